@@ -31,6 +31,9 @@ from hydra.columns.names import (
     LATENCY_BOUND,
     LOG_GROWTH,
     LOSS,
+    LOSS_CI_HIGH,
+    LOSS_CI_LOW,
+    LOSS_EVIDENCE,
     LOSS_HIGH,
     LOSS_LOW,
     NEGATIVE,
@@ -147,6 +150,9 @@ _RECEIVED: Final = (
     "minimum, and tables say so; of fewer than 100, `rx_p99` is the maximum"
 )
 _BOUNDS: Final = "where `client_loss_pct` is known as a bound only: its limits; otherwise there are no such columns"
+_INTERVAL: Final = (
+    "limits of the 95 % interval of `client_loss_pct`, see *How well a loss is known*. Empty where nothing tells"
+)
 _FATES: Final = "what became of the expected messages, over everyone"
 _ODD: Final = "counts over everyone"
 _ITS_LOSS: Final = "the cohort's own account, as `client_loss_pct`, `undrained_pct` and `unknown_pct`"
@@ -190,6 +196,16 @@ _ACCOUNT: Final = (
     Column("failed_silent", SUBSCRIBERS, _FAILED),
     Column(LOSS_LOW, "%", _BOUNDS),
     Column(LOSS_HIGH, "%", _BOUNDS),
+    Column(LOSS_CI_LOW, "%", _INTERVAL, digits="six", repeats="pooled"),
+    Column(LOSS_CI_HIGH, "%", _INTERVAL, digits="six", repeats="pooled"),
+    Column(
+        LOSS_EVIDENCE,
+        TEXT,
+        "what that interval is found from: length of the step (s); independent bursts of losses; their sum, sum of "
+        "squares and the largest, in seconds of traffic; where all through the step something was lost, the standard "
+        "error of the sum and its degrees of freedom, otherwise 0. Of a repeated row, the bursts of all repeats",
+        repeats="pooled",
+    ),
     Column(
         LOG_GROWTH,
         MESSAGES,

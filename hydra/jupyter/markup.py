@@ -8,6 +8,7 @@ from typing import Any
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
+from hydra.columns.names import LOSS
 from hydra.events.runs import SystemFact
 from hydra.events.warnings import HydraWarning
 from hydra.jupyter.cautions import Caution, cautions
@@ -16,6 +17,7 @@ from hydra.jupyter.details import details
 from hydra.jupyter.recorded import Run
 from hydra.model import SHARED, Settings, value_of
 from hydra.results.bounded import beside, shown
+from hydra.results.loss_limits import loss_limits
 from hydra.results.notes import MARK
 from hydra.results.published import Cell, Line, asked, compare, differences
 from hydra.results.registered import columns_of, in_order
@@ -156,6 +158,9 @@ def _with_interval(run: Run, row: Row, column: Column) -> str:
     if limits := interval_of(row, column.name, run.scenario):
         low, high = (whole(limit, grouped=True) for limit in limits)
         return f'{whole(row[column.name], grouped=True)} <span class="interval">[{low} – {high}]</span>'
+    if column.name == LOSS and (known := loss_limits(row, run.rows)):
+        low, high = (figure(column, float(f"{limit:.3g}")) for limit in known)
+        return f'{_figure(row, column)} <span class="interval">[{low} – {high}]</span>'
     return _figure(row, column) + _interval(row, column)
 
 

@@ -21,18 +21,23 @@ from hydra.columns.names import (
     GROUP,
     LATENCY_BOUND,
     LOG_GROWTH,
+    LOSS,
+    LOSS_CI_HIGH,
+    LOSS_CI_LOW,
+    LOSS_EVIDENCE,
     LOSS_HIGH,
     LOSS_LOW,
     NEGATIVE,
     PAYLOAD,
     RX_P1,
 )
-from hydra.measure import latency, loss, rates, servers, shortfall
+from hydra.measure import latency, loss, loss_interval, rates, servers, shortfall
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.asked import Asked, asked_of
 from hydra.measure.bottleneck import bottleneck
 from hydra.measure.clocks import latency_bound_ns
 from hydra.measure.counted import only_counts
+from hydra.measure.due import asked_s
 from hydra.measure.lag import Growth, growth
 from hydra.measure.log import account as log_account
 from hydra.measure.observation import Observation
@@ -41,7 +46,6 @@ from hydra.model import (
     Figure,
     Histogram,
     PublisherReport,
-    StepPlan,
 )
 from hydra.wire.arrays import Flags, Ints, total
 from hydra.wire.buckets import percentiles_us
@@ -131,6 +135,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     if accounts and not accounts.exact:
         columns[LOSS_LOW] = account.loss_pct
         columns[LOSS_HIGH] = accounts.of(others, "least").loss_pct
+    columns |= _loss_interval(o, asked, accounts, mine, columns[LOSS])
     columns |= _log(o, asked, accounts)
     columns |= latency.figures(histograms.latency, latency.prefix_for(o.plan.settings.rate))
     columns |= _clocks(o, asked, histograms.latency)
@@ -218,10 +223,24 @@ def _shortfall(
     return {"shortfall_pct": 100 * sum(bursts) / length_s, "bursts_s": shortfall.written(bursts)}
 
 
-def asked_s(plan: StepPlan) -> float:
-    """How long a step sends that holds its rate: its window, or as long as its messages last."""
-    rate, messages = plan.settings.rate, plan.settings.messages
-    return plan.duration_s if rate == "max" or messages is None else min(plan.duration_s, messages / rate)
+def _loss_interval(
+    o: Observation, asked: Asked, accounts: Accounts | None, mine: SubscriberTable, lost_pct: Figure
+) -> dict[str, Figure]:
+    """How well the loss of the subscribers outside the cohort is known."""
+    found = None
+    # What somebody lost who died is no matter of chance; what was read from a log has no time at which it was lost.
+    told = accounts and accounts.exact and not accounts.truncated and bool(asked.reported[asked.others].all())
+    if accounts and told and not o.stored and isinstance(lost_pct, float):
+        sent = max((p.sent for p in o.publisher_reports.values()), default=0)
+        found = loss_interval.of_reports(accounts.evidence(mine), o.plan, sent)
+        if not found.total and lost_pct:
+            found = None
+    limits = loss_interval.around(lost_pct, [found]) if found else None
+    return {
+        LOSS_CI_LOW: limits and limits.low,
+        LOSS_CI_HIGH: limits and limits.high,
+        LOSS_EVIDENCE: found and loss_interval.written(found),
+    }
 
 
 def _receiving_s(o: Observation, asked: Asked) -> float | None:

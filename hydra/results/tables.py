@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
-from hydra.columns.names import CLIENTS, POINT, PUBLISHERS
+from hydra.columns.names import CLIENTS, LOSS, POINT, PUBLISHERS
 from hydra.events.event import StoredEvent
 from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
@@ -21,6 +21,7 @@ from hydra.model import Figure, Scenario
 from hydra.results.bounded import beside, shown
 from hydra.results.earlier import ROWS
 from hydra.results.files import write_whole
+from hydra.results.loss_limits import loss_limits
 from hydra.results.notes import MARK, notes_of, told_once
 from hydra.results.registered import columns_of, in_order, published_columns
 from hydra.results.searched import efforts, interval_of, legend, whole
@@ -63,7 +64,7 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
     for row in rows:
         about = notes_of(row, scenario)
         notes.append((name_of(scenario, row), about))
-        cells = [_with_interval(c, row, scenario) for c in columns]
+        cells = [_with_interval(c, row, scenario, rows) for c in columns]
         if about:
             cells[0] = f"{cells[0]} {MARK}"
         body.append(cells)
@@ -110,16 +111,23 @@ def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _with_interval(column: Column, row: Row, scenario: Scenario) -> str:
+def _with_interval(column: Column, row: Row, scenario: Scenario, rows: Sequence[Row]) -> str:
     """A cell with the 95 % interval of what was searched for or repeated, and of how many repeats if not of all."""
     name = column.name
     if limits := interval_of(row, name, scenario):
         return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
     text, interval, count = cell(column, shown(row, name)), row.get(name + INTERVAL), row.get(name + COUNT)
     text += beside(row, name)
-    if interval is not None:
+    if name == LOSS and (known := loss_limits(row, rows)):
+        text = f"{text} [{cell(column, _rounded(known.low))} – {cell(column, _rounded(known.high))}]"
+    elif interval is not None:
         text = f"{text} ± {cell(column, interval)}"
     return text if count is None else f"{text} ({count} of {row.get(REPEATS)})"
+
+
+def _rounded(limit: float) -> float:
+    """To as many digits as the limit of an interval has a meaning."""
+    return float(f"{limit:.3g}")
 
 
 def cell(column: Column, value: Figure) -> str:
