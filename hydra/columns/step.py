@@ -42,6 +42,8 @@ from hydra.columns.names import (
     REQUESTED,
     RX_P1,
     SHORTFALL,
+    STEADY,
+    UNSTEADY,
     VERDICT,
     VERDICT_EVIDENCE,
 )
@@ -357,6 +359,20 @@ _LAST: Final = (
         better="lower",
     ),
     Column(BURSTS, TEXT, "the bursts of `shortfall_pct`, in seconds of traffic each", repeats="common"),
+    Column(
+        STEADY,
+        YES_NO,
+        "whether the seconds of the window are alike, see *Steady state*. Empty: fewer than 8 are known, or the load "
+        "changes",
+        repeats="common",
+    ),
+    Column(
+        UNSTEADY,
+        TEXT,
+        "what was not: `beginning 3 -0.2` (before second 3, 20 % less was received than later), `change 12 0.1` (from "
+        "second 12 on, 10 % more than before), `second 7 -0.5` (in it, 50 % less than in the median second)",
+        repeats="noted",
+    ),
     Column(
         "server_cpu_pct",
         "% of a core",

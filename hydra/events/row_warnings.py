@@ -194,6 +194,18 @@ class Lagged(HydraWarning):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class NotSteady(HydraWarning):
+    """A row whose seconds are not alike, so that its figures are means of different things; ``what`` says how."""
+
+    remedy = "measure for longer, or warm up for longer (warmup_s); the report shows the seconds"
+    what: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        return f"not steady: {', '.join(self.what)}" if self.what else "not steady in at least one of its repeats"
+
+
 # --- of a row: clients and hosts -------------------------------------------------------------------------------------
 
 

@@ -30,12 +30,15 @@ from hydra.columns.names import (
     NEGATIVE,
     PAYLOAD,
     RX_P1,
+    STEADY,
+    UNSTEADY,
 )
-from hydra.measure import latency, loss, loss_interval, rates, servers, shortfall
+from hydra.measure import latency, loss, loss_interval, rates, servers, shortfall, steadiness
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.asked import Asked, asked_of
 from hydra.measure.bottleneck import bottleneck
 from hydra.measure.clocks import latency_bound_ns
+from hydra.measure.confidence import Limits
 from hydra.measure.counted import only_counts
 from hydra.measure.due import asked_s
 from hydra.measure.lag import Growth, growth
@@ -154,6 +157,10 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "loss_target_pct": 100 * o.loss_target,
     }
     columns |= _shortfall(o, accounts, others, mine, growing, columns["rate_held"] is True)
+    interval_s = max(round(o.window_s / len(o.received)), 1) if o.received else 1
+    seconds = steadiness.unsteady(o.received, interval_s)
+    columns[STEADY] = None if seconds is None else not seconds
+    columns[UNSTEADY] = steadiness.written(seconds) if seconds else None
     columns |= servers.columns(o.servers)
     columns |= bottleneck(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
     if not o.counted:
@@ -227,7 +234,8 @@ def _loss_interval(
     o: Observation, asked: Asked, accounts: Accounts | None, mine: SubscriberTable, lost_pct: Figure
 ) -> dict[str, Figure]:
     """How well the loss of the subscribers outside the cohort is known."""
-    found = None
+    found: loss_interval.LossEvidence | None = None
+    limits: Limits | None = None
     # What somebody lost who died is no matter of chance; what was read from a log has no time at which it was lost.
     told = accounts and accounts.exact and not accounts.truncated and bool(asked.reported[asked.others].all())
     if accounts and told and not o.stored and isinstance(lost_pct, float):
@@ -235,11 +243,11 @@ def _loss_interval(
         found = loss_interval.of_reports(accounts.evidence(mine), o.plan, sent)
         if not found.total and lost_pct:
             found = None
-    limits = loss_interval.around(lost_pct, [found]) if found else None
+        limits = loss_interval.around(lost_pct, [found]) if found else None
     return {
-        LOSS_CI_LOW: limits and limits.low,
-        LOSS_CI_HIGH: limits and limits.high,
-        LOSS_EVIDENCE: found and loss_interval.written(found),
+        LOSS_CI_LOW: limits.low if limits else None,
+        LOSS_CI_HIGH: limits.high if limits else None,
+        LOSS_EVIDENCE: loss_interval.written(found) if found else None,
     }
 
 

@@ -114,8 +114,14 @@ class Scenario:
         )
 
     @property
+    def keeps_seconds(self) -> bool:
+        """Whether the figures of each second of a step are kept: of grids whose messages are in flight all the time."""
+        stored = any(value == "stored" for value in self.values_of("read"))
+        return self.has_course or (self.sweep.search is None and self.settings.messages is None and not stored)
+
+    @property
     def has_course(self) -> bool:
-        """Whether the figures of each second of a step are kept."""
+        """Whether what was asked for needs the figures of each second of a step."""
         asked = self.sweep.seconds or self.events or self.slo.objectives() or self.load.shape != "constant"
         return bool(asked)
 

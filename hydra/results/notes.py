@@ -17,6 +17,8 @@ from hydra.columns.names import (
     RATE_HELD,
     REASON,
     STATUS,
+    STEADY,
+    UNSTEADY,
 )
 from hydra.columns.searched import rates
 from hydra.events.event import Level
@@ -29,6 +31,7 @@ from hydra.events.row_warnings import (
     Lagged,
     Loss,
     LossBetween,
+    NotSteady,
     RateMissed,
     RowFailed,
     RowPartial,
@@ -44,6 +47,7 @@ from hydra.events.row_warnings import (
 from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.measure.loss import BACKLOG_S
+from hydra.measure.steadiness import Unsteady, read
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Figure, Scenario, SearchSpec
 from hydra.results.registered import held_by
@@ -94,6 +98,9 @@ def _repeat_notes(row: Row) -> list[HydraWarning]:
 
 def _step_notes(row: Row, duration_s: float) -> list[HydraWarning]:
     notes = [*_loss_notes(row), *_lag_notes(row, duration_s)]
+    if row.get(STEADY) is False:
+        found = [] if REPEATS in row else read(str(row.get(UNSTEADY) or ""))
+        notes.append(NotSteady([_differs(each) for each in found]))
     if gone := gone_of(row):
         notes.append(SubscribersGone(gone))
     if row.get(RATE_HELD) is False:
@@ -107,6 +114,16 @@ def _step_notes(row: Row, duration_s: float) -> list[HydraWarning]:
     if row.get(GENERATOR_LIMITED) is True:
         notes.append(GeneratorLimited())
     return notes
+
+
+def _differs(found: Unsteady) -> str:
+    """How seconds of a row differ from the others."""
+    by = f"{number(100 * abs(found.by))} % {'less' if found.by < 0 else 'more'}"
+    if found.kind == "beginning":
+        return f"{by} was received in the first {found.at_s} s than later"
+    if found.kind == "change":
+        return f"{by} from second {found.at_s} on"
+    return f"{by} than usual in second {found.at_s}"
 
 
 def _others(row: Row) -> float:

@@ -23,6 +23,7 @@ from hydra.limits import machine
 from hydra.limits.report import check_row
 from hydra.measure.figures import Merged, figures, merged
 from hydra.measure.observation import Observation
+from hydra.measure.steadiness import received_of
 from hydra.metrics.snapshot import Present, Progress
 from hydra.model import PASSED_OVER, ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
 from hydra.results.registered import added_by
@@ -167,7 +168,10 @@ class Steps:
         for event in self._scenario.events:
             if event.kind in self._spec.events:
                 plan = replace(plan, settings=self._spec.disturbed(plan.settings, event, plan.duration_s))
+        # A tool does not tell what happens in a second.
+        plan = replace(plan, course=plan.course and self._scenario.client not in self._spec.tools)
         raw = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._tick)
+        kept = self._store.course(self._stepper.epoch) if plan.course and not self._scenario.events else None
         self._deployment.evict(raw.silent)
         search = self._scenario.sweep.search
         tool = self._scenario.client in self._spec.tools
@@ -182,6 +186,7 @@ class Steps:
             publisher_reports=raw.publishers,
             subscriber_reports=raw.subscribers,
             window_ns=raw.window_ns,
+            received=received_of(*kept[1:]) if kept and not plan.load else (),
             dead=raw.dead.to_array(),
             silent=raw.silent.to_array(),
             cohort=raw.cohort.to_array(),

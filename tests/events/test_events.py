@@ -146,6 +146,8 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (rows.RateMissed(9e4, 8.5e4), "the publisher missed the requested rate of 90,000/s, it reached 85,000/s"),
         (rows.RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
         (rows.StoppedEarly("no memory"), "the publisher stopped early: no memory"),
+        (rows.NotSteady(["10 % less from second 4 on"]), "not steady: 10 % less from second 4 on"),
+        (rows.NotSteady([]), "not steady in at least one of its repeats"),
         (rows.SendsRefused(7), "7 messages were refused by a server or the library"),
         (rows.GeneratorLimited("max"), "max: generator-limited: the clients were measured, the system can do more"),
         (rows.HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
