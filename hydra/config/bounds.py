@@ -31,6 +31,7 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "sweep.search.floor_rate": _RATE,
     "sweep.search.gain_target": (0, 1),
     "sweep.search.stall_doublings": (1, 64),
+    "sweep.search.fresh_steps": (0, 100),
     "sweep.search.max_doublings": (1, 64),
     "sweep.search.width": (1, 1000),
     "sweep.search.reconnect_rate": (0.001, 100),

@@ -130,4 +130,4 @@ def written(found: Sequence[Unsteady]) -> str:
 def read(text: str) -> list[Unsteady]:
     """What :func:`written` wrote."""
     parts = (part.split() for part in text.split("; ") if part)
-    return [Unsteady(KINDS[KINDS.index(kind)], int(at_s), float(by)) for kind, at_s, by in parts]  # type: ignore[arg-type]  # it is one of them
+    return [Unsteady(KINDS[KINDS.index(kind)], int(at_s), float(by)) for kind, at_s, by in parts]
