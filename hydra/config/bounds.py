@@ -18,6 +18,7 @@ _RATE: Final = (1e-6, 1e9)
 BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "publishers": (1, 10_000),
     "warmup_s": (0, 3600),
+    "warmup_max_s": (0, 3600),
     "drain_max_s": (0, _DAY_S),
     "ready_timeout_s": (0, _DAY_S),
     "publisher_memory_mb": (0, 1e9),

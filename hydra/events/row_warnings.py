@@ -198,7 +198,7 @@ class Lagged(HydraWarning):
 class NotSteady(HydraWarning):
     """A row whose seconds are not alike, so that its figures are means of different things; ``what`` says how."""
 
-    remedy = "measure for longer, or warm up for longer (warmup_s); the report shows the seconds"
+    remedy = "measure for longer, or warm up for longer (warmup_max_s); the report shows the seconds"
     what: Sequence[str]
 
     @property

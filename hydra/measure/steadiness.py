@@ -64,6 +64,11 @@ def received_of(facts: CourseFacts, course: Sequence[CourseInterval]) -> list[in
     return [interval.received for interval in course if interval.begin_s <= ends]
 
 
+def settled(received: Sequence[int]) -> bool:
+    """Whether the last two parts of a warm-up are alike: there is nothing to be seen of warming up any more."""
+    return len(received) > 1 and abs(received[-1] - received[-2]) <= LEAST * max(received[-2:])
+
+
 def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteady] | None:
     """What was not steady in a step, a change before single seconds; None where there are too few to tell.
 

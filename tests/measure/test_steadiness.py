@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hydra.measure.steadiness import Unsteady, read, received_of, unsteady, written
+from hydra.measure.steadiness import Unsteady, read, received_of, settled, unsteady, written
 from hydra.model import CourseFacts, CourseInterval
 
 Floats = npt.NDArray[np.float64]
@@ -73,3 +73,10 @@ def test_what_was_written_is_read_and_only_whole_seconds_of_a_complete_step_coun
     course = [CourseInterval(second, 100, received=second) for second in range(12)]
     assert received_of(CourseFacts(0, 9.5, 1, 2.0, complete=True), course) == list(range(9))
     assert received_of(CourseFacts(0, 9.5, 1, 2.0), course) == []
+
+
+@pytest.mark.parametrize(
+    ("received", "warm"), [([], False), ([100], False), ([10, 100], False), ([10, 96, 100], True), ([0, 0], True)]
+)
+def test_a_warm_up_ends_when_two_parts_of_it_are_alike(received: Sequence[int], warm: bool) -> None:
+    assert settled(received) == warm
