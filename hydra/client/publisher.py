@@ -287,7 +287,6 @@ class _Sending:
         messages = self._next(count, now_ns)
         if self._paced:
             now_ns = self.clock.now_ns()
-            self._lag.record_us(pacer.lag_ns(now_ns) // 1000)
         accepted = self._transport.send(messages, pacer.sent)
         after_ns = self.clock.now_ns()
         if accepted < len(messages):
@@ -299,6 +298,10 @@ class _Sending:
             if not self._first_ns:
                 self._first_ns = now_ns
             self._last_ns = after_ns
+            if self._paced and accepted == 1:
+                self._lag.record_us(pacer.lag_ns(now_ns) // 1000)
+            elif self._paced:
+                self._lag.record(pacer.times(accepted, now_ns), now_ns)
             pacer.advance(accepted)
             if self._course is not None:
                 self._course.add(accepted, after_ns)

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from hydra.model import Role
 
 Digits = Literal["two", "six", "none"]
-Repeats = Literal["mean", "median", "merged", "common", "noted"]
+Repeats = Literal["mean", "median", "merged", "common", "noted", "pooled"]
 Better = Literal["", "higher", "lower"]
 
 PER_SECOND: Final = "messages/s"
@@ -42,7 +42,8 @@ class Column:
         digits: of a fraction: two behind the point, the six significant ones of the published losses, or none in the
             published table.
         repeats: what a repeated row shows: the mean; the median; the percentile of the merged histograms; what all
-            repeats have in common (a setting, a flag, a text); or each text with the repeats that it was said of.
+            repeats have in common (a setting, a flag, a text); each text with the repeats that it was said of; or what
+            the evidence of all repeats together tells.
         axis: the title of an axis for it; "": its unit.
         better: which of two figures is the better one; "": neither is by itself.
     """

@@ -13,7 +13,7 @@ from hydra.model import SearchSeries, SearchSpec
 LENGTH: Final = Column(STEP_S, "s", "length of a step of the row", repeats="common")
 FAILED: Final = Column(FAILED_STEPS, "steps", "steps of the row that were measured again")
 _TOGETHER: Final = Column(
-    AGGREGATE_MAX, PER_SECOND, "highest `aggregate_pps` of the same steps", "Aggregate Max pps", better="higher"
+    AGGREGATE_MAX, PER_SECOND, "mean `aggregate_pps` of the same steps", "Aggregate Max pps", better="higher"
 )
 
 
@@ -28,10 +28,10 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
     says so, because the figures cannot be laid side by side.
     """
     if series == "max_rate":
-        text = "highest `avg_rx_rate_pps` at any rate that was tried, drops allowed"
+        text = "`avg_rx_rate_pps` at the rate at which most is received, drops allowed: a mean over steps of their own"
         return Column("max_rate_with_drop_pps", PER_SECOND, text, "MaxRate at SUB With Drop")
     if series == "nodrop":
-        text = "highest `avg_rx_rate_pps` while the publisher waits instead of dropping"
+        text = "the same while the publisher waits instead of dropping"
         return Column("max_rate_nodrop_pps", PER_SECOND, text, "MaxRate at Sub (XPUB_NODROP)")
     if series == "loss":
         return _loss_column(search)
@@ -126,10 +126,15 @@ def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         repeats="common",
     )
     limited = Column(f"{prefix}_{GENERATOR_LIMITED}", YES_NO, f"`{GENERATOR_LIMITED}` of that step", repeats="common")
+    around = [
+        Column(f"{prefix}_{end}_pps", PER_SECOND, "Student's 95 % interval of the mean over its steps")
+        for end in ("low", "high")
+    ]
     if series == "max_rate":
-        return verdict, limited, steps, note
+        return *around, verdict, limited, steps, note
     if series == "nodrop":
-        return verdict, limited, replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading=""), steps, note
+        together = replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading="")
+        return *around, verdict, limited, together, steps, note
     found = [
         Column(f"{prefix}_low_pps", PER_SECOND, limits),
         Column(f"{prefix}_high_pps", PER_SECOND, limits),

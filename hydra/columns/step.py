@@ -31,13 +31,19 @@ from hydra.columns.names import (
     LATENCY_BOUND,
     LOG_GROWTH,
     LOSS,
+    LOSS_CI_HIGH,
+    LOSS_CI_LOW,
+    LOSS_EVIDENCE,
     LOSS_HIGH,
     LOSS_LOW,
     NEGATIVE,
     PAYLOAD,
     RATE_HELD,
     REQUESTED,
+    RX_P1,
     SHORTFALL,
+    STEADY,
+    UNSTEADY,
     VERDICT,
     VERDICT_EVIDENCE,
 )
@@ -85,16 +91,16 @@ PUBLISHED: Final = (
     Column(
         AVG_TX,
         PER_SECOND,
-        "(Tx − 1) / (last − first), from the first send to the last one, or to the last acknowledgement where servers "
-        "acknowledge; the publisher's clock, mean over publishers",
+        "mean over publishers of Tx / *T*; where servers acknowledged after the window, of Tx / (last acknowledgement "
+        "− start)",
         "Avrg Tx Rate",
     ),
     Column(
         AVG_RX,
         PER_SECOND,
-        "mean, over subscribers with at least two batches, of (received − size of the first batch) / (time of the last "
-        "batch − time of the first). The first batch was filling before anybody looked at the clock. `rx_clients` says "
-        "how many entered",
+        "mean over subscribers of (received in the window) / *T*: without a cohort it is `aggregate_pps` / `clients`. "
+        "One that died or stayed silent counts with its last word. Of a stored step: of received / (time of the last "
+        "batch of all − when they were told to read). Of messages without headers it is `rx_span_rate_pps`",
         "Avrg Rx Rate",
         better="higher",
     ),
@@ -132,8 +138,8 @@ PUBLISHED: Final = (
 """The columns that come first, as they were published."""
 
 _MEGABYTES: Final = (
-    "of all publishers (subscribers) together: the sum, over those that `avg_tx_rate_pps` (`avg_rx_rate_pps`) is the "
-    "mean of, of its rate times the mean size of its messages, header included. A megabyte has 2²⁰ bytes"
+    "of all publishers (subscribers) together: the sum, over those with a report, of its messages over the times of "
+    "`avg_tx_rate_pps` (`avg_rx_rate_pps`) times their mean size, header included. A megabyte has 2²⁰ bytes"
 )
 _ACKNOWLEDGED: Final = (
     "from the send of a message to its acknowledgement: percentiles of the merged histograms of all publishers. Only "
@@ -141,8 +147,14 @@ _ACKNOWLEDGED: Final = (
 )
 _PARTS: Final = "the other parts of Σ*E*, as `client_loss_pct` of the subscribers outside the cohort"
 _FAILED: Final = "the parts of `failed_clients`"
-_RECEIVED: Final = "nearest-rank percentiles of received per subscriber"
+_RECEIVED: Final = (
+    "nearest-rank percentiles of received per subscriber, drain included. Of up to 100 subscribers `rx_p1` is the "
+    "minimum, and tables say so; of fewer than 100, `rx_p99` is the maximum"
+)
 _BOUNDS: Final = "where `client_loss_pct` is known as a bound only: its limits; otherwise there are no such columns"
+_INTERVAL: Final = (
+    "limits of the 95 % interval of `client_loss_pct`, see *How well a loss is known*. Empty where nothing tells"
+)
 _FATES: Final = "what became of the expected messages, over everyone"
 _ODD: Final = "counts over everyone"
 _ITS_LOSS: Final = "the cohort's own account, as `client_loss_pct`, `undrained_pct` and `unknown_pct`"
@@ -159,6 +171,19 @@ _ACCOUNT: Final = (
     Column("tx_mb_s", MB_S, _MEGABYTES, "Tx MB/s"),
     Column("rx_mb_s", MB_S, _MEGABYTES, "Rx MB/s", better="higher"),
     Column(
+        "tx_span_rate_pps",
+        PER_SECOND,
+        "(Tx − 1) / (last − first), from the first send to the last one, or to the last acknowledgement where servers "
+        "acknowledge; the publisher's clock, mean over publishers that sent two messages",
+    ),
+    Column(
+        "rx_span_rate_pps",
+        PER_SECOND,
+        "mean, over subscribers with at least two batches, of (received − size of the first batch) / (time of the last "
+        "batch − time of the first): the drain is part of it. The first batch was filling before anybody looked at the "
+        "clock. `rx_clients` says how many entered",
+    ),
+    Column(
         "loss_at_stop_pct",
         "%",
         "100 · Σ(*E* − received inside the window) / Σ*E*: what was still on its way counts as lost. It is what the "
@@ -167,12 +192,22 @@ _ACCOUNT: Final = (
     Column("late_pct", "%", _PARTS, "late", better="lower"),
     Column("undrained_pct", "%", _PARTS, "still waiting (undrained)", better="lower"),
     Column("unknown_pct", "%", _PARTS, "unknown", better="lower"),
-    Column("rx_clients", SUBSCRIBERS, "subscribers that `avg_rx_rate_pps` is the mean of"),
+    Column("rx_clients", SUBSCRIBERS, "subscribers that `rx_span_rate_pps` is the mean of"),
     Column("failed_lossy", SUBSCRIBERS, _FAILED),
     Column("failed_dead", SUBSCRIBERS, _FAILED),
     Column("failed_silent", SUBSCRIBERS, _FAILED),
     Column(LOSS_LOW, "%", _BOUNDS),
     Column(LOSS_HIGH, "%", _BOUNDS),
+    Column(LOSS_CI_LOW, "%", _INTERVAL, digits="six", repeats="pooled"),
+    Column(LOSS_CI_HIGH, "%", _INTERVAL, digits="six", repeats="pooled"),
+    Column(
+        LOSS_EVIDENCE,
+        TEXT,
+        "what that interval is found from: length of the step (s); independent bursts of losses; their sum, sum of "
+        "squares and the largest, in seconds of traffic; where all through the step something was lost, the standard "
+        "error of the sum and its degrees of freedom, otherwise 0. Of a repeated row, the bursts of all repeats",
+        repeats="pooled",
+    ),
     Column(
         LOG_GROWTH,
         MESSAGES,
@@ -214,7 +249,7 @@ _STEP: Final = (
         "Jain, D. Chiu, W. Hawe: A Quantitative Measure of Fairness, DEC TR-301, 1984",
         better="higher",
     ),
-    Column("rx_p1", MESSAGES, _RECEIVED, repeats="median"),
+    Column(RX_P1, MESSAGES, _RECEIVED, repeats="median"),
     Column("rx_p50", MESSAGES, _RECEIVED, repeats="median"),
     Column("rx_p99", MESSAGES, _RECEIVED, repeats="median"),
     Column(
@@ -234,8 +269,8 @@ _STEP: Final = (
     Column(
         "tx_lag_p99_us",
         MICROSECONDS,
-        "send time − due time of the first message of each chunk that a publisher hands to its library, 99th "
-        "percentile",
+        "send time − due time of every message that a library accepted, 99th percentile. Messages that are handed over "
+        "together share the send time",
         repeats="merged",
         better="lower",
     ),
@@ -324,6 +359,20 @@ _LAST: Final = (
         better="lower",
     ),
     Column(BURSTS, TEXT, "the bursts of `shortfall_pct`, in seconds of traffic each", repeats="common"),
+    Column(
+        STEADY,
+        YES_NO,
+        "whether the seconds of the window are alike, see *Steady state*. Empty: fewer than 8 are known, or the load "
+        "changes",
+        repeats="common",
+    ),
+    Column(
+        UNSTEADY,
+        TEXT,
+        "what was not: `beginning 3 -0.2` (before second 3, 20 % less was received than later), `change 12 0.1` (from "
+        "second 12 on, 10 % more than before), `second 7 -0.5` (in it, 50 % less than in the median second)",
+        repeats="noted",
+    ),
     Column(
         "server_cpu_pct",
         "% of a core",

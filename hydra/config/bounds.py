@@ -18,6 +18,7 @@ _RATE: Final = (1e-6, 1e9)
 BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "publishers": (1, 10_000),
     "warmup_s": (0, 3600),
+    "warmup_max_s": (0, 3600),
     "drain_max_s": (0, _DAY_S),
     "ready_timeout_s": (0, _DAY_S),
     "publisher_memory_mb": (0, 1e9),
@@ -31,6 +32,7 @@ BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "sweep.search.floor_rate": _RATE,
     "sweep.search.gain_target": (0, 1),
     "sweep.search.stall_doublings": (1, 64),
+    "sweep.search.fresh_steps": (0, 100),
     "sweep.search.max_doublings": (1, 64),
     "sweep.search.width": (1, 1000),
     "sweep.search.reconnect_rate": (0.001, 100),

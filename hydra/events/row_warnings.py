@@ -194,6 +194,18 @@ class Lagged(HydraWarning):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class NotSteady(HydraWarning):
+    """A row whose seconds are not alike, so that its figures are means of different things; ``what`` says how."""
+
+    remedy = "measure for longer, or warm up for longer (warmup_max_s); the report shows the seconds"
+    what: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        return f"not steady: {', '.join(self.what)}" if self.what else "not steady in at least one of its repeats"
+
+
 # --- of a row: clients and hosts -------------------------------------------------------------------------------------
 
 
@@ -272,18 +284,6 @@ class GeneratorLimited(HydraWarning):
     def text(self) -> str:
         which = f"{self.search}: " if self.search else ""
         return f"{which}generator-limited: the clients were measured, the system can do more"
-
-
-@dataclass(frozen=True, slots=True)
-class FewReceived(HydraWarning):
-    """Subscribers that got too little to have a receive rate."""
-
-    remedy = "measure for longer"
-    clients: float
-
-    @property
-    def text(self) -> str:
-        return f"the receive rate is of {number(self.clients)} subscribers only: the others got fewer than two batches"
 
 
 # --- of a search -----------------------------------------------------------------------------------------------------

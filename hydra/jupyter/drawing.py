@@ -16,7 +16,7 @@ from hydra.events.words import duration_us
 from hydra.jupyter.apart import PUBLISHED, tell_apart
 from hydra.jupyter.looks import dress
 from hydra.model import Figure, number
-from hydra.results.bounded import bound_above, shown
+from hydra.results.bounded import at_most, beside, margin, shown
 from hydra.sweep import Row
 
 Marked = list[tuple[Row, str]]
@@ -83,7 +83,8 @@ def line(
 ) -> None:
     """One line through the rows, hollow where a row carries a warning, broken where a row has no such figure.
 
-    A latency that is shorter than the clocks can tell stands at their bound, hollow.
+    A latency that is shorter than the clocks can tell stands, hollow, at what it may be at most; others have bars as
+    long as the bound of the clocks, beyond the range of the repeats.
 
     Args:
         figure: is added to, unless no row has both figures.
@@ -112,7 +113,7 @@ def line(
             "size": 8,
             "color": color,
             "symbol": [
-                "circle-open" if note or bound_above(row, y) is not None else "circle" for _, _, row, note in points
+                "circle-open" if note or at_most(row, y) is not None else "circle" for _, _, row, note in points
             ],
             "line": {"color": color, "width": 2},
         },
@@ -196,8 +197,8 @@ def _at(value: Figure) -> float | str | None:
 
 def _upwards(row: Row, column: str) -> float | None:
     """Where upwards a row stands."""
-    bound = bound_above(row, column)
-    return number(row.get(column)) if bound is None else bound
+    limit = at_most(row, column)
+    return number(row.get(column)) if limit is None else limit
 
 
 def _axis(direction: str, panel: int) -> str:
@@ -222,8 +223,9 @@ def _errors(
     for row in rows:
         value = _upwards(row, y) or 0.0
         low, high = (number(limit) for limit in interval(row))
-        above.append(max(place(value if high is None else high) - place(value), 0.0))
-        below.append(max(place(value) - place(value if low is None else low), 0.0))
+        wrong_by = margin(row, y) or 0.0
+        above.append(max(place((value if high is None else high) + wrong_by) - place(value), 0.0))
+        below.append(max(place(value) - place((value if low is None else low) - wrong_by), 0.0))
     return {**look, "symmetric": False, "array": above, "arrayminus": below} if any(above + below) else None
 
 
@@ -236,7 +238,7 @@ def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
     elif low is not None and high is not None:
         around = f" [{low:,.4g} – {high:,.4g}]"
     at = f", {x} {row.get(x)}" if x != CLIENTS else ""
-    value = shown(row, y) if bound_above(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}"
+    value = shown(row, y) if at_most(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}{beside(row, y)}"
     return f"{row.get(CLIENTS)} clients{at}: {escape(str(value))}{around}"
 
 

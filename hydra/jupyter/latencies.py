@@ -17,7 +17,7 @@ from hydra.jupyter.plots import by_settings
 from hydra.jupyter.recorded import Run
 from hydra.jupyter.rows import across, has, marked, passing, shades, shown_steps
 from hydra.jupyter.stored import histograms_of, lags_of
-from hydra.measure.figures import asked_s
+from hydra.measure.due import asked_s
 from hydra.measure.lag import Lags
 from hydra.measure.latency import curve
 from hydra.model import StepResult, number

@@ -16,7 +16,8 @@ from hydra.jupyter.looks import dress
 from hydra.jupyter.recorded import Run
 from hydra.jupyter.rows import rate_of, shown_steps
 from hydra.jupyter.stored import losers_of, losses_of, plan_of, subscribers_of
-from hydra.measure.losers import edges, shares
+from hydra.measure.due import edges
+from hydra.measure.losers import shares
 from hydra.model import StepResult, number
 
 _MOST_GROUPS: Final = 60

@@ -10,36 +10,29 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative
 
 from hydra.columns import searched
-from hydra.columns.column import HIGH, INTERVAL, LOW, REPEATS
-from hydra.columns.names import BURSTS, CLIENTS, GONE, GROUP, LOSS, REQUESTED, SHORTFALL
+from hydra.columns.column import HIGH, INTERVAL, LOW
+from hydra.columns.names import BURSTS, CLIENTS, LOSS, REQUESTED, SHORTFALL
 from hydra.jupyter.drawing import Floor, Interval, Marked, finish, level, line
 from hydra.jupyter.plots import STEP
 from hydra.jupyter.recorded import Run
-from hydra.jupyter.rows import Tried, across, groups, has, marked, rate_of, steps_of, together, tried
-from hydra.jupyter.stored import spread_of
+from hydra.jupyter.rows import Tried, across, groups, has, marked, rate_of, together, tried
 from hydra.measure import confidence
 from hydra.measure.confidence import Limits
-from hydra.measure.figures import asked_s
+from hydra.measure.due import asked_s
 from hydra.measure.shortfall import read
 from hydra.model import SearchSpec, StepResult, number
+from hydra.results.loss_limits import loss_limits
 from hydra.results.registered import columns_of
 from hydra.sweep import Row
 
-_MOSTLY_LOST: Final = 1.25
-"""So many times what was lost may have fallen short, for its bursts to be those of the loss."""
 _NOT_LOST: Final = ("late_pct", "undrained_pct", "unknown_pct")
 """What did not come in the window and is no loss."""
 _RATE: Final = "rate"
-_SAID: Final = {
-    "repeats": "its repeats",
-    "bursts": "the bursts in which it was lost (docs/report.md)",
-    "subscribers": "how its subscribers differ",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The plot, and what its bars were found from: one line of text, "" where there are none."""
+    """The plot, and what its bars are: one line of text, "" where there are none."""
 
     figure: go.Figure
     remark: str
@@ -53,7 +46,7 @@ def loss(run: Run) -> Lost | None:
     """
     if run.scenario.sweep.search is not None:
         return _searched(run, run.scenario.sweep.search)
-    rows, sources = _known(run, marked(run))
+    rows = _known(run, marked(run))
     rates = {row.get(_RATE) for row, _ in rows}
     by_rate = len(rates) > 1 and all(isinstance(rate, int | float) for rate in rates)
     if by_rate:
@@ -72,71 +65,39 @@ def loss(run: Run) -> Lost | None:
             line(figure, group, x, part, name, its, place=floor, interval=interval)
     upwards = "% of what was due" if len(parts) > 1 else STEP[LOSS].axis_title
     drawn = finish(figure, columns_of(run.scenario)[x].axis_title, [upwards], floor)
-    return Lost(drawn, _remark(sources)) if drawn else None
+    return Lost(drawn, _remark(has(rows, LOSS + HIGH))) if drawn else None
 
 
 def _limits(column: str) -> Interval:
     return lambda row: (row.get(column + LOW), row.get(column + HIGH))
 
 
-def _remark(sources: Sequence[str]) -> str:
-    told = " or ".join(_SAID[source] for source in _SAID if source in sources)
-    return f"Bars are the 95 % interval of each point, from {told}." if told else ""
+def _remark(some: bool) -> str:
+    return "Bars are the 95 % interval of each point (docs/report.md)." if some else ""
 
 
 # --- rows of a grid --------------------------------------------------------------------------------------------------
 
 
-def _known(run: Run, rows: Marked) -> tuple[Marked, list[str]]:
-    """The rows with the limits of their loss beside it, and what these were found from."""
+def _known(run: Run, rows: Marked) -> Marked:
+    """The rows with the limits of their loss beside it."""
     found: Marked = []
-    sources: list[str] = []
-    bursts = [(row, _bursts(row)) for row, _ in rows]
-    for (row, note), (_, its) in zip(rows, bursts, strict=True):
-        limits, source = _of_row(run, row, its, bursts)
+    for row, note in rows:
+        lost, half = number(row.get(LOSS)), number(row.get(LOSS + INTERVAL))
+        limits = loss_limits(row, run.rows)
+        if limits is None and lost is not None and half is not None:
+            # Repeats of earlier versions, whose bursts are not known.
+            limits = Limits(max(lost - half, 0.0), min(lost + half, 100.0))
         if limits is not None:
             row = {**row, LOSS + LOW: limits.low, LOSS + HIGH: limits.high}
-            sources.append(source)
         found.append((row, note))
-    return found, sources
+    return found
 
 
 def _bursts(row: Row) -> tuple[float, ...] | None:
     """The bursts of a step; None where they were not counted."""
     text = row.get(BURSTS)
-    return None if text is None or REPEATS in row else read(str(text))
-
-
-def _of_row(
-    run: Run, row: Row, bursts: tuple[float, ...] | None, of_all: Sequence[tuple[Row, tuple[float, ...] | None]]
-) -> tuple[Limits | None, str]:
-    """The limits of a row's loss in %, and what they were found from."""
-    lost = number(row.get(LOSS))
-    if lost is None or any(number(row.get(name)) for name in GONE):
-        return None, ""  # what somebody lost who died is no matter of chance
-    if REPEATS in row:
-        half = number(row.get(LOSS + INTERVAL))
-        return (None if half is None else Limits(max(lost - half, 0.0), min(lost + half, 100.0))), "repeats"
-    steps = steps_of(run, row)
-    if not steps:
-        return None, ""
-    if bursts is not None:
-        length = asked_s(steps[-1].plan)
-        if lost:
-            # Bursts are of all that fell short. Where a good part of that piled up, they tell little of the loss.
-            if sum(bursts) > _MOSTLY_LOST * lost * length / 100:
-                return None, ""
-            relative = confidence.of_bursts(bursts, length)
-            scale = lost * length / (sum(bursts) or 1.0)
-            return relative and Limits(relative.low * scale, min(relative.high * scale, 100.0)), "bursts"
-        if bursts:
-            return None, ""  # what piled up is no loss
-        alike = [its for other, its in of_all if its and other.get(CLIENTS) == row.get(CLIENTS)]
-        return _percent(confidence.of_bursts((), length, _one_more(alike))), "bursts"
-    if row.get(GROUP) is not None:
-        return None, ""  # its members share the messages: none of them has a loss of its own
-    spread = spread_of(run, steps[-1].epoch)
-    return _percent(confidence.of_subscribers(spread.count, spread.total, spread.squares)), "subscribers"
+    return None if text is None else read(str(text))
 
 
 def _one_more(bursts: Sequence[Sequence[float]]) -> float | None:
@@ -164,7 +125,7 @@ def _searched(run: Run, search: SearchSpec) -> Lost | None:
         line(
             figure, rows, REQUESTED, column, each.label, each.color, place=floor, joined=False, interval=_limits(column)
         )
-    remark = _remark(["bursts"] if has(everything, SHORTFALL + HIGH) else [])
+    remark = _remark(has(everything, SHORTFALL + HIGH))
     if len(everything) < sum(len(each.steps) for each in lines):
         remark = f"A point is all steps at its rate. {remark}"
     if figure.data and column == SHORTFALL:

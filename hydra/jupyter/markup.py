@@ -8,6 +8,7 @@ from typing import Any
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
+from hydra.columns.names import LOSS
 from hydra.events.runs import SystemFact
 from hydra.events.warnings import HydraWarning
 from hydra.jupyter.cautions import Caution, cautions
@@ -15,7 +16,8 @@ from hydra.jupyter.cells import UNKNOWN, Html, block, figure, scrolling, style
 from hydra.jupyter.details import details
 from hydra.jupyter.recorded import Run
 from hydra.model import SHARED, Settings, value_of
-from hydra.results.bounded import shown
+from hydra.results.bounded import beside, shown
+from hydra.results.loss_limits import loss_limits
 from hydra.results.notes import MARK
 from hydra.results.published import Cell, Line, asked, compare, differences
 from hydra.results.registered import columns_of, in_order
@@ -156,7 +158,14 @@ def _with_interval(run: Run, row: Row, column: Column) -> str:
     if limits := interval_of(row, column.name, run.scenario):
         low, high = (whole(limit, grouped=True) for limit in limits)
         return f'{whole(row[column.name], grouped=True)} <span class="interval">[{low} – {high}]</span>'
-    return figure(column, shown(row, column.name)) + _interval(row, column)
+    if column.name == LOSS and (known := loss_limits(row, run.rows)):
+        low, high = (figure(column, float(f"{limit:.3g}")) for limit in known)
+        return f'{_figure(row, column)} <span class="interval">[{low} – {high}]</span>'
+    return _figure(row, column) + _interval(row, column)
+
+
+def _figure(row: Row, column: Column) -> str:
+    return figure(column, shown(row, column.name)) + beside(row, column.name)
 
 
 def _interval(row: Row, column: Column) -> str:
@@ -169,7 +178,7 @@ def _interval(row: Row, column: Column) -> str:
 
 def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
     head = "".join(f"<th{_hint(c)}>{escape(c.name)}</th>" for c in columns)
-    body = "".join("<tr>" + "".join(f"<td>{figure(c, shown(r, c.name))}</td>" for c in columns) + "</tr>" for r in rows)
+    body = "".join("<tr>" + "".join(f"<td>{_figure(r, c)}</td>" for c in columns) + "</tr>" for r in rows)
     return scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
 
 

@@ -9,7 +9,7 @@ from hydra.measure.lag import Lags
 from hydra.measure.losers import Loser
 from hydra.model import Histogram, StepPlan, StepResult
 from hydra.results import losers
-from hydra.results.losers import GroupLoss, Spread
+from hydra.results.losers import GroupLoss
 from hydra.results.store import RunStore
 
 
@@ -23,12 +23,6 @@ def lags_of(run: Run, epoch: int) -> Lags:
     """See :func:`hydra.results.losers.lags`."""
     with RunStore.open(run.directory) as store:
         return store.ask(losers.lags, epoch)
-
-
-def spread_of(run: Run, epoch: int) -> Spread:
-    """See :func:`hydra.results.losers.spread`."""
-    with RunStore.open(run.directory) as store:
-        return store.ask(losers.spread, epoch)
 
 
 def subscribers_of(run: Run) -> range:

@@ -14,6 +14,7 @@ from hydra.wire.table import SubscriberTable
 
 ONLY_BY_HEADER: Final = (
     *("client_loss_pct", "client_loss_low_pct", "client_loss_high_pct", "loss_at_stop_pct", "late_pct"),
+    *("client_loss_ci_low_pct", "client_loss_ci_high_pct", "loss_evidence"),
     *("undrained_pct", "unknown_pct", "aggregate_pps", "in_window", "late", "undrained", "lost", "unknown"),
     *("duplicates", "reordered", "stale", "extra", "passed", "verdict", "shortfall_pct", "bursts_s"),
 )

@@ -21,17 +21,26 @@ from hydra.columns.names import (
     GROUP,
     LATENCY_BOUND,
     LOG_GROWTH,
+    LOSS,
+    LOSS_CI_HIGH,
+    LOSS_CI_LOW,
+    LOSS_EVIDENCE,
     LOSS_HIGH,
     LOSS_LOW,
     NEGATIVE,
     PAYLOAD,
+    RX_P1,
+    STEADY,
+    UNSTEADY,
 )
-from hydra.measure import latency, loss, rates, servers, shortfall
+from hydra.measure import latency, loss, loss_interval, rates, servers, shortfall, steadiness
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.asked import Asked, asked_of
 from hydra.measure.bottleneck import bottleneck
 from hydra.measure.clocks import latency_bound_ns
+from hydra.measure.confidence import Limits
 from hydra.measure.counted import only_counts
+from hydra.measure.due import asked_s
 from hydra.measure.lag import Growth, growth
 from hydra.measure.log import account as log_account
 from hydra.measure.observation import Observation
@@ -40,7 +49,6 @@ from hydra.model import (
     Figure,
     Histogram,
     PublisherReport,
-    StepPlan,
 )
 from hydra.wire.arrays import Flags, Ints, total
 from hydra.wire.buckets import percentiles_us
@@ -100,21 +108,24 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     exact = account if accounts and accounts.exact else None
     counted = exact if account.expected else None
     failed = loss.failed_clients(asked, others, accounts.most if accounts else None)
-    rx = rates.rx_rates_pps(mine).tolist() if counted else []
+    rx = rates.rx_span_rates_pps(mine).tolist() if counted else []
+    rx_span = fmean(rx) if rx else None
     growing = growth(mine.lag_bins_us, o.plan.duration_s)
     received = accounts.received(others) if accounts and counted else np.zeros(0, np.int64)
     columns: dict[str, Figure] = {
         "clients": o.plan.clients,
         o.columns.batch.name: o.batch,
-        "avg_tx_rate_pps": rates.tx_rate_pps(publishers) if known else None,
-        "avg_rx_rate_pps": fmean(rx) if rx else None,
+        "avg_tx_rate_pps": rates.tx_rate_pps(publishers, o.window_ns) if known else None,
+        "avg_rx_rate_pps": _rx_rate(o, asked, accounts, rx_span) if accounts and counted else None,
         "client_loss_pct": exact.loss_pct if exact else None,
         "failed_clients": failed.total,
         "total_tx": sum(p.acknowledged for p in publishers) if known else None,
         "total_rx": total(received) / len(received) if len(received) else None,
         "aggregate_pps": _aggregate(o, asked, accounts) if accounts and counted else None,
-        "tx_mb_s": rates.tx_mb_s(publishers) if known else None,
-        "rx_mb_s": rates.rx_mb_s(asked.reports) if counted else None,
+        "tx_mb_s": rates.tx_mb_s(publishers, o.window_ns) if known else None,
+        "rx_mb_s": _rx_mb_s(o, asked) if counted else None,
+        "tx_span_rate_pps": rates.tx_span_rate_pps(publishers) if known else None,
+        "rx_span_rate_pps": rx_span,
         "loss_at_stop_pct": exact.loss_at_stop_pct if exact and not o.stored else None,
         "late_pct": exact.pct(exact.late) if exact and not o.stored else None,
         "undrained_pct": account.pct(account.undrained),
@@ -127,6 +138,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     if accounts and not accounts.exact:
         columns[LOSS_LOW] = account.loss_pct
         columns[LOSS_HIGH] = accounts.of(others, "least").loss_pct
+    columns |= _loss_interval(o, asked, accounts, mine, columns[LOSS])
     columns |= _log(o, asked, accounts)
     columns |= latency.figures(histograms.latency, latency.prefix_for(o.plan.settings.rate))
     columns |= _clocks(o, asked, histograms.latency)
@@ -145,6 +157,10 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "loss_target_pct": 100 * o.loss_target,
     }
     columns |= _shortfall(o, accounts, others, mine, growing, columns["rate_held"] is True)
+    interval_s = max(round(o.window_s / len(o.received)), 1) if o.received else 1
+    seconds = steadiness.unsteady(o.received, interval_s)
+    columns[STEADY] = None if seconds is None else not seconds
+    columns[UNSTEADY] = steadiness.written(seconds) if seconds else None
     columns |= servers.columns(o.servers)
     columns |= bottleneck(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
     if not o.counted:
@@ -214,18 +230,65 @@ def _shortfall(
     return {"shortfall_pct": 100 * sum(bursts) / length_s, "bursts_s": shortfall.written(bursts)}
 
 
-def asked_s(plan: StepPlan) -> float:
-    """How long a step sends that holds its rate: its window, or as long as its messages last."""
-    rate, messages = plan.settings.rate, plan.settings.messages
-    return plan.duration_s if rate == "max" or messages is None else min(plan.duration_s, messages / rate)
+def _loss_interval(
+    o: Observation, asked: Asked, accounts: Accounts | None, mine: SubscriberTable, lost_pct: Figure
+) -> dict[str, Figure]:
+    """How well the loss of the subscribers outside the cohort is known."""
+    found: loss_interval.LossEvidence | None = None
+    limits: Limits | None = None
+    # What somebody lost who died is no matter of chance; what was read from a log has no time at which it was lost.
+    told = accounts and accounts.exact and not accounts.truncated and bool(asked.reported[asked.others].all())
+    if accounts and told and not o.stored and isinstance(lost_pct, float):
+        sent = max((p.sent for p in o.publisher_reports.values()), default=0)
+        found = loss_interval.of_reports(accounts.evidence(mine), o.plan, sent)
+        if not found.total and lost_pct:
+            found = None
+        limits = loss_interval.around(lost_pct, [found]) if found else None
+    return {
+        LOSS_CI_LOW: limits.low if limits else None,
+        LOSS_CI_HIGH: limits.high if limits else None,
+        LOSS_EVIDENCE: loss_interval.written(found) if found else None,
+    }
+
+
+def _receiving_s(o: Observation, asked: Asked) -> float | None:
+    """The time that all receive rates of the step are of: the window, or the one in which they read what was stored."""
+    if o.reading_ns is None:
+        return o.window_s
+    read_ns = _largest(asked.reports.last_ns) - o.reading_ns
+    return read_ns / rates.SECOND_NS if read_ns > 0 else None
 
 
 def _aggregate(o: Observation, asked: Asked, accounts: Accounts) -> float | None:
-    """Messages/s that all subscribers received together: in the window, or while they read what was stored."""
-    if o.reading_ns is None:
-        return accounts.of().in_window / o.window_s
-    read_ns = _largest(asked.reports.last_ns) - o.reading_ns
-    return accounts.of().received * rates.SECOND_NS / read_ns if read_ns > 0 else None
+    """Messages/s that all subscribers received together."""
+    seconds = _receiving_s(o, asked)
+    of_all = accounts.of()
+    return (of_all.received if o.stored else of_all.in_window) / seconds if seconds else None
+
+
+def _rx_rate(o: Observation, asked: Asked, accounts: Accounts, rx_span: float | None) -> float | None:
+    """Messages/s that a subscriber outside the cohort received, as a mean.
+
+    ``rx_span`` is the rate from the first batch to the last: of messages without a header nothing else is known.
+    """
+    if o.counted:
+        return rx_span
+    seconds = _receiving_s(o, asked)
+    received = (accounts.most.received if o.stored else accounts.most.in_window)[asked.others]
+    return total(received) / len(received) / seconds if seconds and len(received) else None
+
+
+def _rx_mb_s(o: Observation, asked: Asked) -> float | None:
+    """Megabytes/s that all subscribers received together."""
+    reports = asked.reports
+    seconds = _receiving_s(o, asked)
+    return rates.rx_mb_s(reports, reports.of_clients(_messages(o, reports)), seconds) if seconds else None
+
+
+def _messages(o: Observation, reports: SubscriberTable) -> Ints:
+    """The messages of each ledger that count into receive rates."""
+    # Of messages without a header nobody knows when each came.
+    return reports.received if o.stored or o.counted else reports.in_window
 
 
 def _largest(values: Ints) -> int:
@@ -273,7 +336,7 @@ def _fairness(received: Ints) -> dict[str, Figure]:
     some = len(received) > 0
     return {
         "fairness_jain": rates.jain(received) if some else None,
-        "rx_p1": rates.nearest_rank(received, 1) if some else None,
+        RX_P1: rates.nearest_rank(received, 1) if some else None,
         "rx_p50": rates.nearest_rank(received, 50) if some else None,
         "rx_p99": rates.nearest_rank(received, 99) if some else None,
     }

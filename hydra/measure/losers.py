@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
-from hydra.measure.figures import asked_s
 from hydra.measure.shortfall import Course, before
-from hydra.model import StepPlan
 from hydra.wire.checks import MAX_MISSING_RANGES
-from hydra.wire.load import Load
-
-_SECOND_NS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +39,6 @@ class Loser:
         return max(self.lost - sum(last - first + 1 for ranges in self.gaps.values() for first, last in ranges), 0)
 
 
-def edges(plan: StepPlan, sent: int, parts: int) -> tuple[Course, Course]:
-    """Where equal parts of a step's window begin and end: in seconds, and as sequences of a publisher.
-
-    A message belongs to the part in which it was due. Without due times, at rate ``max``, it belongs where it stands
-    among those that were sent.
-
-    Args:
-        plan: of the step.
-        sent: messages of the publisher that sent most.
-        parts: how many.
-    """
-    rate, length_s = plan.settings.rate, asked_s(plan)
-    seconds = np.linspace(0.0, length_s, parts + 1)
-    if plan.load:
-        load = Load(plan.load)
-        due = np.array([load.count_by(round(at * _SECOND_NS) - 1) for at in seconds.tolist()], np.float64)
-        return seconds, due
-    return seconds, seconds * (sent / length_s if rate == "max" else rate)
-
-
 def shares(losers: Iterable[Loser], groups: Sequence[range], expected: Sequence[int], sequences: Course) -> Course:
     """The share of what was due that was lost, by group and part of the window.
 
@@ -74,7 +48,7 @@ def shares(losers: Iterable[Loser], groups: Sequence[range], expected: Sequence[
         losers: all subscribers with a loss.
         groups: ids of subscribers, rising.
         expected: messages that those of each group should have got together.
-        sequences: what :func:`edges` gave.
+        sequences: what :func:`hydra.measure.due.edges` gave.
     """
     firsts = np.array([group.start for group in groups])
     of_groups: list[list[tuple[int, int]]] = [[] for _ in groups]

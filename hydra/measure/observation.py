@@ -34,6 +34,8 @@ class Observation:
         agents: the agent that each client was on when the step began.
         clocks: of each agent, the clock of its host; agents of one host have the same.
         window_ns: the step's start and stop on its clock, the early stop if there was one.
+        received: messages that arrived outside the cohort in each whole second of the window (of a step beyond an hour,
+            longer interval); empty where they are not kept, or are not meant to be alike.
         loss_target: the fraction of loss up to which a rate passes.
         steady: whether passing also asks that no backlog grows.
         last_words: messages that subscribers reported in their progress; it is all that is known of those
@@ -60,6 +62,7 @@ class Observation:
     publisher_reports: Mapping[int, PublisherReport]
     subscriber_reports: SubscriberTable
     window_ns: tuple[int, int]
+    received: Sequence[int] = ()
     direct: bool = False
     columns: SystemColumns = field(default_factory=SystemColumns)
     dead: Collection[int] = frozenset()

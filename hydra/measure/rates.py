@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from hydra.model import PublisherReport
-from hydra.wire.arrays import Flags, Floats, Ints
+from hydra.wire.arrays import Floats, Ints
 from hydra.wire.table import SubscriberTable
 
 SECOND_NS = 1_000_000_000
@@ -17,8 +17,22 @@ MEGABYTE = 1 << 20
 """In bytes, as the published figures count them."""
 
 
-def tx_rate_pps(reports: Iterable[PublisherReport]) -> float | None:
-    """Avrg Tx Rate: the mean over publishers of (Tx − 1) / (last − first); None if no publisher sent two messages."""
+def tx_rate_pps(reports: Iterable[PublisherReport], window_ns: tuple[int, int]) -> float | None:
+    """Avrg Tx Rate: the mean over publishers of Tx / window, or the time until the last acknowledgement if longer.
+
+    What a server acknowledges after the window was not sent in it. None without a report.
+    """
+    rates = [r.acknowledged * SECOND_NS / _sending_ns(r, window_ns) for r in reports]
+    return fmean(rates) if rates else None
+
+
+def _sending_ns(report: PublisherReport, window_ns: tuple[int, int]) -> int:
+    start_ns, stop_ns = window_ns
+    return max(stop_ns, report.last_ns if report.ack_latency.counts else 0) - start_ns
+
+
+def tx_span_rate_pps(reports: Iterable[PublisherReport]) -> float | None:
+    """The mean over publishers of (Tx − 1) / (last − first); None if no publisher sent two messages."""
     rates = [
         (r.acknowledged - 1) * SECOND_NS / (r.last_ns - r.first_ns)
         for r in reports
@@ -27,46 +41,38 @@ def tx_rate_pps(reports: Iterable[PublisherReport]) -> float | None:
     return fmean(rates) if rates else None
 
 
-def rx_rates_pps(reports: SubscriberTable) -> Floats:
+def rx_span_rates_pps(reports: SubscriberTable) -> Floats:
     """(received − first batch) / (last − first batch time) of every subscriber with at least two batches.
 
     The first batch is left out because it was filling before the first reading of the clock.
     """
-    return _rx_rates_pps(reports)[_has_rate(reports)]
-
-
-def _has_rate(reports: SubscriberTable) -> Flags:
-    return (reports.batches >= 2) & (reports.last_ns > reports.first_ns)
-
-
-def _rx_rates_pps(reports: SubscriberTable) -> Floats:
-    """Of every subscriber; without a meaning where :func:`_has_rate` says so."""
+    has_rate = (reports.batches >= 2) & (reports.last_ns > reports.first_ns)
     counted = np.maximum(reports.of_clients(reports.received) - reports.first_batch, 0)
-    rate: Floats = counted * float(SECOND_NS) / np.maximum(reports.last_ns - reports.first_ns, 1)
-    return rate
+    rates: Floats = (counted * float(SECOND_NS))[has_rate] / (reports.last_ns - reports.first_ns)[has_rate]
+    return rates
 
 
-def tx_mb_s(reports: Iterable[PublisherReport]) -> float | None:
-    """Acknowledged megabytes/s of all publishers together, from the first send to the last acknowledgement of each.
-
-    None if no publisher sent two messages.
-    """
+def tx_mb_s(reports: Iterable[PublisherReport], window_ns: tuple[int, int]) -> float | None:
+    """Acknowledged megabytes/s of all publishers, over the times of :func:`tx_rate_pps`; None without a report."""
     rates = [
-        r.bytes / r.sent * (r.acknowledged - 1) * SECOND_NS / (r.last_ns - r.first_ns) / MEGABYTE
-        for r in reports
-        if r.acknowledged >= 2 and r.last_ns > r.first_ns
+        r.bytes / max(r.sent, 1) * r.acknowledged * SECOND_NS / _sending_ns(r, window_ns) / MEGABYTE for r in reports
     ]
     return sum(rates) if rates else None
 
 
-def rx_mb_s(reports: SubscriberTable) -> float | None:
-    """Received megabytes/s of all subscribers together; of those and over the times of :func:`rx_rates_pps`."""
+def rx_mb_s(reports: SubscriberTable, messages: Ints, seconds: float) -> float | None:
+    """Received megabytes/s of all subscribers together; None where none has a report.
+
+    Args:
+        reports: theirs.
+        messages: how many messages of each count.
+        seconds: in which they were received.
+    """
+    if not len(messages):
+        return None
     # All that was read counts into its bytes, what came twice and what was not expected as well.
     read = reports.of_clients(reports.received + reports.extra + reports.duplicates)
-    counting = _has_rate(reports) & (read > 0)
-    if not bool(counting.any()):
-        return None
-    return float((_rx_rates_pps(reports)[counting] * reports.bytes[counting] / read[counting] / MEGABYTE).sum())
+    return float((reports.bytes * (messages / np.maximum(read, 1))).sum()) / seconds / MEGABYTE
 
 
 def jain(values: Ints) -> float | None:

@@ -130,7 +130,7 @@ class PublisherReport:
         unacknowledged: ranges of sequences that are failed or without an answer.
         first_ns, last_ns: first send; last acknowledgement, or last send where nobody acknowledges; ns on the step's
             clock.
-        lag: histogram of send time − due time (µs); empty at rate ``max``.
+        lag: histogram of send time − due time (µs) of every message; empty at rate ``max``.
         blocked_ns: time spent waiting for a full queue.
         stopped_early: why it stopped before the end of the step, or "".
         unacknowledged_joined: whether there were more ranges than a report holds, so that the last of

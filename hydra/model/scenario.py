@@ -79,6 +79,7 @@ class Scenario:
     native: NativeSpec = NativeSpec()
     tables: Mapping[str, Any] = field(default_factory=dict, hash=False)
     warmup_s: float = 1.0
+    warmup_max_s: float = 0.0
     drain_max_s: float | None = None
     ready_timeout_s: float = 120.0
     publisher_memory_mb: float = 2048.0
@@ -91,6 +92,7 @@ class Scenario:
     def __post_init__(self) -> None:
         require(self.publishers >= 1, f"publishers must be at least 1, not {self.publishers}")
         require(self.warmup_s >= 0, f"warmup_s must be 0 or more, not {self.warmup_s}")
+        require(self.warmup_max_s >= 0, f"warmup_max_s must be 0 or more, not {self.warmup_max_s}")
         require(self.drain_max_s is None or self.drain_max_s > 0, "drain_max_s must be above 0")
         require(self.publisher_memory_mb > 0, "publisher_memory_mb must be above 0")
         require(self.ready_timeout_s > 0, f"ready_timeout_s must be above 0, not {self.ready_timeout_s}")
@@ -114,8 +116,14 @@ class Scenario:
         )
 
     @property
+    def keeps_seconds(self) -> bool:
+        """Whether the figures of each second of a step are kept: of grids whose messages are in flight all the time."""
+        stored = any(value == "stored" for value in self.values_of("read"))
+        return self.has_course or (self.sweep.search is None and self.settings.messages is None and not stored)
+
+    @property
     def has_course(self) -> bool:
-        """Whether the figures of each second of a step are kept."""
+        """Whether what was asked for needs the figures of each second of a step."""
         asked = self.sweep.seconds or self.events or self.slo.objectives() or self.load.shape != "constant"
         return bool(asked)
 

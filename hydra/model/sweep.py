@@ -22,11 +22,12 @@ class SearchSpec:
     """How rates are searched for each client count.
 
     Rates in messages/s. ``loss_target`` is a fraction. A search for the highest rate stops when
-    ``stall_doublings`` doublings in a row each gain less than ``gain_target``; one for a rate within the target when
-    the upper limit of its 95 % interval is at most ``width`` times the lower, or after ``steps`` steps. Cohorts are
-    ``cohort_fraction`` of the clients: slow ones read ``slow_share`` of the first figure, reconnecting ones do so
-    ``reconnect_rate`` times a second. ``sndhwms`` repeats the search below the loss target for each of these high-water
-    marks; ``nodrop`` is the highest rate while the publisher waits instead of dropping.
+    ``stall_doublings`` doublings in a row each gain less than ``gain_target``, and takes ``fresh_steps`` more at the
+    rate at which most was received (0: the figure is the maximum itself, which is too high by chance). One for a rate
+    within the target stops when the upper limit of its 95 % interval is at most ``width`` times the lower, or after
+    ``steps`` steps. Cohorts are ``cohort_fraction`` of the clients: slow ones read ``slow_share`` of the first figure,
+    reconnecting ones do so ``reconnect_rate`` times a second. ``sndhwms`` repeats the search below the loss target for
+    each of these high-water marks; ``nodrop`` is the highest rate while the publisher waits instead of dropping.
     """
 
     start_rate: float = 1000.0
@@ -35,6 +36,7 @@ class SearchSpec:
     gain_target: float = 0.05
     stall_doublings: int = 2
     max_doublings: int = 12
+    fresh_steps: int = 4
     width: float = 1.25
     steps: int = 60
     cohort_fraction: float = 0.1
@@ -50,6 +52,7 @@ class SearchSpec:
         require(self.width > 1, f"width is the upper limit over the lower, above 1, not {self.width}")
         require(2 <= self.steps <= 10_000, f"steps must be 2 to 10000, not {self.steps}")
         require(self.max_doublings >= 1, f"max_doublings must be at least 1, not {self.max_doublings}")
+        require(0 <= self.fresh_steps <= 100, f"fresh_steps must be 0 to 100, not {self.fresh_steps}")
         require(self.stall_doublings >= 1, f"stall_doublings must be at least 1, not {self.stall_doublings}")
         require(0 < self.cohort_fraction < 1, f"cohort_fraction must lie between 0 and 1, not {self.cohort_fraction}")
         require(0 < self.slow_share < 1, f"slow_share must lie between 0 and 1, not {self.slow_share}")

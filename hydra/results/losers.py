@@ -41,15 +41,6 @@ class GroupLoss:
     lost: int
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How the loss of a step is spread over its subscribers: how many they are, and sums of their shares."""
-
-    count: int
-    total: float
-    squares: float
-
-
 def ids(db: sqlite3.Connection) -> range:
     """From the lowest to the highest id of a subscriber in any step."""
     first, last = db.execute("SELECT min(client), max(client) FROM clients WHERE role = 'subscriber'").fetchone()
@@ -64,17 +55,6 @@ def by_group(db: sqlite3.Connection, epoch: int, first: int, size: int) -> list[
         (first, size, epoch),
     )
     return [GroupLoss(part, count, silent, int(expected), int(lost)) for part, count, silent, expected, lost in rows]
-
-
-def spread(db: sqlite3.Connection, epoch: int) -> Spread:
-    """How the loss of a step is spread over the subscribers outside its cohort that reported."""
-    share = f"1.0 * {_LOST} / (messages + missing)"
-    count, total, squares = db.execute(
-        f"SELECT count(*), total({share}), total({share} * {share}) FROM clients "  # noqa: S608  # constants
-        "WHERE epoch = ? AND role = 'subscriber' AND NOT cohort AND messages + missing > 0",
-        (epoch,),
-    ).fetchone()
-    return Spread(int(count), float(total), float(squares))
 
 
 def losers(db: sqlite3.Connection, epoch: int) -> list[Loser]:

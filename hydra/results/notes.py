@@ -17,6 +17,8 @@ from hydra.columns.names import (
     RATE_HELD,
     REASON,
     STATUS,
+    STEADY,
+    UNSTEADY,
 )
 from hydra.columns.searched import rates
 from hydra.events.event import Level
@@ -24,12 +26,12 @@ from hydra.events.row_warnings import (
     FateOfGone,
     FateUnknown,
     FewerFigures,
-    FewReceived,
     GeneratorLimited,
     HostBusy,
     Lagged,
     Loss,
     LossBetween,
+    NotSteady,
     RateMissed,
     RowFailed,
     RowPartial,
@@ -45,6 +47,7 @@ from hydra.events.row_warnings import (
 from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.measure.loss import BACKLOG_S
+from hydra.measure.steadiness import Unsteady, read
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Figure, Scenario, SearchSpec
 from hydra.results.registered import held_by
@@ -95,6 +98,9 @@ def _repeat_notes(row: Row) -> list[HydraWarning]:
 
 def _step_notes(row: Row, duration_s: float) -> list[HydraWarning]:
     notes = [*_loss_notes(row), *_lag_notes(row, duration_s)]
+    if row.get(STEADY) is False:
+        found = [] if REPEATS in row else read(str(row.get(UNSTEADY) or ""))
+        notes.append(NotSteady([_differs(each) for each in found]))
     if gone := gone_of(row):
         notes.append(SubscribersGone(gone))
     if row.get(RATE_HELD) is False:
@@ -107,12 +113,17 @@ def _step_notes(row: Row, duration_s: float) -> list[HydraWarning]:
         notes.append(HostBusy(_number(row["host_cpu_mean_pct"])))
     if row.get(GENERATOR_LIMITED) is True:
         notes.append(GeneratorLimited())
-    entered = row.get("rx_clients")
-    # A member of a group may get little, or nothing at all, and nothing is wrong with it.
-    few = isinstance(entered, int | float) and entered < _others(row) and not row.get(GROUP)
-    if isinstance(entered, int | float) and few and not isinstance(row.get(LOSS_HIGH), float):
-        notes.append(FewReceived(entered))
     return notes
+
+
+def _differs(found: Unsteady) -> str:
+    """How seconds of a row differ from the others."""
+    by = f"{number(100 * abs(found.by))} % {'less' if found.by < 0 else 'more'}"
+    if found.kind == "beginning":
+        return f"{by} was received in the first {found.at_s} s than later"
+    if found.kind == "change":
+        return f"{by} from second {found.at_s} on"
+    return f"{by} than usual in second {found.at_s}"
 
 
 def _others(row: Row) -> float:

@@ -10,6 +10,7 @@ from hydra.columns.names import CLIENTS, FAILED_STEPS, STEP_S
 from hydra.columns.searched import prefixes, rates
 from hydra.events.words import number
 from hydra.model import Figure, Scenario
+from hydra.results.loss_limits import loss_limits
 from hydra.sweep import Row
 
 _LEAST_WHOLE: Final = 100.0
@@ -41,6 +42,8 @@ def whole(rate: Figure, grouped: bool = False) -> str:
 def legend(scenario: Scenario, rows: Sequence[Row]) -> str:
     """What the brackets are; "" where there are none."""
     search = scenario.sweep.search
+    if not search and any(loss_limits(row, rows) for row in rows):
+        return "In brackets: the 95 % interval of the loss as a mean over time, from when and by whom it was lost."
     if not search or not any(interval_of(row, c, scenario) for row in rows for c in rates(search).values()):
         return ""
     target = 100 * search.target

@@ -15,7 +15,7 @@ from hydra.compare.sides import Repeat, Side, SideRow
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.runs import SystemFact
 from hydra.model import SHARED, Figure, Scenario, StepResult, value_of
-from hydra.results.bounded import bound_above
+from hydra.results.bounded import at_most
 from hydra.results.earlier import bisected, upgraded
 from hydra.results.folders import is_experiment
 from hydra.results.interleaved import folders_of, took_turns
@@ -143,7 +143,7 @@ def _row(scenario: Scenario, row: Row, repeats: Sequence[Row], slices: SlicesOfR
 def _repeat(row: Row) -> Repeat:
     if row[STATUS] != "ok":
         return Repeat({}, problem=str(row.get(REASON) or row[STATUS]))
-    return Repeat(row, frozenset(name for name in row if bound_above(row, name) is not None))
+    return Repeat(row, frozenset(name for name in row if at_most(row, name) is not None))
 
 
 def _searches(scenario: Scenario) -> str:

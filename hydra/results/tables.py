@@ -13,14 +13,15 @@ from tabulate import tabulate
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
-from hydra.columns.names import CLIENTS, POINT, PUBLISHERS
+from hydra.columns.names import CLIENTS, LOSS, POINT, PUBLISHERS
 from hydra.events.event import StoredEvent
 from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.model import Figure, Scenario
-from hydra.results.bounded import shown
+from hydra.results.bounded import beside, shown
 from hydra.results.earlier import ROWS
 from hydra.results.files import write_whole
+from hydra.results.loss_limits import loss_limits
 from hydra.results.notes import MARK, notes_of, told_once
 from hydra.results.registered import columns_of, in_order, published_columns
 from hydra.results.searched import efforts, interval_of, legend, whole
@@ -63,7 +64,7 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
     for row in rows:
         about = notes_of(row, scenario)
         notes.append((name_of(scenario, row), about))
-        cells = [_with_interval(c, row, scenario) for c in columns]
+        cells = [_with_interval(c, row, scenario, rows) for c in columns]
         if about:
             cells[0] = f"{cells[0]} {MARK}"
         body.append(cells)
@@ -110,15 +111,23 @@ def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _with_interval(column: Column, row: Row, scenario: Scenario) -> str:
+def _with_interval(column: Column, row: Row, scenario: Scenario, rows: Sequence[Row]) -> str:
     """A cell with the 95 % interval of what was searched for or repeated, and of how many repeats if not of all."""
     name = column.name
     if limits := interval_of(row, name, scenario):
         return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
     text, interval, count = cell(column, shown(row, name)), row.get(name + INTERVAL), row.get(name + COUNT)
-    if interval is not None:
+    text += beside(row, name)
+    if name == LOSS and (known := loss_limits(row, rows)):
+        text = f"{text} [{cell(column, _rounded(known.low))} – {cell(column, _rounded(known.high))}]"
+    elif interval is not None:
         text = f"{text} ± {cell(column, interval)}"
     return text if count is None else f"{text} ({count} of {row.get(REPEATS)})"
+
+
+def _rounded(limit: float) -> float:
+    """To as many digits as the limit of an interval has a meaning."""
+    return float(f"{limit:.3g}")
 
 
 def cell(column: Column, value: Figure) -> str:
@@ -136,7 +145,8 @@ def cell(column: Column, value: Figure) -> str:
 def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     """``table.csv``: full precision, column names of ``conf/reference``; nothing for a figure that is not known.
 
-    A latency that is shorter than the clocks can tell stands there as ``< 153``; ``rows.json`` has what was measured.
+    A latency below the bound of the clocks stands there as ``< 305``, what it may be at most; above it, as it was
+    measured, with the bound in a column of its own. ``rows.json`` has what was measured.
     """
     columns = [column.name for column in in_order(scenario, rows)]
     out = io.StringIO()

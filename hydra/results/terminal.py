@@ -16,9 +16,11 @@ from rich.text import Text
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, INTERVAL, REPEATS
+from hydra.columns.names import LOSS
 from hydra.events.words import number
 from hydra.model import Scenario
-from hydra.results.bounded import shown
+from hydra.results.bounded import beside, shown
+from hydra.results.loss_limits import loss_limits
 from hydra.results.notes import MARK, notes_of, told_once
 from hydra.results.searched import efforts, interval_of, legend
 from hydra.results.tables import clients_line, name_of, table_columns
@@ -45,7 +47,7 @@ def terminal(
         table.add_column(column.title, justify="right", overflow="fold")
     notes = [notes_of(row, scenario) for row in rows]
     for row, about in zip(rows, notes, strict=True):
-        first, *others = (_cell(column, row, scenario) for column in columns)
+        first, *others = (_cell(column, row, scenario, rows) for column in columns)
         table.add_row(f"{first} {MARK}" if about else first, *others, style="yellow" if about else "")
     console.print(scenario.description)
     console.print(table)
@@ -66,12 +68,14 @@ def _bullet(console: Console, mark: str, text: str) -> None:
     console.print(grid)
 
 
-def _cell(column: Column, row: Row, scenario: Scenario) -> str:
+def _cell(column: Column, row: Row, scenario: Scenario, rows: Sequence[Row]) -> str:
     """A figure, with its interval or its repeats below it."""
     value = shown(row, column.name)
-    text = value if isinstance(value, str) else number(value)
+    text = value if isinstance(value, str) else number(value) + beside(row, column.name)
     if limits := interval_of(row, column.name, scenario):
         return f"{text}\n{number(limits[0])} – {number(limits[1])}"
+    if column.name == LOSS and (known := loss_limits(row, rows)):
+        text = f"{text}\n{number(known.low)} – {number(known.high)}"
     interval, count = row.get(column.name + INTERVAL), row.get(column.name + COUNT)
     if interval is not None:
         text = f"{text}\n± {number(interval)}"

@@ -23,6 +23,7 @@ from hydra.limits import machine
 from hydra.limits.report import check_row
 from hydra.measure.figures import Merged, figures, merged
 from hydra.measure.observation import Observation
+from hydra.measure.steadiness import received_of, settled
 from hydra.metrics.snapshot import Present, Progress
 from hydra.model import PASSED_OVER, ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
 from hydra.results.registered import added_by
@@ -39,6 +40,7 @@ from hydra.sweep.cohort import cohort_ids
 from hydra.sweep.repeated import MERGED_IN_REPEATS
 from hydra.sweep.workload import loaded
 from hydra.system import System
+from hydra.wire.arrays import total
 
 _WARMUP_RATE: Final = 1_000.0
 """Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
@@ -158,6 +160,7 @@ class Steps:
             if not changed or not warmup_s:
                 break
             self._warm_up(plan)
+            self._warm_up_until_steady(plan)
             # Clients that were lost meanwhile are launched again before the step begins.
             changed = self._deployment.scale(plan.clients, plan.publishers)
         try:
@@ -167,7 +170,10 @@ class Steps:
         for event in self._scenario.events:
             if event.kind in self._spec.events:
                 plan = replace(plan, settings=self._spec.disturbed(plan.settings, event, plan.duration_s))
+        # A tool does not tell what happens in a second.
+        plan = replace(plan, course=plan.course and self._scenario.client not in self._spec.tools)
         raw = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._tick)
+        kept = self._store.course(self._stepper.epoch) if plan.course and not self._scenario.events else None
         self._deployment.evict(raw.silent)
         search = self._scenario.sweep.search
         tool = self._scenario.client in self._spec.tools
@@ -182,6 +188,7 @@ class Steps:
             publisher_reports=raw.publishers,
             subscriber_reports=raw.subscribers,
             window_ns=raw.window_ns,
+            received=received_of(*kept[1:]) if kept and not plan.load else (),
             dead=raw.dead.to_array(),
             silent=raw.silent.to_array(),
             cohort=raw.cohort.to_array(),
@@ -274,10 +281,19 @@ class Steps:
         if not checked.fits:
             raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
 
-    def _warm_up(self, plan: StepPlan) -> None:
-        """Data that is no part of any figure, through every path of the new deployment."""
+    def _warm_up_until_steady(self, plan: StepPlan) -> None:
+        """Goes on at the step's own rate until two parts in a row are received alike, as long as the user allows."""
+        part_s, most_s = self._scenario.warmup_s, self._scenario.warmup_max_s
+        if self._scenario.sweep.search is not None:
+            return
+        received: list[int] = []
+        while (len(received) + 2) * part_s <= most_s and not settled(received):
+            received.append(self._warm_up(plan, at_its_rate=True))
+
+    def _warm_up(self, plan: StepPlan, *, at_its_rate: bool = False) -> int:
+        """Data that is no part of any figure, through every path of the new deployment; how many messages came."""
         rate = min(plan.settings.rate, _WARMUP_RATE) if plan.settings.rate != "max" else _WARMUP_RATE
-        settings = replace(self._spec.undisturbed(plan.settings), rate=rate)
+        settings = replace(self._spec.undisturbed(plan.settings), rate=plan.settings.rate if at_its_rate else rate)
         warm_up = replace(plan, settings=settings, duration_s=self._scenario.warmup_s, cohort=Cohort())
         try:
             raw = self._stepper.measure(warm_up, lambda _: None)
@@ -286,6 +302,7 @@ class Steps:
         self._deployment.evict(raw.silent)
         self._stepper.epoch += 1
         self._journal.epoch = None
+        return total(raw.subscribers.in_window)
 
     def close(self) -> None:
         """Stores what the controller refused and what is known of the system only now."""

@@ -27,7 +27,7 @@ class Grid:
         self._points = [(plan, _known(plan, scenario.sweep.varied)) for plan in plans]
         self._bound_s = sum(GRID_TRIES * step_bound_s(scenario, plan.duration_s) for plan in plans)
         self._expected_s = sum(usual_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
-        self._warmup_s = scenario.warmup_s * len(scenario.sizes)
+        self._warmup_s = max(scenario.warmup_s, scenario.warmup_max_s) * len(scenario.sizes)
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """See :class:`hydra.sweep.sweep.Sweep`."""

@@ -18,10 +18,11 @@ from typing import Final, NamedTuple
 
 from hydra.columns import Column
 from hydra.columns.column import COUNT, HIGH, INTERVAL, LOW, REPEATS
-from hydra.columns.names import REASON, STATUS
+from hydra.columns.names import LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE, REASON, STATUS
 from hydra.columns.step import DUE, SENT, step_columns
 from hydra.measure import latency
-from hydra.model import Figure, Histogram, Point, Scenario, StepPlan, StepResult, SweepSpec, value_of
+from hydra.measure.loss_interval import around, pooled, read, written
+from hydra.model import Figure, Histogram, Point, Scenario, StepPlan, StepResult, SweepSpec, number, value_of
 from hydra.sweep.sweep import Row, Sweep, apart
 from hydra.wire.buckets import percentiles_us
 from hydra.wire.histogram import merge
@@ -244,7 +245,7 @@ def merged(
     together = _percentiles(rows, histograms)
     for column in dict.fromkeys(c for row in rows for c in row):
         values = [row[column] for row in rows if row.get(column) is not None]
-        if column in (STATUS, REASON):
+        if column in (STATUS, REASON) or (column in columns and columns[column].repeats == "pooled"):
             continue
         numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
         how = columns[column].repeats if column in columns else "mean"
@@ -260,6 +261,8 @@ def merged(
                 result[column + LOW], result[column + HIGH] = min(numbers), max(numbers)
             if len(numbers) < len(rows):
                 result[column + COUNT] = len(numbers)
+    if any(LOSS_EVIDENCE in row for row in rows):
+        result |= _loss(rows, number(result.get(LOSS)))
     statuses = [str(row[STATUS]) for row in rows]
     result[REPEATS] = len(rows)
     result[STATUS] = next(s for s in _WORST_FIRST if s in statuses)
@@ -278,6 +281,24 @@ def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[
     (found["tx_lag_p99_us"],) = percentiles_us(merge(h["lag"] for h in histograms if "lag" in h), [99.0])
     found |= latency.ack_figures(merge(h["ack"] for h in histograms if "ack" in h))
     return {column: value for column, value in found.items() if value is not None}
+
+
+def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
+    """The interval of the mean loss, from the bursts of all repeats together.
+
+    A repeat without a burst has lost nothing by chance, so that Student's interval of a few repeats, 0 ± 0 of those
+    without any, says too little.
+    """
+    steps = [read(str(row[LOSS_EVIDENCE])) for row in rows if row.get(LOSS_EVIDENCE) is not None]
+    if lost_pct is None or len(steps) < sum(row.get(LOSS) is not None for row in rows):
+        return dict.fromkeys((LOSS_CI_LOW, LOSS_CI_HIGH, LOSS_EVIDENCE))
+    limits = around(lost_pct, steps)
+    return {
+        LOSS + INTERVAL: None,
+        LOSS_CI_LOW: limits and limits.low,
+        LOSS_CI_HIGH: limits and limits.high,
+        LOSS_EVIDENCE: written(pooled(steps)),
+    }
 
 
 def mean_and_interval(numbers: Sequence[float]) -> tuple[float, float | None]:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
+from statistics import fmean
 from typing import Final
 
 from hydra.columns.names import (
@@ -40,6 +41,7 @@ from hydra.model import (
     with_values,
 )
 from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError
+from hydra.sweep.repeated import mean_and_interval
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
 from hydra.sweep.threshold import Script, Threshold
 
@@ -99,7 +101,7 @@ class Search:
     def expected_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`: about six doublings, and ``_USUAL_STEPS`` for the others."""
         search = self._search
-        doublings, usual = min(6, search.max_doublings) + 1, min(_USUAL_STEPS, search.steps)
+        doublings, usual = min(6, search.max_doublings) + 1 + search.fresh_steps, min(_USUAL_STEPS, search.steps)
         steps = sum(self._times(s) * (doublings if s in _RISING else usual) for s in search.series)
         step_s = self._scenario.sweep.duration_s + QUICK_DRAIN_S
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
@@ -111,7 +113,7 @@ class Search:
     def _most_steps(self, series: SearchSeries) -> int:
         search = self._search
         if series in _RISING:
-            return search.max_doublings + 1
+            return search.max_doublings + 1 + search.fresh_steps
         # The bracket may take more than the budget: from anywhere, all the way to the other end.
         span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
         # The undisturbed search may go on once for each cohort, that of a cohort once.
@@ -233,18 +235,20 @@ class Search:
     def _max_rate(
         self, asked: Asked, settings: Settings, series: SearchSeries, row: Row
     ) -> Generator[StepPlan, StepResult, float | None]:
-        """Doubles the rate until doubling gains nothing; the highest received rate is the figure."""
+        """Doubles the rate until doubling gains nothing; the figure is what is received at the fastest of them."""
         search = self._search
         best: float | None = None
+        fastest = 0.0
         aggregate: float | None = None
         stalled = 0
         together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
         for doubling in range(search.max_doublings + 1):
-            result = yield from asked.step(settings, series, float(f"{search.start_rate * 2.0**doubling:.5g}"))
+            rate = float(f"{search.start_rate * 2.0**doubling:.5g}")
+            result = yield from asked.step(settings, series, rate)
             received = number(result.figures.get(AVG_RX))
             gained = received is not None and (best is None or received >= best * (1 + search.gain_target))
             if received is not None and (best is None or received > best):
-                best = received
+                best, fastest = received, rate
                 row[f"{series}_verdict"] = result.figures.get(VERDICT)
                 _mark(row, series, result.figures.get(GENERATOR_LIMITED))
             pps = number(result.figures.get(AGGREGATE))
@@ -258,7 +262,28 @@ class Search:
             row[f"{series}_note"] = f"still rising at {search.max_doublings} doublings"
         if best is None:
             row[f"{series}_note"] = "nothing was received at any rate"
-        return best
+            return None
+        return (yield from self._received_anew(asked, settings, series, fastest, row)) or best
+
+    def _received_anew(
+        self, asked: Asked, settings: Settings, series: SearchSeries, fastest: float, row: Row
+    ) -> Generator[StepPlan, StepResult, float | None]:
+        """The mean of further steps at the fastest rate: that of the step it was chosen by is too high by chance."""
+        fresh: list[StepResult] = []
+        for _ in range(self._search.fresh_steps):
+            fresh.append((yield from asked.step(settings, series, fastest)))
+            row[f"{series}_steps"] = int(number(row[f"{series}_steps"]) or 0) + 1
+        received = [pps for result in fresh if (pps := number(result.figures.get(AVG_RX))) is not None]
+        if not received:
+            return None
+        mean, half = mean_and_interval(received)
+        row[self._rates[series]] = mean
+        if half is not None:
+            row[f"{series}_low_pps"], row[f"{series}_high_pps"] = max(mean - half, 0.0), mean + half
+        together = [pps for result in fresh if (pps := number(result.figures.get(AGGREGATE))) is not None]
+        if together:
+            row[AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"] = fmean(together)
+        return mean
 
     def _fill(self, row: Row, found: Threshold, sndhwm: int | None = None) -> None:
         series = found.series

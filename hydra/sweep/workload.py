@@ -45,7 +45,7 @@ def loaded(plan: StepPlan, scenario: Scenario) -> StepPlan:
             raise ValueError("the load has no message in the whole step")
         settings = replace(plan.settings, rate=total / plan.duration_s)
         plan = replace(plan, settings=settings, load=tuple(points))
-    plan = replace(plan, course=scenario.has_course)
+    plan = replace(plan, course=scenario.keeps_seconds)
     return _with_spells(plan, [event for event in events if event.kind in SPELLS])
 
 

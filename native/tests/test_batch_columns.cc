@@ -104,6 +104,8 @@ TEST_CASE("percentiles are of the bucket that holds their rank, at most the maxi
     const HistogramCounts hundred{{1, 50, 2, 49, 3, 1}, 1, 3};
     CHECK(percentile_us(hundred, 100, 50) == 1);
     CHECK(percentile_us(hundred, 100, 99) == 2);
+    const HistogramCounts odd{{1, 149, 2, 1, 3, 1}, 1, 3};
+    CHECK(percentile_us(odd, 151, 99) == 2);  // 149 of 151 are 98.7 %
     CHECK(percentile_us({}, 0, 50) == 0);
 }
 

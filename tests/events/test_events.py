@@ -146,10 +146,11 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (rows.RateMissed(9e4, 8.5e4), "the publisher missed the requested rate of 90,000/s, it reached 85,000/s"),
         (rows.RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
         (rows.StoppedEarly("no memory"), "the publisher stopped early: no memory"),
+        (rows.NotSteady(["10 % less from second 4 on"]), "not steady: 10 % less from second 4 on"),
+        (rows.NotSteady([]), "not steady in at least one of its repeats"),
         (rows.SendsRefused(7), "7 messages were refused by a server or the library"),
         (rows.GeneratorLimited("max"), "max: generator-limited: the clients were measured, the system can do more"),
         (rows.HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
-        (rows.FewReceived(5), "the receive rate is of 5 subscribers only: the others got fewer than two batches"),
         (rows.SearchRemark("slow", "still rising"), "slow: still rising"),
         (rows.SlowNotFelt(), "slow: the slow clients' buffers never filled, so they were not felt"),
         (rows.SlowNotFelt(9e3, 1e4, 1.0), "slow: the slow clients' buffers never filled, so they were not felt: they read 10,000/s, and no more than 9,000/s was sent"),  # noqa: E501

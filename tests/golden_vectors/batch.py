@@ -56,7 +56,7 @@ def value_at(percent: int, latency: Case) -> int:
     if not buckets:
         return 0
     # The highest value at an index is below the lowest at the next: found by trying some.
-    wanted = buckets[max((percent * len(buckets) + 50) // 100, 1) - 1]
+    wanted = buckets[max(-(-percent * len(buckets) // 100), 1) - 1]
     low: int = latency["min_us"]
     high: int = latency["max_us"]
     while low < high:
@@ -175,7 +175,7 @@ def batches() -> dict[str, Case]:
         "one": batch({1: plain}),
         "nothing-received": batch({5: report()}),
         "a-histogram": batch({1: report(latency=hundred)}),
-        # The middle of two values is the first, of three the second.
+        # The middle of two values is the first, of three the second; the 99th percentile of 151 is the 150th.
         "the-rank-of-a-percentile": batch(
             {n: report(latency=counted(*range(10, 10 * n + 1, 10))) for n in (1, 2, 3, 49, 50, 51, 149, 150, 151)}
         ),

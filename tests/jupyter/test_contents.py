@@ -178,13 +178,15 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(loaded: Loaded
     first, second, *others = run.rows
     early = {"latency_p50_us": -40, "latency_bound_us": 75.3, "negative_latencies": 20_000}
     run = replace(run, rows=[{**first, **early}, {**second, "latency_bound_us": 75.3}, *others])
-    assert "<td>&lt; 76</td>" in markup.table(run).text
+    assert "<td>&lt; 36</td>" in markup.table(run).text
     assert "<td>20,000</td>" in markup.table(run).text
     p50 = there(latencies.latency(run)).data[0]
-    assert p50.y[0] == 75.3
+    assert round(p50.y[0], 6) == 35.3
     assert p50.y[1] == second["latency_p50_us"]
+    assert (p50.error_y.array[1], p50.error_y.arrayminus[1]) == pytest.approx((75.3, 75.3))
+    assert f"<td>{second['latency_p50_us']} ± 76</td>" in markup.table(run).text.replace(",", "")
     assert list(p50.marker.symbol[:2]) == ["circle-open", "circle"]
-    assert p50.customdata[0][0] == "30 clients: &lt; 76"
+    assert p50.customdata[0][0] == "30 clients: &lt; 36"
 
 
 def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(loaded: Loaded) -> None:

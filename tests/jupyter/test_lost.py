@@ -9,7 +9,6 @@ import pytest
 
 from hydra.jupyter import recorded
 from hydra.jupyter.lost import Lost, loss
-from hydra.measure.confidence import of_bursts
 from hydra.model import Figure, StepResult
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import FIXED, there
@@ -26,22 +25,20 @@ def with_figures(run: recorded.Run, *figures: Mapping[str, Figure]) -> recorded.
     return replace(run, rows=[{**row, **more} for row, more in zip(run.rows, [*figures, *[{}] * 9], strict=False)])
 
 
-def test_the_bursts_of_a_row_tell_its_interval(loaded: Loaded) -> None:
-    lossy: dict[str, Figure] = {"client_loss_pct": 2.0, "bursts_s": "0.1 0.1"}
-    found = drawn(with_figures(loaded("fixed"), lossy, {"client_loss_pct": 0.0, "bursts_s": ""}))
+def test_a_row_has_the_interval_of_its_loss(loaded: Loaded) -> None:
+    lossy: dict[str, Figure] = {"client_loss_pct": 2.0, "client_loss_ci_low_pct": 0.5, "client_loss_ci_high_pct": 7.0}
+    found = drawn(with_figures(loaded("fixed"), lossy, {"client_loss_pct": 0.0, "loss_evidence": "10 0 0 0 0 0 0"}))
     (trace,) = found.figure.data
-    limits = there(of_bursts([0.1, 0.1], 10.0))
-    assert trace.error_y.array[0] == pytest.approx(100 * limits.high - 2.0)
-    assert trace.error_y.arrayminus[0] == pytest.approx(2.0 - 100 * limits.low, rel=0.01)
-    assert f"[{100 * limits.low:,.4g} – {100 * limits.high:,.4g}]" in trace.customdata[0][0]
+    assert (trace.error_y.array[0], trace.error_y.arrayminus[0]) == (pytest.approx(5.0), pytest.approx(1.5))
+    assert "[0.5 – 7]" in trace.customdata[0][0]
     # Rows of 60 and 120 clients saw no burst, and no row with as many clients did.
     assert list(trace.error_y.array[1:]) == [0, 0]
-    assert "from the bursts in which it was lost" in found.remark
+    assert "95 % interval" in found.remark
 
 
 def test_a_row_without_a_burst_is_known_from_what_one_would_have_cost(loaded: Loaded) -> None:
-    clean: dict[str, Figure] = {"client_loss_pct": 0.0, "bursts_s": ""}
-    lossy: dict[str, Figure] = {"client_loss_pct": 1.0, "bursts_s": "0.05 0.05"}
+    clean: dict[str, Figure] = {"client_loss_pct": 0.0, "loss_evidence": "10 0 0 0 0 0 0"}
+    lossy: dict[str, Figure] = {"client_loss_pct": 1.0, "loss_evidence": "10 2 0.1 0.005 0.05 0 0"}
     first = drawn(with_figures(loaded(RATES), clean, lossy)).figure.data[0]
     assert first.y[0] + first.error_y.array[0] == pytest.approx(100 * 3.689 * 0.05 / 10, rel=0.001)
 
@@ -56,24 +53,25 @@ def test_rates_that_vary_are_drawn_across(loaded: Loaded) -> None:
 @pytest.mark.parametrize(
     "figures",
     [
-        {"failed_dead": 1, "client_loss_pct": 2.0, "bursts_s": "0.2"},  # who died, did not do so by chance
-        {"client_loss_pct": 0.0, "bursts_s": "0.2"},  # it piled up
-        {"client_loss_pct": 2.0, "bursts_s": None, "group": "g"},
-        {"client_loss_pct": 2.0, "bursts_s": None},  # all subscribers lost the same
-        {"client_loss_pct": None, "bursts_s": None},
+        {
+            "failed_dead": 1,
+            "client_loss_pct": 0.0,
+            "loss_evidence": "10 0 0 0 0 0 0",
+        },  # who died, did not do so by chance
+        {"client_loss_pct": 2.0, "loss_evidence": None},
+        {"client_loss_pct": None},
     ],
 )
 def test_where_nothing_tells_there_is_no_bar(loaded: Loaded, figures: Mapping[str, Figure]) -> None:
-    found = drawn(with_figures(loaded("fixed"), figures, {"bursts_s": None}, {"bursts_s": None}))
+    found = drawn(with_figures(loaded("fixed"), figures, *[{"loss_evidence": None}] * 2))
     assert found.figure.data[0].error_y.array is None
     assert found.remark == ""
 
 
-def test_repeats_tell_before_anything_else(loaded: Loaded) -> None:
+def test_repeats_whose_bursts_are_not_known_have_students_interval(loaded: Loaded) -> None:
     found = drawn(with_figures(loaded("repeated"), {"client_loss_pct": 2.0, "client_loss_pct_ci95": 1.5}))
     bars = found.figure.data[0].error_y
     assert (bars.array[0], bars.arrayminus[0]) == (pytest.approx(1.5), pytest.approx(1.5))
-    assert "from its repeats" in found.remark
 
 
 def test_each_step_of_a_search_has_its_interval_and_the_answer_a_diamond(loaded: Loaded) -> None:

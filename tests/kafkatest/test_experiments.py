@@ -190,7 +190,7 @@ def test_a_latency_below_the_bound_of_the_clocks_is_told_below_the_table(
 ) -> None:
     figures = {**LATENCY, "latency_p50_us": p50_us, "latency_bound_us": 152.3, "ack_p50_us": 3}
     notes = [note for note in views(name, {point: figures})[0].notes if "clocks" in note]
-    assert notes == [f"{point}: a latency below 0.152 ms is shorter than the clocks of its hosts can tell"] * below
+    assert notes == [f"{point}: a latency of at most 0.292 ms is shorter than the clocks of its hosts can tell"] * below
 
 
 def test_rows_that_failed_are_told_below_the_table() -> None:

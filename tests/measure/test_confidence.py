@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, t
+from scipy.stats import chi2
 
-from hydra.measure.confidence import of_bursts, of_subscribers
+from hydra.measure.confidence import of_bursts
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])
@@ -44,14 +44,3 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
         assert limits is not None
         held += limits.low <= 0.02 <= limits.high
     assert 0.91 <= held / 1000 <= 0.99
-
-
-def test_the_interval_of_subscribers_is_students() -> None:
-    shares = [0.0, 0.01, 0.02, 0.05]
-    limits = of_subscribers(4, sum(shares), sum(s * s for s in shares))
-    assert limits == pytest.approx((0.0, 0.02 + t.ppf(0.975, 3) * np.std(shares, ddof=1) / 2))
-
-
-@pytest.mark.parametrize(("count", "total", "squares"), [(0, 0, 0), (1, 0.1, 0.01), (3, 0.3, 0.03), (3, 0, 0)])
-def test_subscribers_that_are_all_the_same_tell_no_interval(count: int, total: float, squares: float) -> None:
-    assert of_subscribers(count, total, squares) is None

@@ -80,7 +80,8 @@ def test_a_publishers_column_is_of_the_publishers_reports_and_the_batch_column_h
 def test_a_good_step() -> None:
     f = figures(observed())
     expected = {
-        "avg_tx_rate_pps": 99.9, "avg_rx_rate_pps": 100.0, "client_loss_pct": 0.0, "failed_clients": 0,
+        "avg_tx_rate_pps": 100.0, "avg_rx_rate_pps": 100.0, "tx_span_rate_pps": 99.9,
+        "rx_span_rate_pps": 100.0, "client_loss_pct": 0.0, "failed_clients": 0,
         "total_tx": 1000, "total_rx": 1000, "aggregate_pps": 200.0, "rx_clients": 2, "latency_p99_us": 50,
         "latency_max_us": 50, "fairness_jain": 1.0, "rate_held": True, "stale": 2, "passed": True,
         "verdict": "requested rate",
@@ -88,9 +89,21 @@ def test_a_good_step() -> None:
     assert {k: f[k] for k in expected} == expected
 
 
-def test_a_dead_and_a_silent_subscriber_are_in_the_loss_and_never_in_the_rate() -> None:
+def test_all_rates_of_a_row_are_of_one_window_whatever_came_after_it() -> None:
+    table = reporting(received(900, late=300, seconds=15.0), received(1000, seconds=5.0))
+    o = replace(observed(), subscriber_reports=table)
+    f = figures(o)
+    assert (f["aggregate_pps"], f["avg_rx_rate_pps"], f["rx_span_rate_pps"]) == (160.0, 80.0, (800 / 15 + 180) / 2)
+    assert f["rx_mb_s"] == pytest.approx(1600 * 24 / 10 / 2**20)
+    # What servers acknowledge after the window was not sent in it.
+    acknowledged = published(1000, seconds=12.5, ack_latency=Histogram([5, 1000], 5, 5))
+    late = [published(1000, seconds=12.5), acknowledged]
+    assert [figures(replace(o, publisher_reports={0: p}))["avg_tx_rate_pps"] for p in late] == [100, 80]
+
+
+def test_a_dead_and_a_silent_subscriber_are_in_the_loss_and_in_the_rate() -> None:
     f = figures(replace(observed(), subscribers={1, 2, 3, 4}, dead={3}))
-    assert (f["client_loss_pct"], f["total_rx"], f["rx_clients"], f["avg_rx_rate_pps"]) == (50.0, 500, 2, 100.0)
+    assert (f["client_loss_pct"], f["total_rx"], f["rx_clients"], f["avg_rx_rate_pps"]) == (50.0, 500, 2, 50.0)
     assert (f["failed_clients"], f["failed_dead"], f["failed_silent"], f["failed_lossy"]) == (2, 1, 1, 0)
     assert (f["rx_p1"], f["rx_p99"], f["passed"]) == (0, 1000, False)
 
@@ -112,7 +125,7 @@ def test_what_cannot_be_known_is_no_number(o: Observation) -> None:
 def test_no_subscriber_entered() -> None:
     table = reporting(received(5, batches=1), received(0, batches=0, seconds=0))
     f = figures(replace(observed(), subscriber_reports=table))
-    assert (f["avg_rx_rate_pps"], f["rx_clients"], f["client_loss_pct"]) == (None, 0, 99.75)
+    assert (f["avg_rx_rate_pps"], f["rx_span_rate_pps"], f["rx_clients"]) == (0.25, None, 0)
 
 
 CLOCKS = {

@@ -1,6 +1,9 @@
-"""Histograms are merged by adding counts; percentiles are HdrHistogram's."""
+"""Histograms are merged by adding counts; percentiles are those of the nearest rank, in HdrHistogram's buckets."""
 
 from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
 
 import pytest
 from hdrh.histogram import HdrHistogram
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 
 from hydra.measure import latency
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Histogram
-from hydra.wire.buckets import BUCKETS, highest_of, index_of, percentiles_us
+from hydra.wire.buckets import BUCKETS, highest_of, index_of, percentiles_us, rank_of
 from hydra.wire.histogram import LatencyRecorder, merge
 
 samples = st.lists(st.one_of(st.integers(0, 3000), st.integers(0, LATENCY_HIGHEST_US)), max_size=50)
@@ -32,13 +35,32 @@ def test_merging_equals_counting_everything_in_one(one: list[int], two: list[int
 
 @settings(max_examples=25)
 @given(samples.filter(bool))
-def test_percentiles_are_hdrhistograms_up_to_the_maximum(values: list[int]) -> None:
+def test_percentiles_are_what_hdrhistogram_has_at_the_rank_rounded_up(values: list[int]) -> None:
     hdr = HdrHistogram(LATENCY_LOWEST_US, LATENCY_HIGHEST_US, LATENCY_DIGITS)
     for v in values:
         hdr.record_value(v)
-    percents = [50.0, 90.0, 99.9, 100.0]
-    expected = [min(hdr.get_value_at_percentile(p), max(values)) for p in percents]
+    percents = [50.0, 90.0, 99.0, 99.9, 100.0]
+    # Its Python package rounds the rank to the nearest; asked for the share that a rank is, it finds that rank.
+    ranks = [nearest_rank(p, len(values)) for p in percents]
+    expected = [min(hdr.get_value_at_percentile(100 * rank / len(values)), max(values)) for rank in ranks]
     assert percentiles_us(counted(values), percents) == expected
+
+
+def nearest_rank(percent: float, count: int) -> int:
+    return max(ceil(Fraction(str(percent)) * count / 100), 1)
+
+
+@settings(max_examples=100)
+@given(st.sampled_from([0.0, 1.0, 50.0, 90.0, 99.0, 99.9, 99.99, 100.0]), st.integers(1, 10**10))
+def test_a_percentile_has_the_rank_that_so_many_values_are_up_to(percent: float, count: int) -> None:
+    assert rank_of(percent, count) == nearest_rank(percent, count)
+
+
+@pytest.mark.parametrize(
+    ("percent", "count", "rank"), [(99.0, 151, 150), (99.9, 1000, 999), (99.9, 3, 3), (50.0, 2, 1)]
+)
+def test_ranks_are_rounded_up_and_only_where_there_is_something_to_round(percent: float, count: int, rank: int) -> None:
+    assert rank_of(percent, count) == rank
 
 
 @settings(max_examples=25)
@@ -46,7 +68,7 @@ def test_percentiles_are_hdrhistograms_up_to_the_maximum(values: list[int]) -> N
 def test_a_percentile_is_in_the_bucket_of_the_value_of_that_rank_whatever_its_sign(
     values: list[int], percent: int
 ) -> None:
-    of_rank = sorted(values)[max(int(percent * len(values) / 100 + 0.5), 1) - 1]
+    of_rank = sorted(values)[nearest_rank(percent, len(values)) - 1]
     (found,) = percentiles_us(counted(values), [percent])
     assert found == min(highest_of(index_of(of_rank)), max(values))
     assert of_rank <= found

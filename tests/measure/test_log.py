@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.figures import asked_s
+from hydra.measure.due import asked_s
 from hydra.measure.log import account
 from hydra.model import Rate, Settings, StepPlan
 

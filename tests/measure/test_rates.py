@@ -22,16 +22,16 @@ from tests.measure.reports import published, received
         ([published(5, seconds=0)], None),
     ],
 )
-def test_tx_rate_is_the_mean_over_publishers_of_acknowledged_intervals_per_second(
+def test_tx_span_rate_is_the_mean_over_publishers_of_acknowledged_intervals_per_second(
     reports: list[PublisherReport], pps: float | None
 ) -> None:
-    assert rates.tx_rate_pps(reports) == pps
+    assert rates.tx_span_rate_pps(reports) == pps
 
 
-def test_rx_rate_leaves_the_first_batch_out_and_is_only_of_subscribers_with_two_batches() -> None:
-    assert rates.rx_rates_pps(table_of({1: received(1000, first_batch=100, seconds=9)})).tolist() == [100]
+def test_rx_span_rate_leaves_the_first_batch_out_and_is_only_of_subscribers_with_two_batches() -> None:
+    assert rates.rx_span_rates_pps(table_of({1: received(1000, first_batch=100, seconds=9)})).tolist() == [100]
     few = {1: received(10, batches=1), 2: received(0, batches=0, seconds=0)}
-    assert rates.rx_rates_pps(table_of(few)).tolist() == []
+    assert rates.rx_span_rates_pps(table_of(few)).tolist() == []
 
 
 @pytest.mark.parametrize(

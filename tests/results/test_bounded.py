@@ -1,15 +1,17 @@
-"""A latency that is below the bound of the clocks is shown as that, and kept as it was measured."""
+"""A latency below the bound of the clocks is shown as what it may be at most, and kept as it was measured."""
 
 from __future__ import annotations
 
 import csv
 import json
+import random
+from math import floor
 
 import pytest
 
 from hydra.model import Figure
 from hydra.results import tables
-from hydra.results.bounded import bound_above, shown
+from hydra.results.bounded import at_most, beside, shown
 from hydra.sweep import Row
 from tests.jupyter.runs import FIXED
 
@@ -22,8 +24,8 @@ ROW: Row = {
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("latency_p50_us", "< 153"),
-        ("latency_p99_us", "< 153"),
+        ("latency_p50_us", "< 141"),
+        ("latency_p99_us", "< 305"),
         ("latency_p999_us", 153),
         # Nobody needs two clocks for these.
         *(("ack_p50_us", 3), ("tx_lag_p99_us", 5), ("rx_p50", 9), ("latency_bound_us", 152.01)),
@@ -33,7 +35,7 @@ ROW: Row = {
 def test_only_latencies_below_the_bound_are_shown_as_that(name: str, text: Figure) -> None:
     assert shown(ROW, name) == text
     # Since the send it is the same.
-    assert shown({"latency_from_send_p90_us": 10, "latency_bound_us": 10.5}, "latency_from_send_p90_us") == "< 11"
+    assert shown({"latency_from_send_p90_us": 10, "latency_bound_us": 10.5}, "latency_from_send_p90_us") == "< 21"
 
 
 @pytest.mark.parametrize("bound", [0.0, None])
@@ -47,13 +49,27 @@ def test_the_bound_of_a_repeated_row_is_the_largest_of_its_repeats() -> None:
     ends = ("", "_low", "_high")
     row: Row = dict(zip([f"latency_p50_us{end}" for end in ends], (40, 30, 90), strict=True))
     row |= dict(zip([f"latency_bound_us{end}" for end in ends], (20.0, 10.0, 50.0), strict=True))
-    assert [shown(row, f"latency_p50_us{end}") for end in ends] == ["< 50", "< 50", 90]
-    assert bound_above(row, "latency_p50_us") == 50.0
+    assert [shown(row, f"latency_p50_us{end}") for end in ends] == ["< 90", "< 80", 90]
+    assert [beside(row, f"latency_p50_us{end}") for end in ends] == ["", "", " ± 50"]
+    assert at_most(row, "latency_p50_us") == 90.0
+
+
+def test_the_truth_is_within_what_is_shown_wherever_the_clocks_are_within_their_bound() -> None:
+    dice = random.Random(5)
+    for _ in range(2000):
+        bound_us, truth_us = dice.uniform(1, 500), dice.uniform(0, 1000)
+        # Whole microseconds, rounded down, as clients count them.
+        measured_us = floor(truth_us + dice.uniform(-bound_us, bound_us))
+        row: Row = {"latency_p50_us": measured_us, "latency_bound_us": bound_us}
+        limit = at_most(row, "latency_p50_us")
+        assert (limit is not None) == (measured_us < bound_us)
+        assert truth_us <= measured_us + bound_us + 1
+        assert limit is not None or truth_us >= measured_us - bound_us
 
 
 def test_the_table_for_spreadsheets_shows_it_and_the_one_for_programs_has_the_number() -> None:
     (line,) = csv.DictReader(tables.csv_text(FIXED, [ROW]).splitlines())
-    assert (line["latency_p50_us"], line["latency_p99_us"], line["latency_p999_us"]) == ("< 153", "< 153", "153")
+    assert (line["latency_p50_us"], line["latency_p99_us"], line["latency_p999_us"]) == ("< 141", "< 305", "153")
     assert (line["latency_bound_us"], line["negative_latencies"]) == ("152.01", "7")
     (row,) = json.loads(tables.json_text(FIXED, [ROW]))["rows"]
     assert (row["latency_p50_us"], row["latency_p99_us"]) == (-12, 152)

@@ -19,7 +19,6 @@ ROW: Row = {"clients": 4, "cohort_clients": None, "status": "ok", "total_tx": 10
 @pytest.mark.parametrize(
     ("figures", "alone", "in_a_group"),
     [
-        ({"rx_clients": 1}, {row_warnings.FewReceived}, set()),
         ({"unknown": 5}, {FateUnknown}, {FateUnknown}),
         ({"unknown": 5, "failed_dead": 1}, {FateUnknown, SubscribersGone}, {row_warnings.FateOfGone, SubscribersGone}),
         ({"late_pct": 50.0}, {Lagged}, {Lagged}),

@@ -48,7 +48,7 @@ def test_a_recorded_load_without_a_rate_is_as_it_was() -> None:
 
 
 def test_a_rate_that_does_not_change_needs_no_load() -> None:
-    assert plan_of(scenario()) == StepPlan(10, Settings(rate=1000.0), LENGTH_S)
+    assert plan_of(scenario()) == StepPlan(10, Settings(rate=1000.0), LENGTH_S, course=True)
 
 
 def test_the_daily_curve_begins_at_its_lowest() -> None:

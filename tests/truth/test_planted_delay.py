@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pytest
 
@@ -52,9 +53,9 @@ def delays_ns(seed: int) -> list[int]:
 
 
 def at_percentiles_us(values_ns: Sequence[int]) -> list[float]:
-    """The values (µs) at ``PERCENTS`` by nearest rank, as HdrHistogram rounds it, and the largest."""
+    """The values (µs) at ``PERCENTS`` by nearest rank, and the largest."""
     ordered = sorted(values_ns)
-    ranks = [max(int(p * len(ordered) / 100 + 0.5), 1) for p in PERCENTS]
+    ranks = [math.ceil(Fraction(str(p)) * len(ordered) / 100) for p in PERCENTS]
     return [ordered[rank - 1] / 1000 for rank in ranks] + [ordered[-1] / 1000]
 
 

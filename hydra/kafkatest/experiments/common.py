@@ -10,7 +10,7 @@ from hydra.columns.column import TEXT, Column
 from hydra.columns.names import POINT, PUBLISHERS, REASON, STATUS
 from hydra.kafkatest.familiar import CONSUMER_HEADER, consumer_line, producer_line
 from hydra.model import HEADER_BYTES, Figure, number
-from hydra.results.bounded import bound_above
+from hydra.results.bounded import at_most
 from hydra.results.reference import parsed, text_of
 from hydra.system import Done
 
@@ -133,10 +133,10 @@ def below_bound(done: Sequence[Done], columns: Iterable[str]) -> list[str]:
     names = tuple(columns)
     notes = []
     for point, row, _, _ in rows_of(done):
-        bounds = [bound_us for name in names if (bound_us := bound_above(row, name)) is not None]
-        if bounds:
-            bound_ms = bounds[0] / 1000
-            notes.append(f"{point}: a latency below {bound_ms:.3g} ms is shorter than the clocks of its hosts can tell")
+        limits = [limit_us for name in names if (limit_us := at_most(row, name)) is not None]
+        if limits:
+            text = f"a latency of at most {max(limits) / 1000:.3g} ms is shorter than the clocks of its hosts can tell"
+            notes.append(f"{point}: {text}")
     return notes
 
 

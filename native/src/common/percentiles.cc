@@ -33,9 +33,9 @@ std::int64_t count_of(const HistogramCounts& histogram) {
 }
 
 std::int64_t percentile_us(const HistogramCounts& histogram, std::int64_t count, std::int64_t percent) {
-    // In two parts: the product need not fit into 64 bits.
+    // Rounded up. In two parts: the product need not fit into 64 bits.
     const std::int64_t rank =
-        std::max<std::int64_t>(count / 100 * percent + (count % 100 * percent + 50) / 100, 1);
+        std::max<std::int64_t>(count / 100 * percent + (count % 100 * percent + 99) / 100, 1);
     std::int64_t sum = 0;
     for (std::size_t i = 0; i + 1 < histogram.counts.size(); i += 2) {
         sum += histogram.counts[i + 1];

@@ -1,4 +1,4 @@
-// Percentiles of sparse HDR counts. Pure. (As percentiles_us in hydra/measure/latency.py.)
+// Percentiles of sparse HDR counts. Pure. (As percentiles_us in hydra/wire/buckets.py.)
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ std::int64_t highest_of(std::int64_t index);
 // How many values were counted.
 std::int64_t count_of(const HistogramCounts& histogram);
 
-// The value (µs) at this percentile of `count` values by HdrHistogram's definition: the highest one that is
-// equivalent to that of rank max(⌊percent · count / 100 + 1/2⌋, 1), at most the maximum. 0 where nothing was
-// counted.
+// The value (µs) at this percentile of `count` values: the highest one that is equivalent to that of rank
+// max(⌈percent · count / 100⌉, 1), at most the maximum. At least `percent` of the values are at or below it.
+// 0 where nothing was counted.
 std::int64_t percentile_us(const HistogramCounts& histogram, std::int64_t count, std::int64_t percent);
 
 }  // namespace hydra

@@ -90,11 +90,13 @@ void Sending::send_chunk(std::uint64_t count, std::int64_t now_ns) {
         pacer_.times(times, now_ns);
         refused_ = times;
     }
-    if (pacer_.paced()) {
-        lag_.record_us(pacer_.lag_ns(now_ns) / 1000);
-    }
     const std::size_t accepted = transport_.send({epoch_, publisher_, pacer_.sent(), refused_, payload_});
     const std::int64_t after_ns = step_ns(monotonic_ns());
+    if (pacer_.paced()) {
+        for (const std::uint64_t due_ns : refused_.first(accepted)) {
+            lag_.record_us((now_ns - static_cast<std::int64_t>(due_ns)) / 1000);
+        }
+    }
     refused_ = refused_.subspan(accepted);
     if (!refused_.empty()) {
         blocked_ns_ += after_ns - now_ns;

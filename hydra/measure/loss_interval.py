@@ -1,0 +1,247 @@
+"""How well the loss of a step is known: its 95 % interval, from when it was lost and by whom. Pure.
+
+What is lost comes in bursts, and what is independent of each other has to be found before it can be counted:
+
+- *Together or alone.* Where subscribers lose together (a stall of the publisher, of a server, of the host), a burst of
+  all of them is one event, however many they are, and time is what is sampled. Where each loses by itself, every
+  subscriber is a sample, and a burst of one is an event. The design effect tells which (L. Kish, Survey Sampling,
+  1965): n times the variance over time of the mean over n subscribers, over the mean of their own variances, is 1 where
+  they are independent and n where they lose together.
+- *One burst or several.* Losses less than ``GAP_S`` apart are one burst, however long it lasts.
+- *Bursts or everywhere.* Bursts are a Poisson process, with the interval of :func:`confidence.of_bursts`. Where all
+  through the step something is lost, as in an overload, there is nothing to count: then it is Student's interval of the
+  mean of parts of the step, whose number is reduced by their autocorrelation (see ``measure/lag.py``), or of the
+  subscribers where these are independent.
+
+Several steps of the same have their bursts together, since a step without a burst says something of how rare they are
+and nothing of how large. ``tests/measure/test_loss_interval.py`` has how often the interval holds the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import fmean, stdev
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra.measure.confidence import Limits, of_sums
+from hydra.measure.due import asked_s, edges
+from hydra.measure.shortfall import SLICE_S, lost_before
+from hydra.model import StepPlan
+from hydra.wire.table import SubscriberTable
+
+Floats = npt.NDArray[np.float64]
+
+GAP_S: Final = 0.5
+"""So long without a loss ends a burst."""
+MOST_SUBSCRIBERS: Final = 1000
+"""Of more, so many are looked at, evenly."""
+_EVERYWHERE: Final = 0.95
+"""The part of a step, or of its subscribers, from which on losses are no single events."""
+_ALONE: Final = 1.5
+"""The design effect up to which subscribers are taken for independent: of two that lose together it is 2."""
+_PARTS: Final = (8, 64)
+"""Parts of a step at least and at most whose means are looked at."""
+_SLICES: Final = (20, 1500)
+"""Slices of a step at least and at most in which losses are counted."""
+_TAIL: Final = 0.025
+
+
+@dataclass(frozen=True, slots=True)
+class LossEvidence:
+    """What a step tells of its loss.
+
+    Attributes:
+        length_s: of the step.
+        count: independent bursts.
+        total, squares, largest: of what they cost, the sum, the sum of squares and the largest; seconds of traffic, as
+            a mean over the subscribers.
+        error: where all through the step something was lost, the standard error of ``total``; otherwise 0.
+        freedom: its degrees of freedom.
+    """
+
+    length_s: float
+    count: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    largest: float = 0.0
+    error: float = 0.0
+    freedom: float = 0.0
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it was lost all through the step."""
+        return self.freedom > 0
+
+
+def written(evidence: LossEvidence) -> str:
+    """Evidence as a figure holds it: its numbers with a space between them."""
+    e = evidence
+    numbers = (e.length_s, e.count, e.total, e.squares, e.largest, e.error, e.freedom)
+    return " ".join(f"{value:.6g}" for value in numbers)
+
+
+def read(text: str) -> LossEvidence:
+    """What :func:`written` wrote."""
+    length_s, count, *others = map(float, text.split())
+    return LossEvidence(length_s, int(count), *others)
+
+
+def evidence(lost: Floats, length_s: float) -> LossEvidence:
+    """What a step tells of its loss.
+
+    Args:
+        lost: the share of what was due that each subscriber lost in each of equal slices of the step, shape
+            (subscribers, slices).
+        length_s: of the step.
+    """
+    mean = lost.mean(axis=0)
+    width_s = length_s / len(mean)
+    if not mean.any():
+        return LossEvidence(length_s)
+    effect = design_effect(lost)
+    if len(lost) > 1 and effect <= _ALONE:
+        return _alone(lost, width_s, length_s, max(effect, 1.0))
+    return _together(mean, width_s, length_s)
+
+
+def of_reports(reports: SubscriberTable, plan: StepPlan, sent: int) -> LossEvidence:
+    """What the reports of a step's subscribers tell of its loss.
+
+    Args:
+        reports: of those that count.
+        plan: of the step.
+        sent: messages of the publisher that sent most.
+    """
+    length_s = asked_s(plan)
+    if not bool((reports.missing > 0).any()):
+        return LossEvidence(length_s)
+    some = reports.take(np.arange(0, len(reports), -(-len(reports) // MOST_SUBSCRIBERS)))
+    slices = int(np.clip(round(length_s / SLICE_S), *_SLICES))
+    _, sequences = edges(plan, sent, slices)
+    width = np.diff(sequences) / max(float(sequences[-1]), 1.0)
+    lost = np.zeros((len(some), slices))
+    for row, one in enumerate(some.parts(1)):
+        expected = float((one.received + one.missing).sum())
+        if expected and bool((one.missing > 0).any()):
+            missed = np.diff(lost_before(one, float(sequences[-1]), sequences))
+            np.divide(missed, expected * width, out=lost[row], where=width > 0)
+    return evidence(np.clip(lost, 0.0, 1.0), length_s)
+
+
+def around(lost_pct: float, steps: Sequence[LossEvidence], next_burst: float | None = None) -> Limits | None:
+    """The interval of a loss (%) that the bursts of these steps have made; as for :func:`interval`."""
+    limits, total = interval(steps, next_burst), sum(each.total for each in steps)
+    if limits is None:
+        return None
+    # What was lost is known exactly: the evidence, of some of the subscribers, says how wide around it the limits are.
+    scale = lost_pct * sum(each.length_s for each in steps) / total if total else 100.0
+    return Limits(min(limits.low * scale, lost_pct), min(max(limits.high * scale, lost_pct), 100.0))
+
+
+def pooled(steps: Sequence[LossEvidence]) -> LossEvidence:
+    """What several steps of the same tell together. Where it was lost all the time, how they differ is not in it."""
+    sums = (sum(getattr(each, name) for each in steps) for name in ("length_s", "count", "total", "squares"))
+    length_s, count, total, squares = sums
+    return LossEvidence(length_s, int(count), total, squares, max((each.largest for each in steps), default=0.0))
+
+
+def design_effect(lost: Floats) -> float:
+    """1 where subscribers lose independently of each other, their number where they lose together; lost as above."""
+    own = float(lost.var(axis=1).mean())
+    return len(lost) * float(lost.mean(axis=0).var()) / own if own > 0 else 1.0
+
+
+def _together(mean: Floats, width_s: float, length_s: float) -> LossEvidence:
+    sizes, covered = bursts(mean, width_s)
+    found = _of(sizes * width_s, length_s)
+    if covered < _EVERYWHERE:
+        return found
+    count = int(np.clip(round(length_s), *_PARTS))
+    parts = np.array([part.mean() for part in np.array_split(mean, min(count, len(mean)))])
+    error, freedom = _mean_error(parts)
+    return _with(found, error * length_s, freedom)
+
+
+def _alone(lost: Floats, width_s: float, length_s: float, effect: float) -> LossEvidence:
+    lossy = np.flatnonzero(lost.any(axis=1))
+    sizes = np.concatenate([bursts(lost[row], width_s)[0] for row in lossy]) * width_s / len(lost)
+    # A little that they share makes fewer events of them.
+    found = _of(sizes * effect, length_s, scale=1 / effect)
+    if len(lossy) < _EVERYWHERE * len(lost):
+        return found
+    totals = lost.mean(axis=1)
+    error = float(totals.std(ddof=1)) * sqrt(effect / len(totals))
+    return _with(found, error * length_s, len(totals) - 1.0)
+
+
+def _of(sizes: Floats, length_s: float, scale: float = 1.0) -> LossEvidence:
+    """Of bursts of these sizes, ``scale`` times as many of which would be independent."""
+    squares, largest = float((sizes * sizes).sum()) * scale, float(sizes.max())
+    return LossEvidence(length_s, len(sizes), float(sizes.sum()) * scale, squares, largest)
+
+
+def _with(found: LossEvidence, error: float, freedom: float) -> LossEvidence:
+    return LossEvidence(
+        found.length_s, found.count, found.total, found.squares, found.largest, error, max(freedom, 1.0)
+    )
+
+
+def bursts(lost: Floats, width_s: float) -> tuple[Floats, float]:
+    """What was lost in each burst, summed over its slices, and the part of the time that bursts take."""
+    at = np.flatnonzero(lost > 0)
+    if not len(at):
+        return np.zeros(0), 0.0
+    ends = np.flatnonzero(np.diff(at) > max(round(GAP_S / width_s), 1))
+    firsts, lasts = at[np.append(0, ends + 1)], at[np.append(ends, len(at) - 1)]
+    sums = np.append(0.0, np.cumsum(lost))
+    return np.asarray(sums[lasts + 1] - sums[firsts]), float((lasts - firsts + 1).sum()) / len(lost)
+
+
+def _mean_error(parts: Floats) -> tuple[float, float]:
+    """The standard error of the mean of successive parts, and its degrees of freedom, by their autocorrelation."""
+    count, around = len(parts), parts - parts.mean()
+    variance = float((around * around).sum())
+    if variance <= 0:
+        return 0.0, count - 1.0
+    # The estimate is too low by (1 + 4 r) / n on average (M. G. Kendall, Biometrika 41, 1954).
+    r = float((around[1:] * around[:-1]).sum()) / variance
+    r = min(max(r + (1 + 4 * r) / count, 0.0), 0.95)
+    effective = max(count * (1 - r) / (1 + r), 2.0)
+    return sqrt(variance / count * effective / (effective - 1) / effective), effective - 1
+
+
+def interval(steps: Sequence[LossEvidence], next_burst: float | None = None) -> Limits | None:
+    """The interval of the share that is lost, from one step or from several of the same.
+
+    Args:
+        steps: what each tells.
+        next_burst: what one more burst would cost (seconds of traffic) where there was none.
+
+    Returns None where nothing was lost and nothing is known of what a burst would cost.
+    """
+    length_s = sum(each.length_s for each in steps)
+    if length_s <= 0:
+        return None
+    if steps and all(each.everywhere for each in steps):
+        return _around(steps, length_s)
+    total, squares = sum(each.total for each in steps), sum(each.squares for each in steps)
+    largest = max((each.largest for each in steps), default=0.0)
+    return of_sums(sum(each.count for each in steps), total, squares, largest, length_s, next_burst)
+
+
+def _around(steps: Sequence[LossEvidence], length_s: float) -> Limits:
+    """Student's interval where every step lost all the time: between the steps, or within the only one."""
+    from scipy.special import stdtrit  # it takes half a second, which only who asks for an interval waits
+
+    shares = [each.total / each.length_s for each in steps]
+    if len(steps) > 1:
+        mean, error, freedom = fmean(shares), stdev(shares) / sqrt(len(shares)), len(shares) - 1.0
+    else:
+        mean, error, freedom = shares[0], steps[0].error / length_s, steps[0].freedom
+    half = float(stdtrit(freedom, 1 - _TAIL)) * error
+    return Limits(max(mean - half, 0.0), min(mean + half, 1.0))
