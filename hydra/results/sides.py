@@ -14,7 +14,7 @@ from hydra.compare.figures import usual
 from hydra.compare.sides import Repeat, Side, SideRow
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.runs import SystemFact
-from hydra.model import SHARED, Figure, Scenario, StepResult, value_of
+from hydra.model import PASSED_OVER, SHARED, Figure, Scenario, StepResult, value_of
 from hydra.results.bounded import bound_above
 from hydra.results.earlier import bisected, upgraded
 from hydra.results.folders import is_experiment
@@ -142,7 +142,8 @@ def _row(scenario: Scenario, row: Row, repeats: Sequence[Row], slices: SlicesOfR
 
 def _repeat(row: Row) -> Repeat:
     if row[STATUS] != "ok":
-        return Repeat({}, problem=str(row.get(REASON) or row[STATUS]))
+        reason = str(row.get(REASON) or row[STATUS])
+        return Repeat({}, problem=reason, passed_over=row[STATUS] == "partial" or reason == PASSED_OVER)
     return Repeat(row, frozenset(name for name in row if bound_above(row, name) is not None))
 
 
