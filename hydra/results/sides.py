@@ -101,7 +101,7 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
         name=name,
         directory=str(run),
         system=scenario.system,
-        rows=[_row(scenario, row, its, slices) for row, its in zip(rows, repeats, strict=True)],
+        rows=[_row(scenario, row, rows, its, slices) for row, its in zip(rows, repeats, strict=True)],
         columns=columns_of(scenario),
         searches=_searches(scenario),
         varied=scenario.sweep.varied,
@@ -124,7 +124,7 @@ def _played(run: Path, scenario: Scenario, results: list[StepResult]) -> tuple[l
         ) from e
 
 
-def _row(scenario: Scenario, row: Row, repeats: Sequence[Row], slices: SlicesOfRows) -> SideRow:
+def _row(scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Row], slices: SlicesOfRows) -> SideRow:
     names = dict.fromkeys((*SHARED, *scenario.settings.system))
     settings: dict[str, Figure] = {name: value_of(scenario.settings, name) for name in names}
     if scenario.sweep.search is not None:
@@ -135,7 +135,7 @@ def _row(scenario: Scenario, row: Row, repeats: Sequence[Row], slices: SlicesOfR
         CLIENTS: row.get(CLIENTS),
         PUBLISHERS: row.get(PUBLISHERS) or scenario.publishers,
     }
-    notes = [str(note) for note in notes_of(row, scenario)]
+    notes = [str(note) for note in notes_of(row, scenario, rows)]
     its_slices = slices.get(key_of_row(row, scenario.sweep.varied), [])
     return SideRow(settings, [_repeat(each) for each in repeats], row, notes, its_slices)
 
