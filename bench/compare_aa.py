@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.cli import cli
-from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT
+from hydra.compare.comparison import NO_DIFFERENCE, NO_SPREAD, NO_VERDICT
 
 RATES = ("2000", "max")
 
@@ -69,7 +69,7 @@ def one(asked: argparse.Namespace, number: int) -> dict[str, Any]:
 
 
 def differs(figure: dict[str, Any]) -> bool:
-    return figure["verdict"] not in (NO_DIFFERENCE, NO_VERDICT)
+    return figure["verdict"] not in (NO_DIFFERENCE, NO_VERDICT, NO_SPREAD)
 
 
 def line(told: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hydra.errors import HydraError
 from hydra.measure.verdict import UNDECIDED
-from tests.verdicts.rigs import RIGS, Rig, counts
+from tests.verdicts.rigs import RIGS, Rig, counts, validated
 
 
 def take(rig: Rig, seed: int, *, trial: bool) -> dict[str, object]:
@@ -54,6 +54,7 @@ def matrix(lines: Sequence[dict[str, object]]) -> str:
     wrong = len(lines) - right - undecided
     share = 100 * right / len(lines)
     rows += ["", f"{right} of {len(lines)} right ({share:.1f} %), {undecided} undecided, {wrong} wrong."]
+    rows.append(validated(right, len(lines)))
     return "\n".join(rows)
 
 

@@ -400,6 +400,12 @@ _LAST: Final = (
         "time of all cores over the window that the hypervisor gave to others; the host that it took most of",
     ),
     Column(
+        "host_others_pct",
+        "%",
+        "CPU of all cores over the window that neither clients and servers of the run used nor the hypervisor took: "
+        "of other processes, and of Hydra's relays and controller; the host with most",
+    ),
+    Column(
         "host_memory_available_min_bytes",
         "bytes",
         "least memory that was left on any host in the window",

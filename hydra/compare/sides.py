@@ -18,12 +18,19 @@ class Repeat:
     Attributes:
         figures: by column; empty where it could not be measured.
         below: latencies that are shorter than the clocks can tell.
-        problem: why it could not be measured; "": it was.
+        problem: why it was not measured; "": it was.
+        passed_over: whether that is because somebody passed it over, or the run ended before: it did not fail.
     """
 
     figures: Row
     below: frozenset[str] = frozenset()
     problem: str = ""
+    passed_over: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be measured: there is no worse one."""
+        return bool(self.problem) and not self.passed_over
 
 
 @dataclass(frozen=True, slots=True)

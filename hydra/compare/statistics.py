@@ -2,21 +2,22 @@
 
 A paired comparison is Student's t test of the pairs' differences, an unpaired one is Welch's (B. L. Welch: The
 generalization of "Student's" problem when several different population variances are involved, Biometrika 34, 1947).
-Both are given logarithms where all figures are above zero, so that a difference of means is a ratio.
+Both are given logarithms where all figures are above zero, so that a difference of means is a ratio. Pairs of which a
+repeat failed have no difference that could be a mean: their median is judged by its signs (W. J. Dixon, A. M. Mood: The
+statistical sign test, Journal of the American Statistical Association 41, 1946).
 
-Everything takes arrays whose last axis are the repeats, and gives arrays of the others.
+Everything but the signs takes arrays whose last axis are the repeats, and gives arrays of the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import bdtr, stdtr, stdtrit
 
 ALPHA: Final = 0.05
 """The share of comparisons of the same with the same that may show a difference."""
@@ -28,12 +29,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A difference of means.
+    """A difference of means, or a median of differences.
 
     Attributes:
         mean: other − base.
-        low, high: its 95 % interval.
-        p: how likely a difference of at least this size is if there is none, two-sided.
+        low, high: its interval.
+        p: how likely a difference of at least this size is if there is none, two-sided; NaN where nothing spreads, so
+            that nothing tells what chance does.
     """
 
     mean: Floats
@@ -42,19 +44,19 @@ class Estimate:
     p: Floats
 
 
-def paired(differences: ArrayLike) -> Estimate:
+def paired(differences: ArrayLike, alpha: float = ALPHA) -> Estimate:
     """The mean of the differences of pairs.
 
     Args:
         differences: other − base, of at least 2 pairs.
+        alpha: how rarely the interval may miss the truth.
     """
     d = np.asarray(differences, dtype=np.float64)
     n = d.shape[-1]
-    spread = _spread(d)
-    return _estimate(d.mean(axis=-1), spread / np.sqrt(n), np.asarray(n - 1.0), rank_floor=2.0 ** (1 - n))
+    return _estimate(d.mean(axis=-1), _spread(d) / np.sqrt(n), np.asarray(n - 1.0), alpha)
 
 
-def independent(base: ArrayLike, other: ArrayLike) -> Estimate:
+def independent(base: ArrayLike, other: ArrayLike, alpha: float = ALPHA) -> Estimate:
     """The difference of the means of two samples that have nothing to do with each other, each of at least 2."""
     a, b = np.asarray(base, dtype=np.float64), np.asarray(other, dtype=np.float64)
     n, m = a.shape[-1], b.shape[-1]
@@ -62,7 +64,28 @@ def independent(base: ArrayLike, other: ArrayLike) -> Estimate:
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = (va + vb) ** 2 / (va**2 / (n - 1) + vb**2 / (m - 1))
     freedom = np.where(va + vb > 0, freedom, 1.0)
-    return _estimate(b.mean(axis=-1) - a.mean(axis=-1), np.sqrt(va + vb), freedom, rank_floor=2.0 / comb(n + m, n))
+    return _estimate(b.mean(axis=-1) - a.mean(axis=-1), np.sqrt(va + vb), freedom, alpha)
+
+
+def signs(differences: Sequence[float], alpha: float = ALPHA) -> Estimate:
+    """The median of the differences of pairs, by their signs.
+
+    Args:
+        differences: other − base. Infinite where one of a pair was the worst that there is; NaN where nobody knows
+            which was better: such a pair speaks against whatever the others show.
+        alpha: how rarely the interval may miss the truth.
+    """
+    d = np.asarray(differences, dtype=np.float64)
+    n = len(d)
+    lowest = np.sort(np.where(np.isnan(d), -np.inf, d))
+    highest = np.sort(np.where(np.isnan(d), np.inf, d))
+    against = n - max(int((d > 0).sum()), int((d < 0).sum()))
+    # How many of the pairs may be on the other side of the truth, at most: −1 where that can always be chance.
+    beyond = int(sum(2 * bdtr(k, n, 0.5) <= alpha for k in range(n // 2 + 1))) - 1
+    low, high = (lowest[beyond], highest[-1 - beyond]) if beyond >= 0 else (-np.inf, np.inf)
+    middle = (lowest[(n - 1) // 2], highest[n // 2])
+    median = middle[0] if middle[0] == middle[1] else float(np.mean(middle)) if np.isfinite(middle).all() else np.nan
+    return Estimate(*(np.asarray(value) for value in (median, low, high, min(1.0, 2 * bdtr(against, n, 0.5)))))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -78,6 +101,20 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def levels(ps: Sequence[float], adjusted: Sequence[float]) -> list[float]:
+    """How rarely each interval of a family may miss its truth, so that they say what the adjusted p values say.
+
+    It is Bonferroni's share, with which all of them together hold their truths in 95 %. A difference that Holm shows
+    and Bonferroni does not has the level at which Holm has tested it: its interval leaves 0 out as well.
+
+    Args:
+        ps: of the family.
+        adjusted: the same, by :func:`holm`.
+    """
+    each = ALPHA / max(len(ps), 1)
+    return [ALPHA * p / its if p > each and its <= ALPHA else each for p, its in zip(ps, adjusted, strict=True)]
+
+
 def _spread(values: Floats) -> Floats:
     """The standard deviation; 0 where all are the same but for rounding."""
     spread = values.std(axis=-1, ddof=1)
@@ -85,18 +122,9 @@ def _spread(values: Floats) -> Floats:
     return np.where(spread > _CONSTANT * size, spread, 0.0)
 
 
-def _estimate(mean: Floats, error: Floats, freedom: Floats, rank_floor: float) -> Estimate:
-    """The estimate of a mean with its standard error.
-
-    Args:
-        mean: other − base.
-        error: of the mean.
-        freedom: degrees of freedom.
-        rank_floor: the p value where nothing spreads, and t knows no scale: how rarely chance sorts as many repeats so
-            cleanly.
-    """
-    half = stdtrit(freedom, 1 - ALPHA / 2) * error
+def _estimate(mean: Floats, error: Floats, freedom: Floats, alpha: float) -> Estimate:
+    """The estimate of a mean with its standard error and degrees of freedom."""
+    half = stdtrit(freedom, 1 - alpha / 2) * error
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * stdtr(freedom, -np.abs(mean) / error)
-    p = np.where(error > 0, p, np.where(mean == 0, 1.0, rank_floor))
+        p = np.where(error > 0, 2 * stdtr(freedom, -np.abs(mean) / error), np.nan)
     return Estimate(mean, mean - half, mean + half, p)

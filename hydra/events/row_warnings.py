@@ -29,6 +29,8 @@ _REMEDIES: Final = {
 }
 """What would change the remarks of searches, by words of them."""
 
+_QUIET: Final = "end what else runs on that host, or measure while it is quiet"
+
 # --- of a row: what is missing ---------------------------------------------------------------------------------------
 
 
@@ -110,10 +112,14 @@ class FewerFigures(HydraWarning):
 class LossBetween(HydraWarning):
     """Loss (%) that is known as an interval only."""
 
-    remedy = "ask for a lower rate"
     level = Level.LOSS
     low_pct: float
     high_pct: float
+    as_much_at_pps: float | None = None
+
+    @property
+    def remedy(self) -> str:
+        return _less_loss(self.as_much_at_pps)
 
     @property
     def text(self) -> str:
@@ -125,17 +131,37 @@ class LossBetween(HydraWarning):
 
 @dataclass(frozen=True, slots=True)
 class Loss(HydraWarning):
-    """Messages that were lost; ``with_waiting``: an earlier version counted those that still waited among them."""
+    """Messages that were lost.
 
-    remedy = "ask for a lower rate; the column verdict says what limited it"
+    Attributes:
+        pct: of all that were to be expected.
+        with_waiting: an earlier version counted those that still waited among them.
+        as_much_at_pps: the next rate that was measured, where as much was lost; None: there is none.
+    """
+
     level = Level.LOSS
     pct: float
     with_waiting: bool = False
+    as_much_at_pps: float | None = None
+
+    @property
+    def remedy(self) -> str:
+        return _less_loss(self.as_much_at_pps)
 
     @property
     def text(self) -> str:
         waiting = " or were still waiting when the drain ended" if self.with_waiting else ""
         return f"LOSS: {number(self.pct)} % of the messages never arrived{waiting}"
+
+
+def _less_loss(as_much_at_pps: float | None) -> str:
+    """What to do about a loss: a lower rate is no advice where two rates have shown that it changes nothing."""
+    verdict = "the column verdict says what limited it"
+    if as_much_at_pps is None:
+        return f"ask for a lower rate; {verdict}"
+    return (
+        f"the rate is not the reason, as much was lost at {number(as_much_at_pps)}/s: look at the way of the messages"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,14 +289,35 @@ class SendsRefused(HydraWarning):
 
 @dataclass(frozen=True, slots=True)
 class HostBusy(HydraWarning):
-    """A host without CPU time to spare: it was measured rather than the system."""
+    """A host without CPU time to spare: it was measured rather than the system.
 
-    remedy = "use fewer clients on this host, or more hosts"
+    ``others_pct`` is what other processes used of it; None: nobody knows, or it was little.
+    """
+
     mean_pct: float
+    others_pct: float | None = None
 
     @property
     def text(self) -> str:
-        return f"a host had no CPU left ({self.mean_pct:.0f} % of all cores)"
+        others = "" if self.others_pct is None else f"; other processes used about {self.others_pct:.0f} %"
+        return f"a host had no CPU left ({self.mean_pct:.0f} % of all cores{others})"
+
+    @property
+    def remedy(self) -> str:
+        theirs = self.others_pct is not None and self.others_pct >= self.mean_pct / 2
+        return _QUIET if theirs else "use fewer clients on this host, or more hosts"
+
+
+@dataclass(frozen=True, slots=True)
+class HostShared(HydraWarning):
+    """A host with CPU to spare that others used as well."""
+
+    remedy = _QUIET
+    others_pct: float
+
+    @property
+    def text(self) -> str:
+        return f"other processes used about {self.others_pct:.0f} % of a host's CPU"
 
 
 @dataclass(frozen=True, slots=True)

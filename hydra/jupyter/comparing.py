@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
@@ -14,7 +15,7 @@ from plotly.subplots import make_subplots
 
 from hydra.columns.column import MICROSECONDS
 from hydra.columns.names import CLIENTS, POINT
-from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison
+from hydra.compare.comparison import Compared, Comparison
 from hydra.jupyter.cells import Html, block, figure, scrolling, style
 from hydra.jupyter.drawing import Marked, finish, line, panels
 from hydra.jupyter.looks import dress
@@ -76,7 +77,6 @@ def _table(comparison: Comparison, compared: Sequence[Compared]) -> Html:
 
 
 def _line(each: Compared, *, paired: bool) -> str:
-    shown = each.verdict not in (NO_DIFFERENCE, NO_VERDICT)
     told = escape(verdict(each))
     cells = (
         *(escape(text) for text in (each.row, each.other, each.column.name)),
@@ -84,7 +84,7 @@ def _line(each: Compared, *, paired: bool) -> str:
         *(escape(text) for text in (change(each), interval(each))),
         escape(probability(each.p_adjusted)),
         escape(samples(each, paired=paired)),
-        f"<strong>{told}</strong>" if shown else told,
+        f"<strong>{told}</strong>" if each.differs else told,
     )
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
@@ -142,13 +142,14 @@ def _groups(comparison: Comparison, number_: int) -> list[tuple[str, Marked]]:
 
 def changes(comparison: Comparison) -> go.Figure | None:
     """The difference in the primary figure with its interval, of every row and run."""
-    kinds = {each.kind for each in comparison.first if each.low is not None}
+    drawable = [each for each in comparison.first if _limited(each)]
+    kinds = {each.kind for each in drawable}
     if len(kinds) != 1:
         return None  # nothing is known, or shares and differences do not share an axis
     scale, unit = (100.0, "%") if kinds == {"ratio"} else (1.0, comparison.primary.unit)
     drawn = go.Figure()
     for number_, side in enumerate(comparison.sides[1:], start=1):
-        its = [each for each in comparison.first if each.other == side.name and each.low is not None]
+        its = [each for each in drawable if each.other == side.name]
         middle = [scale * (each.change or 0.0) for each in its]
         trace = go.Scatter(
             x=middle,
@@ -169,11 +170,17 @@ def changes(comparison: Comparison) -> go.Figure | None:
         drawn.add_trace(trace)
     drawn.add_vline(x=0, line={"color": "#52606d", "width": 1})
     across = f"{comparison.primary.name}: difference from {escape(comparison.sides[0].name)}, {unit}"
-    height = 200 + 34 * sum(each.low is not None for each in comparison.first)
+    height = 200 + 34 * len(drawable)
     dress(drawn, height)
     drawn.update_xaxes(title_text=across)
     drawn.update_yaxes(type="category", autorange="reversed")
     return drawn
+
+
+def _limited(compared: Compared) -> bool:
+    """Whether its interval can be drawn."""
+    known = (compared.change, compared.low, compared.high)
+    return all(value is not None and math.isfinite(value) for value in known)
 
 
 def repeats(comparison: Comparison) -> go.Figure | None:

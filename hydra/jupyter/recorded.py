@@ -100,7 +100,7 @@ def load(directory: Path | str) -> Run:
                 if scenario.sweep.search is None:
                     raise
                 rows, earlier = stored_rows(path), ForeignRates()
-            notes = [notes_of(row, scenario) for row in rows]
+            notes = [notes_of(row, scenario, rows) for row in rows]
     if metadata.get(ENDED_KEY) == "finished":
         # A version that tried failed steps only once has finished what this one would still try.
         coming = None

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hydra.columns.names import AGGREGATE, AVG_TX, BLOCKED, GENERATOR_LIMITED, VERDICT, VERDICT_EVIDENCE
+from hydra.columns.names import (
+    AGGREGATE,
+    AVG_TX,
+    BLOCKED,
+    GENERATOR_LIMITED,
+    HOST_OTHERS,
+    LOSS,
+    LOSS_HIGH,
+    VERDICT,
+    VERDICT_EVIDENCE,
+)
 from hydra.measure import servers
 from hydra.measure.ceiling import ceiling, limited
 from hydra.measure.observation import Observation
@@ -31,11 +41,12 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         (s.segments_retransmitted for s in with_agents if s.segments_retransmitted is not None), default=None
     )
     steal_pct = max((s.steal_pct for s in summaries.values()), default=None)
+    others = {host: _others_pct(o, host, s) for host, s in summaries.items()}
     found: Verdict | None = None
     if passed is not None or not o.subscribers:
         found = verdict(
             replace(
-                _evidence(o, columns, behind=passed is False, summaries=summaries),
+                _evidence(o, columns, behind=passed is False, summaries=summaries, others=others),
                 network_share=network_share,
                 segments_retransmitted=retransmitted,
                 steal_pct=steal_pct,
@@ -45,6 +56,7 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         "host_cpu_mean_pct": max((s.cpu_mean_pct for s in summaries.values()), default=None),
         "host_cpu_busiest_core_pct": max((s.cpu_busiest_core_pct for s in summaries.values()), default=None),
         "host_steal_pct": steal_pct,
+        HOST_OTHERS: max(others.values(), default=None),
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),
@@ -89,8 +101,27 @@ def _cpu_share(o: Observation, host: str, summary: HostSummary, *, publishers: b
     return used_s / (o.window_s * len(summary.cores_pct)) if summary.cores_pct else 0.0
 
 
+def _others_pct(o: Observation, host: str, summary: HostSummary) -> float:
+    """The part of a host's CPU (%) that neither clients and servers of the run used, nor the hypervisor took.
+
+    Hydra's own relays and controller are in it. Of servers it is known what their busiest threads used.
+    """
+    ours = 100 * _cpu_share(o, host, summary)
+    of_host = [told for agent, samples in o.threads.items() if o.host_of.get(agent) == host for told in samples]
+    servers_pct = sum(
+        thread.cpu_pct for thread in busiest([t for t in of_host if t.role == "server"], o.window_ns, most=1000)
+    )
+    ours += servers_pct / max(len(summary.cores_pct), 1)
+    return max(summary.cpu_mean_pct - summary.steal_pct - ours, 0.0)
+
+
 def _evidence(
-    o: Observation, columns: Mapping[str, Figure], *, behind: bool, summaries: Mapping[str, HostSummary]
+    o: Observation,
+    columns: Mapping[str, Figure],
+    *,
+    behind: bool,
+    summaries: Mapping[str, HostSummary],
+    others: Mapping[str, float],
 ) -> Evidence:
     """What is known of each stage on the messages' way, but for what all hosts together tell."""
     held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], columns["tx_lag_p99_us"]
@@ -102,6 +133,7 @@ def _evidence(
         direct=o.direct,
         held=held if isinstance(held, bool) else None,
         behind=behind,
+        losing=any(columns.get(name) for name in (LOSS, LOSS_HIGH, "undrained_pct", "unknown_pct")),
         blocked_share=float(blocked_s or 0.0) / o.window_s,
         lag_p99_ms=lag_us / 1000 if isinstance(lag_us, int | float) else None,
         publisher=_worker(threads["publisher"]),
@@ -113,6 +145,7 @@ def _evidence(
         out_of_servers=flow(_told(o, "server"), o.window_ns),
         subscriber_host_pct=summaries[busy].cpu_mean_pct if busy else None,
         subscribers_cpu=_cpu_share(o, busy, summaries[busy], publishers=False) if busy else None,
+        others_pct=others[busy] if busy else None,
         drops=sum(s.drops for s in summaries.values()),
         # Without a server in between, messages of one host never are on the network.
         crossing=not o.direct or len(set(o.host_of.values())) > 1,

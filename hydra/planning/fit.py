@@ -119,10 +119,11 @@ def _text(run: RunFacts, name: str, law: Law, budgets: Sequence[Fit]) -> Iterato
 def _row(prediction: Prediction) -> dict[str, str]:
     interval = prediction.throughput
     said = [] if interval.usable else ["the interval is too wide to be used"]
-    if prediction.beyond > FARTHEST:
-        said.append(f"EXTRAPOLATED to {times(prediction.beyond)} times the largest measured count")
+    far = f"{times(prediction.beyond)} times the largest measured count"
+    if prediction.extrapolated:
+        said.append(f"EXTRAPOLATED to {far}: law, knee and power of N do not agree")
     elif prediction.beyond > 1:
-        said.append(f"{times(prediction.beyond)} times the largest measured count")
+        said.append(f"{far}{', where law, knee and power of N agree' if prediction.beyond > FARTHEST else ''}")
     return {
         "clients": count(prediction.clients),
         "messages/s of all": figure(interval.estimate),
@@ -168,7 +169,7 @@ def _told(run: RunFacts, name: str, law: Law, budgets: Sequence[Fit]) -> dict[st
     told = asdict(law)
     del told["curve"]
     for prediction, each in zip(told["predictions"], law.predictions, strict=True):
-        prediction |= {"usable": each.throughput.usable, "extrapolated": each.beyond > FARTHEST}
+        prediction |= {"usable": each.throughput.usable, "extrapolated": each.extrapolated}
     return {
         "run": str(run.directory),
         "settings": name,

@@ -64,7 +64,7 @@ class Asked:
 
 
 def show_plan(asked: Asked, usual: str, as_json: bool) -> int:
-    """Prints the plan and returns the exit code: 3 where something is needed that there cannot be.
+    """Prints the plan and returns the exit code: 3 where there cannot be so many, or the runs do not tell how many.
 
     Args:
         asked: with what.
@@ -87,7 +87,7 @@ def show_plan(asked: Asked, usual: str, as_json: bool) -> int:
         click.echo(json.dumps(_told(plan, scenario, host), indent=1, allow_nan=False))
     else:
         click.echo(fitted("\n".join(_text(plan, scenario, spec, host)), terminal_width()))
-    return EXIT_GOOD if plan.fits else EXIT_INCOMPLETE
+    return EXIT_GOOD if plan.fits and not plan.endless else EXIT_INCOMPLETE
 
 
 def _scenario(asked: Asked, runs: Sequence[RunFacts], usual: str) -> Scenario:
@@ -154,7 +154,7 @@ def _of(asked: Asked, scenario: Scenario, runs: Sequence[RunFacts], host: Host, 
     alone = spec.implementations[scenario.client]
 
     def use(name: str, unit: str, amount: float | None, has: float | None, cost: Cost | None) -> Use:
-        return Use(name, unit, amount, has, cost or nobody)
+        return Use(name, unit, None if cost is not None and cost.unlimited else amount, has, cost or nobody)
 
     widest = float(max(host.open_files - alone.files, 1))
     publishers = Part("publishers", "a publisher", ())
@@ -178,7 +178,7 @@ def _of(asked: Asked, scenario: Scenario, runs: Sequence[RunFacts], host: Host, 
     whole = needs(scenario, asked.clients, groups, cluster.fork_window, senders)
     memory = (whole.memory_bytes - CONTROLLER_MEMORY_BYTES) / asked.clients - CONTROLLER_BYTES_PER_CLIENT
     # What a run told of it takes the place of what is known of its system.
-    held = listener.value - spec.listener_bytes if direct and listener else 0.0
+    held = listener.value - spec.listener_bytes if direct and listener and not listener.unlimited else 0.0
     # To a server a publisher's messages go once, whoever listens: what they cost it does not grow with clients. A
     # server is counted by itself, as if it had a host to itself.
     processors = together([subscriber, publisher]) if direct else subscriber
@@ -241,6 +241,11 @@ def _text(plan: Plan, scenario: Scenario, spec: SystemSpec, host: Host) -> Itera
         f"{count(host.open_files)} open files a process"
     )
     yield ""
+    for part, use in plan.endless:
+        yield (
+            f"{part.name}: nobody can tell how many: {use.name} of {part.one} has no upper limit by {use.cost.source}; "
+            "measure more client counts, larger ones, or this rate"
+        )
     for part in plan.parts:
         needed, first = part.needed(plan.clients), part.first
         if needed is None or first is None:
@@ -275,14 +280,14 @@ def _text(plan: Plan, scenario: Scenario, spec: SystemSpec, host: Host) -> Itera
 
 def _row(part: Part, use: Use, plan: Plan, size: int) -> dict[str, str]:
     total, needed = use.total(plan.clients), use.needed(plan.clients)
-    interval = ""
-    if use.cost.low is not None and use.a_client is not None:
-        high = "no limit" if use.cost.high is None else _amount(use.cost.high * plan.clients, use.unit)
-        interval = f" [{_amount(use.cost.low * plan.clients, use.unit)} – {high}]"
+    interval, unknown = "", "no limit" if use.cost.unlimited else "not known"
+    if use.cost.low is not None and use.cost.high is not None:
+        low, high = (_amount(value * plan.clients, use.unit) for value in (use.cost.low, use.cost.high))
+        interval = f" [{low} – {high}]"
     return {
         "of": part.one,
         "what": use.name,
-        f"{count(plan.clients)} take": "not known" if total is None else f"{_amount(total, use.unit)}{interval}",
+        f"{count(plan.clients)} take": f"{_amount(total, use.unit)}{interval}" if total is not None else unknown,
         "one has": "not known" if use.has is None else _amount(use.has, use.unit),
         "ends at": "" if use.ends_at is None else count(use.ends_at),
         "needed": "" if needed is None else count(needed),
@@ -337,7 +342,7 @@ def _told(plan: Plan, scenario: Scenario, host: Host) -> dict[str, Any]:
         "implementation": scenario.client,
         "agent": asdict(host),
         "needed": {part.name: part.needed(plan.clients) for part in plan.parts},
-        "fits": plan.fits,
+        "fits": None if plan.endless else plan.fits,
         "breaks_first": first and {"of": first[0].name, "what": first[1].name, "at_clients_each": first[1].ends_at},
         "evidence_ends_at": plan.evidence,
         "uses": [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hydra.events.words import number
-from hydra.scaling.usl import Interval
+from hydra.scaling.models import Interval
 
 
 def count(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import compress
@@ -12,7 +13,7 @@ from typing import Any, Final
 from tabulate import tabulate
 
 from hydra.columns import Column
-from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, Comparison, one
+from hydra.compare.comparison import NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, Comparison, family
 from hydra.events.words import number
 from hydra.model import Figure
 from hydra.results.conditions import Condition, met
@@ -30,7 +31,7 @@ def markdown(comparison: Comparison, *, whole: bool = False) -> str:
         comparison: the one.
         whole: whether figures without a difference stand in the table of the others, too.
     """
-    shown = [c for c in comparison.others if whole or c.verdict not in (NO_DIFFERENCE, NO_VERDICT)]
+    shown = [c for c in comparison.others if whole or c.differs]
     parts = [
         f"# {' against '.join(side.name for side in (*comparison.sides[1:], comparison.sides[0]))}",
         method(comparison),
@@ -39,7 +40,7 @@ def markdown(comparison: Comparison, *, whole: bool = False) -> str:
         _table(comparison, comparison.first, left_out=("figure",)),
         "## Other figures" if comparison.others else "",
         _table(comparison, shown) if shown else "",
-        "" if whole else _rest(comparison, shown),
+        "" if whole else _rest(comparison),
         "## What else differs" if comparison.environment else "",
         _environment(comparison) if comparison.environment else "",
         _listed("Rows that not all of the runs have", _unmatched(comparison)),
@@ -55,7 +56,8 @@ def method(comparison: Comparison) -> str:
     unit = ", ".join(filter(None, [comparison.primary.unit, f"{better} is better" if better else ""]))
     return (
         f"Base: {comparison.sides[0].name}. Compared: {how}. Primary figure: {comparison.primary.name}"
-        f"{f' ({unit})' if unit else ''}; p is adjusted by Holm among its rows, and among all other figures."
+        f"{f' ({unit})' if unit else ''}; p and intervals are adjusted among its rows, and "
+        "among all other figures: together the intervals of each hold their truths in 95 %."
     )
 
 
@@ -64,7 +66,7 @@ def warnings(comparison: Comparison) -> Iterator[str]:
     if not comparison.paired:
         yield (
             "the runs did not take turns: whatever else changed from one to the next (neighbours, temperature, caches) "
-            "counts as a difference; measure them with --compare-implementations"
+            "counts as a difference, and no run is called better; measure them with --compare-implementations"
         )
     few = {each.name: min(len(row.repeats) for row in each.rows) for each in comparison.sides if each.rows}
     if alone := [name for name, count in few.items() if count < 2]:
@@ -117,8 +119,10 @@ def interval(compared: Compared) -> str:
 
 
 def _changed(compared: Compared, value: float | None) -> str:
-    if value is None:
+    if value is None or math.isnan(value):
         return "—"
+    if math.isinf(value) or (compared.kind == "ratio" and value <= -1):
+        return "no limit"
     if compared.kind == "difference":
         unit = f" {compared.column.unit}" if compared.column.unit else ""
         sign = "-" if value < 0 else "+"
@@ -146,12 +150,10 @@ def verdict(compared: Compared) -> str:
     return f"{compared.verdict}: {compared.reason}" if compared.reason else compared.verdict
 
 
-def _rest(comparison: Comparison, shown: Sequence[Compared]) -> str:
+def _rest(comparison: Comparison) -> str:
     """How many of the other figures are not in the table."""
-    silent = sum(each.verdict == NO_DIFFERENCE for each in comparison.others)
-    without = len(comparison.others) - len(shown) - silent
-    texts = [f"{silent} with no difference shown"] if silent else []
-    texts += [f"{without} with no verdict"] if without else []
+    counts = Counter(each.verdict for each in comparison.others if not each.differs)
+    texts = [f"{counts[said]} with {said}" for said in (NO_DIFFERENCE, NO_SPREAD, NO_VERDICT) if counts[said]]
     return f"Not in the table: {' and '.join(texts)}; --all prints them." if texts else ""
 
 
@@ -233,20 +235,24 @@ def held(conditions: Sequence[Condition], comparison: Comparison) -> list[str]:
         )
     ]
     for condition in (condition for condition in conditions if condition.of_base):
-        for row in comparison.rows:
-            for index in range(1, len(comparison.sides)):
-                compared = one(row, comparison.sides, index, condition.column, paired=comparison.paired)
-                if compared.change is None:
-                    lines.append(f"{compared.other}, {row.name}: {condition}: the figure is not known")
-                elif condition.holds_for(*_against(compared)):
-                    lines.append(
-                        f"{compared.other}, {row.name}: {condition} holds, it is {change(compared)} "
-                        f"(95 % interval {interval(compared)})"
-                    )
+        for compared in _of(comparison, condition.column):
+            if compared.change is None or math.isnan(compared.change):
+                lines.append(f"{compared.other}, {compared.row}: {condition}: the figure is not known")
+            elif condition.holds_for(*_against(compared)):
+                lines.append(
+                    f"{compared.other}, {compared.row}: {condition} holds, it is {change(compared)} "
+                    f"(95 % interval {interval(compared)})"
+                )
     if any(condition.of_base for condition in conditions):
         base = comparison.sides[0].name
         lines += [f"{base} alone has the row {name}" for name in comparison.unmatched.get(base, ())]
     return lines
+
+
+def _of(comparison: Comparison, column: str) -> Sequence[Compared]:
+    """A figure of each row and run: as the tables have it, where they do."""
+    told = [each for each in (*comparison.first, *comparison.others) if each.column.name == column]
+    return told or family(comparison.sides, comparison.rows, [column], paired=comparison.paired)
 
 
 def _against(compared: Compared) -> tuple[float, float]:

@@ -11,11 +11,15 @@ from hydra.columns.names import (
     GENERATOR_LIMITED,
     GONE,
     GROUP,
+    HOST_OTHERS,
+    LOSS,
     LOSS_HIGH,
     LOSS_LOW,
     POINT,
+    PUBLISHERS,
     RATE_HELD,
     REASON,
+    REQUESTED,
     STATUS,
     STEADY,
     UNSTEADY,
@@ -28,6 +32,7 @@ from hydra.events.row_warnings import (
     FewerFigures,
     GeneratorLimited,
     HostBusy,
+    HostShared,
     Lagged,
     Loss,
     LossBetween,
@@ -48,8 +53,9 @@ from hydra.events.warnings import HydraWarning
 from hydra.events.words import number
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.steadiness import Unsteady, read
-from hydra.measure.verdict import BUSY_HOST_PCT
+from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import Figure, Scenario, SearchSpec
+from hydra.model import number as number_of
 from hydra.results.registered import held_by
 from hydra.sweep import Row
 
@@ -58,8 +64,14 @@ _ROWS_NAMED: Final = 4
 """Rows that are named beside a warning, of many."""
 
 
-def notes_of(row: Row, scenario: Scenario) -> list[HydraWarning]:
-    """The warnings of a row, gravest first; empty when its figures can be taken as they are."""
+def notes_of(row: Row, scenario: Scenario, rows: Sequence[Row] = ()) -> list[HydraWarning]:
+    """The warnings of a row, gravest first; empty when its figures can be taken as they are.
+
+    Args:
+        row: the one.
+        scenario: of the run.
+        rows: all rows of the run.
+    """
     status = row.get(STATUS)
     reason = str(row.get(REASON) or "")
     notes: list[HydraWarning] = []
@@ -75,7 +87,8 @@ def notes_of(row: Row, scenario: Scenario) -> list[HydraWarning]:
     notes += _repeat_notes(row)
     if scenario.sweep.search:
         return notes + _search_notes(row, scenario, scenario.sweep.search)
-    return notes + _step_notes(row, scenario.sweep.length_s(str(row.get(POINT) or "")))
+    as_much_at = _as_much_lost_at(row, rows, scenario.sweep.varied)
+    return notes + _step_notes(row, scenario.sweep.length_s(str(row.get(POINT) or "")), as_much_at)
 
 
 def gone_of(row: Row) -> str:
@@ -96,8 +109,37 @@ def _repeat_notes(row: Row) -> list[HydraWarning]:
     return [FewerFigures(count, row[REPEATS], names) for count, names in columns.items()]
 
 
-def _step_notes(row: Row, duration_s: float) -> list[HydraWarning]:
-    notes = [*_loss_notes(row), *_lag_notes(row, duration_s)]
+def _lost_pct(row: Row) -> float | None:
+    return number_of(row.get(LOSS_HIGH) if LOSS_HIGH in row else row.get(LOSS))
+
+
+def _as_much_lost_at(row: Row, rows: Sequence[Row], varied: Sequence[str]) -> float | None:
+    """The next lower rate that was measured (or the next higher one) if as much was lost there; otherwise None.
+
+    Less is lost where the loss is a tenth lower, or a tenth more arrives: far above a capacity the loss changes little.
+    """
+    names = [name for name in (CLIENTS, PUBLISHERS, *varied) if name != "rate"]
+    known = [
+        (rate, lost)
+        for each in rows
+        if (rate := number_of(each.get(REQUESTED))) is not None
+        and (lost := _lost_pct(each)) is not None
+        and all(each.get(name) == row.get(name) for name in names)
+    ]
+    own, lost = number_of(row.get(REQUESTED)), _lost_pct(row)
+    if own is None or lost is None:
+        return None
+    below, above = [each for each in known if each[0] < own], [each for each in known if each[0] > own]
+    if not below and not above:
+        return None
+    rate, there = max(below) if below else min(above)
+    lower, higher = (there, lost) if below else (lost, there)
+    falls = lower <= 0.9 * higher or 100 - lower >= 1.1 * (100 - higher)
+    return None if falls else rate
+
+
+def _step_notes(row: Row, duration_s: float, as_much_at: float | None) -> list[HydraWarning]:
+    notes = [*_loss_notes(row, as_much_at), *_lag_notes(row, duration_s)]
     if row.get(STEADY) is False:
         found = [] if REPEATS in row else read(str(row.get(UNSTEADY) or ""))
         notes.append(NotSteady([_differs(each) for each in found]))
@@ -109,8 +151,11 @@ def _step_notes(row: Row, duration_s: float) -> list[HydraWarning]:
         notes.append(StoppedEarly(row["stopped_early"]))
     if row.get("tx_failed"):
         notes.append(SendsRefused(_number(row["tx_failed"])))
+    others = _number(row.get(HOST_OTHERS))
     if _number(row.get("host_cpu_mean_pct")) >= BUSY_HOST_PCT:
-        notes.append(HostBusy(_number(row["host_cpu_mean_pct"])))
+        notes.append(HostBusy(_number(row["host_cpu_mean_pct"]), others if others >= OTHERS_PCT else None))
+    elif others >= OTHERS_PCT:
+        notes.append(HostShared(others))
     if row.get(GENERATOR_LIMITED) is True:
         notes.append(GeneratorLimited())
     return notes
@@ -131,14 +176,14 @@ def _others(row: Row) -> float:
     return _number(row.get(CLIENTS)) - _number(row.get("cohort_clients"))
 
 
-def _loss_notes(row: Row) -> list[HydraWarning]:
+def _loss_notes(row: Row, as_much_at: float | None) -> list[HydraWarning]:
     notes: list[HydraWarning] = []
     loss, undrained, unknown = (_number(row.get(c)) for c in ("client_loss_pct", "undrained", "unknown"))
     if isinstance(row.get(LOSS_HIGH), float):
-        notes.append(LossBetween(_number(row.get(LOSS_LOW)), _number(row[LOSS_HIGH])))
+        notes.append(LossBetween(_number(row.get(LOSS_LOW)), _number(row[LOSS_HIGH]), as_much_at))
     elif loss:
         # Runs of earlier versions counted what still waited among the lost.
-        notes.append(Loss(loss, with_waiting=bool(undrained) and "lost" not in row))
+        notes.append(Loss(loss, bool(undrained) and "lost" not in row, as_much_at))
     if undrained:
         notes.append(Undrained(undrained))
     if unknown:

@@ -14,7 +14,7 @@ from hydra.compare.figures import usual
 from hydra.compare.sides import Repeat, Side, SideRow
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.runs import SystemFact
-from hydra.model import SHARED, Figure, Scenario, StepResult, value_of
+from hydra.model import PASSED_OVER, SHARED, Figure, Scenario, StepResult, value_of
 from hydra.results.bounded import at_most
 from hydra.results.earlier import bisected, upgraded
 from hydra.results.folders import is_experiment
@@ -101,7 +101,7 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
         name=name,
         directory=str(run),
         system=scenario.system,
-        rows=[_row(scenario, row, its, slices) for row, its in zip(rows, repeats, strict=True)],
+        rows=[_row(scenario, row, rows, its, slices) for row, its in zip(rows, repeats, strict=True)],
         columns=columns_of(scenario),
         searches=_searches(scenario),
         varied=scenario.sweep.varied,
@@ -124,7 +124,7 @@ def _played(run: Path, scenario: Scenario, results: list[StepResult]) -> tuple[l
         ) from e
 
 
-def _row(scenario: Scenario, row: Row, repeats: Sequence[Row], slices: SlicesOfRows) -> SideRow:
+def _row(scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Row], slices: SlicesOfRows) -> SideRow:
     names = dict.fromkeys((*SHARED, *scenario.settings.system))
     settings: dict[str, Figure] = {name: value_of(scenario.settings, name) for name in names}
     if scenario.sweep.search is not None:
@@ -135,14 +135,15 @@ def _row(scenario: Scenario, row: Row, repeats: Sequence[Row], slices: SlicesOfR
         CLIENTS: row.get(CLIENTS),
         PUBLISHERS: row.get(PUBLISHERS) or scenario.publishers,
     }
-    notes = [str(note) for note in notes_of(row, scenario)]
+    notes = [str(note) for note in notes_of(row, scenario, rows)]
     its_slices = slices.get(key_of_row(row, scenario.sweep.varied), [])
     return SideRow(settings, [_repeat(each) for each in repeats], row, notes, its_slices)
 
 
 def _repeat(row: Row) -> Repeat:
     if row[STATUS] != "ok":
-        return Repeat({}, problem=str(row.get(REASON) or row[STATUS]))
+        reason = str(row.get(REASON) or row[STATUS])
+        return Repeat({}, problem=reason, passed_over=row[STATUS] == "partial" or reason == PASSED_OVER)
     return Repeat(row, frozenset(name for name in row if at_most(row, name) is not None))
 
 

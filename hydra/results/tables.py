@@ -62,7 +62,7 @@ def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[
     notes: list[tuple[str, list[HydraWarning]]] = []
     body: list[list[str]] = []
     for row in rows:
-        about = notes_of(row, scenario)
+        about = notes_of(row, scenario, rows)
         notes.append((name_of(scenario, row), about))
         cells = [_with_interval(c, row, scenario, rows) for c in columns]
         if about:

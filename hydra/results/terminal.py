@@ -45,7 +45,7 @@ def terminal(
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for column in columns:
         table.add_column(column.title, justify="right", overflow="fold")
-    notes = [notes_of(row, scenario) for row in rows]
+    notes = [notes_of(row, scenario, rows) for row in rows]
     for row, about in zip(rows, notes, strict=True):
         first, *others = (_cell(column, row, scenario, rows) for column in columns)
         table.add_row(f"{first} {MARK}" if about else first, *others, style="yellow" if about else "")

@@ -39,6 +39,6 @@ def warnings(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEve
             "remedy": note.remedy,
         }
         for place, row in enumerate(rows)
-        for note in notes_of(row, scenario)
+        for note in notes_of(row, scenario, rows)
     ]
     return [*of_run, *of_rows]

@@ -7,8 +7,8 @@ from typing import Final
 
 WIDEST: Final = 2.0
 """Upper over lower limit: where an interval is wider, its answer cannot be used."""
-FARTHEST: Final = 10.0
-"""Times the largest measured count: what is said of more clients is an extrapolation."""
+FARTHEST: Final = 2.0
+"""Times the largest measured count: what is said of more clients is an extrapolation, unless several models agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,11 @@ class Cost:
     kind: str = "measured"
     sizes: tuple[float, float] | None = None
     swing: float = 1.0
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether it is an interval without an upper limit: then nobody knows what it costs."""
+        return self.low is not None and self.high is None
 
     @property
     def too_wide(self) -> bool:

@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 
 from hydra.scaling.constants import Cost
+from hydra.scaling.models import Interval
 from hydra.scaling.positive import Array, agreeing, fitted, predicted, terms_within
-from hydra.scaling.usl import LEAST, Interval
+from hydra.scaling.usl import LEAST
 
 
 @dataclass(frozen=True, slots=True)

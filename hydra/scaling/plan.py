@@ -32,7 +32,7 @@ class Use:
     Attributes:
         name: of what.
         unit: of the amounts.
-        a_client: what each client takes; None: nobody has measured it.
+        a_client: what each client takes; None: nobody has measured it, or what was measured sets no limit to it.
         has: how much each has that may be used; None: it is not known.
         cost: how ``a_client`` is known.
     """
@@ -78,7 +78,9 @@ class Part:
     at_most: int | None = None
 
     def needed(self, clients: int) -> int | None:
-        """How many: as the scarcest of its resources has it; None: nothing is known of it."""
+        """How many: as the scarcest of its resources has it; None: nothing is known of it, or a cost has no limit."""
+        if any(use.cost.unlimited for use in self.uses):
+            return None
         return max((n for use in self.uses if (n := use.needed(clients)) is not None), default=None)
 
     @property
@@ -112,13 +114,18 @@ class Plan:
         return min(found, key=lambda pair: pair[1].ends_at or 0, default=None)
 
     @property
+    def endless(self) -> list[tuple[Part, Use]]:
+        """What runs were asked for and do not tell: its cost is an interval without a limit."""
+        return [(part, use) for part in self.parts for use in part.uses if use.cost.unlimited]
+
+    @property
     def fits(self) -> bool:
         """Whether nothing is needed more often than there can be of it."""
         return all(part.at_most is None or (part.needed(self.clients) or 0) <= part.at_most for part in self.parts)
 
 
 def extrapolated(use: Use, clients: int) -> bool:
-    """Whether a count is more than ten times the largest at which a cost was measured."""
+    """Whether a count is more than twice the largest at which a cost was measured."""
     return use.beyond(clients) > FARTHEST
 
 
@@ -128,11 +135,13 @@ def together(costs: Sequence[Cost | None]) -> Cost | None:
     if not known or len(known) < len(costs):
         return None
     rates = [cost.rates for cost in known if cost.rates is not None]
+    endless = any(cost.unlimited for cost in known)
+    limits = None if any(cost.low is None for cost in known) and not endless else known
     return Cost(
         sum(cost.value for cost in known),
         "; ".join(dict.fromkeys(cost.source for cost in known)),
         min(cost.clients for cost in known),
-        None if any(cost.low is None for cost in known) else sum(cost.low or 0.0 for cost in known),
-        None if any(cost.high is None for cost in known) else sum(cost.high or 0.0 for cost in known),
+        None if limits is None else sum(cost.value if cost.low is None else cost.low for cost in limits),
+        None if limits is None or endless else sum(cost.high or 0.0 for cost in limits),
         (max(low for low, _ in rates), min(high for _, high in rates)) if rates else None,
     )

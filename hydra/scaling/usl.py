@@ -1,13 +1,4 @@
-"""Throughput by the number of clients: Gunther's universal scalability law, with a knee beside it. Pure.
-
-The law (N. J. Gunther, Guerrilla Capacity Planning, 2007, ch. 4-6)
-
-    X(N) = λ N / (1 + σ (N − 1) + κ N (N − 1)),   λ > 0, σ ≥ 0, κ ≥ 0
-
-says of the cost N / X that it is a sum of terms that are not negative, 1/λ + σ/λ (N − 1) + κ/λ N (N − 1), which is
-what :mod:`hydra.scaling.positive` fits. What reaches a capacity all at once (a link, a thread, the rate that was asked
-for) has a knee at some K instead: N / X = a + b (N − 1) + c max(N − K, 0).
-"""
+"""A run's throughput by its numbers of clients, fitted: the law of :mod:`hydra.scaling.models`, or a knee. Pure."""
 
 from __future__ import annotations
 
@@ -18,35 +9,20 @@ from typing import Final
 import numpy as np
 
 from hydra.errors import UsageError
-from hydra.scaling.constants import WIDEST
-from hydra.scaling.positive import Array, accepted, agreeing, fitted, predicted, terms_within
+from hydra.scaling.constants import FARTHEST
+from hydra.scaling.models import UNKNOWN_OF_LAW, Interval, knee_design, knees, law_design
+from hydra.scaling.models import throughputs as throughputs_at
+from hydra.scaling.positive import Array, accepted, agreeing, fitted, terms_within
 
 LEAST: Final = 6
 """Different client counts that a fit needs."""
 LAW: Final = "universal scalability law"
 KNEE: Final = "knee"
 
-_UNKNOWN_OF_LAW: Final = 3
-_UNKNOWN_OF_KNEE: Final = 4
-"""Its three terms and where it is."""
 _GRID: Final = 240
 """Values of a parameter that are tried for its limits."""
 _DRAWN: Final = 24
 """Points of the curve of a plot."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate and its 95 % interval. ``high`` None: the points set no upper limit; ``estimate`` None: none."""
-
-    estimate: float | None
-    low: float
-    high: float | None
-
-    @property
-    def usable(self) -> bool:
-        """Whether the upper limit is at most twice the lower."""
-        return self.high is not None and self.high <= WIDEST * self.low
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +32,11 @@ class Prediction:
     clients: int
     throughput: Interval
     beyond: float
+
+    @property
+    def extrapolated(self) -> bool:
+        """Whether that is more than twice, and the models do not agree: there no figure is believed."""
+        return self.beyond > FARTHEST and not self.throughput.usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +95,16 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Law:
     different = sorted(set(counts.tolist()))
     if min(counts) < 1 or min(throughputs) <= 0:
         raise UsageError("a fit needs counts and rates above 0", "leave out the rows without any message")
-    y, design = counts / throughputs, _law(counts)
+    y, design = counts / throughputs, law_design(counts)
     found = fitted(design[None], y[None])
-    freedom = len(y) - _UNKNOWN_OF_LAW
+    freedom = len(y) - UNKNOWN_OF_LAW
     allowed = float(agreeing(found.squares, np.array([freedom]))[0])
     first, second, third = found.terms[0].tolist()
     most = [*asked, different[-1]]
     wide = np.unique(np.geomspace(different[0], max(most), _DRAWN).round()).astype(int)
     everything = _predictions(counts, y, [*asked, *wide.tolist()])
-    knees = _knees(different)
-    squares = fitted(np.stack([_knee(counts, knee) for knee in knees]), np.tile(y, (len(knees), 1))).squares
+    tried = knees(counts)
+    squares = fitted(np.stack([knee_design(counts, knee) for knee in tried]), np.tile(y, (len(tried), 1))).squares
     # The knee has one unknown more.
     bent = squares.min() / max(freedom - 1, 1) < found.squares[0] / freedom
     held_out, measured = _hold_out(counts, throughputs)
@@ -136,7 +117,7 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Law:
         peak=_peak(counts, y, _at_peak(first, second, third), allowed),
         scatter=float(np.sqrt(found.squares[0] / freedom)),
         better=KNEE if bent else LAW,
-        knee=float(knees[int(squares.argmin())]) if bent else None,
+        knee=float(tried[int(squares.argmin())]) if bent else None,
         predictions=everything[: len(asked)],
         curve=everything[len(asked) :],
         held_out=held_out,
@@ -157,24 +138,9 @@ def enough(count: int, of: str) -> None:
         )
 
 
-def _law(counts: Array) -> Array:
-    return np.stack([np.ones_like(counts), counts - 1, counts * (counts - 1)], axis=-1)
-
-
-def _knee(counts: Array, knee: float) -> Array:
-    return np.stack([np.ones_like(counts), counts - 1, np.maximum(counts - knee, 0)], axis=-1)
-
-
-def _knees(different: Sequence[float]) -> list[float]:
-    """Where a knee is looked for: at every count but the first and the last, and half-way between them."""
-    logs = np.log(different)
-    between = (logs[:-2] + logs[1:-1]) / 2
-    return [float(k) for k in np.exp(np.sort(np.concatenate([logs[1:-1], between])))]
-
-
 def _predictions(counts: Array, y: Array, asked: Sequence[int]) -> tuple[Prediction, ...]:
     """All of them at once."""
-    found = _intervals(counts, np.tile(y, (len(asked), 1)), np.array(asked, dtype=float))
+    found = throughputs_at(counts, np.tile(y, (len(asked), 1)), np.array(asked, dtype=float))
     beyond = [clients / float(max(counts)) for clients in asked]
     return tuple(Prediction(*each) for each in zip(map(int, asked), found, beyond, strict=True))
 
@@ -186,23 +152,7 @@ def hold_out(counts: Array, throughputs: Array) -> list[Interval]:
         counts: (points,), ascending.
         throughputs: (runs, points).
     """
-    return _intervals(counts[:-1], (counts / throughputs)[:, :-1], np.full(len(throughputs), counts[-1]))
-
-
-def _intervals(counts: Array, y: Array, asked: Array) -> list[Interval]:
-    """Of many runs at the same counts, each at the count that is asked of it.
-
-    Args:
-        counts: (points,).
-        y: (runs, points), their costs N / X.
-        asked: (runs,).
-    """
-    at = np.concatenate([np.tile(counts, (len(asked), 1)), asked[:, None]], axis=1)
-    designs = [_law(at), *(_knee(at, knee) for knee in _knees(sorted(set(counts.tolist()))))]
-    cost = predicted(designs, y, [_UNKNOWN_OF_LAW, *[_UNKNOWN_OF_KNEE] * (len(designs) - 1)])
-    limits = zip(asked.tolist(), cost.estimate.tolist(), cost.low.tolist(), cost.high.tolist(), strict=True)
-    # The limits of the throughput are those of its cost, the other way round: an endless cost is a throughput of 0.
-    return [Interval(n / estimate, n / high, n / low if low > 0 else None) for n, estimate, low, high in limits]
+    return throughputs_at(counts[:-1], (counts / throughputs)[:, :-1], np.full(len(throughputs), counts[-1]))
 
 
 def _hold_out(counts: Array, throughputs: Array) -> tuple[Prediction | None, float | None]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.compare.comparison import NO_DIFFERENCE, NO_VERDICT, Compared, compare
+from hydra.compare.comparison import DIFFERS, NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, compare
 from hydra.compare.figures import primary, usual, words
 from hydra.compare.sides import Repeat, Side
 from hydra.errors import UsageError
@@ -62,26 +62,76 @@ def test_where_a_figure_was_0_differences_are_compared() -> None:
 @pytest.mark.parametrize("paired", [True, False])
 def test_no_loss_is_no_difference_and_one_repeat_has_no_verdict(paired: bool) -> None:
     found = first([0.0] * 5, [0.0] * 5, LOSS, paired=paired)
-    assert (found.verdict, found.change, found.low, found.high) == (NO_DIFFERENCE, 0, 0, 0)
+    assert (found.verdict, found.change, found.p, found.low) == (NO_DIFFERENCE, 0, None, None)
     found = first([100], [150], paired=paired)
     assert (found.verdict, found.p, found.low) == (NO_VERDICT, None, None)
     assert found.change == pytest.approx(0.5)
     assert found.reason == "one repeat tells nothing of the spread"
 
 
-def test_a_repeat_that_is_missing_takes_its_partner_along() -> None:
-    a, b = of("a", RX, [100, 101, None, 99, 102]), of("b", RX, [90, 91, 92, 89, 90])
-    b = with_first(b, Repeat({}, problem="a host died"))
-    (found,) = compare([a, b], paired=True).first
-    assert (found.repeats, found.verdict) == ((3, 3), "slower")
-    assert found.left_out == "1 of base have no such figure, 1 of other failed"
-    assert compare([a, b], paired=False).first[0].repeats == (4, 4)
+SLOW, FAST = [100.0 + n for n in range(10)], [130.0 + n % 3 for n in range(10)]
 
 
-def test_repeats_of_a_run_that_ended_early_have_no_partner_and_what_is_infinite_is_not_known() -> None:
+@pytest.mark.parametrize(
+    ("figure", "others", "failed", "verdict"),
+    [
+        # One of ten that failed is worse than all of the base: nine are better all the same. Two are too many.
+        (RX, FAST, {1}, "faster"),
+        (RX, FAST, {1, 2}, NO_DIFFERENCE),
+        (RX, SLOW, set(range(9)), "slower"),
+        (P99, [50.0 + n for n in range(10)], {1}, "lower latency"),
+        # Nobody says what is better: it speaks against any difference.
+        ("reordered", FAST, {1}, "higher"),
+        ("reordered", FAST, {1, 2}, NO_DIFFERENCE),
+    ],
+)
+def test_a_repeat_that_failed_counts_as_the_worst(
+    figure: str, others: list[float], failed: set[int], verdict: str
+) -> None:
+    a, b = of("a", figure, SLOW), of("b", figure, others)
+    (row,) = b.rows
+    its = [Repeat({}, problem="a host died") if n in failed else repeat for n, repeat in enumerate(row.repeats)]
+    b = replace(b, rows=[replace(row, repeats=its)])
+    (found,) = compare([a, b], paired=True, figure=figure).first
+    assert (found.verdict, found.repeats) == (verdict, (10, 10))
+    assert found.left_out == f"{len(failed)} of other failed, and count as worst"
+    (found,) = compare([a, b], paired=False, figure=figure).first
+    assert found.verdict == NO_VERDICT
+
+
+def test_without_a_figure_in_some_repeats_there_is_no_verdict_and_what_nobody_measured_is_left_out() -> None:
+    found = first([100, 101, None, 99, 102], [90, 91, 92, 89, 90])
+    assert (found.repeats, found.verdict, found.reason) == ((4, 4), NO_VERDICT, "1 of 10 repeats have no such figure")
+    assert found.left_out == "1 of base have no such figure"
+    assert (found.change or 0) < 0
     found = first([100, 101, 99, 100], [90, 91, 89])
     assert (found.repeats, found.left_out) == ((3, 3), "1 without a partner")
     assert first([100, 101, math.inf], [90, 91, 92]).repeats == (2, 2)
+    b = with_first(of("b", RX, [1, 90, 92, 89]), Repeat({}, problem="the run ended", passed_over=True))
+    (found,) = compare([of("a", RX, [100, 101, 99, 100]), b], paired=True).first
+    assert (found.repeats, found.verdict, found.left_out) == ((3, 3), "slower", "1 of other not measured")
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_what_is_the_same_in_all_repeats_of_each_has_no_spread(paired: bool) -> None:
+    found = first([100] * 5, [150] * 5, paired=paired)
+    assert (found.verdict, found.p, found.low) == (NO_SPREAD, None, None)
+    assert found.change == pytest.approx(0.5)
+
+
+def test_what_did_not_take_turns_may_differ_and_nobody_knows_by_what() -> None:
+    found = first([100, 103, 98, 101], [200, 199, 204, 201], paired=False)
+    assert (found.verdict, found.is_better, found.differs) == (DIFFERS, None, True)
+
+
+def test_intervals_are_adjusted_as_the_verdicts_are() -> None:
+    rows = [[{RX: base + n} for n in (0, 3, 1, 2, 4)] for base in (100, 200)]
+    faster = [[{RX: base + n} for n in (9, 4, 9, 4, 9)] for base in (100, 200)]
+    alone = compare([side("a", rows[:1]), side("b", faster[:1])], paired=True).first[0]
+    found = compare([side("a", rows), side("b", faster)], paired=True).first
+    assert (found[0].confidence, alone.confidence) == (0.975, 0.95)
+    assert (found[0].low or 0) < (alone.low or 0) < (alone.high or 0) < (found[0].high or 0)
+    assert [each.differs for each in found] == [(each.low or 0) > 0 for each in found]
 
 
 def test_what_the_clocks_cannot_tell_has_no_verdict() -> None:

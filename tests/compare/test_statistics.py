@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hydra.compare.statistics import ALPHA, Estimate, holm, independent, paired
+from hydra.compare.statistics import ALPHA, Estimate, holm, independent, levels, paired, signs
 
 TIMES = 20_000
+INF, NAN = math.inf, math.nan
 
 
 def assert_alike(mine: Estimate, theirs: Any) -> None:
@@ -42,19 +43,46 @@ def test_many_comparisons_at_once_are_each_by_itself() -> None:
 
 def test_figures_that_are_all_the_same_do_not_differ() -> None:
     for same in (paired(np.zeros(5)), independent(np.ones(4), np.ones(6))):
-        assert (float(same.p), float(same.mean), float(same.low), float(same.high)) == (1, 0, 0, 0)
+        assert (float(same.mean), float(same.low), float(same.high)) == (0, 0, 0)
 
 
-def test_where_nothing_spreads_chance_is_that_of_the_order() -> None:
-    """Two values, the same in all repeats of each: t would be infinite after two repeats."""
-    assert float(paired(np.full(2, 0.1)).p) == 0.5
-    assert float(paired(np.full(6, 0.1)).p) == pytest.approx(2 / 64)
-    assert float(independent(np.ones(5), np.full(5, 2.0)).p) == pytest.approx(2 / math.comb(10, 5))
-
-
-def test_rounding_is_no_spread() -> None:
+def test_where_nothing_spreads_or_rounding_does_nothing_tells_what_chance_does() -> None:
     nearly = np.log(np.full(5, 3.0) * (1 + np.array([0, 1, -1, 0, 1]) * 1e-16))
-    assert float(independent(nearly, nearly + 1).p) == pytest.approx(2 / math.comb(10, 5))
+    for constant in (paired(np.zeros(5)), paired(np.full(6, 0.1)), independent(nearly, nearly + 1)):
+        assert math.isnan(float(constant.p))
+
+
+@pytest.mark.parametrize(
+    ("differences", "told"),
+    [
+        ([1, 2, 3, 4, 5], (3, -INF, INF, 0.0625)),
+        ([1, 2, 3, 4, 5, 6], (3.5, 1, 6, 0.03125)),
+        # One of ten may be on the other side, whatever is known of it; two may not.
+        ([NAN, 1, 2, 3, 4, 5, 6, 7, 8, 9], (5, 1, 9, 11 / 512)),
+        ([-INF, 1, 2, 3, 4, 5, 6, 7, 8, 9], (4.5, 1, 8, 11 / 512)),
+        ([-INF, 0, 2, 3, 4, 5, 6, 7, 8, 9], (4.5, 0, 8, 56 / 512)),
+        ([INF] * 9 + [-INF], (INF, INF, INF, 11 / 512)),
+    ],
+)
+def test_the_median_of_pairs_by_their_signs(differences: list[float], told: tuple[float, ...]) -> None:
+    found = signs(differences)
+    assert [float(x) for x in (found.mean, found.low, found.high, found.p)] == pytest.approx(told, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("ps", "each"),
+    [
+        ([0.001, 0.5], [0.025, 0.025]),
+        # Holm tests the second one at 5 %, because the first is gone.
+        ([0.001, 0.04], [0.025, 0.05]),
+        ([0.03, 0.04], [0.025, 0.025]),
+        ([], []),
+    ],
+)
+def test_an_interval_says_what_the_adjusted_p_says(ps: list[float], each: list[float]) -> None:
+    found = levels(ps, holm(ps))
+    assert found == pytest.approx(each)
+    assert [p <= alpha for p, alpha in zip(ps, found, strict=True)] == [p <= ALPHA for p in holm(ps)]
 
 
 @pytest.mark.parametrize(

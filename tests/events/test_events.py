@@ -151,6 +151,7 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (rows.SendsRefused(7), "7 messages were refused by a server or the library"),
         (rows.GeneratorLimited("max"), "max: generator-limited: the clients were measured, the system can do more"),
         (rows.HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
+        (rows.HostShared(12.3), "other processes used about 12 % of a host's CPU"),
         (rows.SearchRemark("slow", "still rising"), "slow: still rising"),
         (rows.SlowNotFelt(), "slow: the slow clients' buffers never filled, so they were not felt"),
         (rows.SlowNotFelt(9e3, 1e4, 1.0), "slow: the slow clients' buffers never filled, so they were not felt: they read 10,000/s, and no more than 9,000/s was sent"),  # noqa: E501

@@ -184,7 +184,7 @@ def test_the_hosts_columns_are_of_the_host_that_fared_worst() -> None:
     f = figures(on_hosts(here=sampled(20, 7, 5, 90, 100), b=sampled(60, 2, 4, 900, 10_000)))
     expected = {
         "host_cpu_mean_pct": 62, "host_cpu_busiest_core_pct": 62, "host_steal_pct": 7, "network_share_pct": 90,
-        "host_memory_available_min_bytes": 80, "tcp_retransmitted_pct": 0.5, "host_drops": 20,
+        "host_memory_available_min_bytes": 80, "tcp_retransmitted_pct": 0.5, "host_drops": 20, "host_others_pct": 60,
     }  # fmt: skip
     assert {k: f[k] for k in expected} == pytest.approx(expected)
 
@@ -207,7 +207,7 @@ def test_what_was_not_sampled_is_no_figure() -> None:
         ({"b": sampled(99)[:2]}, "subscriber hosts"),  # its relay died half-way
         ({"here": FULL_LINK, "b": sampled(99)}, "undecided: network or subscriber hosts"),
         ({"here": sampled(sent_mbit_s=850, speed_mbit=1000), "b": sampled()}, "high-water mark"),
-        ({"here": sampled(again=10)}, "network"),
+        ({"here": sampled(again=10)}, UNSEEN.replace("subscriber", "network or subscriber", 1)),
         ({"here": sampled(again=9), "b": sampled(again=9)}, "high-water mark"),
     ],
 )
@@ -350,7 +350,7 @@ def test_where_ranges_were_joined_the_loss_is_an_interval(
         # A fixed rate asks for no loss at all; a dead or silent subscriber is no queue that was full.
         (reporting(received(1000)), {2}, 1000, "requested rate"),
         (reporting(received(1000)), set(), 1000, "requested rate"),
-        (reporting(received(900)), {2}, 900, "publisher"),
+        (reporting(received(900)), {2}, 900, "undecided: publisher or high-water mark"),
         (reporting(received(900, lost=100)), {2}, 1000, UNSEEN),
         (EMPTY, {1, 2}, 1000, None),
     ],

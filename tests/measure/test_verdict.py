@@ -27,6 +27,28 @@ def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
         # Whatever is busy: nothing was lost or late.
         (replace(ZMQ, behind=False, publisher=RUNS, subscribers=RUNS, subscriber_host_pct=99), "requested rate"),
         (replace(ZMQ, behind=False, network_share=1.0, segments_retransmitted=0.5), "requested rate"),
+        # What was lost, within the target, shows who is at its limit; without anybody there it is no limit.
+        (replace(ZMQ, behind=False, losing=True, subscribers=Worker("python", 90, 0)), "subscriber hosts"),
+        (replace(ZMQ, behind=False, losing=True, out_of_publishers=flow(reader=0.9)), "subscriber hosts"),
+        (replace(KAFKA, behind=False, losing=True, server=RUNS), "server"),
+        (replace(ZMQ, behind=False, losing=True, publisher=RUNS), "requested rate"),
+        # Less was sent than asked for: the publisher's doing only if its own thread was at work all the time.
+        (
+            replace(ZMQ, held=False, behind=False, publisher=IDLE, blocked_share=0.049, subscribers=RUNS),
+            "subscriber hosts",
+        ),
+        (
+            replace(ZMQ, held=False, behind=False, publisher=RUNS, blocked_share=0.049, subscribers=RUNS),
+            "undecided: publisher or subscriber hosts",
+        ),
+        (replace(KAFKA, held=False, behind=False, publisher=IDLE, blocked_share=0.04, server=RUNS), "server"),
+        (replace(KAFKA, held=False, behind=False, publisher=IDLE, blocked_share=0.04, server_idle=0.05), "server"),
+        (replace(KAFKA, held=False, behind=False, publisher=Worker("main", 5, 0)), "undecided: publisher or server"),
+        (replace(MQTT, held=None, behind=False, publisher=Worker("main", 5, 0)), "undecided: publisher or server"),
+        (replace(ZMQ, held=False, behind=False, publisher=Worker("main", 60, 29)), f"undecided: publisher or {QUEUE}"),
+        (replace(ZMQ, held=False, behind=False, publisher=None), f"undecided: publisher or {QUEUE}"),
+        (replace(ZMQ, held=False, behind=False, publisher=Worker("main", 60, 30)), "publisher"),
+        (replace(ZMQ, held=False, publisher=Worker("main", 2, 80)), QUEUE),  # starved, but not for 90 % of the time
         # Everything arrived, and less was sent: whatever the quota of the publisher.
         (replace(ZMQ, held=False, behind=False, publisher=RUNS), "publisher"),
         (replace(ZMQ, held=None, behind=False, publisher=RUNS, subscriber_host_pct=99), "publisher"),
@@ -60,8 +82,12 @@ def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
         (replace(ZMQ, out_of_publishers=flow(network=0.6)), "network"),
         (replace(KAFKA, out_of_servers=flow(network=0.6)), "network"),
         (replace(ZMQ, network_share=0.95), "network"),
-        (replace(ZMQ, segments_retransmitted=0.01), "network"),
-        (replace(ZMQ, segments_retransmitted=0.009, network_share=0.85), QUEUE),
+        # Segments are sent again on any link: alone they speak for it only where nothing speaks against it.
+        (replace(ZMQ, segments_retransmitted=0.012), f"undecided: network or {QUEUE}"),
+        (replace(ZMQ, segments_retransmitted=0.012, network_share=0.02), QUEUE),
+        (replace(ZMQ, segments_retransmitted=0.012, out_of_publishers=flow(network=0.1)), QUEUE),
+        (replace(ZMQ, segments_retransmitted=0.012, subscribers=RUNS), "subscriber hosts"),
+        (replace(ZMQ, segments_retransmitted=0.009), QUEUE),
         (replace(ZMQ, network_share=1.0, segments_retransmitted=0.5, crossing=False), QUEUE),
         (replace(ZMQ, out_of_publishers=flow(reader=0.2, network=0.3), crossing=False), "subscriber hosts"),
         (replace(ZMQ, out_of_publishers=flow(reader=0.9), segments_retransmitted=0.02), "subscriber hosts"),
@@ -95,3 +121,7 @@ def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_no
         "publishers were blocked 30 % of the time; servers' request threads idle 5 %; interfaces dropped 1,200 packets"
     )
     assert verdict(Evidence(QUEUE, True, held=True, behind=False)).evidence == "the rate was held and passed"
+    shared = Evidence(QUEUE, True, held=True, behind=False, losing=True, subscriber_host_pct=77.0, others_pct=75.2)
+    said = "the rate was held and passed, though messages were lost; subscribers' hosts 77 % busy"
+    assert verdict(shared).evidence == f"{said}, about 75 % by other processes"
+    assert verdict(replace(shared, others_pct=4.9)).evidence == said

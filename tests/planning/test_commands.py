@@ -65,6 +65,7 @@ def test_a_capacity_is_predicted_and_drawn_and_the_json_has_what_the_text_says(c
     for said in ("7 steps of 1 to 64 clients", "check: without the steps of 64 clients"):
         assert said in result.stdout
     assert "plotly" in page.read_text(encoding="utf-8")
+    assert "law, knee and power of N do not agree" in far
     (fit,) = told("fit", capacity, "--clients", "128,6400")
     predictions = fit["law"]["predictions"]
     assert predictions[0]["throughput"]["low"] < 2_500_000 < predictions[0]["throughput"]["high"]
@@ -107,7 +108,7 @@ def test_a_million_at_one_message_a_second_is_what_the_page_says() -> None:
     assert cores == pytest.approx(25)
 
 
-def test_what_goes_beyond_ten_times_the_evidence_is_said_in_the_same_line() -> None:
+def test_what_goes_beyond_twice_the_evidence_is_said_in_the_same_line() -> None:
     lines = hydra("plan", "--clients", "2000000", "--rate", "1", *AGENT).stdout.splitlines()
     (agents,) = (line for line in lines if line.startswith("agents:"))
     (first,) = (line for line in lines if line.startswith("what breaks first"))
@@ -130,6 +131,17 @@ def test_a_run_with_servers_tells_the_cost_of_its_subscribers(tmp_path: Path) ->
     assert result.exit_code == 0, result.exception
     for said in ("not measured, neither in the runs that you named nor by Hydra's authors", "servers: at least 1"):
         assert said in result.stdout
+
+
+def test_runs_that_set_no_limit_give_no_figure_and_exit_with_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(tmp_path / "run", load_scenario("kafka-fixed", {"settings.rate": 10.0}), COUNTS)
+    monkeypatch.setattr("hydra.planning.plan.measured", lambda *_: Cost(1e-3, "the run", 64, 5e-4, None))
+    words = ("plan", "--clients", "2000", "--rate", "10", "--from", run, *AGENT)
+    result = hydra(*words)
+    assert (result.exit_code, "agents: nobody can tell how many: CPU" in result.stdout) == (3, True)
+    assert not any(line.startswith("agents: at least") for line in result.stdout.splitlines())
+    plan = told(*words)
+    assert (plan["needed"]["agents"], plan["fits"]) == (None, None)
 
 
 def test_a_plan_of_a_run_is_for_what_the_run_measured_and_takes_runs_of_one_implementation(

@@ -22,11 +22,46 @@ ROW: Row = {"clients": 4, "cohort_clients": None, "status": "ok", "total_tx": 10
         ({"unknown": 5}, {FateUnknown}, {FateUnknown}),
         ({"unknown": 5, "failed_dead": 1}, {FateUnknown, SubscribersGone}, {row_warnings.FateOfGone, SubscribersGone}),
         ({"late_pct": 50.0}, {Lagged}, {Lagged}),
+        ({"host_others_pct": 4.9}, set(), set()),
+        ({"host_others_pct": 5.0}, {row_warnings.HostShared}, {row_warnings.HostShared}),
+        ({"host_others_pct": 75.0, "host_cpu_mean_pct": 97.0}, {HostBusy}, {HostBusy}),
     ],
 )
 def test_the_notes_of_a_row(figures: Row, alone: set[type], in_a_group: set[type]) -> None:
     assert {type(n) for n in notes_of({**ROW, **figures}, FIXED)} == alone
     assert {type(n) for n in notes_of({**ROW, **figures, "group": "readers"}, FIXED)} == in_a_group
+
+
+@pytest.mark.parametrize(
+    ("lost", "same"),
+    [
+        # By rate: which rate shows that a lower one does not help; the lowest is held against the next higher.
+        ({1000: 0.3, 2000: 0.3}, {1000: 2000, 2000: 1000}),
+        ({1000: 0.4, 2000: 0.3}, {1000: 2000, 2000: 1000}),
+        ({1000: 0.2, 2000: 0.3}, {}),
+        ({1000: 0.3, 2000: 0.31, 4000: 20.0}, {1000: 2000, 2000: 1000}),
+        # A tenth and a twentieth of what is asked for arrives: no floor, but far too much.
+        ({1000: 90.0, 2000: 95.0}, {}),
+        ({1000: 3.0}, {}),
+    ],
+)
+def test_a_lower_rate_is_no_advice_where_two_rates_lose_alike(lost: dict[int, float], same: dict[int, int]) -> None:
+    scenario = load_scenario("zmqfixed", {"sweep.vary": {"rate": sorted(lost)}} if len(lost) > 1 else {})
+    rows: list[Row] = [{**ROW, "rate": r, "requested_rate": r, "client_loss_pct": pct} for r, pct in lost.items()]
+    # Other clients are another row.
+    rows.append({**ROW, "clients": 9, "requested_rate": 500, "client_loss_pct": 0.3})
+    for row, rate in zip(rows, lost, strict=False):
+        (note,) = notes_of(row, scenario, rows)
+        assert isinstance(note, Loss)
+        assert note.as_much_at_pps == same.get(rate)
+        assert ("ask for a lower rate" in note.remedy) is (rate not in same)
+
+
+def test_a_host_that_others_keep_busy_is_theirs_to_free() -> None:
+    theirs, ours = HostBusy(97.0, 75.0), HostBusy(97.0, 12.0)
+    assert theirs.text == "a host had no CPU left (97 % of all cores; other processes used about 75 %)"
+    assert "quiet" in theirs.remedy
+    assert ours.remedy == HostBusy(97.0).remedy == "use fewer clients on this host, or more hosts"
 
 
 def test_a_row_that_was_skipped_in_the_middle_of_its_repeats_keeps_the_warnings_of_its_figures() -> None:

@@ -30,7 +30,7 @@ def cases(kind: str, counts: list[float], many: int, seed: int = 7) -> Cases:
     """Many runs over systems of a kind, with 2 to 10 % of noise (log-uniform).
 
     Args:
-        kind: "law", "plateau", "saturating" or "falls to a level".
+        kind: "law", "plateau", "saturating", "falls to a level", "power", "slow fall" or "late fall".
         counts: client counts.
         many: how many.
         seed: of the parameters and the noise.
@@ -55,6 +55,12 @@ def _throughput(kind: str, n: Array, largest: float, many: int, rng: np.random.G
         true = np.minimum(n, capacity)
     elif kind == "saturating":
         true = capacity * (1 - np.exp(-n / capacity))
+    elif kind == "power":
+        true = n ** rng.uniform(0.3, 0.95, many)[:, None]
+    elif kind in ("slow fall", "late fall"):
+        # From the knee on, or from where the evidence ends: what no run shows no model knows.
+        begins = capacity if kind == "slow fall" else np.full_like(capacity, largest)
+        true = np.minimum(n, capacity) * np.maximum(n / begins, 1) ** -rng.uniform(0.1, 0.4, many)[:, None]
     else:
         true = np.minimum(n, capacity) * (level + (1 - level) / (1 + n / capacity))
     return true

@@ -32,8 +32,19 @@ def test_where_there_is_one_only_more_do_not_fit() -> None:
     assert not Plan(4000, 1.0, (Part("controller", "the controller", (CPU,), at_most=1),)).fits
 
 
-@pytest.mark.parametrize(("clients", "beyond"), [(10_000, False), (10_001, True)])
-def test_more_than_ten_times_the_largest_measured_count_is_an_extrapolation(clients: int, beyond: bool) -> None:
+def test_what_has_no_upper_limit_gives_no_figure() -> None:
+    endless = Cost(2e-3, "a run", 1000, 1.5e-3, None)
+    for cost in (endless, together([endless, COST]), together([endless, Cost(1e-3, "a page", 200)])):
+        assert cost is not None
+        assert (cost.unlimited, cost.too_wide) == (True, True)
+        part = Part("agents", "an agent", (Use("CPU", "cores", None, 4.0, cost), MEMORY))
+        assert part.needed(1000) is None
+        assert [use.name for _, use in Plan(1000, 1.0, (part,)).endless] == ["CPU"]
+    assert not COST.unlimited
+
+
+@pytest.mark.parametrize(("clients", "beyond"), [(2000, False), (2001, True)])
+def test_more_than_twice_the_largest_measured_count_is_an_extrapolation(clients: int, beyond: bool) -> None:
     assert extrapolated(CPU, clients) is beyond
 
 

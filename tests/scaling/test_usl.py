@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 
 from hydra.errors import UsageError
-from hydra.scaling.usl import KNEE, LAW, LEAST, fit, hold_out
+from hydra.scaling.models import Interval
+from hydra.scaling.usl import KNEE, LAW, LEAST, Prediction, fit, hold_out
 from tests.scaling.simulated import COUNTS, cases
 
 pytestmark = pytest.mark.tier("test")  # each fit takes a third of a second
 
 MANY = 60
+
+
+@pytest.fixture(params=[20, pytest.param(100, marks=pytest.mark.tier("all"))])
+def many(request: pytest.FixtureRequest) -> int:
+    """How many runs are drawn."""
+    found: int = request.param
+    return found
 
 
 def held_out(kind: str, counts: str, many: int = MANY) -> tuple[float, float, float]:
@@ -41,6 +49,25 @@ def test_what_saturates_otherwise_is_held_as_well(kind: str) -> None:
     inside, when_usable, _ = held_out(kind, "by half from 10")
     assert inside >= 0.85
     assert when_usable >= 0.85
+
+
+@pytest.mark.parametrize("times", [5, 10])
+@pytest.mark.parametrize("kind", ["law", "plateau", "falls to a level", "power", "slow fall"])
+def test_far_away_nothing_is_used_on_the_word_of_one_model(many: int, kind: str, times: int) -> None:
+    """By the best model alone a slow fall was held in a tenth of the runs, and nine tenths were called usable."""
+    counts = COUNTS["by half from 10"]
+    simulated = cases(kind, [*counts, times * counts[-1]], many)
+    found = hold_out(simulated.counts, simulated.throughputs)
+    inside = [i.low <= x <= (i.high or np.inf) for i, x in zip(found, simulated.throughputs[:, -1], strict=True)]
+    assert np.mean(inside) >= 0.9
+    wrong = sum(i.usable and not held for i, held in zip(found, inside, strict=True))
+    assert wrong <= 0.05 * many
+
+
+def test_where_the_models_agree_far_away_it_is_no_extrapolation() -> None:
+    narrow, wide = Interval(10.0, 8.0, 12.0), Interval(10.0, 2.0, 40.0)
+    told = [Prediction(9, its, beyond).extrapolated for its in (narrow, wide) for beyond in (2.0, 2.1)]
+    assert told == [False, False, False, True]
 
 
 @pytest.mark.parametrize("seed", range(2))

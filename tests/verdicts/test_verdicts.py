@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from hydra.measure.verdict import UNDECIDED, Evidence, verdict
-from tests.verdicts.rigs import CPU, RIGS, counts
+from tests.verdicts.rigs import CPU, RIGS, counts, validated
 
 RUNS: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parent / "planted.jsonl").read_text(encoding="utf-8").splitlines()
@@ -38,6 +38,8 @@ def test_at_least_95_percent_are_right_and_one_in_fifty_at_most_is_wrong() -> No
     undecided = sum(run["verdict"].startswith(UNDECIDED) for run in MEASURED)
     assert right >= 0.95 * len(MEASURED)
     assert len(MEASURED) - right - undecided <= len(MEASURED) / 50
+    page = Path(__file__).parents[2] / "docs" / "verdicts.md"
+    assert validated(right, len(MEASURED)) in page.read_text(encoding="utf-8")
 
 
 TIMES = int(os.environ.get("HYDRA_VERDICTS", "0"))
