@@ -83,7 +83,6 @@ def test_every_column_that_can_come_out_is_known_beforehand(scenario: str, colum
         ("kafka-batch", "latency_p99_us_ci95"),  # a percentile has a range
         ("kafka-batch", "avg_rx_rate_pps_low"),  # a mean has an interval
         ("kafka-batch", "latency_from_send_p99_us"),  # at a rate, latency counts from the due time
-        ("zmqrate", "max_rate_low_pps"),  # the highest rate received has no interval
         ("zmqrate", "fairness_jain"),  # of a step, not of a search
     ],
 )
