@@ -17,7 +17,7 @@ from hydra.wire.arrays import Flags, Ints
 
 ALONE: Final = 4.0
 """So many times the loss of every other subscriber is that of one that loses alone."""
-_FEWEST: Final = 10
+FEWEST: Final = 10
 """Messages that a subscriber lost at least: of fewer it is chance who lost them."""
 START_S: Final = 0.1
 """What is lost within this time of the start is lost as the step starts."""
@@ -44,7 +44,7 @@ def lone_loser(ids: Ints, clients: Flags, fates: Fates) -> Lone | None:
     lost, expected = fates.lost[clients], fates.expected[clients]
     shares = np.divide(lost, expected, out=np.zeros(len(lost)), where=expected > 0)
     second, first = (int(at) for at in np.argsort(shares, kind="stable")[-2:])
-    if lost[first] < _FEWEST or shares[first] < ALONE * shares[second]:
+    if lost[first] < FEWEST or shares[first] < ALONE * shares[second]:
         return None
     return Lone(int(ids[clients][first]), float(shares[first]))
 

@@ -11,11 +11,10 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Final
 
-from hydra.columns.names import BURSTS
-from hydra.measure.shortfall import read
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
 from hydra.sweep.answer import Answer, Interval, Why
 from hydra.sweep.asked import Asked, unmeasured
+from hydra.sweep.beside import bursts_of
 from hydra.sweep.estimate import Evidence, RateEstimate, place, rate_at
 
 WIDEST: Final = 4.0
@@ -34,6 +33,7 @@ class Threshold:
 
     Attributes:
         settings, series, cohort: of its steps.
+        without: the subscriber whose losses do not count; None: everybody's do.
         evidence: what the steps said, in their order.
         interval: the answer, None as long as it has none.
         note: why it has none, or what has to be known of it.
@@ -42,6 +42,7 @@ class Threshold:
     settings: Settings
     series: SearchSeries
     cohort: Cohort = field(default_factory=Cohort)
+    without: int | None = None
     evidence: list[Evidence] = field(default_factory=list)
     interval: Interval | None = None
     note: str = ""
@@ -53,7 +54,9 @@ class Threshold:
     def answer(self) -> Answer:
         """What the search concludes so far."""
         if self.interval is None:
-            return Answer("unknown", why=Why.GIVEN_UP)
+            some = any(not evidence.bursts for evidence in self.evidence)
+            why = Why.GIVEN_UP if not self.note else Why.ABOVE_HIGHEST if some else Why.BELOW_LOWEST
+            return Answer("unknown", why=why)
         if self.interval.width > WIDEST:
             return Answer("unknown", self.interval, why=Why.TOO_SHORT)
         return Answer("figure", self.interval)
@@ -117,7 +120,7 @@ class Threshold:
         # With subscribers dead or silent (asked.py) the step is short of theirs as well, in every second of it.
         gone = unmeasured(result) and float(result.figures.get("client_loss_pct") or 100.0) / 100
         seconds = max(round(asked.step_s), 1)
-        bursts = [gone * asked.step_s / seconds] * seconds if gone else read(str(result.figures.get(BURSTS) or ""))
+        bursts = [gone * asked.step_s / seconds] * seconds if gone else bursts_of(result, self.without)
         evidence = Evidence(rate, asked.step_s, tuple(b for b in bursts if b >= self._least_burst))
         self.evidence.append(evidence)
         if evidence.bursts and (self._nearest is None or rate <= self._nearest[0]):
