@@ -27,12 +27,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import exp, lgamma, log, sqrt
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
+
+from hydra.sweep.answer import Interval
 
 Floats = npt.NDArray[np.float64]
 
@@ -92,19 +94,6 @@ class Evidence:
     def shortfall(self) -> float:
         """The share of what was due that was lost or piled up."""
         return sum(self.bursts) / self.seconds
-
-
-class Interval(NamedTuple):
-    """A rate (messages/s) with its 95 % interval."""
-
-    low: float
-    figure: float
-    high: float
-
-    @property
-    def width(self) -> float:
-        """The upper limit over the lower."""
-        return self.high / self.low
 
 
 def place(rate: float) -> int:

@@ -14,8 +14,9 @@ from typing import Final
 from hydra.columns.names import BURSTS
 from hydra.measure.shortfall import read
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
+from hydra.sweep.answer import Answer, Interval, Why
 from hydra.sweep.asked import Asked, unmeasured
-from hydra.sweep.estimate import Evidence, Interval, RateEstimate, place, rate_at
+from hydra.sweep.estimate import Evidence, RateEstimate, place, rate_at
 
 WIDEST: Final = 4.0
 """Upper over lower limit of an interval above which the figure in it is not vouched for: a factor of 2 either way."""
@@ -47,6 +48,15 @@ class Threshold:
     _least_burst: float = 0.0
     _estimate: RateEstimate | None = None
     _nearest: tuple[float, StepResult] | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """What the search concludes so far."""
+        if self.interval is None:
+            return Answer("unknown", why=Why.GIVEN_UP)
+        if self.interval.width > WIDEST:
+            return Answer("unknown", self.interval, why=Why.TOO_SHORT)
+        return Answer("figure", self.interval)
 
     @property
     def figure(self) -> float | None:
