@@ -206,9 +206,9 @@ class Search:
         for found in (undisturbed, disturbed):
             if not _above(disturbed, undisturbed):
                 return
-            more = len(found.evidence) + ceil(_AGAIN * self._search.steps)
-            # Narrowed to nothing, so that all of these steps are taken.
-            yield from found.narrow(asked, dataclasses.replace(self._search, width=1.0 + 1e-9), more)
+            more_s = found.spent_s + ceil(_AGAIN * self._search.steps) * asked.step_s
+            # Narrowed to nothing, so that all of these seconds are spent.
+            yield from found.narrow(asked, 1.0 + 1e-9, more_s)
             self._fill(row, found)
         if _above(disturbed, undisturbed):
             text = "above the rate without the cohort, beyond both intervals, also when both were measured again"
