@@ -2,7 +2,8 @@
 
 A curve is the share g that is lost at u = ln(rate / K), in the mean over time, where g(0) is the target; and the size m
 of the bursts in which it comes (seconds of traffic). The curves are a rough grid over what systems do: loss that rises
-as a power of the rate, what is above a capacity that varies, a capacity for a share of the time, an onset, a cliff. They
+as a power of the rate, what is above a capacity that varies, a capacity for a share of the time, what a buffer does not
+take of stalls, an onset, a capacity that collapses, a cliff. They
 are made for no system; which of them holds is for the steps to tell.
 """
 
@@ -41,6 +42,8 @@ _FLATTEST: Final = 0.003
 _JITTERS: Final = (0.01, 0.03, 0.08, 0.16)
 _PARTS: Final = ((0.5, 1.25), (0.5, 1.5), (0.2, 1.3), (0.05, 1.3), (0.05, 8.0))
 """The share of time at a capacity, and how many times that the capacity is otherwise."""
+_BUFFERS: Final = (0.5, 0.75, 0.9)
+"""The share of a stall that a buffer takes where what it does not take costs the target; far above it takes nothing."""
 _ONSETS: Final = (5.0, 14.0)
 """The loss just above an onset, in targets; from there on it rises."""
 _CLIFFS: Final = ((196.0, 0.01), (60.0, 0.03), (20.0, 0.01))
@@ -49,7 +52,7 @@ _COLLAPSES: Final = (0.1, 0.25, 0.5)
 """The share of a capacity that is gone as soon as more is asked for."""
 _JUMP: Final = 0.035
 """What is nearer to an onset or a cliff than this, in logarithm, is on either side of it."""
-_PRIOR: Final = {"power": 0.60, "power, then capacity": 0.048, "capacity": 0.20, "part": 0.03, "onset": 0.03, "cliff": 0.05, "collapse": 0.02}
+_PRIOR: Final = {"power": 0.60, "power, then capacity": 0.048, "capacity": 0.20, "part": 0.03, "buffer": 0.04, "onset": 0.03, "cliff": 0.05, "collapse": 0.02}
 _CONSTANT_SIZES: Final = 4
 """Of the sizes, those that a capacity without regimes may have."""
 
@@ -130,6 +133,9 @@ def curves(target: float) -> Curves:
         shift = _through_target(two, target)
         size = _SHARES_S * np.maximum(steady(u + shift), 0.02)[:, None]
         add(two(u + shift), size, _PRIOR["part"] / len(_PARTS), 7 if share > 0.1 else 5)
+    for share in _BUFFERS:
+        seen = np.maximum(1 - share * np.exp(-u), 0.0) / (1 - share)
+        add(target * seen, np.maximum(seen, 0.02)[:, None] * SIZES_S, _PRIOR["buffer"] / len(_BUFFERS) * _SIZE_PRIOR)
     above, at = u > _JUMP, np.abs(u) <= _JUMP
     for times in _ONSETS:
         h = min(times * target, 0.5)

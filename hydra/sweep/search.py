@@ -41,7 +41,7 @@ from hydra.model import (
 )
 from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
-from hydra.sweep.threshold import Script, Threshold
+from hydra.sweep.threshold import LAST_S, LONGEST_REST_S, Script, Threshold
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double: they look for the highest rate that is received at all."""
@@ -94,7 +94,8 @@ class Search:
         steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
         # At worst each of them was silenced twice before it counted, and then came all that may fail.
         steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
-        return len(self._clients) * (steps * step_bound_s(self._scenario) + self._scenario.warmup_s)
+        step_s = LONGEST_REST_S + step_bound_s(self._scenario, max(self._scenario.sweep.duration_s, LAST_S))
+        return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`: about six doublings, and ``_USUAL_STEPS`` for the others."""
@@ -112,12 +113,13 @@ class Search:
         search = self._search
         if series in _RISING:
             return search.max_doublings + 1
-        # The bracket may take more than the budget: from anywhere, all the way to the other end.
+        # The bracket may take more than the budget: from anywhere, all the way to the other end; and what may be a hole
+        # costs six steps more.
         span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
         # The undisturbed search may go on once for each cohort, that of a cohort once.
         cohorts = sum(s in ("slow", "reconnecting") for s in search.series)
         again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
-        return max(search.steps, 2 * ceil(log2(span)) + 3) + again
+        return max(search.steps + 5, 2 * ceil(log2(span)) + 9) + again
 
     def _play(self, results: Sequence[StepResult]) -> list[_Played]:
         """How far each client count has come, up to the first that is not complete and those that have results."""

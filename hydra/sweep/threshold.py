@@ -35,7 +35,8 @@ FEWEST_STEPS: Final = 8
 """Steps that a search takes at least, however sure it is after fewer."""
 REST_S: Final = 10.0
 """The pause after a step that ended in loss. Its length varies, lest steps keep time with something periodic."""
-REST_SPREAD: Final = (0.76, 1.56)
+REST_SPREAD: Final = (0.7, 1.3)
+LONGEST_REST_S: Final = REST_S * REST_SPREAD[1]
 LEAST_BELOW_S: Final = 30.0
 """Seconds of measuring at or below the figure before there is one: stalls that come once in ten seconds show in them."""
 LAST_S: Final = 10.0
@@ -59,7 +60,7 @@ _RANGE: Final = (1 / 24, 2.2)
 """The values of R that are thought of, as multiples of the first of the two short steps."""
 _WELL_BELOW: Final = 1.8
 _LATE: Final = 20
-_ENOUGH_TO_ASK: Final = 1.6
+_ENOUGH_TO_ASK: Final = 1.8
 """Width of the interval from which on a step can tell whether an overload has an after-effect."""
 _MUCH: Final = 4.0
 """An overload loses more than so many targets."""
@@ -141,7 +142,7 @@ class Threshold:
         if last_s > LAST_SHARE * budget_s:
             last_s = 0.0
         while True:
-            yield from self._towards(asked, width, budget_s - last_s)
+            yield from self._towards(asked, width, budget_s - last_s, LEAST_BELOW_S - last_s)
             self.answer = self._concluded(budget_s)
             if self.answer.kind != "figure" or not last_s or self.answer.interval is None:
                 return
@@ -203,8 +204,8 @@ class Threshold:
             else:
                 self._holes.append(at)
 
-    def _towards(self, asked: Asked, width: float, budget_s: float) -> Script:
-        """Steps about R until the interval is narrow enough, or so many seconds are spent."""
+    def _towards(self, asked: Asked, width: float, budget_s: float, least_below_s: float) -> Script:
+        """Steps about R until the interval is narrow enough with enough seconds below it, or the budget is spent."""
         batches = 0
         batch: list[str] = []
         while self._estimate is not None and self.spent_s + asked.step_s <= budget_s + 1e-9:
@@ -212,7 +213,7 @@ class Threshold:
             interval, none = estimate.interval(), estimate.none_holds()
             below_s = sum(e.seconds for e in self.evidence if e.rate <= interval.figure)
             if interval.width <= width and len(self.evidence) >= FEWEST_STEPS:
-                if below_s >= LEAST_BELOW_S and none < _SOME_HOLDS:
+                if below_s >= least_below_s and none < _SOME_HOLDS:
                     return
                 if none < 0.5:  # noqa: PLR2004
                     batch = ["well below", "low"]
