@@ -30,6 +30,8 @@ from hydra.columns.names import (
     GROUP,
     LATENCY_BOUND,
     LOG_GROWTH,
+    LONE_LOSER,
+    LONE_LOSS,
     LOSS,
     LOSS_HIGH,
     LOSS_LOW,
@@ -37,7 +39,9 @@ from hydra.columns.names import (
     PAYLOAD,
     RATE_HELD,
     REQUESTED,
+    REST_BURSTS,
     SHORTFALL,
+    START_LOST,
     VERDICT,
     VERDICT_EVIDENCE,
 )
@@ -324,6 +328,16 @@ _LAST: Final = (
         better="lower",
     ),
     Column(BURSTS, TEXT, "the bursts of `shortfall_pct`, in seconds of traffic each", repeats="common"),
+    Column(START_LOST, "ms", "what was lost of the first 0.1 s of the step, in time of traffic", better="lower"),
+    Column(
+        LONE_LOSER,
+        "",
+        "the subscriber that lost at least four times as much as every other one, see *What is found beside it*; "
+        "otherwise there are no such columns",
+        repeats="common",
+    ),
+    Column(LONE_LOSS, "%", "its loss", better="lower"),
+    Column(REST_BURSTS, TEXT, "`bursts_s` of the others", repeats="common"),
     Column(
         "server_cpu_pct",
         "% of a core",

@@ -19,7 +19,7 @@ from hydra.results.bounded import shown
 from hydra.results.notes import MARK
 from hydra.results.published import Cell, Line, asked, compare, differences
 from hydra.results.registered import columns_of, in_order
-from hydra.results.searched import efforts, interval_of, legend, whole
+from hydra.results.searched import efforts, interval_of, legend, whole, without_figure
 from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import said_by, table_columns
 from hydra.sweep import Row
@@ -156,6 +156,8 @@ def _with_interval(run: Run, row: Row, column: Column) -> str:
     if limits := interval_of(row, column.name, run.scenario):
         low, high = (whole(limit, grouped=True) for limit in limits)
         return f'{whole(row[column.name], grouped=True)} <span class="interval">[{low} – {high}]</span>'
+    if answer := without_figure(row, column.name, run.scenario):
+        return escape(answer)
     return figure(column, shown(row, column.name)) + _interval(row, column)
 
 

@@ -20,7 +20,7 @@ from hydra.events.words import number
 from hydra.model import Scenario
 from hydra.results.bounded import shown
 from hydra.results.notes import MARK, notes_of, told_once
-from hydra.results.searched import efforts, interval_of, legend
+from hydra.results.searched import efforts, interval_of, legend, without_figure
 from hydra.results.tables import clients_line, name_of, table_columns
 from hydra.sweep import Row
 
@@ -72,6 +72,8 @@ def _cell(column: Column, row: Row, scenario: Scenario) -> str:
     text = value if isinstance(value, str) else number(value)
     if limits := interval_of(row, column.name, scenario):
         return f"{text}\n{number(limits[0])} – {number(limits[1])}"
+    if answer := without_figure(row, column.name, scenario):
+        return answer
     interval, count = row.get(column.name + INTERVAL), row.get(column.name + COUNT)
     if interval is not None:
         text = f"{text}\n± {number(interval)}"

@@ -20,11 +20,10 @@ from typing import Final
 
 import numpy as np
 
-from hydra.columns.names import BURSTS
-from hydra.measure.shortfall import read
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
 from hydra.sweep.answer import Answer, Hole, Interval, Why
 from hydra.sweep.asked import Asked, unmeasured
+from hydra.sweep.beside import bursts_of
 from hydra.sweep.estimate import FEW_BURSTS, Evidence, RateEstimate, place, rate_at
 
 WIDEST: Final = 4.0
@@ -76,6 +75,7 @@ class Threshold:
 
     Attributes:
         settings, series, cohort: of its steps.
+        without: the subscriber whose losses do not count; None: everybody's do.
         evidence: what the steps said, in their order.
         answer: what is concluded.
     """
@@ -83,6 +83,7 @@ class Threshold:
     settings: Settings
     series: SearchSeries
     cohort: Cohort = field(default_factory=Cohort)
+    without: int | None = None
     evidence: list[Evidence] = field(default_factory=list)
     answer: Answer = field(default_factory=lambda: Answer("unknown", why=Why.GIVEN_UP))
     _target: float = 0.0
@@ -112,11 +113,6 @@ class Threshold:
     def spent_s(self) -> float:
         """Seconds of measuring so far."""
         return sum(e.seconds for e in self.evidence)
-
-    @property
-    def note(self) -> str:
-        """Why there is no figure, or what has to be known of it."""
-        return _words(self)
 
     def limiting(self, column: str) -> Figure:
         """A figure of the step that tells what limits: of those that fell short, the one at the lowest rate."""
@@ -306,7 +302,7 @@ class Threshold:
         # With subscribers dead or silent (asked.py) the step is short of theirs as well, in every second of it.
         gone = unmeasured(result) and float(result.figures.get("client_loss_pct") or 100.0) / 100
         whole = max(round(length_s), 1)
-        bursts = [gone * length_s / whole] * whole if gone else read(str(result.figures.get(BURSTS) or ""))
+        bursts = [gone * length_s / whole] * whole if gone else bursts_of(result, self.without)
         least = LEAST_BURST * self._target
         now_s = self._now_s + rest_s + length_s
         evidence = Evidence(rate, length_s, tuple(b for b in bursts if b >= least), now_s - length_s / 2)
@@ -405,20 +401,3 @@ class Threshold:
         half = _STUDENT * float(shares.std(ddof=1)) / sqrt(len(shares)) if len(shares) > 1 else mean
         return Interval(max(mean - half, 0.0), mean, mean + half)
 
-
-def _words(found: Threshold) -> str:
-    """The note of a search."""
-    answer, interval = found.answer, found.answer.interval
-    if answer.kind == "none" and answer.loss:
-        low, mean, high = (100 * share for share in answer.loss)
-        return f"no rate holds: {mean:.3g} % [{low:.3g}–{high:.3g}] is lost at any rate"
-    if answer.why is Why.ABOVE_HIGHEST:
-        rate = max(e.rate for e in found.evidence)
-        return f"nothing fell short up to {rate:,.0f}/s, the highest rate that is tried"
-    if answer.why is Why.BELOW_LOWEST and interval is None:
-        rate = min(e.rate for e in found.evidence)
-        return f"no rate down to {rate:,.0f}/s is within the target"
-    if answer.why is Why.TOO_SHORT and interval:
-        low, _, high = interval
-        return f"after {len(found.evidence)} steps it may be anywhere from {low:,.0f} to {high:,.0f}/s"
-    return answer.why.value if answer.why and interval else ""
