@@ -58,13 +58,22 @@ class Asked:
         series: SearchSeries,
         rate: float,
         cohort: Cohort = Cohort(),  # noqa: B008  # frozen
+        duration_s: float | None = None,
+        rest_s: float = 0.0,
     ) -> Steps:
         """Asks for one step until it is measured: that it failed says nothing of its rate.
+
+        Args:
+            settings, series, rate, cohort: of the step.
+            duration_s: its length; None: as long as the others.
+            rest_s: how long to wait before it, in seconds.
 
         Raises:
             GivenUpError: it was skipped, or failed too often.
         """
-        plan = StepPlan(self._clients, dataclasses.replace(settings, rate=rate), self.step_s, series, cohort)
+        length_s = self.step_s if duration_s is None else duration_s
+        paced = dataclasses.replace(settings, rate=rate)
+        plan = StepPlan(self._clients, paced, length_s, series, cohort, rest_s=rest_s)
         while True:
             result = yield plan
             if result.status == "skipped":

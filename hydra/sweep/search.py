@@ -45,7 +45,7 @@ from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpEr
 from hydra.sweep.beside import Beside
 from hydra.sweep.concluded import Remark, columns_of, note_of
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
-from hydra.sweep.threshold import Script, Threshold
+from hydra.sweep.threshold import LAST_S, LONGEST_REST_S, Script, Threshold
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double: they look for the highest rate that is received at all."""
@@ -132,7 +132,8 @@ class Search:
         steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
         # At worst each of them was silenced twice before it counted, and then came all that may fail.
         steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
-        return len(self._clients) * (steps * step_bound_s(self._scenario) + self._scenario.warmup_s)
+        step_s = LONGEST_REST_S + step_bound_s(self._scenario, max(self._scenario.sweep.duration_s, LAST_S))
+        return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`: about six doublings, and ``_USUAL_STEPS`` for the others."""
@@ -150,14 +151,15 @@ class Search:
         search = self._search
         if series in _RISING:
             return search.max_doublings + 1
-        # The bracket may take more than the budget: from anywhere, all the way to the other end.
+        # The bracket may take more than the budget: from anywhere, all the way to the other end; and what may be a hole
+        # costs six steps more.
         span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
         # The undisturbed search may go on once for each cohort, that of a cohort once.
         cohorts = sum(s in ("slow", "reconnecting") for s in search.series)
         again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
         # Once more where a subscriber loses alone.
         times = 2 if series == "loss" else 1
-        return times * max(search.steps, 2 * ceil(log2(span)) + 3) + again
+        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 9) + again
 
     def _play(self, results: Sequence[StepResult]) -> list[_Played]:
         """How far each client count has come, up to the first that is not complete and those that have results."""
@@ -251,10 +253,10 @@ class Search:
         for found in (undisturbed, disturbed):
             if not _above(disturbed.threshold, undisturbed.threshold):
                 return
-            more = len(found.threshold.evidence) + ceil(_AGAIN * self._search.steps)
-            # Narrowed to nothing, so that all of these steps are taken.
-            narrowed = dataclasses.replace(self._search, width=1.0 + 1e-9)
-            yield from _recorded(found.threshold.narrow(asked, narrowed, more), found.steps)
+            threshold = found.threshold
+            more_s = threshold.spent_s + ceil(_AGAIN * self._search.steps) * asked.step_s
+            # Narrowed to nothing, so that all of these seconds are spent.
+            yield from _recorded(threshold.narrow(asked, 1.0 + 1e-9, more_s), found.steps)
             self._fill(row, found)
         if _above(disturbed.threshold, undisturbed.threshold):
             self._fill(row, disturbed, Remark.ABOVE_UNDISTURBED)
@@ -345,7 +347,8 @@ def _reusing(script: Script, steps: Sequence[StepResult], more: list[StepResult]
     try:
         plan = next(script)
         while True:
-            at = next((n for n, step in enumerate(there) if step.plan == plan), None)
+            # After how long a pause is chance: a system that tires is told by all of them.
+            at = next((n for n, step in enumerate(there) if _rested(step.plan) == _rested(plan)), None)
             if at is None:
                 result = yield plan
                 if not unmeasured(result):
@@ -355,6 +358,11 @@ def _reusing(script: Script, steps: Sequence[StepResult], more: list[StepResult]
             plan = script.send(result)
     except StopIteration:
         return
+
+
+def _rested(plan: StepPlan) -> StepPlan:
+    """The plan without its pause."""
+    return dataclasses.replace(plan, rest_s=0.0)
 
 
 def _above(disturbed: Threshold, undisturbed: Threshold) -> bool:
