@@ -309,10 +309,10 @@ class Search:
     def _fill(self, row: Row, searched: _Searched, *remarks: Remark) -> None:
         name, found = searched.name, searched.threshold
         row[self._rates[name]] = found.figure
-        row[f"{name}_steps"] = len(found.evidence) + len(searched.more)
         tried = [evidence.rate for evidence in found.evidence]
         for column in beside_it(name, found.series):
             row.pop(column.name, None)  # of what was known before it was measured again
+        row[f"{name}_steps"] = len(found.evidence) + len(searched.more)
         row |= columns_of(name, found.answer, tried, searched.beside(self._search.target), remarks)
         row[f"{name}_note"] = note_of(row, name)
         row[f"{name}_verdict"] = found.limiting(VERDICT)
