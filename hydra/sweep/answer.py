@@ -1,4 +1,4 @@
-"""What a search concludes: a figure, that no rate holds, or that it cannot tell, and why. Data; words are made elsewhere."""
+"""What a search concludes: a figure, that no rate holds, or that it cannot tell, and why. Data, and no words."""
 
 from __future__ import annotations
 

@@ -64,7 +64,10 @@ class Asked:
         """Asks for one step until it is measured: that it failed says nothing of its rate.
 
         Args:
-            settings, series, rate, cohort: of the step.
+            settings: of the step.
+            series: that it belongs to.
+            rate: messages/s.
+            cohort: of its subscribers.
             duration_s: its length; None: as long as the others.
             rest_s: how long to wait before it, in seconds.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from math import exp, log
+from math import log
 from typing import Final
 
 import numpy as np
@@ -52,7 +52,16 @@ _COLLAPSES: Final = (0.1, 0.25, 0.5)
 """The share of a capacity that is gone as soon as more is asked for."""
 _JUMP: Final = 0.035
 """What is nearer to an onset or a cliff than this, in logarithm, is on either side of it."""
-_PRIOR: Final = {"power": 0.60, "power, then capacity": 0.048, "capacity": 0.20, "part": 0.03, "buffer": 0.04, "onset": 0.03, "cliff": 0.05, "collapse": 0.02}
+_PRIOR: Final = {
+    "power": 0.60,
+    "power, then capacity": 0.048,
+    "capacity": 0.20,
+    "part": 0.03,
+    "buffer": 0.04,
+    "onset": 0.03,
+    "cliff": 0.05,
+    "collapse": 0.02,
+}
 _CONSTANT_SIZES: Final = 4
 """Of the sizes, those that a capacity without regimes may have."""
 
@@ -140,7 +149,11 @@ def curves(target: float) -> Curves:
     for times in _ONSETS:
         h = min(times * target, 0.5)
         rising = h * np.exp(np.clip(2.5 * u, -5.0, 8.0))
-        add(np.where(above, rising, np.where(at, 0.4 * h, 1e-9)), by_chance, _PRIOR["onset"] / len(_ONSETS) * _SIZE_PRIOR)
+        add(
+            np.where(above, rising, np.where(at, 0.4 * h, 1e-9)),
+            by_chance,
+            _PRIOR["onset"] / len(_ONSETS) * _SIZE_PRIOR,
+        )
     for share in _COLLAPSES:
         h = max(share, 2 * target) if target < 0.45 else 1.0
         size = np.tile(np.where(at, 0.6 * h, 0.01)[:, None], (1, len(SIZES_S)))
@@ -158,5 +171,10 @@ def curves(target: float) -> Curves:
     rise[-jumps:-cliffs] = np.where(at, 0.0, np.clip(2.5 * loss[-jumps:-cliffs], 0.0, 1.0))
     prior = np.array(priors)
     return Curves(
-        loss.astype(np.float32), rise.astype(np.float32), np.array(sizes).astype(np.float32), prior / prior.sum(), jumps, cliffs
+        loss.astype(np.float32),
+        rise.astype(np.float32),
+        np.array(sizes).astype(np.float32),
+        prior / prior.sum(),
+        jumps,
+        cliffs,
     )

@@ -1,18 +1,19 @@
 """The highest rate whose expected loss is at most a target, from steps that are each left to chance. Pure.
 
-Definition. L(r) is the share of what is due at rate r that is lost, or that piles up instead of being delivered, in the
-mean over time. The figure looked for is R, the highest rate with L(R) ≤ t. It does not depend on how long steps are.
+Definition. L(r) is the share of what is due at rate r that is lost, or piles up instead of being delivered, in the mean
+over time. The figure looked for is R, the highest rate with L(R) ≤ t. It does not depend on how long steps are.
 
-Model. L(r) = f + g(r/K): a *floor* f that is lost at any rate, and what the rate costs, one of :mod:`hydra.sweep.curves`.
+Model. L(r) = f + g(r/K): a *floor* f that is lost at any rate, and what the rate costs, of :mod:`hydra.sweep.curves`.
 Where f ≥ t no rate holds, which is an atom of the same posterior. The evidence of a step of s seconds is y, the seconds
 of traffic that it lost: a sum of bursts that come as a Poisson process, of exponential size with mean μ (a compound
 Poisson-gamma or Tweedie law; B. Jørgensen, J. R. Stat. Soc. B 49, 1987). With a = sL/μ, b = y/μ and z = 2√(ab),
 
     log p(y) = −a for y = 0, and else −a − b + ln(a/μ) + ln(I₁(z)·2/z),   ln(I₁(z)·2/z) ≈ z − 1.5·ln(1 + 1.1624·z).
 
-Not the list of bursts: it says "sixty bursts" of a loss that goes on all the time, and a constant loss is no burst.
+Not the list of bursts: that says "sixty bursts" of a loss that goes on all the time, and a constant loss is no burst.
 A step that lost more than half says no more than that it did. No curve is true, so no step says its own loss to better
-than ``_OWN``, nor R to better than ``_SHIFT``: μ grows with the evidence by L·s·(_OWN² + (E·_SHIFT)²)/2, E = d ln L/d ln r.
+than ``_OWN``, nor R to better than ``_SHIFT``: μ grows with the evidence by L·s·(_OWN² + (E·_SHIFT)²)/2, where E is
+d ln L/d ln r.
 
 The posterior is on a grid of K, curve, burst size and floor. The figure is its median, the 95 % interval lies between
 its 2.5 and 97.5 % quantiles, with what differs between two runs on the same machine (``BETWEEN_RUNS``). It is tempered,
@@ -345,9 +346,7 @@ class RateEstimate:
         times = np.array([e.at_s for e in self.evidence])
         since = (times - times[0]) / max(float(times[-1] - times[0]), 1e-9)
         even, early = np.array(_DRIFTS), np.array(_EARLY)
-        prior = np.concatenate(
-            (0.9 * np.exp(-0.5 * (even / _USUAL_DRIFT) ** 2) + 0.1 / 3, np.full(len(early), 0.02))
-        )
+        prior = np.concatenate((0.9 * np.exp(-0.5 * (even / _USUAL_DRIFT) ** 2) + 0.1 / 3, np.full(len(early), 0.02)))
         sums = []
         for cells, always in ((self._chance, False), (self._always, True)):
             if len(cells.k) == 0:

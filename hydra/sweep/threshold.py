@@ -1,10 +1,10 @@
 """The search for the highest rate whose loss is within the target: a script over steps. Pure.
 
-First a bracket: from the start the rate doubles until two steps in a row lose more than the target; where the first step
-does, it halves until one does not. A rate that lost while its double did not is tried again: it is a *hole* if it stays
-so, and left out. From there steps go where the answer of :class:`hydra.sweep.estimate.RateEstimate` is decided: about R
-itself, not where a loss is as likely as not, which for short steps is far above R; and every third or fourth well below,
-for what is lost at any rate. The search ends when the interval is narrow enough, or the seconds are spent.
+First a bracket: from the start the rate doubles until two steps in a row lose more than the target; where the first
+does, it halves until one does not. A rate that lost while its double did not is tried again: it is a *hole* if it
+stays so, and left out. From there steps go where :class:`hydra.sweep.estimate.RateEstimate` decides: about R itself, not where
+a loss is as likely as not, which for short steps is far above R; and every third or fourth well below, for what is lost
+at any rate. The search ends when the interval is narrow enough, or the seconds are spent.
 
 After a step that lost more than the target the next one waits, until it is found out that this system loses no more
 right after an overload than ``REST_S`` later. A last, long step at the lower limit and all that came before it are held
@@ -37,14 +37,14 @@ REST_S: Final = 10.0
 REST_SPREAD: Final = (0.7, 1.3)
 LONGEST_REST_S: Final = REST_S * REST_SPREAD[1]
 LEAST_BELOW_S: Final = 30.0
-"""Seconds of measuring at or below the figure before there is one: stalls that come once in ten seconds show in them."""
+"""Seconds of measuring at or below a figure before there is one: stalls that come every ten seconds show in them."""
 LAST_S: Final = 10.0
 """The last step at the lower limit is at least so long."""
 LAST_SHARE: Final = 0.2
 """A budget of which the last step would be more than this has none, and its figure rests on the form of the curve."""
 _NONE_HOLDS: Final = 0.95
 _SOME_HOLDS: Final = 0.08
-"""How likely it is that no rate holds: above the one none does, below the other one does, between them nobody can tell."""
+"""How likely it is that no rate holds: above the one none does, below the other one does, between them who knows."""
 _SURPRISE: Final = 0.01
 _CHANGING: Final = 0.4
 _FLOOR_SURE: Final = 0.9
@@ -110,6 +110,12 @@ class Threshold:
         return self.answer.interval.figure if self.answer.kind == "figure" and self.answer.interval else None
 
     @property
+    def _known(self) -> RateEstimate:
+        if self._estimate is None:
+            raise RuntimeError("nothing is known of a rate before it is bracketed")
+        return self._estimate
+
+    @property
     def spent_s(self) -> float:
         """Seconds of measuring so far."""
         return sum(e.seconds for e in self.evidence)
@@ -144,34 +150,35 @@ class Threshold:
                 return
             interval = self.answer.interval
             last = yield from self._step(asked, place(interval.low), last_s)
-            surprise = self._estimate.surprise(last, interval, self._estimate.temper())
+            surprise = self._known.surprise(last, interval, self._known.temper())
             self._take(last)
             self.answer = self._concluded(budget_s)
             if surprise >= _SURPRISE:
                 return
             if self.spent_s + last_s + asked.step_s > budget_s:
                 if self.answer.kind == "figure":
-                    self.answer = self._unknown(Why.CONTRADICTED, budget_s)
+                    self.answer = self._unknown(Why.CONTRADICTED)
                 return
 
     def _bracket(self, asked: Asked, at: int, budget_s: float) -> Generator[StepPlan, StepResult, bool]:
         """Doubles, or halves; whether there is anything to narrow then."""
-        tried = [(at, (yield from self._is_short(asked, at)))]
-        while not all(short for _, short in tried[-2:]) or len(tried) == 1:
-            if at >= self._highest:
+        first = yield from self._step(asked, at)
+        tried = [(at, self._short(first))]
+        while at < self._highest and first.shortfall <= _OVERLOAD:
+            if len(tried) > 1 and tried[-2][1] and tried[-1][1]:
                 break
             at = min(at + _DOUBLING, self._highest)
             tried.append((at, (yield from self._is_short(asked, at, waits=False))))
         if not any(short for _, short in tried):
             self.answer = Answer("unknown", why=Why.ABOVE_HIGHEST)
             return False
-        first = len(tried)
-        while first and tried[first - 1][1]:
-            first -= 1
+        held = len(tried)
+        while held and tried[held - 1][1]:
+            held -= 1
         # Where only the highest rates held, chance made the lower ones short, or they are holes.
-        yield from self._find_holes(asked, [at for at, short in tried[:first] if short], budget_s)
-        self._short_from = rate_at(tried[first][0] if first < len(tried) else self._highest)
-        return True if first else (yield from self._halve(asked, tried[0][0]))
+        yield from self._find_holes(asked, [at for at, short in tried[:held] if short], budget_s)
+        self._short_from = rate_at(tried[held][0] if held < len(tried) else self._highest)
+        return True if held else (yield from self._halve(asked, tried[0][0]))
 
     def _halve(self, asked: Asked, at: int) -> Generator[StepPlan, StepResult, bool]:
         """From a rate that lost downwards; whether there is anything to narrow then."""
@@ -204,16 +211,16 @@ class Threshold:
         """Steps about R until the interval is narrow enough with enough seconds below it, or the budget is spent."""
         batches = 0
         batch: list[str] = []
-        while self._estimate is not None and self.spent_s + asked.step_s <= budget_s + 1e-9:
-            estimate = self._estimate
+        while self.spent_s + asked.step_s <= budget_s + 1e-9:
+            estimate = self._known
             interval, none = estimate.interval(), estimate.none_holds()
             below_s = sum(e.seconds for e in self.evidence if e.rate <= interval.figure)
             if interval.width <= width and len(self.evidence) >= FEWEST_STEPS:
                 if below_s >= least_below_s and none < _SOME_HOLDS:
                     return
-                if none < 0.5:  # noqa: PLR2004
+                if none < 0.5:
                     batch = ["well below", "low"]
-            if none > 0.97 and self.spent_s >= LEAST_BELOW_S and len(self.evidence) >= 2 * FEWEST_STEPS:  # noqa: PLR2004
+            if none > 0.97 and self.spent_s >= LEAST_BELOW_S and len(self.evidence) >= 2 * FEWEST_STEPS:
                 return
             if not batch:
                 batches += 1
@@ -225,8 +232,7 @@ class Threshold:
 
     def _one(self, asked: Asked, where: str, interval: Interval) -> Script:
         """One step of a batch; two or more where it can be found out whether an overload has an after-effect."""
-        estimate = self._estimate
-        assert estimate is not None
+        estimate = self._known
         last = self.evidence[-1]
         overloaded = last.shortfall > _MUCH * self._target and last.rate > interval.figure
         known = interval.width <= (_ENOUGH_TO_ASK if len(self.evidence) < _LATE else WIDEST)
@@ -247,15 +253,13 @@ class Threshold:
 
     def _even(self, seconds: float, interval: Interval) -> float:
         """The rate at which a step loses more than the target a little more often than not."""
-        assert self._estimate is not None
         logs = np.linspace(log(max(interval.low, 1.0)), log(interval.high) + 0.25, 16)
-        over = np.maximum.accumulate(self._estimate.over(np.exp(logs), seconds)) + 1e-9 * np.arange(16)
+        over = np.maximum.accumulate(self._known.over(np.exp(logs), seconds)) + 1e-9 * np.arange(16)
         return exp(float(np.interp(0.55, over, logs)))
 
     def _ask_for_after_effects(self, asked: Asked) -> Script:
         """The same low rate right after an overload and when it is long over, twice if they differ."""
-        assert self._estimate is not None
-        low, figure = self._estimate.quantiles((0.2, 0.5))
+        low, figure = self._known.quantiles((0.2, 0.5))
         at, over = self._placed(float(low)), self._placed(1.5 * float(figure))
         suspect = yield from self._step(asked, at, waits=False)
         if not self._short(suspect):
@@ -333,11 +337,10 @@ class Threshold:
 
     def _widen(self) -> None:
         """Thinks of more rates where the answer leans on an end of those that it thinks of."""
-        assert self._estimate is not None
-        low, _, high = self._estimate.interval()
+        low, _, high = self._known.interval()
         least, most = self._range
         lowest, highest = rate_at(self._lowest) / 2, rate_at(self._highest) * 2
-        if low < 1.2 * least and least > lowest and self._estimate.none_holds() < 0.5:  # noqa: PLR2004
+        if low < 1.2 * least and least > lowest and self._known.none_holds() < 0.5:
             self._begin(max(least / 16, lowest), most)
         elif high > most / 1.05 and most < highest:
             self._short_from *= 4
@@ -347,40 +350,37 @@ class Threshold:
 
     def _concluded(self, budget_s: float) -> Answer:
         """What all steps so far come to."""
-        estimate = self._estimate
-        assert estimate is not None
+        estimate = self._known
         temper, none = estimate.temper(), estimate.none_holds()
         interval = estimate.interval(temper)
         if estimate.changing() > _CHANGING:
-            return self._unknown(Why.CHANGING, budget_s)
+            return self._unknown(Why.CHANGING)
         if none > _NONE_HOLDS:
             return Answer("none", loss=self._loss(self._short_from))
         if none > _SOME_HOLDS or interval.width > WIDEST:
-            return self._unknown(Why.TOO_SHORT, budget_s)
+            return self._unknown(Why.TOO_SHORT)
         if interval.low < 1.1 * self._range[0]:
-            return self._unknown(Why.BELOW_LOWEST, budget_s)
+            return self._unknown(Why.BELOW_LOWEST)
         if any(
             estimate.surprise(e, interval, temper) < _SURPRISE / len(self.evidence)
             for e in estimate.evidence
             if e.rate <= interval.high
         ):
-            return self._unknown(Why.CONTRADICTED, budget_s)
+            return self._unknown(Why.CONTRADICTED)
         below_s = sum(e.seconds for e in self.evidence if e.rate <= interval.figure)
         loss = self._loss(interval.low / 1.3) if estimate.floor() > _FLOOR_SURE else None
-        form = below_s < LEAST_BELOW_S or LAST_S > LAST_SHARE * budget_s
+        form = below_s < LEAST_BELOW_S or LAST_SHARE * budget_s < LAST_S
         return Answer("figure", interval, loss, holes=self._named_holes(), form=form)
 
-    def _unknown(self, why: Why, budget_s: float) -> Answer:
+    def _unknown(self, why: Why) -> Answer:
         """That the search cannot tell, and what would tell."""
-        assert self._estimate is not None
-        estimate = self._estimate
+        estimate = self._known
         interval = estimate.interval(estimate.temper())
         needed_s = None
         if why is Why.TOO_SHORT:
             times = max(2.0, (log(interval.width) / log(WIDEST)) ** 2)
             bursts = FEW_BURSTS * estimate.burst_s() / self._target
             needed_s = float(10 * ceil(max(times * self.spent_s, bursts, 2 * LEAST_BELOW_S) / 10))
-        del budget_s
         return Answer("unknown", interval, why=why, needed_s=needed_s, holes=self._named_holes())
 
     def _named_holes(self) -> tuple[Hole, ...]:
@@ -400,4 +400,3 @@ class Threshold:
         mean = float(shares.mean())
         half = _STUDENT * float(shares.std(ddof=1)) / sqrt(len(shares)) if len(shares) > 1 else mean
         return Interval(max(mean - half, 0.0), mean, mean + half)
-
