@@ -64,6 +64,12 @@ _PRIOR: Final = {
 }
 _CONSTANT_SIZES: Final = 4
 """Of the sizes, those that a capacity without regimes may have."""
+_RARE: Final = 0.1
+_USUAL_PART: Final = 7
+_RARE_PART: Final = 5
+"""Of the sizes, those that a capacity has for a share of the time, and for a rare one."""
+_HALF: Final = 0.45
+"""From this target on a jump goes all the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +111,24 @@ def _through_target(curve: Callable[[Floats], Floats], target: float) -> float:
 @cache
 def curves(target: float) -> Curves:
     """The curves of a target (a fraction)."""
-    u = np.arange(-REACH, REACH + 1) * FINE
+    u: Floats = np.arange(-REACH, REACH + 1, dtype=np.float64) * FINE
     losses: list[Floats] = []
     sizes: list[Floats] = []
     priors: list[Floats] = []
     by_chance = np.tile(SIZES_S, (len(u), 1))
 
-    def add(loss: Floats, size: Floats, prior: Floats | float, among: int = len(SIZES_S)) -> None:
+    def add(loss: Floats, size: Floats, prior: Floats) -> None:
         losses.append(np.clip(loss, 1e-12, 1.0))
         sizes.append(size)
-        priors.append(np.where(np.arange(len(SIZES_S)) < among, prior / among, 0.0) if np.isscalar(prior) else prior)
+        priors.append(prior)
+
+    def alike(prior: float, among: int = len(SIZES_S)) -> Floats:
+        """The prior of the first ``among`` sizes."""
+        return np.asarray(np.where(np.arange(len(SIZES_S)) < among, prior / among, 0.0), dtype=np.float64)
 
     def power(slope: float) -> Floats:
         times = np.exp(np.clip(slope * u, -40.0, 20.0))
-        return -np.expm1(np.maximum(np.log1p(-target) * times, -50.0))
+        return np.asarray(-np.expm1(np.maximum(np.log1p(-target) * times, -50.0)))
 
     slope_prior = np.exp(-0.5 * (np.log(_SLOPES) - log(_USUAL_SLOPE)) ** 2)
     slope_prior[0] += _FLATTEST
@@ -132,7 +142,11 @@ def curves(target: float) -> Curves:
         varies = _capacity(jitter)
         # Slow and fast spells lose half a jitter, for as long as one lasts: 20 ms to 2 s.
         size = np.tile(jitter / 2 * np.array([0.02, 0.2, 0.7, 2.0, 2.0, 2.0, 2.0]), (len(u), 1))
-        add(varies(u + _through_target(varies, target)), size, _PRIOR["capacity"] / len(_JITTERS), _CONSTANT_SIZES)
+        add(
+            varies(u + _through_target(varies, target)),
+            size,
+            alike(_PRIOR["capacity"] / len(_JITTERS), _CONSTANT_SIZES),
+        )
     steady = _capacity(0.02)
     for share, times in _PARTS:
 
@@ -141,7 +155,7 @@ def curves(target: float) -> Curves:
 
         shift = _through_target(two, target)
         size = _SHARES_S * np.maximum(steady(u + shift), 0.02)[:, None]
-        add(two(u + shift), size, _PRIOR["part"] / len(_PARTS), 7 if share > 0.1 else 5)
+        add(two(u + shift), size, alike(_PRIOR["part"] / len(_PARTS), _USUAL_PART if share > _RARE else _RARE_PART))
     for share in _BUFFERS:
         seen = np.maximum(1 - share * np.exp(-u), 0.0) / (1 - share)
         add(target * seen, np.maximum(seen, 0.02)[:, None] * SIZES_S, _PRIOR["buffer"] / len(_BUFFERS) * _SIZE_PRIOR)
@@ -155,13 +169,17 @@ def curves(target: float) -> Curves:
             _PRIOR["onset"] / len(_ONSETS) * _SIZE_PRIOR,
         )
     for share in _COLLAPSES:
-        h = max(share, 2 * target) if target < 0.45 else 1.0
+        h = max(share, 2 * target) if target < _HALF else 1.0
         size = np.tile(np.where(at, 0.6 * h, 0.01)[:, None], (1, len(SIZES_S)))
-        add(np.where(above, 1 - (1 - h) * np.exp(-u), np.where(at, 0.4 * h, 1e-9)), size, _PRIOR["collapse"] / 3)
+        add(
+            np.where(above, 1 - (1 - h) * np.exp(-u), np.where(at, 0.4 * h, 1e-9)),
+            size,
+            alike(_PRIOR["collapse"] / len(_COLLAPSES)),
+        )
     for times, m in _CLIFFS:
-        h = max(min(times * target, 0.98), 2 * target) if target < 0.45 else 1.0
+        h = max(min(times * target, 0.98), 2 * target) if target < _HALF else 1.0
         size = np.tile(np.where(at, 0.6 * h, m)[:, None], (1, len(SIZES_S)))
-        add(np.where(above, h, np.where(at, 0.4 * h, 1e-9)), size, _PRIOR["cliff"] / len(_CLIFFS))
+        add(np.where(above, h, np.where(at, 0.4 * h, 1e-9)), size, alike(_PRIOR["cliff"] / len(_CLIFFS)))
     cliffs = len(_COLLAPSES) + len(_CLIFFS)
     jumps = len(_ONSETS) + cliffs
     loss = np.array(losses)

@@ -152,14 +152,14 @@ class Search:
         if series in _RISING:
             return search.max_doublings + 1
         # The bracket may take more than the budget: from anywhere, all the way to the other end; and what may be a hole
-        # costs six steps more.
+        # costs ten steps more.
         span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
         # The undisturbed search may go on once for each cohort, that of a cohort once.
         cohorts = sum(s in ("slow", "reconnecting") for s in search.series)
         again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
         # Once more where a subscriber loses alone.
         times = 2 if series == "loss" else 1
-        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 9) + again
+        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again
 
     def _play(self, results: Sequence[StepResult]) -> list[_Played]:
         """How far each client count has come, up to the first that is not complete and those that have results."""

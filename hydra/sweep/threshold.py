@@ -1,8 +1,8 @@
 """The search for the highest rate whose loss is within the target: a script over steps. Pure.
 
 First a bracket: from the start the rate doubles until two steps in a row lose more than the target; where the first
-does, it halves until one does not. A rate that lost while its double did not is tried again: it is a *hole* if it
-stays so, and left out. From there steps go where :class:`hydra.sweep.estimate.RateEstimate` decides: about R itself, not where
+does, it halves until one does not. A rate that lost while its double did not is tried again: it is a *hole* if it stays
+so, and left out. From there steps go where :class:`hydra.sweep.estimate.RateEstimate` decides: about R itself, not where
 a loss is as likely as not, which for short steps is far above R; and every third or fourth well below, for what is lost
 at any rate. The search ends when the interval is narrow enough, or the seconds are spent.
 
@@ -34,7 +34,7 @@ FEWEST_STEPS: Final = 8
 """Steps that a search takes at least, however sure it is after fewer."""
 REST_S: Final = 10.0
 """The pause after a step that ended in loss. Its length varies, lest steps keep time with something periodic."""
-REST_SPREAD: Final = (0.7, 1.3)
+REST_SPREAD: Final = (0.9, 1.2)
 LONGEST_REST_S: Final = REST_S * REST_SPREAD[1]
 LEAST_BELOW_S: Final = 30.0
 """Seconds of measuring at or below a figure before there is one: stalls that come every ten seconds show in them."""
@@ -45,12 +45,15 @@ LAST_SHARE: Final = 0.2
 _NONE_HOLDS: Final = 0.95
 _SOME_HOLDS: Final = 0.08
 """How likely it is that no rate holds: above the one none does, below the other one does, between them who knows."""
+_BY_FORM: Final = 0.5
+"""Evidence that counts for less leaves the figure to the form of the curve."""
 _SURPRISE: Final = 0.01
 _CHANGING: Final = 0.4
 _FLOOR_SURE: Final = 0.9
 _DOUBLING: Final = place(2000.0)
 _HALVINGS: Final = 5
 """So many halvings at which the loss did not fall, and it is one that the rate has no part in."""
+_EDGE_STEPS: Final = 2
 _FALLING: Final = 0.67
 _OVERLOAD: Final = 0.5
 _GOLDEN: Final = 0.618034
@@ -92,7 +95,7 @@ class Threshold:
     _now_s: float = 0.0
     _tires: bool | None = None
     """Whether this system loses more right after an overload; None: not known."""
-    _holes: list[int] = field(default_factory=list)
+    _holes: list[tuple[int, int]] = field(default_factory=list)
     _after_effects: list[Evidence] = field(default_factory=list)
     _short_from: float = 0.0
     _range: tuple[float, float] = (0.0, 0.0)
@@ -198,14 +201,31 @@ class Threshold:
 
     def _find_holes(self, asked: Asked, places: list[int], budget_s: float) -> Script:
         """Tries rates again that lost while a higher one did not: those stay out that do so thrice more."""
-        for at in places:
+        for last in places:
+            above = min(last + _DOUBLING, self._highest)
+            if above in places:
+                continue
             for _ in range(3):
-                if self.spent_s > budget_s / 2 or not (yield from self._is_short(asked, at)):
+                if self.spent_s > budget_s / 2 or not (yield from self._is_short(asked, last)):
                     break
-                if (yield from self._is_short(asked, min(at + _DOUBLING, self._highest))):
+                if (yield from self._is_short(asked, above)):
                     break
             else:
-                self._holes.append(at)
+                first = last
+                while first - _DOUBLING in places:
+                    first -= _DOUBLING
+                low = yield from self._edge(asked, first, max(first - _DOUBLING, self._lowest))
+                self._holes.append((low, (yield from self._edge(asked, last, above))))
+
+    def _edge(self, asked: Asked, inside: int, outside: int) -> Generator[StepPlan, StepResult, int]:
+        """A place that holds, close to one that does not."""
+        for _ in range(_EDGE_STEPS):
+            middle = (inside + outside) // 2
+            if (yield from self._is_short(asked, middle)):
+                inside = middle
+            else:
+                outside = middle
+        return outside
 
     def _towards(self, asked: Asked, width: float, budget_s: float, least_below_s: float) -> Script:
         """Steps about R until the interval is narrow enough with enough seconds below it, or the budget is spent."""
@@ -319,7 +339,7 @@ class Threshold:
     # --- the estimate --------------------------------------------------------------------------------------------
 
     def _in_hole(self, rate: float) -> bool:
-        return any(rate_at(at) / 1.95 < rate < rate_at(at) * 1.95 for at in self._holes)
+        return any(rate_at(low) < rate < rate_at(high) for low, high in self._holes)
 
     def _take(self, step: Evidence) -> None:
         if self._estimate is not None and not self._in_hole(step.rate):
@@ -369,7 +389,7 @@ class Threshold:
             return self._unknown(Why.CONTRADICTED)
         below_s = sum(e.seconds for e in self.evidence if e.rate <= interval.figure)
         loss = self._loss(interval.low / 1.3) if estimate.floor() > _FLOOR_SURE else None
-        form = below_s < LEAST_BELOW_S or LAST_SHARE * budget_s < LAST_S
+        form = below_s < LEAST_BELOW_S or LAST_SHARE * budget_s < LAST_S or temper < _BY_FORM
         return Answer("figure", interval, loss, holes=self._named_holes(), form=form)
 
     def _unknown(self, why: Why) -> Answer:
@@ -384,13 +404,7 @@ class Threshold:
         return Answer("unknown", interval, why=why, needed_s=needed_s, holes=self._named_holes())
 
     def _named_holes(self) -> tuple[Hole, ...]:
-        found: list[Hole] = []
-        for at in sorted(self._holes):
-            low, high = rate_at(at - _DOUBLING), rate_at(at + _DOUBLING)
-            if found and found[-1].high >= low:
-                low = found.pop().low
-            found.append(Hole(low, high))
-        return tuple(found)
+        return tuple(Hole(rate_at(low), rate_at(high)) for low, high in self._holes)
 
     def _loss(self, up_to: float) -> Interval | None:
         """The share that is lost at rates up to this one: mean over the steps, with Student's interval."""
