@@ -238,7 +238,7 @@ class RateEstimate:
             a = loss * s / mean
             if least is not None:
                 return _at_least(a, least / mean)
-            return -a if not lost_s else _log_density(a, np.float32(lost_s) / mean, mean)
+            return _log_density(a, np.float32(lost_s) / mean, mean) if lost_s else np.negative(a)
         # A floor that is always there: what is beyond it is the rate's.
         mean = size + _spread(g, rise, s)
         a = g * s / mean
@@ -268,7 +268,7 @@ class RateEstimate:
         if not holds.any():
             return 1.0, 0, np.ones(1)
         first = int(answer[holds].min())
-        masses = np.bincount(answer[holds] - first, weight[holds])
+        masses = np.asarray(np.bincount(answer[holds] - first, weight[holds]), dtype=np.float64)
         return float(1 - masses.sum()), first, masses
 
     def quantiles(self, at: Sequence[float], temper: float = 1.0) -> Floats:

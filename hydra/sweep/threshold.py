@@ -2,7 +2,7 @@
 
 First a bracket: from the start the rate doubles until two steps in a row lose more than the target; where the first
 does, it halves until one does not. A rate that lost while its double did not is tried again: it is a *hole* if it stays
-so, and left out. From there steps go where :class:`hydra.sweep.estimate.RateEstimate` decides: about R itself, not where
+so, and left out. From there steps go where :class:`hydra.sweep.estimate.RateEstimate` decides: at R itself, not where
 a loss is as likely as not, which for short steps is far above R; and every third or fourth well below, for what is lost
 at any rate. The search ends when the interval is narrow enough, or the seconds are spent.
 
