@@ -42,12 +42,13 @@ class Asked:
     Attributes:
         failed: steps that could not be measured and were asked for again.
         step_s: length of a step in seconds.
+        clients: subscribers of a step.
     """
 
     def __init__(self, scenario: Scenario, clients: int) -> None:
         self.failed = 0
         self.step_s = scenario.sweep.duration_s
-        self._clients = clients
+        self.clients = clients
         self._in_a_row = 0
         self._silencing = inf
         self._explained = 0
@@ -76,7 +77,7 @@ class Asked:
         """
         length_s = self.step_s if duration_s is None else duration_s
         paced = dataclasses.replace(settings, rate=rate)
-        plan = StepPlan(self._clients, paced, length_s, series, cohort, rest_s=rest_s)
+        plan = StepPlan(self.clients, paced, length_s, series, cohort, rest_s=rest_s)
         while True:
             result = yield plan
             if result.status == "skipped":

@@ -43,12 +43,8 @@ class Beside:
 
 
 def telling(steps: Sequence[StepResult], figure: float | None) -> list[StepResult]:
-    """The steps well below the answer; without one, the slower half."""
-    rates = [_rate(step) for step in steps]
-    if not rates:
-        return []
-    limit = median(rates) if figure is None else _BELOW * figure
-    return [step for step, rate in zip(steps, rates, strict=True) if rate <= limit]
+    """The steps well below the answer; all where there is none."""
+    return [step for step in steps if figure is None or _rate(step) <= _BELOW * figure]
 
 
 def lone_loser(steps: Sequence[StepResult], target: float) -> Lone | None:
@@ -62,7 +58,9 @@ def lone_loser(steps: Sequence[StepResult], target: float) -> Lone | None:
     if not losers:
         return None
     client, count = losers.most_common(1)[0]
-    loss = fmean(number(s.figures.get(LONE_LOSS)) or 0.0 for s in steps if s.figures.get(LONE_LOSER) == client) / 100
+    alone = [step for step in steps if step.figures.get(LONE_LOSER) == client]
+    due = [_rate(step) * step.plan.duration_s for step in alone]
+    loss = fmean([number(step.figures.get(LONE_LOSS)) or 0.0 for step in alone], due) / 100
     # In steps of few messages it loses too few to stand out.
     enough = [step for step in steps if _rate(step) * step.plan.duration_s * loss >= 2 * FEWEST]
     seen = sum(step.figures.get(LONE_LOSER) == client for step in enough)

@@ -13,7 +13,8 @@ Poisson-gamma or Tweedie law; B. Jørgensen, J. R. Stat. Soc. B 49, 1987). With 
 Not the list of bursts: that says "sixty bursts" of a loss that goes on all the time, and a constant loss is no burst.
 A step that lost more than half says no more than that it did. No curve is true, so no step says its own loss to better
 than ``_OWN``, nor R to better than ``_SHIFT``: μ grows with the evidence by L·s·(_OWN² + (E·_SHIFT)²)/2, where E is
-d ln L/d ln r.
+d ln L/d ln r. Nor is less lost than one copy: μ grows by what that costs, and a constant floor is seen with the noise
+of its count.
 
 The posterior is on a grid of K, curve, burst size and floor. The figure is its median, the 95 % interval lies between
 its 2.5 and 97.5 % quantiles, with what differs between two runs on the same machine (``BETWEEN_RUNS``). It is tempered,
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from typing import Final
 
 import numpy as np
@@ -84,12 +85,19 @@ class Evidence:
         seconds: length of the step.
         bursts: what each burst cost, in seconds of traffic; none in a step without loss.
         at_s: the middle of the step, in seconds since the first one began.
+        copies: messages that were due in it, each counted at every subscriber: what is lost is a whole number of them.
     """
 
     rate: float
     seconds: float
     bursts: Sequence[float]
     at_s: float = 0.0
+    copies: float = inf
+
+    @property
+    def copy_s(self) -> float:
+        """What one lost copy costs, in seconds of traffic."""
+        return self.seconds / self.copies
 
     @property
     def lost_s(self) -> float:
@@ -206,7 +214,7 @@ class RateEstimate:
         self._least.append(least)
         where = np.array(_fine(evidence.rate))
         for cells, always in ((self._chance, False), (self._always, True)):
-            cells.log_p += self._log_likelihood(cells, where, evidence.seconds, evidence.lost_s, least, always=always)
+            cells.log_p += self._log_likelihood(cells, where, evidence, evidence.lost_s, least, always=always)
         top = max(float(cells.log_p.max(initial=-np.inf)) for cells in (self._chance, self._always))
         self._chance.log_p -= top
         self._always.log_p -= top
@@ -221,28 +229,30 @@ class RateEstimate:
         self,
         cells: _Cells,
         where: npt.NDArray[np.int64],
-        seconds: float,
+        step: Evidence,
         lost_s: float,
         least: float | None,
         *,
         always: bool,
     ) -> Singles:
-        """Log-likelihood of ``lost_s`` in each cell, or of at least ``least``; see the module."""
+        """Log-likelihood of ``lost_s`` of a step in each cell, or of at least ``least``; see the module."""
+        seconds, copy_s = step.seconds, np.float32(step.copy_s)
         if least is None and lost_s > _OVERLOAD * seconds:
             least = _OVERLOAD * seconds
         g, rise, size = self._at(cells, where)
         f, s = cells.floor, np.float32(seconds)
         if not always:
             loss = g + f
-            mean = (g * size + f * cells.floor_size) / loss + _spread(loss, rise, s)
+            mean = (g * size + f * cells.floor_size) / loss + _spread(loss, rise, s) + copy_s
             a = loss * s / mean
             if least is not None:
                 return _at_least(a, least / mean)
             return _log_density(a, np.float32(lost_s) / mean, mean) if lost_s else np.negative(a)
         # A floor that is always there: what is beyond it is the rate's.
-        mean = size + _spread(g, rise, s)
+        mean = size + _spread(g, rise, s) + copy_s
         a = g * s / mean
-        steady, sd = f * s, _OWN * f * s + np.float32(_EXACT) * s
+        steady = f * s
+        sd = np.sqrt((_OWN * steady) ** 2 + steady * copy_s) + np.float32(_EXACT) * s
         if least is not None:
             by_floor = log_ndtr((steady - np.float32(least)) / sd)
             return np.minimum(np.logaddexp(by_floor, _at_least(a, np.maximum(least - steady, 0) / mean)), 0)
@@ -251,7 +261,7 @@ class RateEstimate:
         alone = -a - 0.5 * (beyond / sd) ** 2
         more = _log_density(a, np.maximum(beyond, 0.3 * sd) / mean, mean) + scale
         both: Singles = np.where(beyond > 0, np.logaddexp(alone, more), alone) - scale
-        return np.maximum(both, np.float32(-600.0))
+        return np.asarray(np.maximum(both, np.float32(-600.0)), dtype=np.float32)
 
     # --- answers -------------------------------------------------------------------------------------------------
 
@@ -336,7 +346,7 @@ class RateEstimate:
         for cells, always in ((self._chance, False), (self._always, True)):
             cells = cells.kept((cells.answer >= low) & (cells.answer <= high))
             weight = self._weights(cells, temper)
-            log_p = self._log_likelihood(cells, where, evidence.seconds, 0.0, evidence.lost_s, always=always)
+            log_p = self._log_likelihood(cells, where, evidence, 0.0, evidence.lost_s, always=always)
             found += float((weight * np.exp(log_p)).sum())
             total += float(weight.sum())
         return found / total if total else 1.0
@@ -356,7 +366,7 @@ class RateEstimate:
             for e, least, x in zip(self.evidence, self._least, since, strict=True):
                 shift = np.concatenate((-even * (x - 0.5), early * exp(-5 * x)))
                 where = np.round((log(e.rate / _ORIGIN) + shift) / FINE).astype(np.int64)[:, None]
-                log_p += self._log_likelihood(cells, where, e.seconds, e.lost_s, least, always=always)
+                log_p += self._log_likelihood(cells, where, e, e.lost_s, least, always=always)
             sums.append(np.logaddexp.reduce(log_p, axis=1))
         evidence = np.logaddexp.reduce(sums, axis=0)
         p = prior * np.exp(evidence - evidence.max())

@@ -13,7 +13,7 @@ against the answer.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from math import ceil, exp, log, sqrt
 from typing import Final
@@ -55,6 +55,9 @@ _HALVINGS: Final = 5
 """So many halvings at which the loss did not fall, and it is one that the rate has no part in."""
 _EDGE_STEPS: Final = 2
 _FALLING: Final = 0.67
+_LEVELS: Final = 3
+_FEWEST_LOST: Final = 15.0
+"""Copies that a loss of that share costs at least at a rate that can tell whether it is lost there, too."""
 _OVERLOAD: Final = 0.5
 _GOLDEN: Final = 0.618034
 _FAR: Final = 1.4
@@ -136,7 +139,8 @@ class Threshold:
         at = min(max(place(max(start, search.floor_rate)), self._lowest), self._highest)
         budget_s = search.steps * asked.step_s
         if (yield from self._bracket(asked, at, budget_s)):
-            self._begin(self._short_from * _RANGE[0], self._short_from * _RANGE[1])
+            least = max(self._short_from * _RANGE[0], rate_at(self._lowest) / 2)
+            self._begin(least, self._short_from * _RANGE[1])
             yield from self.narrow(asked, search.width, budget_s)
 
     def narrow(self, asked: Asked, width: float, budget_s: float) -> Script:
@@ -185,16 +189,16 @@ class Threshold:
 
     def _halve(self, asked: Asked, at: int) -> Generator[StepPlan, StepResult, bool]:
         """From a rate that lost downwards; whether there is anything to narrow then."""
-        before = self.evidence[0].shortfall
-        for halving in range(1, 64):
-            if at <= self._lowest:
-                break
+        tried = [self.evidence[0]]
+        while at > self._lowest:
             at = max(at - _DOUBLING, self._lowest)
-            step = yield from self._step(asked, at)
-            if not self._short(step):
+            tried.append((yield from self._step(asked, at)))
+            if not self._short(tried[-1]):
                 self._short_from = rate_at(at + _DOUBLING)
                 return True
-            if halving >= _HALVINGS and _FALLING * before < step.shortfall <= _OVERLOAD:
+            if _is_level(tried):
+                # Lower rates tell less and less: nobody looks for the answer there.
+                self._lowest = at
                 return True
         self.answer = Answer("unknown", why=Why.BELOW_LOWEST)
         return False
@@ -304,7 +308,11 @@ class Threshold:
     # --- steps ---------------------------------------------------------------------------------------------------
 
     def _placed(self, rate: float) -> int:
-        return min(max(place(max(rate, 1e-3)), self._lowest), self._highest)
+        at = place(max(rate, 1e-3))
+        if at < self._lowest:
+            # What is lost at any rate is told apart from what a rate loses by several of them.
+            at = self._lowest + len(self.evidence) % _LEVELS * _DOUBLING
+        return min(at, self._highest)
 
     def _short(self, step: Evidence) -> bool:
         return step.shortfall > self._target
@@ -329,7 +337,8 @@ class Threshold:
         bursts = [gone * length_s / whole] * whole if gone else bursts_of(result, self.without)
         least = LEAST_BURST * self._target
         now_s = self._now_s + rest_s + length_s
-        evidence = Evidence(rate, length_s, tuple(b for b in bursts if b >= least), now_s - length_s / 2)
+        kept = tuple(b for b in bursts if b >= least)
+        evidence = Evidence(rate, length_s, kept, now_s - length_s / 2, rate * length_s * asked.clients)
         self._now_s = now_s
         self.evidence.append(evidence)
         if evidence.bursts and (self._nearest is None or rate <= self._nearest[0]):
@@ -347,10 +356,10 @@ class Threshold:
 
     def _begin(self, least: float, most: float) -> None:
         """What the steps so far say of R between these rates."""
-        low = [e.shortfall for e in self.evidence if e.rate <= self._short_from / 2]
-        low = low or [e.shortfall for e in self.evidence if e.rate <= self._short_from]
+        low = [e for e in self.evidence if e.rate <= self._short_from / 2]
+        low = low or [e for e in self.evidence if e.rate <= self._short_from]
         self._range = (least, most)
-        self._estimate = RateEstimate(self._target, least, most, float(np.median(low)) if low else 0.0)
+        self._estimate = RateEstimate(self._target, least, most, _usual_loss(low))
         for step in self.evidence:
             if step not in self._after_effects:
                 self._take(step)
@@ -407,10 +416,33 @@ class Threshold:
         return tuple(Hole(rate_at(low), rate_at(high)) for low, high in self._holes)
 
     def _loss(self, up_to: float) -> Interval | None:
-        """The share that is lost at rates up to this one: mean over the steps, with Student's interval."""
-        shares = np.array([e.shortfall for e in self.evidence if e.rate <= up_to and not self._in_hole(e.rate)])
-        if not len(shares):
+        """The share that is lost at rates up to this one: mean over the copies, Student's interval over the steps."""
+        steps = [e for e in self.evidence if e.rate <= up_to and not self._in_hole(e.rate)]
+        if not steps:
             return None
-        mean = float(shares.mean())
-        half = _STUDENT * float(shares.std(ddof=1)) / sqrt(len(shares)) if len(shares) > 1 else mean
+        shares, copies = np.array([e.shortfall for e in steps]), np.array([e.copies for e in steps])
+        weights = copies / copies.sum()
+        mean = float(weights @ shares)
+        spread = sqrt(float(weights**2 @ (shares - mean) ** 2) * len(steps) / max(len(steps) - 1, 1))
+        half = _STUDENT * spread if len(steps) > 1 else mean
         return Interval(max(mean - half, 0.0), mean, mean + half)
+
+
+def _is_level(tried: Sequence[Evidence]) -> bool:
+    """Whether it is no use to go on halving the rate, as each of these steps did.
+
+    The loss did not fall with it, or is so few copies now that half of them would tell nothing.
+    """
+    last = tried[-1]
+    if last.shortfall * last.copies < 2 * _FEWEST_LOST:
+        return True
+    return len(tried) > _HALVINGS and _FALLING * tried[-1 - _HALVINGS].shortfall < last.shortfall <= _OVERLOAD
+
+
+def _usual_loss(steps: Sequence[Evidence]) -> float:
+    """The median loss of steps, each counted by its copies."""
+    if not steps:
+        return 0.0
+    rising = sorted(steps, key=lambda step: step.shortfall)
+    sums = np.cumsum([step.copies for step in rising])
+    return rising[int(np.searchsorted(sums, sums[-1] / 2))].shortfall

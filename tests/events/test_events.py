@@ -156,8 +156,8 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % is lost at any rate"),
         (
             searches.TooShort("loss", 580.0, 5.0, (100.4, 900.0)),
-            "loss: cannot tell: too few seconds were measured: it may be anywhere from 100 to 900/s (580 s of measuring "
-            "would tell)",
+            "loss: cannot tell: too few seconds were measured: it may be anywhere from 100 to 900/s "
+            "(580 s of measuring would tell)",
         ),
         (searches.Changing("slow"), "slow: cannot tell: the rate that holds changed during the search"),
         (searches.LossyBetween("loss", [(3e3, 6e3), (8e3, 9e3)]), "loss: loses between 3,000 and 6,000/s and between 8,000 and 9,000/s and not above"),  # noqa: E501
