@@ -255,7 +255,8 @@ class RateEstimate:
         sd = np.sqrt((_OWN * steady) ** 2 + steady * copy_s) + np.float32(_EXACT) * s
         if least is not None:
             by_floor = log_ndtr((steady - np.float32(least)) / sd)
-            return np.minimum(np.logaddexp(by_floor, _at_least(a, np.maximum(least - steady, 0) / mean)), 0)
+            by_bursts = _at_least(a, np.maximum(least - steady, 0) / mean)
+            return np.asarray(np.minimum(np.logaddexp(by_floor, by_bursts), 0), dtype=np.float32)
         beyond = np.float32(lost_s) - steady
         scale = np.log(np.float32(2.5066) * sd)
         alone = -a - 0.5 * (beyond / sd) ** 2

@@ -41,6 +41,7 @@ from hydra.model import (
     with_values,
 )
 from hydra.sweep import beside
+from hydra.sweep.answer import Why
 from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError, unmeasured
 from hydra.sweep.beside import Beside
 from hydra.sweep.concluded import Remark, columns_of, note_of
@@ -368,6 +369,8 @@ def _rested(plan: StepPlan) -> StepPlan:
 def _above(disturbed: Threshold, undisturbed: Threshold) -> bool:
     """Whether the disturbed figure lies above the undisturbed one, beyond both intervals."""
     if disturbed.interval is None or undisturbed.interval is None:
+        return False
+    if {disturbed.answer.why, undisturbed.answer.why} & {Why.CHANGING, Why.CONTRADICTED}:
         return False
     return disturbed.interval.low > undisturbed.interval.high
 

@@ -239,7 +239,7 @@ class Threshold:
             estimate = self._known
             interval, none = estimate.interval(), estimate.none_holds()
             below_s = sum(e.seconds for e in self.evidence if e.rate <= interval.figure)
-            if interval.width <= width and len(self.evidence) >= FEWEST_STEPS:
+            if estimate.interval(estimate.temper()).width <= width and len(self.evidence) >= FEWEST_STEPS:
                 if below_s >= least_below_s and none < _SOME_HOLDS:
                     return
                 if none < 0.5:
