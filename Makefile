@@ -57,7 +57,7 @@ soak: install servers ## Fifty seeds of trouble at random moments, lossy control
 	HYDRA_EXPERIMENTS=whole $(BIN)/tox run -e tests -- pytest tests/integration/test_experiments.py
 	HYDRA_VERDICTS=4 $(BIN)/tox run -e tests -- pytest tests/verdicts
 	HYDRA_SLO=250 $(BIN)/tox run -e tests -- pytest tests/measure/test_slo_worlds.py
-	HYDRA_SEARCHES=1000 $(BIN)/tox run -e tests -- pytest -n 2 tests/sweep/test_searched_rates.py
+	HYDRA_SEARCHES=250 $(BIN)/tox run -e tests -- pytest -n 2 tests/sweep/test_searched_rates.py tests/sweep/test_few_short_steps.py
 
 bench: install servers ## What Hydra's own clients cost, against bare loops
 	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python "$$script" </dev/null; echo; done

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from hydra.columns.column import PER_SECOND, TEXT, YES_NO, Column
 from hydra.columns.names import AGGREGATE_MAX, FAILED_STEPS, GENERATOR_LIMITED, STEP_S
 from hydra.columns.step import PUBLISHED
-from hydra.model import SearchSeries, SearchSpec
+from hydra.model import Figure, SearchSeries, SearchSpec
 
 LENGTH: Final = Column(STEP_S, "s", "length of a step of the row", repeats="common")
 FAILED: Final = Column(FAILED_STEPS, "steps", "steps of the row that were measured again")
 _TOGETHER: Final = Column(
     AGGREGATE_MAX, PER_SECOND, "mean `aggregate_pps` of the same steps", "Aggregate Max pps", better="higher"
 )
+
+ANSWER: Final = "_answer"
+WHY: Final = "_why"
+LOW_PPS: Final = "_low_pps"
+HIGH_PPS: Final = "_high_pps"
+SEEN: Final = "_seen"
+NEEDED: Final = "_needed_s"
+FLOOR: Final = ("_floor_pct", "_floor_low_pct", "_floor_high_pct")
+HOLES: Final = "_holes_pps"
+LONE: Final = "_lone_loser"
+LONE_PCT: Final = "_lone_loser_loss_pct"
+WITHOUT: Final = ("_without_it_pps", "_without_it_low_pps", "_without_it_high_pps")
+START_MS: Final = "_start_lost_ms"
+"""What the names of columns beside a rate end with."""
 
 
 def _percent(fraction: float) -> str:
@@ -116,9 +131,11 @@ def published(search: SearchSpec) -> tuple[Column, ...]:
 
 def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     """What a search says of one rate, in the order of the table; ``prefix`` begins the names."""
-    limits = "the 95 % interval of *R*"
     steps = Column(f"{prefix}_steps", "steps", "steps that were measured for it")
-    note = Column(f"{prefix}_note", TEXT, "why there is no figure, or what has to be known of it", repeats="noted")
+    why = Column(
+        f"{prefix}{WHY}", TEXT, "why there is no figure, or what speaks against it, in a word", repeats="common"
+    )
+    note = Column(f"{prefix}_note", TEXT, "the same, and all that was found beside it, in words", repeats="noted")
     verdict = Column(
         f"{prefix}_verdict",
         TEXT,
@@ -131,15 +148,11 @@ def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         for end in ("low", "high")
     ]
     if series == "max_rate":
-        return *around, verdict, limited, steps, note
+        return *around, verdict, limited, steps, why, note
     if series == "nodrop":
         together = replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading="")
-        return *around, verdict, limited, together, steps, note
-    found = [
-        Column(f"{prefix}_low_pps", PER_SECOND, limits),
-        Column(f"{prefix}_high_pps", PER_SECOND, limits),
-        *(steps, note, verdict, limited),
-    ]
+        return *around, verdict, limited, together, steps, why, note
+    found = [*_answer(prefix), steps, why, note, verdict, limited]
     if series in ("slow", "reconnecting"):
         text = "`cohort_loss_pct` of that step"
         found.append(Column(f"{prefix}_cohort_loss_pct", "%", text, digits="six"))
@@ -147,6 +160,48 @@ def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         text = "`cohort_felt` of that step"
         found.append(Column(f"{prefix}_cohort_felt", YES_NO, text, repeats="common"))
     return tuple(found)
+
+
+def _answer(prefix: str) -> tuple[Column, ...]:
+    """An answer, and what was found beside it: see ``hydra/sweep/concluded.py``."""
+    limits = "the 95 % interval of *R*, or where there is no figure, of what is known of it so far"
+    floor = "what is lost at any rate, with its 95 % interval"
+    without = "*R* without the subscriber that loses alone, with its 95 % interval"
+    return (
+        Column(
+            f"{prefix}{ANSWER}",
+            TEXT,
+            "`figure`; `none`: no rate holds; or `unknown`: the search cannot tell. Empty: nothing was searched for",
+            repeats="common",
+        ),
+        Column(f"{prefix}{LOW_PPS}", PER_SECOND, limits),
+        Column(f"{prefix}{HIGH_PPS}", PER_SECOND, limits),
+        Column(
+            f"{prefix}{SEEN}",
+            YES_NO,
+            "whether the figure rests on what was seen near it; no: more on how losses usually grow with the rate",
+            repeats="common",
+        ),
+        Column(
+            f"{prefix}{NEEDED}", "s", "seconds of measuring, those spent among them, that would tell", repeats="median"
+        ),
+        *(Column(f"{prefix}{end}", "%", floor) for end in FLOOR),
+        Column(
+            f"{prefix}{HOLES}",
+            TEXT,
+            "rates (messages/s) between which more than the target is lost and not above: `from to`, comma between",
+            repeats="common",
+        ),
+        Column(f"{prefix}{LONE}", "", "the subscriber that loses alone, at every rate", repeats="common"),
+        Column(f"{prefix}{LONE_PCT}", "%", "its loss"),
+        *(Column(f"{prefix}{end}", PER_SECOND, without) for end in WITHOUT),
+        Column(f"{prefix}{START_MS}", "ms", "what is lost as each step starts, in time of traffic", repeats="median"),
+    )
+
+
+def answers(row: Mapping[str, Figure]) -> list[str]:
+    """What the searches of a row have answered: ``figure``, ``none``, ``unknown``; several where repeats differ."""
+    return [str(value) for name, value in row.items() if name.endswith(ANSWER) and value is not None]
 
 
 def search_columns(search: SearchSpec) -> tuple[Column, ...]:

@@ -17,18 +17,6 @@ from hydra.model import PASSED_OVER
 _NAMED: Final = 4
 """Columns that a warning names, of those with fewer figures than repeats."""
 
-_REMEDIES: Final = {
-    "it may be anywhere": "take longer steps, or more of them (--search-steps)",
-    "nothing fell short": "raise --start-rate",
-    "still rising": "raise --start-rate",
-    "nothing was received": "lower --start-rate",
-    "no rate down to": "raise --loss-target, or lower sweep.search.floor_rate",
-    "above the rate without": "take longer steps",
-    "highest rate, which is not known": "search for max_rate as well",
-    "needs at least 2 clients": "measure more clients",
-}
-"""What would change the remarks of searches, by words of them."""
-
 _QUIET: Final = "end what else runs on that host, or measure while it is quiet"
 
 # --- of a row: what is missing ---------------------------------------------------------------------------------------
@@ -334,22 +322,6 @@ class GeneratorLimited(HydraWarning):
 
 
 # --- of a search -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRemark(HydraWarning):
-    """What a search says of its figure, or why it has none."""
-
-    search: str
-    remark: object
-
-    @property
-    def text(self) -> str:
-        return f"{self.search}: {self.remark}"
-
-    @property
-    def remedy(self) -> str:
-        return next((remedy for words, remedy in _REMEDIES.items() if words in str(self.remark)), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from hydra.results.loss_limits import loss_limits
 from hydra.results.notes import MARK
 from hydra.results.published import Cell, Line, asked, compare, differences
 from hydra.results.registered import columns_of, in_order
-from hydra.results.searched import efforts, interval_of, legend, whole
+from hydra.results.searched import efforts, interval_of, legend, whole, without_figure
 from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import said_by, table_columns
 from hydra.sweep import Row
@@ -161,6 +161,8 @@ def _with_interval(run: Run, row: Row, column: Column) -> str:
     if column.name == LOSS and (known := loss_limits(row, run.rows)):
         low, high = (figure(column, float(f"{limit:.3g}")) for limit in known)
         return f'{_figure(row, column)} <span class="interval">[{low} – {high}]</span>'
+    if answer := without_figure(row, column.name, run.scenario):
+        return escape(answer)
     return _figure(row, column) + _interval(row, column)
 
 

@@ -19,6 +19,7 @@ from hydra.results.searched import interval_of
 from hydra.results.store import CLIENTS_KEY
 from hydra.results.tables import name_of, said_by
 from hydra.sweep import Row
+from hydra.sweep.concluded import warnings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,9 @@ def _of_a_search(run: Run, rows: Sequence[Row]) -> list[Number]:
             cards.append(Number("carried", f"{text_of(row[column])}/s", remark))
             break
     else:
-        cards.append(Number("carried", UNKNOWN, "within the target of loss no rate was found: see the warnings"))
+        why = [warning.said for row in reversed(rows) for warning in warnings_of(row, "loss")]
+        said = why[0] if why else "within the target of loss no rate was found: see the warnings"
+        cards.append(Number("carried", UNKNOWN, said))
     best = max(rows, key=lambda row: number(row.get(AGGREGATE_MAX)) or 0.0)
     if number(best.get(AGGREGATE_MAX)):
         remark = f"by {name_of(run.scenario, best)} together, with drops"

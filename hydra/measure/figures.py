@@ -18,9 +18,12 @@ from hydra.columns.column import ReportColumn
 from hydra.columns.names import (
     ACCOUNT,
     BLOCKED,
+    BURSTS,
     GROUP,
     LATENCY_BOUND,
     LOG_GROWTH,
+    LONE_LOSER,
+    LONE_LOSS,
     LOSS,
     LOSS_CI_HIGH,
     LOSS_CI_LOW,
@@ -29,11 +32,14 @@ from hydra.columns.names import (
     LOSS_LOW,
     NEGATIVE,
     PAYLOAD,
+    REST_BURSTS,
     RX_P1,
+    SHORTFALL,
+    START_LOST,
     STEADY,
     UNSTEADY,
 )
-from hydra.measure import latency, loss, loss_interval, rates, servers, shortfall, steadiness
+from hydra.measure import apart, latency, loss, loss_interval, rates, servers, shortfall, steadiness
 from hydra.measure.accounts import Accounts, accounts_of
 from hydra.measure.asked import Asked, asked_of
 from hydra.measure.bottleneck import bottleneck
@@ -156,7 +162,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         "passed": _passed(o, accounts, others, growing),
         "loss_target_pct": 100 * o.loss_target,
     }
-    columns |= _shortfall(o, accounts, others, mine, growing, columns["rate_held"] is True)
+    columns |= _shortfall(o, asked, accounts, growing, columns["rate_held"] is True)
     interval_s = max(round(o.window_s / len(o.received)), 1) if o.received else 1
     seconds = steadiness.unsteady(o.received, interval_s)
     columns[STEADY] = None if seconds is None else not seconds
@@ -199,10 +205,12 @@ def _passed(
 
 
 def _shortfall(
-    o: Observation, accounts: Accounts | None, others: Flags, mine: SubscriberTable, growing: Growth, held: bool
+    o: Observation, asked: Asked, accounts: Accounts | None, growing: Growth, held: bool
 ) -> dict[str, Figure]:
     """What of the rate did not arrive, and in which bursts; not known at rate ``max`` and without an account."""
     rate = o.plan.settings.rate
+    others = asked.others
+    mine = asked.reports_of(others)
     account = accounts.of(others) if accounts else loss.Fate()
     if (
         rate == "max"
@@ -213,7 +221,7 @@ def _shortfall(
         or not len(mine)
         or accounts.truncated
     ):
-        return {"shortfall_pct": None, "bursts_s": None}
+        return {SHORTFALL: None, BURSTS: None, START_LOST: None}
     # What of the rate cannot go on: a backlog that grows, or could not be drained; what a publisher never sent, what a
     # server never took. Where no lag is known, what was not received in time is all there is to go by.
     behind = (account.undrained + account.unknown) / account.expected
@@ -226,8 +234,23 @@ def _shortfall(
     unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
     refused = sum(p.sent - p.acknowledged for p in reports) / due
     unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
-    bursts = shortfall.bursts(shortfall.course(accounts.evidence(mine), rate, length_s), length_s, unsustained)
-    return {"shortfall_pct": 100 * sum(bursts) / length_s, "bursts_s": shortfall.written(bursts)}
+    course = shortfall.course(accounts.evidence(mine), rate, length_s)
+    bursts = shortfall.bursts(course, length_s, unsustained)
+    columns: dict[str, Figure] = {
+        SHORTFALL: 100 * sum(bursts) / length_s,
+        BURSTS: shortfall.written(bursts),
+        START_LOST: 1000 * apart.start_lost_s(course, length_s),
+    }
+    # A member of a group loses nothing by itself.
+    lone = None if o.group else apart.lone_loser(asked.ids, others, accounts.most)
+    if lone is not None:
+        rest = shortfall.course(mine.take(mine.ids != lone.client), rate, length_s)
+        columns |= {
+            LONE_LOSER: lone.client,
+            LONE_LOSS: 100 * lone.loss,
+            REST_BURSTS: shortfall.written(shortfall.bursts(rest, length_s, unsustained)),
+        }
+    return columns
 
 
 def _loss_interval(

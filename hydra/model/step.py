@@ -50,6 +50,7 @@ class StepPlan:
     0) only the log tells what arrived. ``load`` is a rate that changes: seconds since the start and messages/s of each
     publisher, of which ``settings.rate`` is the mean then. ``spells`` are those of the cohort, and ``course`` asks for
     the figures of each second. ``point`` is the name of the sweep's point, "" where a sweep lists none.
+    ``rest_s`` is how long the system is left alone before the step.
     """
 
     clients: int
@@ -62,11 +63,13 @@ class StepPlan:
     load: tuple[tuple[float, float], ...] = ()
     spells: tuple[SpellSpec, ...] = ()
     course: bool = False
+    rest_s: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.publishers is None or self.publishers >= 1, f"publishers must be 1 or more, not {self.publishers}")
         require(self.clients >= 0, f"clients must be 0 or more, not {self.clients}")
         require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
+        require(0 <= self.rest_s <= 86_400, f"rest_s must be 0 to 86400, not {self.rest_s}")
 
 
 StepStatus = Literal["ok", "failed", "skipped"]

@@ -42,7 +42,6 @@ from hydra.events.row_warnings import (
     RowPartial,
     RowRemark,
     RowSkipped,
-    SearchRemark,
     SendsRefused,
     SlowNotFelt,
     StoppedEarly,
@@ -57,7 +56,7 @@ from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import Figure, Scenario, SearchSpec
 from hydra.model import number as number_of
 from hydra.results.registered import held_by
-from hydra.sweep import Row
+from hydra.sweep import Row, concluded
 
 MARK: Final = "⚠"
 _ROWS_NAMED: Final = 4
@@ -208,11 +207,7 @@ def _missed_rate(row: Row) -> HydraWarning:
 
 
 def _search_notes(row: Row, scenario: Scenario, search: SearchSpec) -> list[HydraWarning]:
-    notes: list[HydraWarning] = [
-        SearchRemark(column.removesuffix("_note"), text)
-        for column, text in row.items()
-        if column.endswith("_note") and text
-    ]
+    notes: list[HydraWarning] = [warning for name in rates(search) for warning in concluded.warnings_of(row, name)]
     limited = f"_{GENERATOR_LIMITED}"
     notes += [GeneratorLimited(c.removesuffix(limited)) for c, v in row.items() if c.endswith(limited) and v is True]
     if row.get("slow_cohort_felt") is False:

@@ -7,7 +7,7 @@ from typing import Final
 
 from hydra.columns.column import REPEATS
 from hydra.columns.names import CLIENTS, FAILED_STEPS, STEP_S
-from hydra.columns.searched import prefixes, rates
+from hydra.columns.searched import ANSWER, FLOOR, HIGH_PPS, LOW_PPS, prefixes, rates
 from hydra.events.words import number
 from hydra.model import Figure, Scenario
 from hydra.results.loss_limits import loss_limits
@@ -26,8 +26,18 @@ def interval_of(row: Row, column: str, scenario: Scenario) -> tuple[float, float
     name = prefixes(search).get(column) if search else None
     if name is None or REPEATS in row or row.get(column) is None:
         return None
-    low, high = row.get(f"{name}_low_pps"), row.get(f"{name}_high_pps")
+    low, high = row.get(name + LOW_PPS), row.get(name + HIGH_PPS)
     return (low, high) if isinstance(low, float) and isinstance(high, float) else None
+
+
+def without_figure(row: Row, column: str, scenario: Scenario) -> str:
+    """What stands in place of a figure that a search has not found; "" for every other one."""
+    search = scenario.sweep.search
+    name = prefixes(search).get(column) if search else None
+    if name is None or row.get(column) is not None or row.get(name + ANSWER) is None:
+        return ""
+    lost = row.get(name + FLOOR[0])
+    return f"{row[name + ANSWER]}: loses {number(lost)} %" if lost is not None else str(row[name + ANSWER])
 
 
 def whole(rate: Figure, grouped: bool = False) -> str:

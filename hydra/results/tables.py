@@ -24,7 +24,7 @@ from hydra.results.files import write_whole
 from hydra.results.loss_limits import loss_limits
 from hydra.results.notes import MARK, notes_of, told_once
 from hydra.results.registered import columns_of, in_order, published_columns
-from hydra.results.searched import efforts, interval_of, legend, whole
+from hydra.results.searched import efforts, interval_of, legend, whole, without_figure
 from hydra.results.warned import warnings
 from hydra.sweep import Row
 
@@ -116,6 +116,8 @@ def _with_interval(column: Column, row: Row, scenario: Scenario, rows: Sequence[
     name = column.name
     if limits := interval_of(row, name, scenario):
         return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
+    if answer := without_figure(row, name, scenario):
+        return answer
     text, interval, count = cell(column, shown(row, name)), row.get(name + INTERVAL), row.get(name + COUNT)
     text += beside(row, name)
     if name == LOSS and (known := loss_limits(row, rows)):

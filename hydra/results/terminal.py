@@ -22,7 +22,7 @@ from hydra.model import Scenario
 from hydra.results.bounded import beside, shown
 from hydra.results.loss_limits import loss_limits
 from hydra.results.notes import MARK, notes_of, told_once
-from hydra.results.searched import efforts, interval_of, legend
+from hydra.results.searched import efforts, interval_of, legend, without_figure
 from hydra.results.tables import clients_line, name_of, table_columns
 from hydra.sweep import Row
 
@@ -76,6 +76,8 @@ def _cell(column: Column, row: Row, scenario: Scenario, rows: Sequence[Row]) -> 
         return f"{text}\n{number(limits[0])} – {number(limits[1])}"
     if column.name == LOSS and (known := loss_limits(row, rows)):
         text = f"{text}\n{number(known.low)} – {number(known.high)}"
+    if answer := without_figure(row, column.name, scenario):
+        return answer
     interval, count = row.get(column.name + INTERVAL), row.get(column.name + COUNT)
     if interval is not None:
         text = f"{text}\n± {number(interval)}"

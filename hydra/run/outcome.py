@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hydra.columns.names import CLIENTS, STATUS
+from hydra.columns.searched import answers
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
 from hydra.events.runs import RunFailed
 from hydra.events.warnings import SubscribersFailed
@@ -34,9 +35,9 @@ def exit_code(rows: Sequence[Row], observer: Observer) -> int:
 
 
 def code_of(rows: Sequence[Row]) -> int:
-    """EXIT_INCOMPLETE if a row could not be measured, or if subscribers failed by themselves.
+    """EXIT_INCOMPLETE if a row could not be measured or a search has no figure, or if subscribers failed by themselves.
 
     A step that failed may have been measured again: only the final state of its row counts.
     """
-    good = all(row[STATUS] == "ok" and not gone_of(row) for row in rows)
+    good = all(row[STATUS] == "ok" and not gone_of(row) and set(answers(row)) <= {"figure"} for row in rows)
     return EXIT_GOOD if good else EXIT_INCOMPLETE

@@ -147,6 +147,8 @@ class Steps:
 
     def _measure(self, plan: StepPlan) -> Observation:
         self._stepper.epoch += 1
+        if plan.rest_s:
+            self._controller.wait_until(lambda: self._observer.passes_over, plan.rest_s)
         self._require_room(plan)
         if failure := self._system.failure():
             self._journal.note(Revived(failure))

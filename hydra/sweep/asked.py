@@ -42,12 +42,13 @@ class Asked:
     Attributes:
         failed: steps that could not be measured and were asked for again.
         step_s: length of a step in seconds.
+        clients: subscribers of a step.
     """
 
     def __init__(self, scenario: Scenario, clients: int) -> None:
         self.failed = 0
         self.step_s = scenario.sweep.duration_s
-        self._clients = clients
+        self.clients = clients
         self._in_a_row = 0
         self._silencing = inf
         self._explained = 0
@@ -58,13 +59,25 @@ class Asked:
         series: SearchSeries,
         rate: float,
         cohort: Cohort = Cohort(),  # noqa: B008  # frozen
+        duration_s: float | None = None,
+        rest_s: float = 0.0,
     ) -> Steps:
         """Asks for one step until it is measured: that it failed says nothing of its rate.
+
+        Args:
+            settings: of the step.
+            series: that it belongs to.
+            rate: messages/s.
+            cohort: of its subscribers.
+            duration_s: its length; None: as long as the others.
+            rest_s: how long to wait before it, in seconds.
 
         Raises:
             GivenUpError: it was skipped, or failed too often.
         """
-        plan = StepPlan(self._clients, dataclasses.replace(settings, rate=rate), self.step_s, series, cohort)
+        length_s = self.step_s if duration_s is None else duration_s
+        paced = dataclasses.replace(settings, rate=rate)
+        plan = StepPlan(self.clients, paced, length_s, series, cohort, rest_s=rest_s)
         while True:
             result = yield plan
             if result.status == "skipped":

@@ -1,77 +1,79 @@
-"""The highest rate whose expected shortfall is at most a target, from steps that are each left to chance. Pure.
+"""The highest rate whose expected loss is at most a target, from steps that are each left to chance. Pure.
 
-Definition. The *shortfall* of a rate r is the share of what is due that is lost, or that piles up instead of being
-delivered, as a mean over time: L(r). The figure looked for is R, the highest rate with L(R) ≤ t. It does not depend on
-how long the steps are, because a mean over time does not.
+Definition. L(r) is the share of what is due at rate r that is lost, or piles up instead of being delivered, in the mean
+over time. The figure looked for is R, the highest rate with L(R) ≤ t. It does not depend on how long steps are.
 
-Model. Shortfall comes in bursts, as a Poisson process in time (a step of 5 s is five of 1 s):
+Model. L(r) = f + g(r/K): a *floor* f that is lost at any rate, and what the rate costs, of :mod:`hydra.sweep.curves`.
+Where f ≥ t no rate holds, which is an atom of the same posterior. The evidence of a step of s seconds is y, the seconds
+of traffic that it lost: a sum of bursts that come as a Poisson process, of exponential size with mean μ (a compound
+Poisson-gamma or Tweedie law; B. Jørgensen, J. R. Stat. Soc. B 49, 1987). With a = sL/μ, b = y/μ and z = 2√(ab),
 
-    bursts a second   λ(r) = (t/m) · (r/R)^(β·(1−g))      (at most ``MOST_BURSTS``)
-    mean size         m(r) = m · (r/R)^(β·g)               seconds of traffic that a burst costs, at most 1
+    log p(y) = −a for y = 0, and else −a − b + ln(a/μ) + ln(I₁(z)·2/z),   ln(I₁(z)·2/z) ≈ z − 1.5·ln(1 + 1.1624·z).
 
-so that λ(R)·m(R) = t. Sizes are gamma or log-normal. Beside it stands the system without chance, which carries a
-capacity c and nothing more: a step of r > c falls short by 1 − c/r, where c varies by a few percent from step to step
-(a censored regression; J. Tobin, Econometrica 26, 1958). The posterior over both, on a grid of R and of everything that
-is not asked for, gives the figure (its median) and the 95 % interval (its 2.5 and 97.5 % quantiles).
+Not the list of bursts: that says "sixty bursts" of a loss that goes on all the time, and a constant loss is no burst.
+A step that lost more than half says no more than that it did. No curve is true, so no step says its own loss to better
+than ``_OWN``, nor R to better than ``_SHIFT``: μ grows with the evidence by L·s·(_OWN² + (E·_SHIFT)²)/2, where E is
+d ln L/d ln r. Nor is less lost than one copy: μ grows by what that costs, and a constant floor is seen with the noise
+of its count.
 
-Design. The next step is the one that is expected to leave the least entropy in R, as in QUEST+ (A. B. Watson, Journal
-of Vision 17(3):10, 2017), of which this is an application: the "psychometric function" is whether a step has a burst.
-
-The interval holds what differs between two runs on the same machine as well: see ``BETWEEN_RUNS``.
+The posterior is on a grid of K, curve, burst size and floor. The figure is its median, the 95 % interval lies between
+its 2.5 and 97.5 % quantiles, with what differs between two runs on the same machine (``BETWEEN_RUNS``). It is tempered,
+prior × likelihood^η with η < 1 where the target allows few bursts in all that was measured: the form of the curve then
+decides, which is a guess (P. Grünwald, T. van Ommen, Bayesian Analysis 12(4), 2017; P. G. Bissiri, C. C. Holmes,
+S. G. Walker, J. R. Stat. Soc. B 78(5), 2016).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from itertools import product
-from math import exp, lgamma, log, sqrt
-from typing import Final, NamedTuple
+from dataclasses import dataclass, fields
+from math import exp, inf, log, sqrt
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-Floats = npt.NDArray[np.float64]
+from hydra.sweep.answer import Interval
+from hydra.sweep.curves import COARSE, FINE, PER_COARSE, REACH, SIZES_S, Curves, Floats, Singles, curves
+
+Ints = npt.NDArray[np.int32]
 
 LATTICE: Final = log(2) / 28
-"""Distance of neighbouring rates in logarithm: every rate that is tried, and every R that is thought of, is on it. It
-holds 1,000/s and its doublings."""
+"""Distance of neighbouring rates that are tried, in logarithm. The lattice holds 1,000/s and its doublings."""
 BETWEEN_RUNS: Final = 0.05
 """Standard deviation of log R between runs of the same search, which no single run can know (docs/limits.md)."""
-MOST_BURSTS: Final = 3.0
-"""Bursts a second that can be told apart."""
 _ORIGIN: Final = 1000.0
-_WINDOW: Final = 140
-"""Values of R that are thought of at a time: a factor of 32. The window moves with the posterior."""
-_EDGE: Final = _WINDOW // 12
-_EDGE_MASS: Final = 0.004
-_REACH: Final = 4 * _WINDOW
-"""Places on the lattice between a rate and an R; beyond it nothing changes any more."""
-_SLOPES: Final = (1.2, 2.0, 3.2, 5.0, 8.0, 13.0, 22.0)
-_USUAL_SLOPE: Final = 5.0
-_SLOPE_SPREAD: Final = 1.0
-"""The prior of β: log-normal about what subscribers of two implementations were recorded with."""
-_SIZE_SHARES: Final = {0.0: 0.5, 0.3: 0.35, 0.6: 0.15}
-"""The prior of g."""
-_SIZES: Final = 7
-_LARGEST_SIZE_S: Final = 0.5
-_GAMMAS: Final = (0.7, 2.0)
-_LOGNORMALS: Final = (0.8, 1.4)
-_JITTERS: Final = (0.003, 0.01, 0.03, 0.08)
-_CAPACITY_PRIOR: Final = 0.02
-"""What the system without chance has to make up for before it is believed: two or three steps that fit it."""
+_OWN: Final = 0.10
+_SHIFT: Final = 0.03
+_STEEPEST: Final = 30.0
+_FLOORS: Final = (0.1, 0.3, 0.6, 0.85, 1.2, 1.7, 3.0, 8.0)
+"""Floors that come in bursts, in targets."""
+_FLOOR_SIZES_S: Final = (0.02, 0.15)
+_CONSTANT: Final = (0.75, 0.87, 0.94, 1.0, 1.06, 1.14, 1.3)
+"""Floors that are always there, as multiples of what steps at low rates lost."""
+_BURSTY_FLOOR: Final = 0.06
+_CONSTANT_FLOOR: Final = 0.10
+"""Prior of a floor of either kind."""
+_EXACT: Final = 1e-5
+"""A constant floor is seen to this share of the traffic at best."""
+_NEVER: Final = 2**30
+"""Place of R in cells in which no rate holds."""
+_PRUNED: Final = -12.0
+"""Cells whose posterior is less than this, in logarithm below the best, are given up."""
 _OVERLOAD: Final = 0.5
-"""A step that falls short by more than this says only that it does: the model is of rates near R."""
-_CANDIDATES: Final = 9
-_BELOW: Final = 0.1
-_ABOVE: Final = 0.2
-"""How far beyond the middle 90 % of the posterior steps may lie, in logarithm: far away the model is least true."""
-_HIGHEST_LOG: Final = 20.0
-_NOTHING: Final = 1e-200
-"""Probabilities below this add nothing to an entropy, and near 0 their logarithms are none."""
+_FAR: Final = 10.0
+"""A rate well above R that loses more than so many targets says only that it does: the curves are of rates near R."""
+FEW_BURSTS: Final = 14.0
+"""So many bursts allowed by the target in the time measured make the evidence count in full."""
+_LEAST_TEMPER: Final = 0.25
+_LIKELY: Final = 600
+_TREND_CELLS: Final = 1500
+_DRIFTS: Final = (-0.45, -0.3, -0.18, -0.08, 0.0, 0.08, 0.18, 0.3, 0.45)
+_EARLY: Final = (-0.3, 0.15, 0.3, 0.5)
+"""How much ln R changes during a search: evenly, or early on, as that of a system that warms up does."""
+_USUAL_DRIFT: Final = 0.08
+_LARGE_DRIFT: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,30 +83,31 @@ class Evidence:
     Attributes:
         rate: messages/s that were asked for.
         seconds: length of the step.
-        bursts: what each burst cost, in seconds of traffic; none in a step without shortfall.
+        bursts: what each burst cost, in seconds of traffic; none in a step without loss.
+        at_s: the middle of the step, in seconds since the first one began.
+        copies: messages that were due in it, each counted at every subscriber: what is lost is a whole number of them.
     """
 
     rate: float
     seconds: float
     bursts: Sequence[float]
+    at_s: float = 0.0
+    copies: float = inf
+
+    @property
+    def copy_s(self) -> float:
+        """What one lost copy costs, in seconds of traffic."""
+        return self.seconds / self.copies
+
+    @property
+    def lost_s(self) -> float:
+        """Seconds of traffic that were lost or piled up."""
+        return sum(self.bursts)
 
     @property
     def shortfall(self) -> float:
         """The share of what was due that was lost or piled up."""
-        return sum(self.bursts) / self.seconds
-
-
-class Interval(NamedTuple):
-    """A rate (messages/s) with its 95 % interval."""
-
-    low: float
-    figure: float
-    high: float
-
-    @property
-    def width(self) -> float:
-        """The upper limit over the lower."""
-        return self.high / self.low
+        return self.lost_s / self.seconds
 
 
 def place(rate: float) -> int:
@@ -117,207 +120,287 @@ def rate_at(where: int) -> float:
     return float(f"{_ORIGIN * exp(where * LATTICE):.5g}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    """The model by (place of the rate − place of R), a column for every combination of β, m and g."""
-
-    log_prior: Floats
-    bursts: Floats
-    log_bursts: Floats
-    log_size: Floats
-    per_size: Floats
-    capacity_above: Floats
-    """log c − log R for every jitter of the capacity."""
+def _fine(rate: float) -> int:
+    return round(log(rate / _ORIGIN) / FINE)
 
 
-@cache
-def _tables(target: float) -> _Tables:
-    sizes = np.geomspace(target, _LARGEST_SIZE_S, _SIZES)
-    slope, size, share = np.array(list(product(_SLOPES, sizes, _SIZE_SHARES))).T
-    prior = np.exp(-0.5 * ((np.log(slope) - log(_USUAL_SLOPE)) / _SLOPE_SPREAD) ** 2)
-    prior *= np.array([_SIZE_SHARES[g] for g in share.tolist()])
-    u = np.arange(-_REACH, _REACH + 1)[:, None] * LATTICE * slope
-    bursts = np.exp(np.clip(np.log(target / size) + u * (1 - share), -_HIGHEST_LOG, _HIGHEST_LOG))
-    bursts /= 1 + bursts / MOST_BURSTS
-    log_size = np.clip(np.log(size) + u * share, -_HIGHEST_LOG, 0.0)
-    return _Tables(
-        log_prior=np.log(prior / prior.sum()),
-        bursts=bursts,
-        log_bursts=np.log(bursts),
-        log_size=log_size,
-        per_size=np.exp(-log_size),
-        capacity_above=np.array([_capacity_above(target, jitter) for jitter in _JITTERS]),
+@dataclass(slots=True)
+class _Cells:
+    """Cells of the grid, as flat arrays of one length: curve × places, burst size, place of K, floor, place of R."""
+
+    row: Ints
+    size: Ints
+    k: Ints
+    floor: Singles
+    floor_size: Singles
+    answer: Ints
+    log_prior: Singles
+    log_p: Floats
+
+    def kept(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> _Cells:
+        """Some of the cells."""
+        return _Cells(*(getattr(self, f.name)[which] for f in fields(self)))
+
+
+def _cells(
+    model: Curves, target: float, places: tuple[int, int], floors: Floats, sizes: Floats, priors: Floats
+) -> _Cells:
+    """The prior of every K (between coarse ``places``), curve and burst size with each of the floors."""
+    curve, size = np.nonzero(model.prior > 0)
+    ks = np.arange(places[0], places[1] + 1) * PER_COARSE
+    k, pair, floor = (x.ravel() for x in np.meshgrid(ks, np.arange(len(curve)), np.arange(len(floors)), indexing="ij"))
+    answers = _answers(model, target, floors)
+    answer = answers[curve[pair], floor]
+    log_prior = np.log(model.prior[curve, size])[pair] + np.log(priors)[floor]
+    return _Cells(
+        row=(curve[pair] * model.loss.shape[1]).astype(np.int32),
+        size=size[pair].astype(np.int32),
+        k=k.astype(np.int32),
+        floor=floors[floor].astype(np.float32),
+        floor_size=sizes[floor].astype(np.float32),
+        answer=np.where(answer == _NEVER, _NEVER, k + answer).astype(np.int32),
+        log_prior=log_prior.astype(np.float32),
+        log_p=log_prior,
     )
 
 
-def _capacity_above(target: float, jitter: float) -> float:
-    """Where c varies log-normally, log c − log R with E[max(0, 1 − c·e^(jitter·z)/R)] = target, z standard normal."""
-
-    def excess(d: float) -> float:
-        return float(ndtr(-d / jitter) - exp(d + jitter**2 / 2) * ndtr(-d / jitter - jitter) - target)
-
-    return float(brentq(excess, -1.0, 1.0 + 5 * jitter))
+def _answers(model: Curves, target: float, floors: Floats) -> Ints:
+    """Place of R less that of K, by (curve, floor)."""
+    found = np.full((len(model.loss), len(floors)), _NEVER, dtype=np.int64)
+    for c, loss in enumerate(np.maximum.accumulate(model.loss, axis=1)):
+        for f, floor in enumerate(floors):
+            if floor < target:
+                found[c, f] = min(int(np.searchsorted(loss, (target - floor) * (1 - 1e-6))), 2 * REACH) - REACH
+    found[-model.jumps :] = np.where(floors < target, 0, _NEVER)
+    return found.astype(np.int32)
 
 
 class RateEstimate:
     """What is known of R after the evidence so far.
 
     Args:
-        target: the shortfall that is allowed, as a fraction.
-        guess: a rate (messages/s) that R is thought to be near, to a factor of ten.
+        target: the loss that is allowed, as a fraction.
+        least: the lowest K that is thought of, messages/s.
+        most: the highest.
+        constant: the share that is lost at low rates, which may be a floor.
     """
 
-    def __init__(self, target: float, guess: float) -> None:
-        self._model = _tables(target)
-        self._evidence: list[Evidence] = []
-        self._begin(place(guess) - _WINDOW // 2)
-
-    def _begin(self, first: int) -> None:
-        """The prior, with R at the places ``first`` … ``first`` + _WINDOW − 1."""
-        shapes = len(_GAMMAS) + len(_LOGNORMALS)
-        self._first = first
-        self._log_r = log(_ORIGIN) + np.arange(first, first + _WINDOW) * LATTICE
-        by_chance = self._model.log_prior + log((1 - _CAPACITY_PRIOR) / shapes)
-        self._chance = np.tile(by_chance, (shapes, _WINDOW, 1))
-        self._capacity = np.full((_WINDOW, len(_JITTERS)), log(_CAPACITY_PRIOR / len(_JITTERS)))
-        self._weights: tuple[Floats, Floats] | None = None
+    def __init__(self, target: float, least: float, most: float, constant: float = 0.0) -> None:
+        self._target = target
+        self._model = model = curves(target)
+        self._loss, self._rise = model.loss.ravel(), model.rise.ravel()
+        self._sizes = model.size.ravel()
+        self.evidence: list[Evidence] = []
+        self._least: list[float | None] = []
+        places = (round(log(least / _ORIGIN) / COARSE), round(log(most / _ORIGIN) / COARSE))
+        in_bursts = np.repeat(_FLOORS, len(_FLOOR_SIZES_S)) * target
+        floors = np.concatenate(([0.0], in_bursts))
+        sizes = np.concatenate(([1e-3], np.tile(_FLOOR_SIZES_S, len(_FLOORS))))
+        priors = np.concatenate(
+            ([1 - _BURSTY_FLOOR - _CONSTANT_FLOOR], np.full(len(in_bursts), _BURSTY_FLOOR / len(in_bursts)))
+        )
+        self._chance = _cells(model, target, places, floors, sizes, priors)
+        always = np.array(_CONSTANT) * constant if constant > 1e-6 else np.zeros(0)
+        prior = np.full(len(always), _CONSTANT_FLOOR / max(len(always), 1))
+        self._always = _cells(model, target, places, always, np.zeros(len(always)), prior)
 
     # --- evidence ------------------------------------------------------------------------------------------------
 
-    def add(self, evidence: Evidence) -> None:
-        """Takes what a step says."""
-        self._evidence.append(evidence)
-        self._enter(evidence)
-        self._follow()
+    def add(self, evidence: Evidence, *, far: bool = False) -> None:
+        """Takes what a step says; of one ``far`` above R only that it lost much."""
+        much = _FAR * self._target * evidence.seconds
+        least = much if far and evidence.lost_s > much else None
+        self.evidence.append(evidence)
+        self._least.append(least)
+        where = np.array(_fine(evidence.rate))
+        for cells, always in ((self._chance, False), (self._always, True)):
+            cells.log_p += self._log_likelihood(cells, where, evidence, evidence.lost_s, least, always=always)
+        top = max(float(cells.log_p.max(initial=-np.inf)) for cells in (self._chance, self._always))
+        self._chance.log_p -= top
+        self._always.log_p -= top
+        self._chance, self._always = (_pruned(cells) for cells in (self._chance, self._always))
 
-    def _enter(self, evidence: Evidence) -> None:
-        seconds = evidence.seconds
-        sizes = np.array(evidence.bursts)
-        self._chance += self._log_chance(place(evidence.rate), seconds, sizes)
-        self._capacity += self._log_capacity(log(evidence.rate), seconds, float(sizes.sum()))
-        top = max(float(self._chance.max()), float(self._capacity.max()))
-        self._chance -= top
-        self._capacity -= top
-        self._weights = None
+    def _at(self, cells: _Cells, where: npt.NDArray[np.int64]) -> tuple[Singles, Singles, Singles]:
+        """g, its rise and the burst size of each cell at a place (or places, broadcast)."""
+        index = np.clip(where - cells.k + REACH, 0, 2 * REACH) + cells.row
+        return self._loss[index], self._rise[index], self._sizes[index * len(SIZES_S) + cells.size]
 
-    def _rows(self, table: Floats, where: int) -> Floats:
-        """A table's rows for a rate at ``where``, one for each R of the window."""
-        at = np.clip(where - np.arange(self._first, self._first + _WINDOW), -_REACH, _REACH) + _REACH
-        return table[at]
-
-    def _log_chance(self, where: int, seconds: float, sizes: Floats) -> Floats:
-        """Log-likelihood of the bursts by (shape, R, combination)."""
-        n = len(sizes)
-        count = -seconds * self._rows(self._model.bursts, where)
-        if not n:
-            return count[None]
-        if sizes.sum() > _OVERLOAD * seconds:
-            return np.log(-np.expm1(count))[None]
-        count += n * (self._rows(self._model.log_bursts, where) + log(seconds)) - lgamma(n + 1)
-        logs = np.log(sizes)
-        total, total_log, squares = float(sizes.sum()), float(logs.sum()), float((logs * logs).sum())
-        log_size, per_size = self._rows(self._model.log_size, where), self._rows(self._model.per_size, where)
-        shapes = [
-            n * a * (log(a) - log_size) + (a - 1) * total_log - a * total * per_size - n * lgamma(a) for a in _GAMMAS
-        ]
-        for s in _LOGNORMALS:
-            mean = log_size - s * s / 2
-            off = squares - 2 * mean * total_log + n * mean * mean
-            shapes.append(-off / (2 * s * s) - total_log - n * log(s * sqrt(2 * np.pi)))
-        return np.stack([count + shape for shape in shapes])
-
-    def _log_capacity(self, log_rate: float, seconds: float, lost_s: float) -> Floats:
-        """Log-likelihood of the shortfall by (R, jitter): censored where there was none."""
-        jitters = np.array(_JITTERS)
-        capacity = self._log_r[:, None] + self._model.capacity_above
-        if not lost_s:
-            censored: Floats = log_ndtr((capacity - log_rate) / jitters)
-            return censored
-        delivered = 1 - lost_s / seconds
-        if delivered < 1 - _OVERLOAD:
-            below: Floats = log_ndtr((log_rate + log(1 - _OVERLOAD) - capacity) / jitters)
-            return below
-        z = (log(delivered) + log_rate - capacity) / jitters
-        # As a density of the seconds that were lost, so that it compares with that of the bursts.
-        seen: Floats = -0.5 * z * z - np.log(jitters * sqrt(2 * np.pi) * delivered * seconds)
-        return seen
-
-    def _follow(self) -> None:
-        """Moves the window while the posterior leans on one of its edges; one that is as wide stays."""
-        towards = 0
-        while True:
-            p = self._posterior()
-            low, high = float(p[:_EDGE].sum()), float(p[-_EDGE:].sum())
-            side = 1 if high > max(low, _EDGE_MASS) else -1 if low > max(high, _EDGE_MASS) else 0
-            if not side or side == -towards or min(low, high) > _EDGE_MASS:
-                return
-            towards = side
-            self._begin(self._first + side * _WINDOW // 3)
-            for evidence in self._evidence:
-                self._enter(evidence)
+    def _log_likelihood(
+        self,
+        cells: _Cells,
+        where: npt.NDArray[np.int64],
+        step: Evidence,
+        lost_s: float,
+        least: float | None,
+        *,
+        always: bool,
+    ) -> Singles:
+        """Log-likelihood of ``lost_s`` of a step in each cell, or of at least ``least``; see the module."""
+        seconds, copy_s = step.seconds, np.float32(step.copy_s)
+        if least is None and lost_s > _OVERLOAD * seconds:
+            least = _OVERLOAD * seconds
+        g, rise, size = self._at(cells, where)
+        f, s = cells.floor, np.float32(seconds)
+        if not always:
+            loss = g + f
+            mean = (g * size + f * cells.floor_size) / loss + _spread(loss, rise, s) + copy_s
+            a = loss * s / mean
+            if least is not None:
+                return _at_least(a, least / mean)
+            return _log_density(a, np.float32(lost_s) / mean, mean) if lost_s else np.negative(a)
+        # A floor that is always there: what is beyond it is the rate's.
+        mean = size + _spread(g, rise, s) + copy_s
+        a = g * s / mean
+        steady = f * s
+        sd = np.sqrt((_OWN * steady) ** 2 + steady * copy_s) + np.float32(_EXACT) * s
+        if least is not None:
+            by_floor = log_ndtr((steady - np.float32(least)) / sd)
+            by_bursts = _at_least(a, np.maximum(least - steady, 0) / mean)
+            return np.asarray(np.minimum(np.logaddexp(by_floor, by_bursts), 0), dtype=np.float32)
+        beyond = np.float32(lost_s) - steady
+        scale = np.log(np.float32(2.5066) * sd)
+        alone = -a - 0.5 * (beyond / sd) ** 2
+        more = _log_density(a, np.maximum(beyond, 0.3 * sd) / mean, mean) + scale
+        both: Singles = np.where(beyond > 0, np.logaddexp(alone, more), alone) - scale
+        return np.asarray(np.maximum(both, np.float32(-600.0)), dtype=np.float32)
 
     # --- answers -------------------------------------------------------------------------------------------------
 
-    def _weight(self) -> tuple[Floats, Floats]:
-        """Unnormalised posterior weights by (R, combination) and (R, jitter)."""
-        if self._weights is None:
-            self._weights = np.exp(self._chance).sum(axis=0), np.exp(self._capacity)
-        return self._weights
+    def _weights(self, cells: _Cells, temper: float) -> Floats:
+        log_p = cells.log_p if temper == 1 else cells.log_prior + temper * (cells.log_p - cells.log_prior)
+        return np.asarray(np.exp(log_p), dtype=np.float64)
 
-    def _posterior(self) -> Floats:
-        chance, capacity = self._weight()
-        p: Floats = chance.sum(axis=1) + capacity.sum(axis=1)
-        p /= p.sum()
-        return p
+    def _answers(self, temper: float) -> tuple[float, int, Floats]:
+        """How likely no rate holds; the first place of R, and how likely R is at each from there."""
+        answer = np.concatenate((self._chance.answer, self._always.answer))
+        weight = np.concatenate([self._weights(cells, temper) for cells in (self._chance, self._always)])
+        weight /= weight.sum()
+        holds = answer != _NEVER
+        if not holds.any():
+            return 1.0, 0, np.ones(1)
+        first = int(answer[holds].min())
+        masses = np.asarray(np.bincount(answer[holds] - first, weight[holds]), dtype=np.float64)
+        return float(1 - masses.sum()), first, masses
 
-    def interval(self) -> Interval:
+    def quantiles(self, at: Sequence[float], temper: float = 1.0) -> Floats:
+        """Quantiles of R, messages/s, given that a rate holds."""
+        _, first, masses = self._answers(temper)
+        sd = sqrt(BETWEEN_RUNS**2 + (COARSE / 2) ** 2 / 3)
+        reach = int(4 * sd / FINE) + 1
+        kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * FINE / sd) ** 2)
+        sums = np.cumsum(np.convolve(masses, kernel))
+        logs = (np.arange(len(sums)) + first - reach) * FINE
+        return np.asarray(_ORIGIN * np.exp(np.interp(at, sums / sums[-1], logs)))
+
+    def interval(self, temper: float = 1.0) -> Interval:
         """The figure and its 95 % interval, in messages/s."""
-        reach = int(4 * BETWEEN_RUNS / LATTICE) + 1
-        kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * LATTICE / BETWEEN_RUNS) ** 2)
-        sums = np.cumsum(np.convolve(self._posterior(), kernel / kernel.sum()))
-        # A place stands for what is nearest to it, so its mass is all there half a step further.
-        logs = (np.arange(self._first - reach, self._first + _WINDOW + reach) + 0.5) * LATTICE
-        low, figure, high = _ORIGIN * np.exp(np.interp((0.025, 0.5, 0.975), sums / sums[-1], logs))
+        low, figure, high = self.quantiles((0.025, 0.5, 0.975), temper)
         return Interval(float(low), float(figure), float(high))
 
-    def next_rate(self, seconds: float, least: float, most: float) -> float:
-        """The rate at which a step is expected to tell most of R.
+    def none_holds(self) -> float:
+        """How likely no rate holds."""
+        return self._answers(1.0)[0]
 
-        Args:
-            seconds: length of the step.
-            least: the lowest answer, messages/s.
-            most: the highest.
-        """
-        chance, capacity = self._weight()
-        p = chance.sum(axis=1) + capacity.sum(axis=1)
-        sums = np.cumsum(p) / p.sum()
-        low, high = (self._first + int(np.searchsorted(sums, q)) for q in (0.05, 0.95))
-        likely = chance.sum(axis=0) > 1e-3 * p.sum()
-        weights, bursts = chance[:, likely], self._model.bursts[:, likely]
-        places = np.linspace(low - _BELOW / LATTICE, high + _ABOVE / LATTICE, _CANDIDATES).round().astype(int)
-        limits = place(least), place(most)
-        places = np.unique(np.clip(places, *limits))
+    def floor(self) -> float:
+        """How likely something is lost at any rate."""
+        weights = [self._weights(cells, 1.0) for cells in (self._chance, self._always)]
+        return float((weights[0][self._chance.floor > 0].sum() + weights[1].sum()) / sum(w.sum() for w in weights))
 
-        def entropy(at: int) -> float:
-            return self._entropy_after(at, seconds, weights, bursts, capacity)
+    def burst_s(self) -> float:
+        """The mean size of a burst at R, seconds of traffic."""
+        total = weighted = 0.0
+        for cells in (self._chance, self._always):
+            weight = self._weights(cells, 1.0)
+            size = self._at(cells, cells.k.astype(np.int64))[2]
+            total += float(weight.sum())
+            # What a jump costs where it is says nothing of bursts.
+            jump = cells.row >= (len(self._model.loss) - self._model.cliffs) * self._model.loss.shape[1]
+            weighted += float((weight * np.where(jump, 0.01, size)).sum())
+        return weighted / total
 
-        return rate_at(min(map(int, places), key=entropy))
+    def over(self, rates: Floats, seconds: float) -> Floats:
+        """How likely a step of each rate loses more than the target."""
+        weights = [self._weights(cells, 1.0) for cells in (self._chance, self._always)]
+        found, total = np.zeros(len(rates)), 0.0
+        where = np.array([_fine(rate) for rate in rates])[:, None]
+        for cells, weight in zip((self._chance, self._always), weights, strict=True):
+            top = np.argsort(-weight)[:_LIKELY]
+            cells, weight = cells.kept(top), weight[top]
+            g, rise, size = self._at(cells, where)
+            f = cells.floor
+            mean = size + _spread(g, rise, np.float32(seconds))
+            allowed = self._target * seconds
+            sd = np.sqrt(2 * mean * g * seconds + (_OWN * f * seconds) ** 2 + 1e-12)
+            by_burst = -np.expm1(-g * seconds / mean)
+            share = np.where(mean > allowed, by_burst, ndtr(((g + f) * seconds - allowed) / sd))
+            found += share @ weight
+            total += float(weight.sum())
+        return found / total
 
-    def _entropy_after(self, at: int, seconds: float, chance: Floats, bursts: Floats, capacity: Floats) -> float:
-        """Expected entropy of R after a step at this place, by whether it falls short at all."""
-        above = self._log_r[:, None] - log(_ORIGIN) - at * LATTICE + self._model.capacity_above
-        clean = (chance * np.exp(-seconds * self._rows(bursts, at))).sum(axis=1) + (
-            capacity * ndtr(above / np.array(_JITTERS))
-        ).sum(axis=1)
-        short = np.maximum(chance.sum(axis=1) + capacity.sum(axis=1) - clean, 0.0)
-        return _entropy(clean) + _entropy(short)
+    def surprise(self, evidence: Evidence, within: Interval, temper: float) -> float:
+        """How likely a step loses as much as it did, where R is within an interval."""
+        if not evidence.lost_s:
+            return 1.0
+        where = np.array(_fine(evidence.rate))
+        low, high = _fine(within.low), _fine(within.high)
+        found = total = 0.0
+        for cells, always in ((self._chance, False), (self._always, True)):
+            cells = cells.kept((cells.answer >= low) & (cells.answer <= high))
+            weight = self._weights(cells, temper)
+            log_p = self._log_likelihood(cells, where, evidence, 0.0, evidence.lost_s, always=always)
+            found += float((weight * np.exp(log_p)).sum())
+            total += float(weight.sum())
+        return found / total if total else 1.0
+
+    def changing(self) -> float:
+        """How likely ln R changed by a quarter or more during the search."""
+        times = np.array([e.at_s for e in self.evidence])
+        since = (times - times[0]) / max(float(times[-1] - times[0]), 1e-9)
+        even, early = np.array(_DRIFTS), np.array(_EARLY)
+        prior = np.concatenate((0.9 * np.exp(-0.5 * (even / _USUAL_DRIFT) ** 2) + 0.1 / 3, np.full(len(early), 0.02)))
+        sums = []
+        for cells, always in ((self._chance, False), (self._always, True)):
+            if len(cells.k) == 0:
+                continue
+            cells = cells.kept(np.argsort(-cells.log_p)[:_TREND_CELLS])
+            log_p = np.tile(cells.log_prior, (len(prior), 1)).astype(np.float64)
+            for e, least, x in zip(self.evidence, self._least, since, strict=True):
+                shift = np.concatenate((-even * (x - 0.5), early * exp(-5 * x)))
+                where = np.round((log(e.rate / _ORIGIN) + shift) / FINE).astype(np.int64)[:, None]
+                log_p += self._log_likelihood(cells, where, e, e.lost_s, least, always=always)
+            sums.append(np.logaddexp.reduce(log_p, axis=1))
+        evidence = np.logaddexp.reduce(sums, axis=0)
+        p = prior * np.exp(evidence - evidence.max())
+        large = np.abs(np.concatenate((even, early))) > _LARGE_DRIFT
+        return float(p[large].sum() / p.sum())
+
+    def temper(self) -> float:
+        """η: see the module."""
+        seconds = sum(e.seconds for e in self.evidence)
+        allowed = self._target * seconds / self.burst_s()
+        return min(1.0, max(_LEAST_TEMPER, allowed / FEW_BURSTS))
 
 
-def _entropy(weights: Floats) -> float:
-    """Entropy of normalised weights, times their sum."""
-    total = float(weights.sum())
-    if total <= 0:
-        return 0.0
-    p = weights / total
-    p = p[p > _NOTHING]
-    return float(-total * (p * np.log(p)).sum())
+def _pruned(cells: _Cells) -> _Cells:
+    keep = cells.log_p > _PRUNED
+    return cells if keep.all() else cells.kept(keep)
+
+
+def _spread(loss: Singles, rise: Singles, seconds: np.float32) -> Singles:
+    """What the burst size grows by because no curve is true."""
+    elasticity = np.minimum(rise / loss, _STEEPEST)
+    spread: Singles = loss * (seconds / 2) * (np.float32(_OWN**2) + np.float32(_SHIFT**2) * elasticity * elasticity)
+    return spread
+
+
+def _log_density(a: Singles, b: Singles, mean: Singles) -> Singles:
+    z = 2 * np.sqrt(a * b)
+    density: Singles = z - a - b + np.log(a / mean) - np.float32(1.5) * np.log1p(np.float32(1.1624) * z)
+    return density
+
+
+def _at_least(a: Singles, b: Singles) -> Singles:
+    """Log of the chance that so much or more is lost: that anything is, times a Chernoff bound of the rest."""
+    beyond = np.maximum(np.sqrt(b) - np.sqrt(a), 0)
+    chance: Singles = np.log(-np.expm1(-a) + np.float32(1e-12)) - beyond * beyond
+    return chance

@@ -39,4 +39,4 @@ class Pace:
         return ahead_s * (self._took_s / self._expected_s if self._expected_s else 1.0)
 
     def _usual_s(self, plan: StepPlan) -> float:
-        return usual_s(self._scenario, plan) + QUICK_DRAIN_S
+        return plan.rest_s + usual_s(self._scenario, plan) + QUICK_DRAIN_S

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import zlib
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, log2
 from statistics import fmean
 from typing import Final
@@ -27,7 +27,8 @@ from hydra.columns.names import (
     STEP_S,
     VERDICT,
 )
-from hydra.columns.searched import published, rates, sndhwm_prefix
+from hydra.columns.searched import WHY, published, rates, sndhwm_prefix
+from hydra.columns.searched import beside as beside_it
 from hydra.model import (
     Cohort,
     Figure,
@@ -40,10 +41,14 @@ from hydra.model import (
     number,
     with_values,
 )
-from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError
+from hydra.sweep import beside
+from hydra.sweep.answer import Why
+from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError, unmeasured
+from hydra.sweep.beside import Beside
+from hydra.sweep.concluded import Remark, columns_of, note_of
 from hydra.sweep.repeated import mean_and_interval
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
-from hydra.sweep.threshold import Script, Threshold
+from hydra.sweep.threshold import LAST_S, LONGEST_REST_S, Script, Threshold
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double: they look for the highest rate that is received at all."""
@@ -61,6 +66,40 @@ class _Played:
     row: Row
     taken: list[StepResult]
     coming: StepPlan | None
+
+
+@dataclass
+class _Searched:
+    """A search for a rate within the target.
+
+    Attributes:
+        name: what the columns beside its figure begin with.
+        threshold: the search itself.
+        steps: those that it has had.
+        without: the same search without the subscriber that loses alone.
+        more: the steps that were measured for that one.
+    """
+
+    name: str
+    threshold: Threshold
+    steps: list[StepResult] = field(default_factory=list)
+    without: Threshold | None = None
+    more: list[StepResult] = field(default_factory=list)
+
+    def beside(self, target: float) -> Beside:
+        """What was found beside the figure."""
+        telling = self.telling()
+        lone = beside.lone_loser(telling, target)
+        answer = self.without.answer if self.without and lone else None
+        return Beside(
+            lone,
+            answer.interval if answer and answer.kind == "figure" else None,
+            beside.start_lost_ms(telling, target),
+        )
+
+    def telling(self) -> list[StepResult]:
+        """The steps well below the answer."""
+        return beside.telling(self.steps, self.threshold.figure)
 
 
 class Search:
@@ -96,7 +135,8 @@ class Search:
         steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
         # At worst each of them was silenced twice before it counted, and then came all that may fail.
         steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
-        return len(self._clients) * (steps * step_bound_s(self._scenario) + self._scenario.warmup_s)
+        step_s = LONGEST_REST_S + step_bound_s(self._scenario, max(self._scenario.sweep.duration_s, LAST_S))
+        return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
         """See :class:`hydra.sweep.sweep.Sweep`: about six doublings, and ``_USUAL_STEPS`` for the others."""
@@ -114,12 +154,15 @@ class Search:
         search = self._search
         if series in _RISING:
             return search.max_doublings + 1 + search.fresh_steps
-        # The bracket may take more than the budget: from anywhere, all the way to the other end.
+        # The bracket may take more than the budget: from anywhere, all the way to the other end; and what may be a hole
+        # costs ten steps more.
         span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
         # The undisturbed search may go on once for each cohort, that of a cohort once.
         cohorts = sum(s in ("slow", "reconnecting") for s in search.series)
         again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
-        return max(search.steps, 2 * ceil(log2(span)) + 3) + again
+        # Once more where a subscriber loses alone.
+        times = 2 if series == "loss" else 1
+        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again
 
     def _play(self, results: Sequence[StepResult]) -> list[_Played]:
         """How far each client count has come, up to the first that is not complete and those that have results."""
@@ -171,7 +214,7 @@ class Search:
         if search.sndhwms:
             settings = with_values(settings, {"sndhwm": search.sndhwms[0]})
         max_rate: float | None = None
-        undisturbed: Threshold | None = None
+        undisturbed: _Searched | None = None
         for series in search.series:
             if series == "max_rate":
                 max_rate = yield from self._max_rate(asked, settings, series, row)
@@ -179,57 +222,61 @@ class Search:
                 yield from self._max_rate(asked, with_values(settings, {"nodrop": True}), series, row)
             elif series == "loss" and search.sndhwms:
                 for sndhwm in search.sndhwms:
-                    found = Threshold(with_values(settings, {"sndhwm": sndhwm}), series)
-                    yield from self._search_into(row, asked, found, max_rate, sndhwm)
+                    found = _Searched(
+                        sndhwm_prefix(sndhwm), Threshold(with_values(settings, {"sndhwm": sndhwm}), series)
+                    )
+                    yield from self._search_into(row, asked, found, max_rate)
             else:
                 cohort = self._cohort(series, clients, max_rate)
-                if isinstance(cohort, str):
-                    row[f"{series}_note"] = cohort
+                if isinstance(cohort, Remark):
+                    _remark(row, series, cohort)
                     continue
-                known = undisturbed.figure if undisturbed else None
-                found = Threshold(settings, series, cohort)
+                known = undisturbed.threshold.figure if undisturbed else None
+                found = _Searched(series, Threshold(settings, series, cohort))
                 yield from self._search_into(row, asked, found, known or max_rate)
                 if series == "loss":
                     undisturbed = found
                 elif undisturbed is not None:
                     yield from self._reconcile(row, asked, undisturbed, found)
 
-    def _search_into(
-        self, row: Row, asked: Asked, found: Threshold, near: float | None, sndhwm: int | None = None
-    ) -> Script:
+    def _search_into(self, row: Row, asked: Asked, found: _Searched, near: float | None) -> Script:
         """Searches, and shows in the row what is known, also where the client count is given up on the way."""
+        start = near / 2 if near else self._search.start_rate
         try:
-            yield from found.search(asked, self._search, near / 2 if near else self._search.start_rate)
+            yield from _recorded(found.threshold.search(asked, self._search, start), found.steps)
+            lone = beside.lone_loser(found.telling(), self._search.target)
+            if lone and found.threshold.series == "loss":
+                found.without = Threshold(found.threshold.settings, "loss", without=lone.client)
+                yield from _reusing(found.without.search(asked, self._search, start), found.steps, found.more)
         finally:
-            self._fill(row, found, sndhwm)
+            self._fill(row, found)
 
-    def _reconcile(self, row: Row, asked: Asked, undisturbed: Threshold, disturbed: Threshold) -> Script:
+    def _reconcile(self, row: Row, asked: Asked, undisturbed: _Searched, disturbed: _Searched) -> Script:
         """Measures both again where clients that disturb seem to make the system faster; marks what stays so."""
         for found in (undisturbed, disturbed):
-            if not _above(disturbed, undisturbed):
+            if not _above(disturbed.threshold, undisturbed.threshold):
                 return
-            more = len(found.evidence) + ceil(_AGAIN * self._search.steps)
-            # Narrowed to nothing, so that all of these steps are taken.
-            yield from found.narrow(asked, dataclasses.replace(self._search, width=1.0 + 1e-9), more)
+            threshold = found.threshold
+            more_s = threshold.spent_s + ceil(_AGAIN * self._search.steps) * asked.step_s
+            # Narrowed to nothing, so that all of these seconds are spent.
+            yield from _recorded(threshold.narrow(asked, 1.0 + 1e-9, more_s), found.steps)
             self._fill(row, found)
-        if _above(disturbed, undisturbed):
-            text = "above the rate without the cohort, beyond both intervals, also when both were measured again"
-            # Beside what is said already: where there is no figure, that is why.
-            row[f"{disturbed.series}_note"] = "; ".join(filter(None, (disturbed.note, text)))
+        if _above(disturbed.threshold, undisturbed.threshold):
+            self._fill(row, disturbed, Remark.ABOVE_UNDISTURBED)
 
-    def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | str:
+    def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | Remark:
         """The cohort of a search, or why it cannot be measured."""
         search = self._search
         if series == "loss":
             return Cohort()
         if clients < 2:
-            return "a cohort needs at least 2 clients"
+            return Remark.TOO_FEW_CLIENTS
         # One seed a client count: the two cohorts are cut from the two ends of one order and never overlap.
         seed = zlib.crc32(f"cohort of {clients}".encode())
         if series == "reconnecting":
             return Cohort("reconnecting", search.cohort_fraction, search.reconnect_rate, seed)
         if not max_rate:
-            return "slow clients read a share of the highest rate, which is not known"
+            return Remark.HIGHEST_UNKNOWN
         return Cohort("slow", search.cohort_fraction, search.slow_share * max_rate, seed)
 
     def _max_rate(
@@ -259,9 +306,9 @@ class Search:
             if stalled >= search.stall_doublings:
                 break
         else:
-            row[f"{series}_note"] = f"still rising at {search.max_doublings} doublings"
+            _remark(row, series, Remark.STILL_RISING)
         if best is None:
-            row[f"{series}_note"] = "nothing was received at any rate"
+            _remark(row, series, Remark.NOTHING_RECEIVED)
             return None
         return (yield from self._received_anew(asked, settings, series, fastest, row)) or best
 
@@ -285,25 +332,70 @@ class Search:
             row[AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"] = fmean(together)
         return mean
 
-    def _fill(self, row: Row, found: Threshold, sndhwm: int | None = None) -> None:
-        series = found.series
-        name = series if sndhwm is None else sndhwm_prefix(sndhwm)
+    def _fill(self, row: Row, searched: _Searched, *remarks: Remark) -> None:
+        name, found = searched.name, searched.threshold
         row[self._rates[name]] = found.figure
-        row[f"{name}_low_pps"] = found.interval.low if found.interval else None
-        row[f"{name}_high_pps"] = found.interval.high if found.interval else None
-        row[f"{name}_steps"] = len(found.evidence)
-        row[f"{name}_note"] = found.note or None
+        tried = [evidence.rate for evidence in found.evidence]
+        for column in beside_it(name, found.series):
+            row.pop(column.name, None)  # of what was known before it was measured again
+        row[f"{name}_steps"] = len(found.evidence) + len(searched.more)
+        row |= columns_of(name, found.answer, tried, searched.beside(self._search.target), remarks)
+        row[f"{name}_note"] = note_of(row, name)
         row[f"{name}_verdict"] = found.limiting(VERDICT)
         _mark(row, name, found.limiting(GENERATOR_LIMITED))
-        if series in ("slow", "reconnecting"):
+        if name in ("slow", "reconnecting"):
             row[f"{name}_cohort_loss_pct"] = found.limiting("cohort_loss_pct")
-        if series == "slow":
+        if name == "slow":
             row["slow_cohort_felt"] = found.limiting("cohort_felt")
+
+
+def _remark(row: Row, name: str, remark: Remark) -> None:
+    row[f"{name}{WHY}"] = remark.value
+    row[f"{name}_note"] = note_of(row, name)
+
+
+def _recorded(script: Script, steps: list[StepResult]) -> Script:
+    """The script; the steps that it has had are added to ``steps``."""
+    try:
+        plan = next(script)
+        while True:
+            result = yield plan
+            if not unmeasured(result):
+                steps.append(result)
+            plan = script.send(result)
+    except StopIteration:
+        return
+
+
+def _reusing(script: Script, steps: Sequence[StepResult], more: list[StepResult]) -> Script:
+    """The script, which is given those of ``steps`` that it asks for; what it has had besides is added to ``more``."""
+    there = list(steps)
+    try:
+        plan = next(script)
+        while True:
+            # After how long a pause is chance: a system that tires is told by all of them.
+            at = next((n for n, step in enumerate(there) if _rested(step.plan) == _rested(plan)), None)
+            if at is None:
+                result = yield plan
+                if not unmeasured(result):
+                    more.append(result)
+            else:
+                result = there.pop(at)
+            plan = script.send(result)
+    except StopIteration:
+        return
+
+
+def _rested(plan: StepPlan) -> StepPlan:
+    """The plan without its pause."""
+    return dataclasses.replace(plan, rest_s=0.0)
 
 
 def _above(disturbed: Threshold, undisturbed: Threshold) -> bool:
     """Whether the disturbed figure lies above the undisturbed one, beyond both intervals."""
     if disturbed.interval is None or undisturbed.interval is None:
+        return False
+    if {disturbed.answer.why, undisturbed.answer.why} & {Why.CHANGING, Why.CONTRADICTED}:
         return False
     return disturbed.interval.low > undisturbed.interval.high
 

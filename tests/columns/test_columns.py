@@ -70,7 +70,8 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     bounds = ("client_loss_low_pct", "client_loss_high_pct")
     # Members whose reports list nothing of what they received leave bounds, too.
     of_servers = () if servers else ("server_cpu_pct", "server_in_mb_s", "server_out_mb_s", "server_messages_s")
-    absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers, "payload"}
+    lone = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s")
+    absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers, *lone, "payload"}
     assert list(figures(o)) == [name for name in expected if name not in absent]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from hydra.events import clients, runs, steps, warnings
 from hydra.events import row_warnings as rows
+from hydra.events import search_warnings as searches
 from hydra.events.event import Event, Level
 from hydra.events.journal import Journal
 from hydra.events.kinds import EVENTS, level_of, summary_of
@@ -152,7 +153,22 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (rows.GeneratorLimited("max"), "max: generator-limited: the clients were measured, the system can do more"),
         (rows.HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
         (rows.HostShared(12.3), "other processes used about 12 % of a host's CPU"),
-        (rows.SearchRemark("slow", "still rising"), "slow: still rising"),
+        (searches.SearchRemark("slow", "still rising"), "slow: still rising"),
+        (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] is lost at any rate"),
+        (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % is lost at any rate"),
+        (
+            searches.TooShort("loss", 580.0, 5.0, (100.4, 900.0)),
+            "loss: cannot tell: too few seconds were measured: it may be anywhere from 100 to 900/s "
+            "(580 s of measuring would tell)",
+        ),
+        (searches.Changing("slow"), "slow: cannot tell: the rate that holds changed during the search"),
+        (searches.LossyBetween("loss", [(3e3, 6e3), (8e3, 9e3)]), "loss: loses between 3,000 and 6,000/s and between 8,000 and 9,000/s and not above"),  # noqa: E501
+        (searches.LosesAlone("loss", 17, 5.0), "loss: subscriber 17 loses 5 % at every rate"),
+        (
+            searches.LosesAlone("loss", 17, 5.0, 2e4, (1.9e4, 2.1e4)),
+            "loss: subscriber 17 loses 5 % at every rate; without it 20,000/s [19,000 – 21,000]",
+        ),
+        (searches.LosesAtStart("loss", 2.0), "loss: 2 ms of traffic are lost at the start of each step"),
         (rows.SlowNotFelt(), "slow: the slow clients' buffers never filled, so they were not felt"),
         (rows.SlowNotFelt(9e3, 1e4, 1.0), "slow: the slow clients' buffers never filled, so they were not felt: they read 10,000/s, and no more than 9,000/s was sent"),  # noqa: E501
         (rows.SlowNotFelt(9e3, 8e3, 2.0), "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step"),  # noqa: E501
@@ -173,11 +189,10 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
     [
         (rows.RowSkipped(PASSED_OVER), "measure it in another run"),
         (rows.RowSkipped("needs 9 GB"), "take fewer clients or more agents; hydra check says what fits"),
-        (
-            rows.SearchRemark("loss", "nothing fell short up to 8,000/s, the highest rate that is tried"),
-            "raise --start-rate",
-        ),
-        (rows.SearchRemark("loss", "a word of another version"), ""),
+        (searches.TooShort("loss", 301.0, 5.0), "take 61 steps (--search-steps), or fewer and longer ones"),
+        (searches.Contradicted("loss"), "take longer steps, or more of them (--search-steps)"),
+        (searches.AboveHighest("loss"), "raise --start-rate"),
+        (searches.SearchRemark("loss", "a word of another version"), ""),
         (rows.SlowNotFelt(), "measure for longer, or make them slower"),
         (rows.SlowNotFelt(9e3, 1e4, 1.0), "make them slower: lower sweep.search.slow_share"),
         (rows.SlowNotFelt(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
@@ -198,7 +213,7 @@ def test_a_warning_says_what_would_change_it(warning: HydraWarning, remedy: str)
 
 
 def test_every_warning_of_a_row_says_what_would_change_it() -> None:
-    silent = {w for w in defined(rows) if w.__dict__.get("remedy") is None}
+    silent = {w for w in defined(rows) | defined(searches) if getattr(w, "remedy", None) is HydraWarning.remedy}
     assert silent == set()
 
 
@@ -218,12 +233,12 @@ def test_every_kind_of_event_is_known_to_whoever_reads_it() -> None:
 
 
 def test_every_warning_matters() -> None:
-    every = defined(warnings) | defined(rows)
+    every = defined(warnings) | defined(rows) | defined(searches)
     assert {warning.kind for warning in every} == {HydraWarning.kind}
     assert all(warning.level != Level.ROUTINE for warning in every)
     gravest: dict[Level, set[type[HydraWarning]]] = {
         Level.FAIL: {warnings.RunIncomplete, warnings.RunEndedBadly, rows.RowSkipped, rows.RowFailed},
-        Level.LOSS: {rows.Loss, rows.LossBetween},
+        Level.LOSS: {rows.Loss, rows.LossBetween, searches.NoRateHolds, searches.TooShort, searches.LosesAlone},
     }
     for level, expected in gravest.items():
         assert all(warning.level == level for warning in expected)

@@ -8,6 +8,7 @@ from hydra.columns.searched import rates
 from hydra.config.scenario import load_scenario
 from hydra.events import row_warnings
 from hydra.events.row_warnings import FateUnknown, HostBusy, Lagged, Loss, RowPartial, RowSkipped, SubscribersGone
+from hydra.events.search_warnings import StillRising
 from hydra.events.warnings import HydraWarning
 from hydra.results.notes import notes_of, told_once
 from hydra.sweep import Row
@@ -84,8 +85,8 @@ def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> N
         ("1 client", f"{lost[0].text}; 3 clients: {lost[1].text}; {remedy}"),
         ("1 client; 2 clients; 3 clients", f"{busy.text}; {busy.remedy}"),
     ]
-    remarks = [row_warnings.SearchRemark("loss", "still rising"), row_warnings.SearchRemark("slow", "still rising")]
-    said = "loss: still rising; slow: still rising; raise --start-rate"
+    remarks = [StillRising("max_rate"), StillRising("nodrop")]
+    said = f"{remarks[0].text}; {remarks[1].text}; raise --start-rate"
     assert told_once([("1 client", remarks)]) == [("1 client", said)]
 
 

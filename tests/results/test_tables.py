@@ -166,8 +166,8 @@ FOUND: Row = {
     "max_rate_below_0_5pct_drop_pps": 28113.4, "max_rate_10pct_clients_half_rate_pps": None,
     "max_rate_10pct_clients_reconnecting_pps": 3.456, "status": "ok", "reason": "", "step_s": 1.0, "max_rate_steps": 9,
     "loss_low_pps": 24010.2, "loss_high_pps": 33419.8, "loss_steps": 31, "loss_note": "",
-    "slow_low_pps": 100.0, "slow_high_pps": 900.0, "slow_steps": 60,
-    "slow_note": "after 60 steps it may be anywhere from 100 to 900/s",
+    "slow_low_pps": 100.0, "slow_high_pps": 900.0, "slow_steps": 60, "slow_answer": "unknown", "slow_why": "too short",
+    "slow_needed_s": 90.0, "slow_note": "in words",
     "reconnecting_low_pps": 3.0, "reconnecting_high_pps": 4.0, "reconnecting_steps": 20, "failed_steps": 2,
 }  # fmt: skip
 
@@ -175,7 +175,7 @@ FOUND: Row = {
 def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
     lines = tables.markdown(search(), [FOUND]).splitlines()
     row = next(line for line in lines if line.startswith("|") and "87286" in line)
-    assert cells(row) == [f"30 {MARK}", "87286.12", "2618583.70", "28113 [24010 – 33420]", "—", "3.46 [3 – 4]"]
+    assert cells(row) == [f"30 {MARK}", "87286.12", "2618583.70", "28113 [24010 – 33420]", "unknown", "3.46 [3 – 4]"]
     assert (
         "In brackets: the 95 % interval of a rate that was searched for, the highest at which on average over time at "
         "most 0.5 % of the messages are lost or pile up."
@@ -184,9 +184,19 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
         "- 30 clients: steps of 1 s: max_rate 9, loss 31, slow 60, reconnecting 20; failed and measured again: 2"
     ) in lines
     assert (
-        f"- {MARK} **30 clients**: slow: after 60 steps it may be anywhere from 100 to 900/s; "
-        "take longer steps, or more of them (--search-steps)"
+        f"- {MARK} **30 clients**: slow: cannot tell: too few seconds were measured: it may be anywhere from 100 to "
+        "900/s (90 s of measuring would tell); take 90 steps (--search-steps), or fewer and longer ones"
     ) in lines
+
+
+def test_where_no_rate_holds_the_table_says_what_is_lost() -> None:
+    none: Row = {"clients": 30, "status": "ok", "loss_answer": "none", "loss_floor_pct": 2.0, "loss_why": None}
+    text = tables.markdown(search(series=("loss",)), [none])
+    assert cells(next(line for line in text.splitlines() if "|" in line and MARK in line)) == [
+        f"30 {MARK}",
+        "none: loses 2 %",
+    ]
+    assert "loss: no rate holds: 2 % is lost at any rate; " in text
 
 
 def test_a_target_of_0_is_told_as_what_it_is_taken_for() -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from math import exp, log
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from hydra.measure.shortfall import written
 from hydra.model import Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
@@ -27,9 +28,11 @@ RUN_SPREAD: Final = 0.04
 DRIFT: Final = 0.1
 """R drifts by up to half of this, in logarithm, either way from its middle during a search."""
 STEPS_OF_A_SEARCH: Final = 60
+BETWEEN_STEPS_S: Final = 0.25
 
 Bursts = Sequence[float]
-Family = Callable[[float, float, np.random.Generator], Bursts]
+Floats = npt.NDArray[np.float64]
+Losing = Callable[[float, float, np.random.Generator], Bursts]
 """Takes log(rate / R), the length of the step in seconds, and chance; gives the bursts, seconds of traffic each."""
 
 
@@ -120,52 +123,105 @@ def replayed(u: float, seconds: float, chance: np.random.Generator) -> Bursts:
     return found
 
 
-FAMILIES: Final[tuple[Family, ...]] = (replayed, compound, steep, shallow, heavy, logistic, capacity, varying)
+FAMILIES: Final[tuple[Losing, ...]] = (replayed, compound, steep, shallow, heavy, logistic, capacity, varying)
+
+
+def seconds_of(seconds: float) -> int:
+    """How many whole seconds a step is taken for."""
+    return max(round(seconds), 1)
+
+
+class World:
+    """What a step loses, by its rate and the time.
+
+    Attributes:
+        rate: R in messages/s, as a mean over runs and over the search; None: no rate holds.
+        capacity: a rate that R is near to, messages/s.
+    """
+
+    def __init__(self, seed: int, name: str = "") -> None:
+        self.chance = np.random.default_rng([seed, sum((name or type(self).__name__).encode())])
+        self.capacity = exp(self.chance.uniform(log(5e3), log(1e5)))
+        self.rate: float | None = self.capacity
+        self.phase_s = float(self.chance.uniform(0, 1000))
+
+    def lose(self, rate: float, seconds: float, now_s: float) -> Bursts:
+        """The bursts of a step that begins ``now_s`` seconds after the first one: seconds of traffic each."""
+        raise NotImplementedError
+
+    def bursts(self, per_s: float, seconds: float, mean_s: float) -> list[float]:
+        """Poisson bursts of exponential size."""
+        return list(self.chance.exponential(mean_s, self.chance.poisson(per_s * seconds)))
+
+    def rising(self, rate: float, seconds: float, mean_s: float, slope: float) -> list[float]:
+        """Bursts of which there are more at higher rates; at the capacity they cost the target."""
+        return self.bursts(TARGET / mean_s * exp(min(slope * log(rate / self.capacity), 6.0)), seconds, mean_s)
+
+    def messages(self, rate: float, seconds: float, share: float) -> Floats:
+        """The share lost in each second where each of 30 subscribers' messages is lost with a chance of its own."""
+        sent = max(int(30 * rate), 1)
+        return np.asarray(self.chance.binomial(sent, share, seconds_of(seconds)) / sent)
+
+
+class Family(World):
+    """A family, as one run meets it, which drifts a little during the search."""
+
+    def __init__(self, losing: Losing, seed: int) -> None:
+        super().__init__(seed, losing.__name__)
+        self._losing = losing
+        self._run = float(self.chance.normal(0, RUN_SPREAD))
+        self._drift = float(self.chance.uniform(-DRIFT, DRIFT))
+        self._steps = 0
+
+    def lose(self, rate: float, seconds: float, now_s: float) -> Bursts:
+        self._steps += 1
+        now = self._run + self._drift * (min(self._steps / STEPS_OF_A_SEARCH, 1.0) - 0.5)
+        return self._losing(log(rate / self.capacity) - now, seconds, self.chance)
 
 
 @dataclass
 class System:
-    """A system of a family, as one run meets it.
+    """A world with steps that fail.
 
     Args:
-        family: how it loses.
-        seed: of everything that is left to chance.
+        world: how it loses.
         failing: the share of steps that fail for reasons of their own.
     """
 
-    family: Family
-    seed: int
+    world: World
     failing: float = 0.03
     steps: int = 0
-    rate: float = field(init=False)
-    """R, messages/s, at the middle of the search, as a mean over runs."""
-
-    def __post_init__(self) -> None:
-        self._chance = np.random.default_rng([self.seed, sum(self.family.__name__.encode())])
-        self.rate = exp(self._chance.uniform(log(5e3), log(1e5)))
-        self._run = float(self._chance.normal(0, RUN_SPREAD))
-        self._drift = float(self._chance.uniform(-DRIFT, DRIFT))
+    now_s: float = 0.0
+    measured_s: float = 0.0
 
     def measure(self, plan: StepPlan) -> StepResult:
         """What a step comes to."""
         self.steps += 1
         assert plan.settings.rate != "max"
-        if self._chance.random() < self.failing:
+        rate, seconds = plan.settings.rate, plan.duration_s
+        begin_s = self.now_s + plan.rest_s
+        self.now_s = begin_s + seconds + BETWEEN_STEPS_S
+        self.measured_s += seconds
+        if self.world.chance.random() < self.failing:
             return StepResult(self.steps, plan, "failed", reason="a client hung")
-        now = self._run + self._drift * (min(self.steps / STEPS_OF_A_SEARCH, 1.0) - 0.5)
-        bursts = self.family(log(plan.settings.rate / self.rate) - now, plan.duration_s, self._chance)
-        lost = min(sum(bursts) / plan.duration_s, 0.98)
-        scale = lost * plan.duration_s / sum(bursts) if bursts else 1.0
-        sizes, received = written([b * scale for b in bursts]), plan.settings.rate * (1 - lost)
-        return StepResult(self.steps, plan, "ok", {"bursts_s": sizes, "avg_rx_rate_pps": received})
+        bursts = self.world.lose(rate, seconds, begin_s)
+        lost = min(sum(bursts) / seconds, 0.98)
+        scale = lost * seconds / sum(bursts) if bursts else 1.0
+        sizes = written([b * scale for b in bursts])
+        return StepResult(self.steps, plan, "ok", {"bursts_s": sizes, "avg_rx_rate_pps": rate * (1 - lost)})
 
 
 def searched(system: System, step_s: float = 1.0, **settings: float) -> Row:
     """The row of a search for the rate within the target."""
+    return played(system, step_s, **settings)[0]
+
+
+def played(system: System, step_s: float = 1.0, **settings: float) -> tuple[Row, list[StepResult]]:
+    """The row of a search, and its steps."""
     search = replace(SearchSpec(start_rate=500.0, series=("loss",)), **settings)  # type: ignore[arg-type]
     scenario = Scenario("z", "zmq", "native", "rates", SweepSpec(clients=(30,), duration_s=step_s, search=search))
     sweep, results = Search(scenario, search), list[StepResult]()
     while (plan := sweep.next(results)) is not None:
         results.append(system.measure(plan))
     (row,) = sweep.rows(results)
-    return row
+    return row, results

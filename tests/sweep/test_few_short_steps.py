@@ -24,9 +24,7 @@ SEARCH: Final = SearchSpec(
 STEP_S: Final = 0.3
 STALLS: Final = (0.02, 0.1, 0.3, 0.6)
 """How likely a step has a stall of its machine, and one more after each."""
-CONTRADICTORY: Final = (14, 45)
-"""Seeds of which a cohort's interval lies above the undisturbed one, and is too wide for a figure."""
-SEEDS: Final = sorted({*range(2 * int(os.environ.get("HYDRA_SEARCHES", "5"))), *CONTRADICTORY})
+SEEDS: Final = range(4 * int(os.environ.get("HYDRA_SEARCHES", "2")))
 
 
 @cache
@@ -59,15 +57,12 @@ def test_a_figure_is_in_its_interval_or_its_note_says_why_there_is_none(seed: in
     row, columns = row_of(seed), rates(SEARCH)
     for series in ("loss", "slow", "reconnecting"):
         figure, low, high = (row[name] for name in (columns[series], f"{series}_low_pps", f"{series}_high_pps"))
-        assert isinstance(low, float)
-        assert isinstance(high, float)
         if isinstance(figure, float):
+            assert isinstance(low, float)
+            assert isinstance(high, float)
             assert low < figure < high <= 4 * low
+            # Three and a half seconds are too few to see what the figure claims.
+            assert row[f"{series}_seen"] is False
         else:
-            assert (figure, high > 4 * low) == (None, True)
-            assert f"it may be anywhere from {low:,.0f} to {high:,.0f}/s" in str(row[f"{series}_note"])
-
-
-def test_some_of_these_contradict_each_other() -> None:
-    notes = [str(row_of(seed)[f"{series}_note"]) for seed in CONTRADICTORY for series in ("slow", "reconnecting")]
-    assert len([note for note in notes if "; above the rate without the cohort" in note]) >= len(CONTRADICTORY)
+            assert row[f"{series}_answer"] in ("none", "unknown")
+            assert row[f"{series}_note"]

@@ -261,7 +261,8 @@ def test_a_disturbed_series_above_the_undisturbed_one_is_measured_again_and_then
     assert number(row["reconnecting_low_pps"]) > number(row["loss_high_pps"])
     assert "above the rate without the cohort" in str(row["reconnecting_note"])
     order = [r.plan.series for r in results]
-    assert order[order.index("reconnecting") :].count("loss") == search.steps / 2
+    again = results[order.index("reconnecting") :]
+    assert sum(r.plan.duration_s for r in again if r.plan.series == "loss") == search.steps / 2 * STEP_S
     assert [order.count(name) for name in search.series] == [row[f"{name}_steps"] for name in search.series]
     assert order[-1] == "reconnecting"
 
@@ -274,13 +275,13 @@ def test_a_contradiction_that_goes_away_when_it_is_measured_again_is_not_marked(
     def system(plan: StepPlan) -> Outcome:
         nonlocal before
         before = before and plan.cohort.kind == "none"
-        return capacity(10_000, 1600 if before else 2000)(plan)
+        return capacity(10_000, 1450 if before else 2000)(plan)
 
     search = SearchSpec(series=("loss", "reconnecting"), steps=120)
     row, results = row_of(scenario(search), system)
     order = [r.plan.series for r in results]
     assert "loss" in order[order.index("reconnecting") :]
-    assert number(row["reconnecting_low_pps"]) <= number(row["loss_high_pps"])
+    assert row["loss_answer"] == "unknown"
     assert row["reconnecting_note"] is None
 
 
@@ -301,13 +302,13 @@ def test_what_contradicts_another_figure_still_says_why_it_has_none() -> None:
     def system(plan: StepPlan) -> Outcome:
         return (chance if plan.cohort.kind == "reconnecting" else steady)(plan)
 
-    chance, steady = by_chance(100_000, again=6), capacity(10_000, 1000)
+    chance, steady = by_chance(100_000, again=6), capacity(10_000, 500)
     row, _ = row_of(scenario(SearchSpec(series=("loss", "reconnecting"), steps=9)), system)
     low, high = number(row["reconnecting_low_pps"]), number(row["reconnecting_high_pps"])
     assert number(row["loss_high_pps"]) < low < high / 4
     assert row[RECONNECTING] is None
     anywhere, above = str(row["reconnecting_note"]).split("; ")
-    assert anywhere == f"after {row['reconnecting_steps']} steps it may be anywhere from {low:,.0f} to {high:,.0f}/s"
+    assert f"it may be anywhere from {low:,.0f} to {high:,.0f}/s" in anywhere
     assert above.startswith("above the rate without the cohort")
 
 

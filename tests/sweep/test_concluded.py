@@ -1,0 +1,99 @@
+"""What a row says of each answer of a search, and what of that a person is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hydra.columns.searched import beside, search_columns
+from hydra.events.event import Event
+from hydra.events.search_warnings import (
+    AboveHighest,
+    AboveUndisturbed,
+    BelowLowest,
+    ByForm,
+    CannotTell,
+    Changing,
+    LosesAlone,
+    LosesAtStart,
+    LossyBetween,
+    NoRateHolds,
+    SearchRemark,
+    TooShort,
+)
+from hydra.measure.apart import Lone
+from hydra.model import SearchSpec
+from hydra.run.outcome import code_of
+from hydra.sweep import Row
+from hydra.sweep.answer import Answer, Hole, Interval, Why
+from hydra.sweep.beside import Beside
+from hydra.sweep.concluded import _CANNOT, _REMARKS, Remark, columns_of, note_of, warnings_of
+from hydra.sweep.repeated import merged
+
+R = Interval(19e3, 2e4, 21e3)
+FIGURE = Answer("figure", R)
+NONE = Answer("none", loss=Interval(0.01, 0.02, 0.03))
+SHORT = Answer("unknown", Interval(1e3, 3e3, 9e3), why=Why.TOO_SHORT, needed_s=300.0)
+COLUMNS = {column.name: column for column in search_columns(SearchSpec())}
+
+
+def row(answer: Answer, found: Beside = Beside(), *remarks: Remark) -> Row:  # noqa: B008  # frozen
+    told: Row = {"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], found, remarks)}
+    return {**told, "loss_note": note_of(told, "loss")}
+
+
+@pytest.mark.parametrize(
+    ("answer", "found", "remarks", "warnings"),
+    [
+        (FIGURE, Beside(), (), []),
+        (NONE, Beside(), (), [NoRateHolds("loss", 2.0, (1.0, 3.0))]),
+        (SHORT, Beside(), (), [TooShort("loss", 300.0, 5.0, (1e3, 9e3))]),
+        (Answer("unknown", R, why=Why.CHANGING), Beside(), (), [Changing("loss", None, 5.0, (19e3, 21e3))]),
+        (Answer("unknown", why=Why.GIVEN_UP), Beside(), (), [CannotTell("loss", None, 5.0)]),
+        # The end of what was tried is all that is known.
+        (Answer("unknown", why=Why.ABOVE_HIGHEST), Beside(), (), [AboveHighest("loss", None, 5.0, (8e3, None))]),
+        (Answer("unknown", why=Why.BELOW_LOWEST), Beside(), (), [BelowLowest("loss", None, 5.0, (None, 500.0))]),
+        (replace(FIGURE, form=True), Beside(), (Remark.ABOVE_UNDISTURBED,), [AboveUndisturbed("loss"), ByForm("loss")]),
+        (
+            replace(FIGURE, holes=(Hole(3e3, 6e3), Hole(8e3, 9e3))), Beside(), (),
+            [LossyBetween("loss", [(3e3, 6e3), (8e3, 9e3)])],
+        ),
+        (FIGURE, Beside(start_ms=2.0), (), [LosesAtStart("loss", 2.0)]),
+        (
+            NONE, Beside(Lone(17, 0.05), R), (),
+            [NoRateHolds("loss", 2.0, (1.0, 3.0)), LosesAlone("loss", 17, 5.0, 2e4, (19e3, 21e3))],
+        ),
+    ],
+)  # fmt: skip
+def test_an_answer_and_what_is_beside_it_are_columns_and_these_are_warnings(
+    answer: Answer, found: Beside, remarks: tuple[Remark, ...], warnings: list[Event]
+) -> None:
+    told = row(answer, found, *remarks)
+    assert warnings_of(told, "loss") == warnings
+    assert (told["loss_note"] or "") == "; ".join(w.text.removeprefix("loss: ") for w in warnings)
+    known = [column.name for column in beside("loss", "loss")]
+    assert [name for name in told if name.startswith("loss_") and name not in known] == []
+    assert code_of([told]) == (0 if answer.kind == "figure" else 3)
+
+
+def test_every_why_and_remark_has_its_warning() -> None:
+    assert (set(_CANNOT), set(_REMARKS)) == (set(Why), set(Remark))
+    assert len({word.value for word in (*Why, *Remark)}) == len(Why) + len(Remark)
+
+
+def test_repeats_that_answer_differently_are_all_told_and_no_good_end() -> None:
+    together = merged([row(FIGURE), row(SHORT), row(SHORT), row(NONE)], COLUMNS)
+    assert (together["loss_answer"], together["loss_why"]) == ("figure / unknown / none", "too short")
+    assert (together["loss_needed_s"], together["loss_floor_pct"]) == (300.0, 2.0)
+    (warning,) = warnings_of(together, "loss")
+    assert isinstance(warning, SearchRemark)
+    assert "(2 of 4 repeats)" in warning.text
+    assert "take 60 steps (--search-steps)" in warning.remedy
+    assert code_of([together]) == 3
+    assert code_of([merged([row(FIGURE), row(FIGURE)], COLUMNS)]) == 0
+
+
+def test_the_remarks_of_an_earlier_version_are_told_as_they_are() -> None:
+    assert warnings_of({"loss_note": "in its words"}, "loss") == [SearchRemark("loss", "in its words")]
+    assert warnings_of({"loss_note": None}, "loss") == []
