@@ -20,6 +20,7 @@ from typing import Final
 
 import numpy as np
 
+from hydra.measure.apart import Lone
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
 from hydra.sweep.answer import Answer, Hole, Interval, Why
 from hydra.sweep.asked import Asked, unmeasured
@@ -89,7 +90,7 @@ class Threshold:
     settings: Settings
     series: SearchSeries
     cohort: Cohort = field(default_factory=Cohort)
-    without: int | None = None
+    without: Lone | None = None
     evidence: list[Evidence] = field(default_factory=list)
     answer: Answer = field(default_factory=lambda: Answer("unknown", why=Why.GIVEN_UP))
     _target: float = 0.0
