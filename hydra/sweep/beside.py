@@ -14,7 +14,7 @@ from typing import Final
 from hydra.columns.names import BURSTS, LONE_LOSER, LONE_LOSS, REST_BURSTS, START_LOST
 from hydra.measure.apart import FEWEST, START_S, Lone
 from hydra.measure.shortfall import read
-from hydra.model import Figure, StepResult, number
+from hydra.model import StepResult, number
 from hydra.sweep.answer import Interval
 
 _BELOW: Final = 0.5
@@ -90,14 +90,19 @@ def start_lost_ms(steps: Sequence[StepResult], target: float) -> float | None:
     return usual if usual >= 1000 * _LEAST_START * target * step_s else None
 
 
-def bursts_of(step: StepResult, without: int | None = None) -> tuple[float, ...]:
+def bursts_of(step: StepResult, without: Lone | None = None) -> tuple[float, ...]:
     """The bursts of a step, of all subscribers or of those beside the one that loses alone.
 
-    Where that one did not stand out, those of all are told: its part in them is small.
+    Where that one did not stand out, by few messages or among many losses, its usual part is taken out.
     """
-    alone = without is not None and step.figures.get(LONE_LOSER) == without
-    text: Figure = step.figures.get(REST_BURSTS if alone else BURSTS)
-    return read(str(text or ""))
+    bursts = read(str(step.figures.get(BURSTS) or ""))
+    if without is None:
+        return bursts
+    if step.figures.get(LONE_LOSER) == without.client:
+        return read(str(step.figures.get(REST_BURSTS) or ""))
+    clients = step.plan.clients
+    rest = (sum(bursts) - without.loss * step.plan.duration_s / clients) * clients / (clients - 1)
+    return (min(rest, step.plan.duration_s),) if rest > 0 else ()
 
 
 def _rate(step: StepResult) -> float:

@@ -246,7 +246,7 @@ class Search:
             yield from _recorded(found.threshold.search(asked, self._search, start), found.steps)
             lone = beside.lone_loser(found.telling(), self._search.target)
             if lone and found.threshold.series == "loss":
-                found.without = Threshold(found.threshold.settings, "loss", without=lone.client)
+                found.without = Threshold(found.threshold.settings, "loss", without=lone)
                 yield from _reusing(found.without.search(asked, self._search, start), found.steps, found.more)
         finally:
             self._fill(row, found)

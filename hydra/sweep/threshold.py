@@ -20,6 +20,7 @@ from typing import Final
 
 import numpy as np
 
+from hydra.measure.apart import Lone
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
 from hydra.sweep.answer import Answer, Hole, Interval, Why
 from hydra.sweep.asked import Asked, unmeasured
@@ -45,6 +46,7 @@ LAST_SHARE: Final = 0.2
 _NONE_HOLDS: Final = 0.95
 _SOME_HOLDS: Final = 0.08
 """How likely it is that no rate holds: above the one none does, below the other one does, between them who knows."""
+_CLEARLY_BELOW: Final = 1.2
 _BY_FORM: Final = 0.5
 """Evidence that counts for less leaves the figure to the form of the curve."""
 _SURPRISE: Final = 0.01
@@ -89,7 +91,7 @@ class Threshold:
     settings: Settings
     series: SearchSeries
     cohort: Cohort = field(default_factory=Cohort)
-    without: int | None = None
+    without: Lone | None = None
     evidence: list[Evidence] = field(default_factory=list)
     answer: Answer = field(default_factory=lambda: Answer("unknown", why=Why.GIVEN_UP))
     _target: float = 0.0
@@ -240,7 +242,8 @@ class Threshold:
             interval, none = estimate.interval(), estimate.none_holds()
             below_s = sum(e.seconds for e in self.evidence if e.rate <= interval.figure)
             if estimate.interval(estimate.temper()).width <= width and len(self.evidence) >= FEWEST_STEPS:
-                if below_s >= least_below_s and none < _SOME_HOLDS:
+                kept = self._keeps_below(interval.low / _CLEARLY_BELOW)
+                if below_s >= least_below_s and none < _SOME_HOLDS and kept:
                     return
                 if none < 0.5:
                     batch = ["well below", "low"]
@@ -386,7 +389,7 @@ class Threshold:
             return self._unknown(Why.CHANGING)
         if none > _NONE_HOLDS:
             return Answer("none", loss=self._loss(self._short_from))
-        if none > _SOME_HOLDS or interval.width > WIDEST:
+        if none > _SOME_HOLDS or interval.width > WIDEST or not self._keeps_below(interval.low / _CLEARLY_BELOW):
             return self._unknown(Why.TOO_SHORT)
         if interval.low < 1.1 * self._range[0]:
             return self._unknown(Why.BELOW_LOWEST)
@@ -400,6 +403,13 @@ class Threshold:
         loss = self._loss(interval.low / 1.3) if estimate.floor() > _FLOOR_SURE else None
         form = below_s < LEAST_BELOW_S or LAST_SHARE * budget_s < LAST_S or temper < _BY_FORM
         return Answer("figure", interval, loss, holes=self._named_holes(), form=form)
+
+    def _keeps_below(self, rate: float) -> bool:
+        """Whether what was lost up to a rate, and one burst more, is what the target allows in that time."""
+        steps = [e for e in self.evidence if e.rate <= rate and not self._in_hole(e.rate)]
+        lost_s = sum(e.lost_s for e in steps if e not in self._after_effects)
+        largest_s = max((max(e.bursts, default=0.0) for e in steps), default=0.0)
+        return lost_s + largest_s <= self._target * sum(e.seconds for e in steps) or not largest_s
 
     def _unknown(self, why: Why) -> Answer:
         """That the search cannot tell, and what would tell."""

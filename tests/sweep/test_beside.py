@@ -67,6 +67,20 @@ def test_what_is_lost_at_nearly_every_start_and_hardly_elsewhere_is_lost_at_the_
     assert start_lost_ms([], TARGET) is None
 
 
-def test_the_bursts_without_a_subscriber_are_those_of_the_others_where_it_stood_out() -> None:
-    assert [bursts_of(lone(3), without) for without in (None, 3, 5)] == [(0.0083,), (0.001,), (0.0083,)]
-    assert bursts_of(step(1e4)) == ()
+@pytest.mark.parametrize(
+    ("it", "bursts"),
+    [
+        (lone(3), (0.001,)),
+        # Of six, it has a sixth of 3 % of the second; what is beyond is that of five.
+        (step(50.0, bursts_s="0.004"), ()),
+        (step(1e4, bursts_s="0.1 0.305"), (0.48,)),
+        (step(1e4, bursts_s="1"), (1.0,)),
+        (step(1e4, bursts_s=""), ()),
+    ],
+)
+def test_the_bursts_without_a_subscriber_are_those_of_the_others(it: StepResult, bursts: tuple[float, ...]) -> None:
+    assert bursts_of(it, Lone(3, 0.03)) == pytest.approx(bursts)
+
+
+def test_the_bursts_of_all_are_as_they_were_told() -> None:
+    assert bursts_of(lone(3)) == (0.0083,)
