@@ -257,7 +257,7 @@ class Threshold:
         """One step of a batch; two or more where it can be found out whether an overload has an after-effect."""
         estimate = self._known
         last = self.evidence[-1]
-        overloaded = last.shortfall > _MUCH * self._target and last.rate > interval.figure
+        overloaded = last.shortfall > _MUCH * self._target and last.rate > interval.low
         known = interval.width <= (_ENOUGH_TO_ASK if len(self.evidence) < _LATE else WIDEST)
         if self._tires is None and overloaded and known and where in ("middle", "well below"):
             yield from self._ask_for_after_effects(asked)
