@@ -70,6 +70,7 @@ _WELL_BELOW: Final = 1.8
 _LATE: Final = 20
 _ENOUGH_TO_ASK: Final = 1.8
 """Width of the interval from which on a step can tell whether an overload has an after-effect."""
+_SURELY_HELD: Final = 1.1
 _MUCH: Final = 4.0
 """An overload loses more than so many targets."""
 _STUDENT: Final = 2.2
@@ -262,7 +263,7 @@ class Threshold:
         """One step of a batch; two or more where it can be found out whether an overload has an after-effect."""
         estimate = self._known
         last = self.evidence[-1]
-        overloaded = last.shortfall > _MUCH * self._target and last.rate > interval.figure
+        overloaded = last.shortfall > _MUCH * self._target and last.rate > interval.low
         known = interval.width <= (_ENOUGH_TO_ASK if len(self.evidence) < _LATE else WIDEST)
         if self._tires is None and overloaded and known and where in ("middle", "well below"):
             yield from self._ask_for_after_effects(asked)
@@ -288,7 +289,7 @@ class Threshold:
     def _ask_for_after_effects(self, asked: Asked) -> Script:
         """The same low rate right after an overload and when it is long over, twice if they differ."""
         low, figure = self._known.quantiles((0.2, 0.5))
-        at, over = self._placed(float(low)), self._placed(1.5 * float(figure))
+        at, over = self._placed(min(float(low), float(figure) / _SURELY_HELD)), self._placed(1.5 * float(figure))
         suspect = yield from self._step(asked, at, waits=False)
         if not self._short(suspect):
             self._tires = False

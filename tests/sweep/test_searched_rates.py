@@ -119,7 +119,7 @@ def test_rates_that_lose_below_others_that_do_not_are_named() -> None:
     assert 2000 <= low <= 3000 <= 6000 <= high <= 8000
 
 
-@pytest.mark.parametrize(("name", "waits"), [("varying", False), ("Exhausted", True)])
+@pytest.mark.parametrize(("name", "waits"), [("Cliff", False), ("Exhausted", True)])
 def test_steps_wait_in_the_end_only_where_an_overload_has_an_after_effect(name: str, waits: bool) -> None:
     _, results = played(System(WORLDS[name](0), failing=0.0), 5.0, steps=40, width=1.001)
     assert any(result.plan.rest_s >= 9 for result in results[:15])
