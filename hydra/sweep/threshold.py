@@ -60,7 +60,7 @@ _EDGE_STEPS: Final = 2
 _FALLING: Final = 0.67
 _LEVELS: Final = 3
 _BY_CHANCE: Final = 0.02
-"""How likely a rate seems to hold at most by the few copies that are lost there, although it loses what its double does."""
+"""How likely a rate seems to hold at most, by the few copies that it loses, although it loses what its double does."""
 _OVERLOAD: Final = 0.5
 _GOLDEN: Final = 0.618034
 _FAR: Final = 1.4
