@@ -19,6 +19,7 @@ from math import ceil, exp, log, sqrt
 from typing import Final
 
 import numpy as np
+from scipy.special import pdtr
 
 from hydra.measure.apart import Lone
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
@@ -58,8 +59,8 @@ _HALVINGS: Final = 5
 _EDGE_STEPS: Final = 2
 _FALLING: Final = 0.67
 _LEVELS: Final = 3
-_FEWEST_LOST: Final = 15.0
-"""Copies that a loss of that share costs at least at a rate that can tell whether it is lost there, too."""
+_BY_CHANCE: Final = 0.02
+"""How likely a rate seems to hold at most, by the few copies that it loses, although it loses what its double does."""
 _OVERLOAD: Final = 0.5
 _GOLDEN: Final = 0.618034
 _FAR: Final = 1.4
@@ -199,7 +200,7 @@ class Threshold:
             if not self._short(tried[-1]):
                 self._short_from = rate_at(at + _DOUBLING)
                 return True
-            if _is_level(tried):
+            if _is_level(tried, self._target):
                 # Lower rates tell less and less: nobody looks for the answer there.
                 self._lowest = at
                 return True
@@ -439,15 +440,17 @@ class Threshold:
         return Interval(max(mean - half, 0.0), mean, mean + half)
 
 
-def _is_level(tried: Sequence[Evidence]) -> bool:
+def _is_level(tried: Sequence[Evidence], target: float) -> bool:
     """Whether it is no use to go on halving the rate, as each of these steps did.
 
-    The loss did not fall with it, or is so few copies now that half of them would tell nothing.
+    The loss did not fall with it: over several halvings, or over the last one where the next could not tell it from one
+    within the target.
     """
     last = tried[-1]
-    if last.shortfall * last.copies < 2 * _FEWEST_LOST:
-        return True
-    return len(tried) > _HALVINGS and _FALLING * tried[-1 - _HALVINGS].shortfall < last.shortfall <= _OVERLOAD
+    copies = last.copies / 2
+    tells = float(pdtr(int(target * copies), last.shortfall * copies)) < _BY_CHANCE
+    back = 1 + (_HALVINGS if tells else 1)
+    return len(tried) >= back and _FALLING * tried[-back].shortfall < last.shortfall <= _OVERLOAD
 
 
 def _usual_loss(steps: Sequence[Evidence]) -> float:
