@@ -171,8 +171,8 @@ class MetricsRefused(HydraWarning):
 
 
 @dataclass(frozen=True, slots=True)
-class BisectedRates(HydraWarning):
-    """Rates that an earlier version found by bisection."""
+class EarlierRates(HydraWarning):
+    """Rates that an earlier version searched for in another way."""
 
     level = Level.LOSS
     remedy = "measure them again"
@@ -180,8 +180,8 @@ class BisectedRates(HydraWarning):
     @property
     def text(self) -> str:
         return (
-            "an earlier Hydra searched for them by bisection of single steps. Whether a step passes is chance, so "
-            "another run may have found rates several times as high or as low; no interval is known"
+            "an earlier Hydra searched for them in another way: another search may have found rates several times as "
+            "high or as low, and an interval that is shown may be too narrow"
         )
 
 

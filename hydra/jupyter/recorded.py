@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from hydra.events.event import StoredEvent
-from hydra.events.warnings import BisectedRates, ForeignRates, HydraWarning
+from hydra.events.warnings import EarlierRates, ForeignRates, HydraWarning
 from hydra.measure.resources import HostSummary, busiest, summarise
 from hydra.model import AgentClock, BusyThread, Scenario, StepPlan, StepResult
-from hydra.results.earlier import bisected, stored_rows, upgraded
+from hydra.results.earlier import searched_otherwise, stored_rows, upgraded
 from hydra.results.notes import notes_of
 from hydra.results.published import Published, published_for
 from hydra.results.registered import sweep_of
@@ -92,7 +92,7 @@ def load(directory: Path | str) -> Run:
         threads = {r.epoch: found for r in results if (found := _threads(store, r.epoch))}
         with store.reading():
             scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
-            earlier: HydraWarning | None = BisectedRates() if bisected(metadata["scenario"]) else None
+            earlier: HydraWarning | None = EarlierRates() if searched_otherwise(metadata["scenario"]) else None
             coming: StepPlan | None = None
             try:
                 rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)

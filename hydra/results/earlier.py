@@ -19,15 +19,10 @@ OWN: Final = "system"
 """The key under which nouns have what is a system's own."""
 
 
-def bisected(scenario: Mapping[str, Any]) -> bool:
-    """Whether a stored scenario's rates were searched for by bisection: its search has the key of that."""
-    search = scenario.get("sweep", {}).get("search") or {}
-    return "ratio" in search
-
-
-def in_fresh_steps(scenario: Mapping[str, Any]) -> bool:
-    """Whether a stored search knows of steps of their own for its highest rates; earlier ones showed maxima."""
-    return "fresh_steps" in (scenario.get("sweep", {}).get("search") or {})
+def searched_otherwise(scenario: Mapping[str, Any]) -> bool:
+    """Whether a stored scenario's rates were searched for in another way: its search lacks what this one's has."""
+    search = scenario.get("sweep", {}).get("search")
+    return bool(search) and "fresh_steps" not in search
 
 
 def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +35,6 @@ def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
         ConfigError: its system is not installed.
         KeyError, TypeError, AttributeError: it is no scenario.
     """
-    scenario = {**scenario, "sweep": _without_fresh_steps(scenario["sweep"])}
     if OWN in scenario["settings"]:
         settings = _completed(scenario["settings"], scenario["system"])
         return {**scenario, "settings": settings, "tables": _tables(scenario["tables"], scenario["system"])}
@@ -53,12 +47,6 @@ def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
     new["native"] = _apart(old.get("native", {}), _fields(NativeSpec), spec.native)
     new["tables"] = _tables({name: old[name] for name in spec.tables if name in old}, spec.name)
     return new
-
-
-def _without_fresh_steps(sweep: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored sweep as this version stores it, see :func:`in_fresh_steps`."""
-    search = sweep.get("search")
-    return {**sweep, "search": {"fresh_steps": 0, **search}} if search else dict(sweep)
 
 
 def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:

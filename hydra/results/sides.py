@@ -16,7 +16,7 @@ from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.runs import SystemFact
 from hydra.model import PASSED_OVER, SHARED, Figure, Scenario, StepResult, value_of
 from hydra.results.bounded import at_most
-from hydra.results.earlier import bisected, upgraded
+from hydra.results.earlier import searched_otherwise, upgraded
 from hydra.results.folders import is_experiment
 from hydra.results.interleaved import folders_of, took_turns
 from hydra.results.notes import notes_of
@@ -85,9 +85,9 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
         metadata, results, events = store.metadata(), store.results(), store.events()
         with store.reading():
             stored = metadata["scenario"]
-            if bisected(stored):
+            if searched_otherwise(stored):
                 raise RunDirectoryError(
-                    f"{run} is a search of an earlier Hydra, by bisection", "measure it anew to compare it"
+                    f"{run} is a search of an earlier Hydra", "measure it anew to compare it"
                 )
             scenario = msgspec.convert(upgraded(stored), Scenario)
             rows, repeats = _played(run, scenario, results)

@@ -14,7 +14,7 @@ from hydra import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import Scenario
-from hydra.results.earlier import bisected, in_fresh_steps, upgraded
+from hydra.results.earlier import searched_otherwise, upgraded
 from hydra.results.registered import sweep_of
 from hydra.results.store import RunStore
 from hydra.run.metadata import redacted
@@ -44,19 +44,15 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Scena
     with RunStore.open(directory) as store, store.reading():
         results = store.results()
         stored, first = upgraded(store.meta("scenario")), dict(store.meta("overrides"))
-        of_maxima = not in_fresh_steps(store.meta("scenario"))
-        an_earlier = bisected(stored)
+        an_earlier = searched_otherwise(stored)
         command = str(store.meta("command_line", ""))
     if an_earlier:
         raise RunDirectoryError(
-            f"{directory} is a search of an earlier Hydra, by bisection: this one would ask for other steps",
+            f"{directory} is a search of an earlier Hydra: this one would ask for other steps",
             "go on with the Hydra that made it, or start a new run",
         )
     _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
     scenario = load({**first, **given})
-    if of_maxima and scenario.sweep.search is not None:
-        search = replace(scenario.sweep.search, fresh_steps=0)
-        scenario = replace(scenario, sweep=replace(scenario.sweep, search=search))
     refuse_hidden(as_written(msgspec.to_builtins(scenario)))
     shown = redacted(scenario, Redactor.of_run(scenario))
     difference = next(differences(as_written(stored), as_written(msgspec.to_builtins(shown))), None)

@@ -17,14 +17,14 @@ from tests.jupyter.runs import BATCH, RATE, SEARCH, bisected
 
 @pytest.mark.parametrize("scenario", [BATCH, RATE, SEARCH, load_scenario("zmqrate"), load_scenario("kafka-rate")])
 def test_a_search_of_this_version_is_none_of_an_earlier_one(scenario: object) -> None:
-    assert not earlier.bisected(msgspec.to_builtins(scenario))
+    assert not earlier.searched_otherwise(msgspec.to_builtins(scenario))
 
 
-def test_a_bisection_is_listed_and_cannot_be_resumed(tmp_path: Path) -> None:
+def test_an_earlier_search_is_listed_and_cannot_be_resumed(tmp_path: Path) -> None:
     run = bisected(tmp_path / "r")
     (entry,) = catalog(tmp_path)
     assert (entry["scenario"], entry["steps"], entry["ended"]) == ("zmqrate", 7, "finished")
-    with pytest.raises(RunDirectoryError, match="is a search of an earlier Hydra, by bisection") as error:
+    with pytest.raises(RunDirectoryError, match="is a search of an earlier Hydra: ") as error:
         scenario_of(run, "zmqrate", {})
     assert error.value.exit_code == EXIT_USAGE
 
