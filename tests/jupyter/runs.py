@@ -34,12 +34,12 @@ TITLE = "Kafka: client count x batch size"
 BATCH = Scenario("kafka-batch", "kafka", "kafka-python", "batch", BATCHES, Settings(rate=30_000.0), description=TITLE)
 FEW = SweepSpec(10.0, clients=(30, 60, 120))
 FIXED = Scenario("zmqfixed", "zmq", "pyzmq", "fixed", FEW, Settings(rate=10_000.0), description="ZMQ")
-SEARCHES = SweepSpec(10.0, clients=(30, 60), search=SearchSpec(8_000.0, steps=8))
+SEARCHES = SweepSpec(10.0, clients=(30, 60), search=SearchSpec(8_000.0, steps=24))
 HIGHEST = "ZMQ PUB/SUB: the highest rate by client count"
 SEARCH = Scenario("zmqrate", "zmq", "pyzmq", "rates", SEARCHES, description=HIGHEST)
-FOR_LOSS = SweepSpec(10.0, clients=(10, 30), search=SearchSpec(loss_target=0.0, steps=8, series=("loss",)))
+FOR_LOSS = SweepSpec(10.0, clients=(10, 30), search=SearchSpec(loss_target=0.0, steps=24, series=("loss",)))
 RATE = Scenario("kafka-rate", "kafka", "confluent-kafka", "rate", FOR_LOSS)
-MARKS = SearchSpec(8_000.0, steps=8, series=("max_rate", "loss"), sndhwms=(1000, 100_000))
+MARKS = SearchSpec(8_000.0, steps=24, series=("max_rate", "loss"), sndhwms=(1000, 100_000))
 NATIVE = replace(SEARCH, client="native", sweep=replace(SEARCH.sweep, search=MARKS))
 REPEATED = replace(FIXED, sweep=replace(FIXED.sweep, repeat=3))
 KINDS = {"batch": BATCH, "fixed": FIXED, "search": SEARCH, "rate": RATE, "native": NATIVE, "repeated": REPEATED}
