@@ -20,8 +20,8 @@ Made from the code by `scripts/command_pages.py`; `hydra COMMAND --help` tells t
 for is told in [Recipes](my-kafka.md) and on the pages of the systems.
 """
 _CODES: Final = """
-Exit codes of all of them: 0 good; 1 the run failed; 2 usage or configuration; 3 finished, and something of it has to be looked
-at ([what](../README.md#exit-codes)); 130 interrupted.
+Exit codes of all of them: 0 good; 1 the run failed; 2 usage or configuration; 3 finished, and something of it has to be
+looked at ([what](../README.md#exit-codes)); 130 interrupted.
 """
 
 
