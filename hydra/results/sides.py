@@ -86,9 +86,7 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
         with store.reading():
             stored = metadata["scenario"]
             if searched_otherwise(stored):
-                raise RunDirectoryError(
-                    f"{run} is a search of an earlier Hydra", "measure it anew to compare it"
-                )
+                raise RunDirectoryError(f"{run} is a search of an earlier Hydra", "measure it anew to compare it")
             scenario = msgspec.convert(upgraded(stored), Scenario)
             rows, repeats = _played(run, scenario, results)
         slices = slices_of(store, results, scenario.sweep.varied)
