@@ -3,8 +3,8 @@
 A curve is the share g that is lost at u = ln(rate / K), in the mean over time, where g(0) is the target; and the size m
 of the bursts in which it comes (seconds of traffic). The curves are a rough grid over what systems do: loss that rises
 as a power of the rate, what is above a capacity that varies, a capacity for a share of the time, what a buffer does not
-take of stalls, an onset, a capacity that collapses, a cliff. They
-are made for no system; which of them holds is for the steps to tell.
+take of stalls, an onset, a capacity that collapses, a cliff. They are made for no system; which of them holds is for
+the steps to tell.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _JUMP: Final = 0.035
 """What is nearer to an onset or a cliff than this, in logarithm, is on either side of it."""
 _PRIOR: Final = {
     "power": 0.60,
-    "power, then capacity": 0.048,
+    "power, then capacity": 0.016,
     "capacity": 0.20,
     "part": 0.03,
     "buffer": 0.04,
@@ -81,6 +81,7 @@ class Curves:
         rise: d g / d u.
         size: m, with the burst size as a third axis.
         prior: by (curve, burst size); 0 where a curve has no such size.
+        kind: by curve, the number of its kind.
         jumps: how many curves, the last ones, jump at K.
         cliffs: how many of these, the last ones, lose as much from there on as they ever will, or nearly.
     """
@@ -89,6 +90,7 @@ class Curves:
     rise: Singles
     size: Singles
     prior: Floats
+    kind: npt.NDArray[np.int64]
     jumps: int
     cliffs: int
 
@@ -115,9 +117,11 @@ def curves(target: float) -> Curves:
     losses: list[Floats] = []
     sizes: list[Floats] = []
     priors: list[Floats] = []
+    kinds: list[str] = []
     by_chance = np.tile(SIZES_S, (len(u), 1))
 
-    def add(loss: Floats, size: Floats, prior: Floats) -> None:
+    def add(kind: str, loss: Floats, size: Floats, prior: Floats) -> None:
+        kinds.append(kind)
         losses.append(np.clip(loss, 1e-12, 1.0))
         sizes.append(size)
         priors.append(prior)
@@ -133,16 +137,18 @@ def curves(target: float) -> Curves:
     slope_prior = np.exp(-0.5 * (np.log(_SLOPES) - log(_USUAL_SLOPE)) ** 2)
     slope_prior[0] += _FLATTEST
     for slope, p in zip(_SLOPES, slope_prior / slope_prior.sum(), strict=True):
-        add(power(slope), by_chance, _PRIOR["power"] * p * _SIZE_PRIOR)
+        add("power", power(slope), by_chance, _PRIOR["power"] * p * _SIZE_PRIOR)
     bent = [(slope, times) for slope in (0.4, 1.0, 2.2) for times in (4.0, 12.0)]
     for slope, times in bent:
         over = np.maximum(1 - times * np.exp(-u), 0.0)
-        add(np.minimum(power(slope) + over, 1.0), by_chance, _PRIOR["power, then capacity"] / len(bent) * _SIZE_PRIOR)
+        prior = _PRIOR["power, then capacity"] / len(bent) * _SIZE_PRIOR
+        add("power, then capacity", np.minimum(power(slope) + over, 1.0), by_chance, prior)
     for jitter in _JITTERS:
         varies = _capacity(jitter)
         # Slow and fast spells lose half a jitter, for as long as one lasts: 20 ms to 2 s.
         size = np.tile(jitter / 2 * np.array([0.02, 0.2, 0.7, 2.0, 2.0, 2.0, 2.0]), (len(u), 1))
         add(
+            "capacity",
             varies(u + _through_target(varies, target)),
             size,
             alike(_PRIOR["capacity"] / len(_JITTERS), _CONSTANT_SIZES),
@@ -155,15 +161,18 @@ def curves(target: float) -> Curves:
 
         shift = _through_target(two, target)
         size = _SHARES_S * np.maximum(steady(u + shift), 0.02)[:, None]
-        add(two(u + shift), size, alike(_PRIOR["part"] / len(_PARTS), _USUAL_PART if share > _RARE else _RARE_PART))
+        among = _USUAL_PART if share > _RARE else _RARE_PART
+        add("part", two(u + shift), size, alike(_PRIOR["part"] / len(_PARTS), among))
     for share in _BUFFERS:
         seen = np.maximum(1 - share * np.exp(-u), 0.0) / (1 - share)
-        add(target * seen, np.maximum(seen, 0.02)[:, None] * SIZES_S, _PRIOR["buffer"] / len(_BUFFERS) * _SIZE_PRIOR)
+        prior = _PRIOR["buffer"] / len(_BUFFERS) * _SIZE_PRIOR
+        add("buffer", target * seen, np.maximum(seen, 0.02)[:, None] * SIZES_S, prior)
     above, at = u > _JUMP, np.abs(u) <= _JUMP
     for times in _ONSETS:
         h = min(times * target, 0.5)
         rising = h * np.exp(np.clip(2.5 * u, -5.0, 8.0))
         add(
+            "onset",
             np.where(above, rising, np.where(at, 0.4 * h, 1e-9)),
             by_chance,
             _PRIOR["onset"] / len(_ONSETS) * _SIZE_PRIOR,
@@ -172,6 +181,7 @@ def curves(target: float) -> Curves:
         h = max(share, 2 * target) if target < _HALF else 1.0
         size = np.tile(np.where(at, 0.6 * h, 0.01)[:, None], (1, len(SIZES_S)))
         add(
+            "collapse",
             np.where(above, 1 - (1 - h) * np.exp(-u), np.where(at, 0.4 * h, 1e-9)),
             size,
             alike(_PRIOR["collapse"] / len(_COLLAPSES)),
@@ -179,7 +189,7 @@ def curves(target: float) -> Curves:
     for times, m in _CLIFFS:
         h = max(min(times * target, 0.98), 2 * target) if target < _HALF else 1.0
         size = np.tile(np.where(at, 0.6 * h, m)[:, None], (1, len(SIZES_S)))
-        add(np.where(above, h, np.where(at, 0.4 * h, 1e-9)), size, alike(_PRIOR["cliff"] / len(_CLIFFS)))
+        add("cliff", np.where(above, h, np.where(at, 0.4 * h, 1e-9)), size, alike(_PRIOR["cliff"] / len(_CLIFFS)))
     cliffs = len(_COLLAPSES) + len(_CLIFFS)
     jumps = len(_ONSETS) + cliffs
     loss = np.array(losses)
@@ -187,12 +197,13 @@ def curves(target: float) -> Curves:
     # A jump is no slope: where it is, is what the posterior of K says.
     rise[-jumps:] = 0.0
     rise[-jumps:-cliffs] = np.where(at, 0.0, np.clip(2.5 * loss[-jumps:-cliffs], 0.0, 1.0))
-    prior = np.array(priors)
+    every = np.array(priors)
     return Curves(
         loss.astype(np.float32),
         rise.astype(np.float32),
         np.array(sizes).astype(np.float32),
-        prior / prior.sum(),
+        every / every.sum(),
+        np.unique(kinds, return_inverse=True)[1],
         jumps,
         cliffs,
     )

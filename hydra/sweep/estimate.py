@@ -19,8 +19,8 @@ of its count.
 The posterior is on a grid of K, curve, burst size and floor. The figure is its median, the 95 % interval lies between
 its 2.5 and 97.5 % quantiles, with what differs between two runs on the same machine (``BETWEEN_RUNS``). It is tempered,
 prior × likelihood^η with η < 1 where the target allows few bursts in all that was measured: the form of the curve then
-decides, which is a guess (P. Grünwald, T. van Ommen, Bayesian Analysis 12(4), 2017; P. G. Bissiri, C. C. Holmes,
-S. G. Walker, J. R. Stat. Soc. B 78(5), 2016).
+decides, which is a guess. Only the kind of the curve is judged by all of the evidence (P. Grünwald, T. van Ommen,
+Bayesian Analysis 12(4), 2017; P. G. Bissiri, C. C. Holmes, S. G. Walker, J. R. Stat. Soc. B 78(5), 2016).
 """
 
 from __future__ import annotations
@@ -270,10 +270,22 @@ class RateEstimate:
         log_p = cells.log_p if temper == 1 else cells.log_prior + temper * (cells.log_p - cells.log_prior)
         return np.asarray(np.exp(log_p), dtype=np.float64)
 
+    def _both(self, temper: float) -> Floats:
+        """The weights of all cells. Which kind a curve is of is not tempered: that needs no bursts that are allowed."""
+        full, weight = (
+            np.concatenate([self._weights(cells, eta) for cells in (self._chance, self._always)])
+            for eta in (1.0, temper)
+        )
+        width = self._model.loss.shape[1]
+        kind = np.concatenate([self._model.kind[cells.row // width] for cells in (self._chance, self._always)])
+        of_kind = np.bincount(kind, weight)
+        times = np.divide(np.bincount(kind, full), of_kind, out=np.zeros_like(of_kind), where=of_kind > 0)
+        return np.asarray(weight * times[kind], dtype=np.float64)
+
     def _answers(self, temper: float) -> tuple[float, int, Floats]:
         """How likely no rate holds; the first place of R, and how likely R is at each from there."""
         answer = np.concatenate((self._chance.answer, self._always.answer))
-        weight = np.concatenate([self._weights(cells, temper) for cells in (self._chance, self._always)])
+        weight = self._both(temper)
         weight /= weight.sum()
         holds = answer != _NEVER
         if not holds.any():
