@@ -12,7 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from hydra.events.steps import PhasesTimed
 from hydra.results.store import RunStore
-from tests.integration.command import assert_all_arrived, events, hydra, measured, steps, table
+from tests.integration.command import UNKNOWN, assert_all_arrived, events, hydra, measured, steps, table
 from tests.suite.waiting import SOON_S
 
 pytestmark = pytest.mark.tier("test")
@@ -67,15 +67,18 @@ def test_a_client_count_that_does_not_fit_is_skipped_with_its_reason_and_a_run_i
 
 def test_zmqrate_fills_all_five_figures_or_says_why_not(run: Path) -> None:
     search = ("--step-seconds", 0.2, "--start-rate", 4000, "--search-width", 3, "--search-steps", 8)
-    (row,) = measured(run, "zmqrate", "--clients", "3", *search, "--set", "warmup_s=0")
+    (row,) = measured(run, "zmqrate", "--clients", "3", *search, "--set", "warmup_s=0", expect=UNKNOWN)
     figures = list(row)[1:6]
     assert [name.split("_")[0] for name in figures] == ["max", "aggregate", "max", "max", "max"]
     assert all(float(row[name]) > 0 for name in figures[:2])
     for figure, series in zip(figures[2:], ("loss", "slow", "reconnecting"), strict=True):
-        low, high = float(row[f"{series}_low_pps"]), float(row[f"{series}_high_pps"])
         # So few and short steps may tell too little: then there is no figure.
-        assert low < float(row[figure]) < high if row[figure] else "it may be anywhere" in row[f"{series}_note"]
-        assert 0 < int(row[f"{series}_steps"]) <= 8 + 6 * (1 if series != "loss" else 2)
+        if row[f"{series}_answer"] == "figure":
+            assert float(row[f"{series}_low_pps"]) < float(row[figure]) < float(row[f"{series}_high_pps"])
+        else:
+            assert (row[figure], row[f"{series}_why"] != "") == ("", row[f"{series}_answer"] == "unknown")
+            assert row[f"{series}_note"]
+        assert int(row[f"{series}_steps"]) > 0
     assert "steps of 0.2 s: max_rate" in (run / "table.md").read_text()
 
 

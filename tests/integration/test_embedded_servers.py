@@ -8,7 +8,7 @@ import pytest
 
 from hydra.events.steps import WindowOpened
 from hydra.results.store import RunStore
-from tests.integration.command import background, events, gone, measured, steps, table
+from tests.integration.command import UNKNOWN, background, events, gone, measured, steps, table
 from tests.suite.waiting import LONG_S, wait_until
 
 pytestmark = pytest.mark.tier("test")
@@ -33,11 +33,10 @@ def _there(request: pytest.FixtureRequest) -> None:
     ids=" ".join,
 )
 def test_a_rate_is_searched(run: Path, command: tuple[str, ...]) -> None:
-    (row,) = measured(run, *command, *SMALL, *SEARCH, "--duration", 0.3)
-    assert (row["status"], row["failed_steps"]) == ("ok", "0")
-    low, figure, high = (row[name] for name in ("loss_low_pps", "max_rate_without_drop_pps", "loss_high_pps"))
-    # So few and short steps may tell too little: then there is no figure.
-    assert float(low) < float(figure) < float(high) if figure else row["loss_note"]
+    (row,) = measured(run, *command, *SMALL, *SEARCH, "--duration", 0.3, expect=UNKNOWN)
+    # Nothing is lost up to the highest rate that is tried, or the steps are too few: there is no figure.
+    assert (row["status"], row["failed_steps"], row["loss_answer"]) == ("ok", "0", "unknown")
+    assert row["loss_note"]
     assert [how for _, how in steps(run)] == ["ok"] * int(row["loss_steps"])
 
 
@@ -58,7 +57,7 @@ def test_a_killed_server_fails_its_step_and_a_fresh_one_carries_the_row(
         wait_until(lambda: events(run, WindowOpened), "the first step", LONG_S)
         (process,) = it.named(server)
         process.kill()
-        assert it.wait() == 0, it.output()
+        assert it.wait() in UNKNOWN, it.output()
     with RunStore.open(run) as store:
         failed, *others = store.results()
     assert (failed.status, {other.status for other in others}) == ("failed", {"ok"})
