@@ -42,7 +42,7 @@ class Run:
         hosts: what each host did in a step, by the step's epoch and the host; steps in which some host was sampled.
         host_of: of such a step, the host of each agent.
         threads: the busiest threads of publishers and servers, by the step's epoch and the agent; likewise.
-        answers: what came of the steps whose seconds were kept, by epoch, also of those that never ended.
+        answers: what came of the steps whose seconds were asked for, by epoch, also of those that never ended.
         earlier: what has to be known of the rows of an earlier version, None if there is nothing.
     """
 
@@ -87,11 +87,12 @@ def load(directory: Path | str) -> Run:
         clocks = {r.epoch: store.clocks(r.epoch) for r in results}
         hosts = {r.epoch: its for r in results if (its := _hosts(store, r.epoch))}
         host_of = {epoch: store.host_of(epoch) for epoch in hosts}
-        # One is shown, and each takes megabytes.
-        answers = {epoch: answer for epoch in store.courses()[-1:] if (answer := answer_of(store, epoch))}
         threads = {r.epoch: found for r in results if (found := _threads(store, r.epoch))}
         with store.reading():
             scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
+            # One is shown, and each takes megabytes.
+            shown = store.courses()[-1:] if scenario.has_course else ()
+            answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}
             earlier: HydraWarning | None = EarlierRates() if searched_otherwise(metadata["scenario"]) else None
             coming: StepPlan | None = None
             try:

@@ -192,7 +192,7 @@ class _Step:
         high_us = None if most is None else self._upper_us(share, most)
         # Of latencies that nobody knows, what did not arrive is known to be late.
         off_us = math.inf if bound_us is None else bound_us
-        low = None if low_us is None else max(low_us - off_us, 0.0) / 1000
+        low = None if low_us is None else math.inf if low_us == math.inf else max(low_us - off_us, 0.0) / 1000
         high = None if high_us is None or bound_us is None else (high_us + bound_us) / 1000
         holds = True if high is not None and high <= target else False if low is not None and low > target else None
         low = None if low == math.inf else low

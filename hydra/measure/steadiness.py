@@ -98,8 +98,8 @@ def _apart(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     distance = np.abs(values - middle)
     spread = _MAD_TO_SIGMA * float(np.median(distance))
     found: npt.NDArray[np.bool_] = distance > max(_APART * spread, LEAST * middle)
-    # More than a few are no exceptions.
-    return found if found.sum() <= len(values) / 8 else np.zeros(len(values), np.bool_)
+    # More than a few are no exceptions; where most seconds received nothing, none differs by a part of that.
+    return found if middle and found.sum() <= len(values) / 8 else np.zeros(len(values), np.bool_)
 
 
 def _change(values: npt.NDArray[np.float64]) -> tuple[int, float] | None:
@@ -111,12 +111,13 @@ def _change(values: npt.NDArray[np.float64]) -> tuple[int, float] | None:
     # The moment that leaves the least between the values and the means of their sides.
     best = int(np.argmax((last - first) ** 2 * moments * (n - moments)))
     at, before, after = int(moments[best]), float(first[best]), float(last[best])
-    if abs(after - before) < LEAST * max(before, after):
+    if abs(after - before) <= LEAST * max(before, after):
         return None
+    by = (after - before) / (before or 1.0)
     residuals = values - np.where(np.arange(n) < at, before, after)
     squares = float((residuals * residuals).sum())
     if squares <= 0:
-        return at, (after - before) / max(before, 1.0)
+        return at, by
     r = float((residuals[1:] * residuals[:-1]).sum()) / squares
     r = min(max(r + (2 + 4 * r) / n, 0.0), 0.9)
     error = sqrt(squares / (n - 2) * (1 / at + 1 / (n - at)) * (1 + r) / (1 - r))
@@ -124,7 +125,7 @@ def _change(values: npt.NDArray[np.float64]) -> tuple[int, float] | None:
 
     freedom = max((n - 2) * (1 - r) / (1 + r), 1.0)
     p = 2 * float(stdtr(freedom, -abs(after - before) / error)) * len(moments)
-    return (at, (after - before) / max(before, 1.0)) if p < ALPHA else None
+    return (at, by) if p < ALPHA else None
 
 
 def written(found: Sequence[Unsteady]) -> str:

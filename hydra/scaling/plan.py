@@ -85,7 +85,9 @@ class Part:
 
     @property
     def first(self) -> Use | None:
-        """What runs out first."""
+        """What runs out first; None where a cost has no limit, as that may."""
+        if any(use.cost.unlimited for use in self.uses):
+            return None
         known = [use for use in self.uses if use.ends_at is not None]
         return min(known, key=lambda use: use.ends_at or 0, default=None)
 

@@ -21,8 +21,9 @@ from typing import Final
 import numpy as np
 from scipy.special import pdtr
 
+from hydra.columns.names import GONE
 from hydra.measure.apart import Lone
-from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult
+from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult, number
 from hydra.sweep.answer import Answer, Hole, Interval, Why
 from hydra.sweep.asked import Asked, unmeasured
 from hydra.sweep.beside import bursts_of
@@ -105,6 +106,8 @@ class Threshold:
     _holes: list[tuple[int, int]] = field(default_factory=list)
     _after_effects: list[Evidence] = field(default_factory=list)
     _short_from: float = 0.0
+    _widened: float = 1.0
+    """How many times as far up rates are thought of as the bracket said."""
     _range: tuple[float, float] = (0.0, 0.0)
     _estimate: RateEstimate | None = None
     _nearest: tuple[float, StepResult] | None = None
@@ -175,7 +178,7 @@ class Threshold:
         """Doubles, or halves; whether there is anything to narrow then."""
         first = yield from self._step(asked, at)
         tried = [(at, self._short(first))]
-        while at < self._highest and first.shortfall <= _OVERLOAD:
+        while at < self._highest and first.shortfall <= max(_OVERLOAD, self._target):
             if len(tried) > 1 and tried[-2][1] and tried[-1][1]:
                 break
             at = min(at + _DOUBLING, self._highest)
@@ -202,7 +205,7 @@ class Threshold:
                 return True
             if _is_level(tried, self._target):
                 # Lower rates tell less and less: nobody looks for the answer there.
-                self._lowest = at
+                self._lowest, self._short_from = at, rate_at(at + _DOUBLING)
                 return True
         self.answer = Answer("unknown", why=Why.BELOW_LOWEST)
         return False
@@ -337,7 +340,7 @@ class Threshold:
         length_s = asked.step_s if seconds is None else seconds
         result = yield from asked.step(self.settings, self.series, rate, self.cohort, length_s, rest_s)
         # With subscribers dead or silent (asked.py) the step is short of theirs as well, in every second of it.
-        gone = unmeasured(result) and float(result.figures.get("client_loss_pct") or 100.0) / 100
+        gone = _gone(result) if unmeasured(result) else 0.0
         whole = max(round(length_s), 1)
         bursts = [gone * length_s / whole] * whole if gone else bursts_of(result, self.without)
         least = LEAST_BURST * self._target
@@ -357,7 +360,7 @@ class Threshold:
 
     def _take(self, step: Evidence) -> None:
         if self._estimate is not None and not self._in_hole(step.rate):
-            self._estimate.add(step, far=step.rate > _FAR * self._short_from)
+            self._estimate.add(step, far=step.rate > _FAR * self._widened * self._short_from)
 
     def _begin(self, least: float, most: float) -> None:
         """What the steps so far say of R between these rates."""
@@ -377,7 +380,7 @@ class Threshold:
         if low < 1.2 * least and least > lowest and self._known.none_holds() < 0.5:
             self._begin(max(least / 16, lowest), most)
         elif high > most / 1.05 and most < highest:
-            self._short_from *= 4
+            self._widened *= 4
             self._begin(least, min(most * 4, highest))
 
     # --- the answer ----------------------------------------------------------------------------------------------
@@ -451,6 +454,12 @@ def _is_level(tried: Sequence[Evidence], target: float) -> bool:
     tells = float(pdtr(int(target * copies), last.shortfall * copies)) < _BY_CHANCE
     back = 1 + (_HALVINGS if tells else 1)
     return len(tried) >= back and _FALLING * tried[-back].shortfall < last.shortfall <= _OVERLOAD
+
+
+def _gone(result: StepResult) -> float:
+    """The share that a step lost of which subscribers are gone, who are missed by its figures: theirs at least."""
+    gone = sum(number(result.figures.get(column)) or 0.0 for column in GONE) / result.plan.clients
+    return min(max(gone, (number(result.figures.get("client_loss_pct")) or 0.0) / 100), 1.0)
 
 
 def _usual_loss(steps: Sequence[Evidence]) -> float:
