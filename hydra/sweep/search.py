@@ -246,8 +246,8 @@ class Search:
             yield from _recorded(found.threshold.search(asked, self._search, start), found.steps)
             lone = beside.lone_loser(found.telling(), self._search.target)
             if lone and found.threshold.series == "loss":
-                found.without = Threshold(found.threshold.settings, "loss", without=lone)
-                yield from _reusing(found.without.search(asked, self._search, start), found.steps, found.more)
+                found.without, there = found.threshold.without_it(lone), list(found.steps)
+                yield from _reusing(found.without.search(asked, self._search, start, there), there, found.more)
         finally:
             self._fill(row, found)
 
@@ -367,9 +367,8 @@ def _recorded(script: Script, steps: list[StepResult]) -> Script:
         return
 
 
-def _reusing(script: Script, steps: Sequence[StepResult], more: list[StepResult]) -> Script:
-    """The script, which is given those of ``steps`` that it asks for; what it has had besides is added to ``more``."""
-    there = list(steps)
+def _reusing(script: Script, there: list[StepResult], more: list[StepResult]) -> Script:
+    """The script, which is given what it asks for out of ``there``; what it has had besides is added to ``more``."""
     try:
         plan = next(script)
         while True:

@@ -7,7 +7,8 @@ a loss is as likely as not, which for short steps is far above R; and every thir
 at any rate. The search ends when the interval is narrow enough, or the seconds are spent.
 
 After a step that lost more than the target the next one waits, until it is found out that this system loses no more
-right after an overload than ``REST_S`` later. A last, long step at the lower limit and all that came before it are held
+right after an overload than ``REST_S`` later; but not after one that lost what half or double its rate loses as well,
+for that was no overload. A last, long step at the lower limit and all that came before it are held
 against the answer.
 """
 
@@ -72,6 +73,8 @@ _LATE: Final = 20
 _ENOUGH_TO_ASK: Final = 1.8
 """Width of the interval from which on a step can tell whether an overload has an after-effect."""
 _SURELY_HELD: Final = 1.1
+_FEWEST_LEVEL: Final = 3
+"""So many steps at much lower rates tell what is lost there."""
 _MUCH: Final = 4.0
 """An overload loses more than so many targets."""
 _STUDENT: Final = 2.2
@@ -103,6 +106,10 @@ class Threshold:
     _now_s: float = 0.0
     _tires: bool | None = None
     """Whether this system loses more right after an overload; None: not known."""
+    _unrested: list[Evidence] = field(default_factory=list)
+    """Steps right after one that lost more than the target."""
+    _given_s: float = 0.0
+    """Seconds of steps that another search measured."""
     _holes: list[tuple[int, int]] = field(default_factory=list)
     _after_effects: list[Evidence] = field(default_factory=list)
     _short_from: float = 0.0
@@ -131,7 +138,13 @@ class Threshold:
     @property
     def spent_s(self) -> float:
         """Seconds of measuring so far."""
-        return sum(e.seconds for e in self.evidence)
+        return sum(e.seconds for e in self.evidence) - self._given_s
+
+    def without_it(self, lone: Lone) -> Threshold:
+        """The same search without a subscriber, of a system of which it is known whether it has after-effects."""
+        found = Threshold(self.settings, self.series, self.cohort, without=lone)
+        found._tires = self._tires
+        return found
 
     def limiting(self, column: str) -> Figure:
         """A figure of the step that tells what limits: of those that fell short, the one at the lowest rate."""
@@ -139,13 +152,23 @@ class Threshold:
 
     # --- the script ----------------------------------------------------------------------------------------------
 
-    def search(self, asked: Asked, search: SearchSpec, start: float) -> Script:
-        """Asks for steps until the answer is good enough or the budget is spent."""
+    def search(self, asked: Asked, search: SearchSpec, start: float, there: list[StepResult] | None = None) -> Script:
+        """Asks for steps until the answer is good enough or the budget is spent.
+
+        Args:
+            asked, search: whom to ask, and what for.
+            start: the first rate, messages/s.
+            there: steps that were measured before, which are evidence as well; those that are in it after the bracket
+                are taken out.
+        """
         self._target = search.target
         self._lowest, self._highest = place(search.floor_rate), place(search.start_rate * 2.0**search.max_doublings)
         at = min(max(place(max(start, search.floor_rate)), self._lowest), self._highest)
         budget_s = search.steps * asked.step_s
         if (yield from self._bracket(asked, at, budget_s)):
+            while there:
+                step = self._recorded(there.pop(0), asked.clients)
+                self._given_s += step.seconds
             least = max(self._short_from * _RANGE[0], rate_at(self._lowest) / 2)
             self._begin(least, self._short_from * _RANGE[1])
             yield from self.narrow(asked, search.width, budget_s)
@@ -268,7 +291,9 @@ class Threshold:
         last = self.evidence[-1]
         overloaded = last.shortfall > _MUCH * self._target and last.rate > interval.low
         known = interval.width <= (_ENOUGH_TO_ASK if len(self.evidence) < _LATE else WIDEST)
-        if self._tires is None and overloaded and known and where in ("middle", "well below"):
+        # What is lost at any rate tells as well where no rate is known to hold.
+        known = known or estimate.none_holds() > 0.5
+        if self._tires is None and overloaded and not self._is_usual(last) and known and where in ("middle", "well below"):
             yield from self._ask_for_after_effects(asked)
             return
         if where == "well below":
@@ -294,7 +319,7 @@ class Threshold:
         low, figure = self._known.quantiles((0.2, 0.5))
         at, over = self._placed(min(float(low), float(figure) / _SURELY_HELD)), self._placed(1.5 * float(figure))
         suspect = yield from self._step(asked, at, waits=False)
-        if not self._short(suspect):
+        if not self._short(suspect) or self._is_usual(suspect):
             self._tires = False
             self._take(suspect)
             return
@@ -328,25 +353,52 @@ class Threshold:
     def _is_short(self, asked: Asked, at: int, *, waits: bool = True) -> Generator[StepPlan, StepResult, bool]:
         return self._short((yield from self._step(asked, at, waits=waits)))
 
+    def _level(self, rate: float) -> float:
+        """The share that is usually lost at half of a rate or less, not right after an overload."""
+        steps = [e for e in self.evidence if e.rate <= rate / 2 and e not in self._unrested]
+        return _usual_loss(steps) if len(steps) >= _FEWEST_LEVEL else 0.0
+
+    def _is_usual(self, step: Evidence) -> bool:
+        """Whether a step lost what much lower rates lose as well, or what double its rate did: it was no overload."""
+        if step.shortfall > _OVERLOAD:
+            return False
+        above = [e.shortfall for e in self.evidence if e.rate > 1.9 * step.rate and e not in self._unrested]
+        # Where half of what is sent is lost, half the rate may be too much as well.
+        if above and step not in self._unrested and self._target < min(above) <= _OVERLOAD:
+            return _FALLING * min(above) < step.shortfall
+        level = self._level(step.rate)
+        return level > self._target and step.shortfall <= level / _FALLING + 2 * sqrt(level / step.copies)
+
     def _rest_s(self) -> float:
         """How long the next step waits."""
-        if self._tires is False or not self.evidence or not self._short(self.evidence[-1]):
+        last = self.evidence[-1] if self.evidence else None
+        if self._tires is False or last is None or not self._short(last) or self._is_usual(last):
             return 0.0
         low, high = REST_SPREAD
         return round(REST_S * (low + (high - low) * (len(self.evidence) * _GOLDEN % 1)), 1)
 
     def _step(self, asked: Asked, at: int, seconds: float | None = None, *, waits: bool = True) -> Step:
-        rate, rest_s = rate_at(at), self._rest_s() if waits else 0.0
+        needed_s = self._rest_s()
+        rate, rest_s = rate_at(at), needed_s if waits else 0.0
         length_s = asked.step_s if seconds is None else seconds
         result = yield from asked.step(self.settings, self.series, rate, self.cohort, length_s, rest_s)
+        evidence = self._recorded(result, asked.clients)
+        if rest_s < needed_s:
+            self._unrested.append(evidence)
+        return evidence
+
+    def _recorded(self, result: StepResult, clients: int) -> Evidence:
+        """What a step says, which is added to the evidence."""
+        plan = result.plan
+        rate, length_s = float(plan.settings.rate), plan.duration_s
         # With subscribers dead or silent (asked.py) the step is short of theirs as well, in every second of it.
         gone = _gone(result) if unmeasured(result) else 0.0
         whole = max(round(length_s), 1)
         bursts = [gone * length_s / whole] * whole if gone else bursts_of(result, self.without)
         least = LEAST_BURST * self._target
-        now_s = self._now_s + rest_s + length_s
+        now_s = self._now_s + plan.rest_s + length_s
         kept = tuple(b for b in bursts if b >= least)
-        evidence = Evidence(rate, length_s, kept, now_s - length_s / 2, rate * length_s * asked.clients)
+        evidence = Evidence(rate, length_s, kept, now_s - length_s / 2, rate * length_s * clients)
         self._now_s = now_s
         self.evidence.append(evidence)
         if evidence.bursts and (self._nearest is None or rate <= self._nearest[0]):
