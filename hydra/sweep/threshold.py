@@ -156,7 +156,8 @@ class Threshold:
         """Asks for steps until the answer is good enough or the budget is spent.
 
         Args:
-            asked, search: whom to ask, and what for.
+            asked: whom to ask.
+            search: what for, and how many steps.
             start: the first rate, messages/s.
             there: steps that were measured before, which are evidence as well; those that are in it after the bracket
                 are taken out.
