@@ -153,7 +153,8 @@ class Threshold:
         """Asks for steps until the answer is good enough or the budget is spent.
 
         Args:
-            asked, search: whom to ask, and what for.
+            asked: whom to ask for steps.
+            search: what for.
             start: the first rate, messages/s.
             there: steps that were measured before, which are evidence as well; those that are in it after the bracket
                 are taken out.
@@ -290,7 +291,8 @@ class Threshold:
         known = interval.width <= (_ENOUGH_TO_ASK if len(self.evidence) < _LATE else WIDEST)
         # What is lost at any rate tells as well where no rate is known to hold.
         known = known or estimate.none_holds() > 0.5
-        if self._tires is None and overloaded and not self._is_usual(last) and known and where in ("middle", "well below"):
+        asks = self._tires is None and overloaded and known and where in ("middle", "well below")
+        if asks and not self._is_usual(last):
             yield from self._ask_for_after_effects(asked)
             return
         if where == "well below":
