@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ def test_the_frames_of_a_server_are_told_apart() -> None:
 
 
 @pytest.mark.tier("all")
+@pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes more than a minute: make soak")
 @pytest.mark.timeout(TEST_S)
 @pytest.mark.usefixtures("needs_nats")
 def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(
