@@ -294,7 +294,8 @@ class Threshold:
         known = interval.width <= (_ENOUGH_TO_ASK if len(self.evidence) < _LATE else WIDEST)
         # What is lost at any rate tells as well where no rate is known to hold.
         known = known or estimate.none_holds() > 0.5
-        if self._tires is None and overloaded and not self._is_usual(last) and known and where in ("middle", "well below"):
+        asks = self._tires is None and overloaded and known and where in ("middle", "well below")
+        if asks and not self._is_usual(last):
             yield from self._ask_for_after_effects(asked)
             return
         if where == "well below":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ def test_the_frames_of_a_server_are_told_apart() -> None:
 
 
 @pytest.mark.tier("all")
-@pytest.mark.timeout(900)
+@pytest.mark.skipif("HYDRA_SOAK_SEEDS" not in os.environ, reason="takes more than a minute: make soak")
+@pytest.mark.timeout(TEST_S)
 @pytest.mark.usefixtures("needs_nats")
 def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(
     tmp_path: Path, server: EmbeddedServer
@@ -36,7 +38,7 @@ def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(
     """0.2 % is below the target: the rate that is carried; 2 % is above it at any rate; of one of six it is named."""
     client = "nats-py" if find() is None else "native"
     words = [
-        *("nats-rate", "--implementation", client, "--clients", CLIENTS, "--duration", 1, "--search-steps", 25),
+        *("nats-rate", "--implementation", client, "--clients", CLIENTS, "--duration", 1, "--search-steps", 16),
         *("--set", "sweep.search.loss_target=0.005", "--set", "sweep.search.start_rate=2000", "--set", "warmup_s=0"),
     ]
     commands: dict[str, Background] = {}
@@ -45,7 +47,7 @@ def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(
             proxy = stack.enter_context(LossyProxy(server.address, CARRIES_PPS, drops))
             own = (*words, "--servers", proxy.address, "--out", tmp_path / name)
             commands[name] = stack.enter_context(background(*map(str, own), log=tmp_path / f"{name}.log"))
-        codes = {name: command.wait(2.5 * TEST_S) for name, command in commands.items()}
+        codes = {name: command.wait(0.8 * TEST_S) for name, command in commands.items()}
     rows = {name: row_of(tmp_path / name) for name in DROPS}
     few, many, one = rows["few"], rows["many"], rows["one"]
     # A machine that others load has stalls of its own: then nobody can tell, and the row must say so.
