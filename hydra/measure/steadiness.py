@@ -84,10 +84,12 @@ def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteady] |
     change = _change(values[rest]) if len(rest) >= SECONDS else None
     found = []
     if change is not None:
-        at, by = change
-        slow = by > 0 and at <= _BEGINNING * len(rest)
+        at, before, after = change
         at_s = int(rest[at]) * interval_s
-        found.append(Unsteady("beginning", at_s, 1 / (1 + by) - 1) if slow else Unsteady("change", at_s, by))
+        if after > before and at <= _BEGINNING * len(rest):
+            found.append(Unsteady("beginning", at_s, before / after - 1))
+        else:
+            found.append(Unsteady("change", at_s, (after - before) / (before or 1.0)))
     middle = float(np.median(values))
     found += [Unsteady("second", int(at) * interval_s, float(values[at]) / middle - 1) for at in np.flatnonzero(apart)]
     return found
@@ -102,8 +104,8 @@ def _apart(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     return found if middle and found.sum() <= len(values) / 8 else np.zeros(len(values), np.bool_)
 
 
-def _change(values: npt.NDArray[np.float64]) -> tuple[int, float] | None:
-    """Before which value the mean changes, and by which part of what it was; None where it does not."""
+def _change(values: npt.NDArray[np.float64]) -> tuple[int, float, float] | None:
+    """Before which value the mean changes, from what and to what; None where it does not."""
     n = len(values)
     moments = np.arange(_LEAST_SIDE, n - _LEAST_SIDE + 1)
     sums = np.cumsum(values)
@@ -113,11 +115,10 @@ def _change(values: npt.NDArray[np.float64]) -> tuple[int, float] | None:
     at, before, after = int(moments[best]), float(first[best]), float(last[best])
     if abs(after - before) <= LEAST * max(before, after):
         return None
-    by = (after - before) / (before or 1.0)
     residuals = values - np.where(np.arange(n) < at, before, after)
     squares = float((residuals * residuals).sum())
     if squares <= 0:
-        return at, by
+        return at, before, after
     r = float((residuals[1:] * residuals[:-1]).sum()) / squares
     r = min(max(r + (2 + 4 * r) / n, 0.0), 0.9)
     error = sqrt(squares / (n - 2) * (1 / at + 1 / (n - at)) * (1 + r) / (1 - r))
@@ -125,7 +126,7 @@ def _change(values: npt.NDArray[np.float64]) -> tuple[int, float] | None:
 
     freedom = max((n - 2) * (1 - r) / (1 + r), 1.0)
     p = 2 * float(stdtr(freedom, -abs(after - before) / error)) * len(moments)
-    return (at, by) if p < ALPHA else None
+    return (at, before, after) if p < ALPHA else None
 
 
 def written(found: Sequence[Unsteady]) -> str:

@@ -145,6 +145,12 @@ def test_a_copy_that_did_not_arrive_is_later_than_all_others(lost: list[int], ke
     assert worst.holds == (not lost)
 
 
+def test_what_did_not_arrive_is_late_by_any_clock() -> None:
+    unknown: dict[str, Figure] = {"latency_bound_us": None}
+    (p99,) = objectives(SloSpec(p99_ms=10.0), spread(1000), lost=[100] * 400, figures=unknown)[1:]
+    assert p99.holds is False
+
+
 @pytest.mark.parametrize(
     ("best", "worst", "kept"),
     [([0.0, 3.0], [0.0, 3.0], True), ([3.0], [4.0], None), ([3.0], [None], None), ([0.0, None], [None], False)],

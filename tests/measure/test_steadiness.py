@@ -61,6 +61,8 @@ def test_what_is_not_steady_is_found_and_named(shape: Callable[[Floats], Floats]
         ([1000.0] * 20, []),
         ([1000.0] * 10 + [1010.0] * 10, []),  # too little
         ([1000.0] * 10 + [2000.0] * 10, [Unsteady("change", 10, 1.0)]),
+        ([0.0] * 9 + [1.0], []),  # a part of nothing
+        ([0.0] * 4 + [5.0] * 8, [Unsteady("beginning", 4, -1.0)]),
     ],
 )
 def test_what_needs_no_statistics(received: Sequence[float], found: list[Unsteady] | None) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from hydra.sweep import Row
 from tests.sweep.simulated import FAMILIES, System, played, replayed
-from tests.sweep.worlds import WORLDS, Hole, Stalls
+from tests.sweep.worlds import WORLDS, Floor, Hole, Stalls
 
 pytestmark = pytest.mark.tier("test")
 
@@ -110,6 +110,16 @@ def test_the_families_get_a_figure_near_the_truth(name: str) -> None:
 def test_where_no_rate_holds_it_is_said_or_nobody_can_tell() -> None:
     answers = [outcome(Stalls.__name__, 5.0, seed).row["loss_answer"] for seed in range(FEW)]
     assert answers.count("figure") <= at_most(WRONG[5.0][0], FEW)
+
+
+@pytest.mark.parametrize(("capacity", "start_rate"), [(600, 8000.0), (3000, 8000.0), (600, 500.0), (20_000, 500.0)])
+def test_what_is_lost_at_any_rate_is_no_overload(capacity: float, start_rate: float) -> None:
+    world = Floor(1, 0.02)
+    world.capacity, world.rate = capacity, None
+    row, _ = played(System(world), 5.0, start_rate=start_rate)
+    low, high = (float(str(row[f"loss_floor_{end}_pct"])) for end in ("low", "high"))
+    assert row["loss_answer"] == "none"
+    assert 1.5 < low < 2 < high < 2.6
 
 
 def test_rates_that_lose_below_others_that_do_not_are_named() -> None:
