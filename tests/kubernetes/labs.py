@@ -65,7 +65,7 @@ class Lab:
         """Flags of every command."""
         return ["--master", "k8s://", "--config", self.folder / "cluster.toml"]
 
-    def hydra(self, *words: object, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    def hydra(self, *words: object, expect: int | tuple[int, ...] = 0) -> subprocess.CompletedProcess[str]:
         """Runs a command to its end."""
         return hydra(*words, *self.where, expect=expect, cwd=self.folder, KUBECONFIG=str(self.account.kubeconfig))
 
