@@ -1,7 +1,8 @@
-"""A TCP forwarder in front of a ZMQ socket: it sees every frame and decides what becomes of it.
+"""TCP forwarders: one in front of any server, and one in front of a ZMQ socket.
 
-It reads ZMTP's frames itself (ZMTP 3, https://rfc.zeromq.org/spec/23/), so that no queue of libzmq's stands between
-what it decides and either end's socket. Frames leave it in their order.
+The second sees every frame and decides what becomes of it. It reads ZMTP's frames itself (ZMTP 3,
+https://rfc.zeromq.org/spec/23/), so that no queue of libzmq's stands between what it decides and either end's socket.
+Frames leave it in their order.
 """
 
 from __future__ import annotations
@@ -35,32 +36,25 @@ class Frame:
         return not self.flags & _COMMAND
 
 
-class FrameForwarder:
-    """Stands between a server's endpoint (``tcp://host:port``) and whoever connects to :attr:`endpoint`.
+class TcpForwarder:
+    """Stands between a server (``host:port``) and whoever connects to :attr:`address`.
 
-    Everything passes at once; a subclass overrides :meth:`to_client` or :meth:`to_server`.
+    A subclass says with :meth:`connected` what is done with each connection.
     """
 
     def __init__(self, server: str) -> None:
-        host, _, port = server.removeprefix("tcp://").rpartition(":")
+        host, _, port = server.rpartition(":")
         self._server = (host, int(port))
         self._listener = socket.create_server((host, 0), backlog=1024)
-        self.endpoint = f"tcp://{host}:{self._listener.getsockname()[1]}"
+        self.address = f"{host}:{self._listener.getsockname()[1]}"
         self.closing = threading.Event()
         self._open: list[socket.socket] = [self._listener]
         self._threads: list[threading.Thread] = []
-        self._run(self._accept)
+        self.run(self._accept)
 
-    def to_client(self, client: socket.socket, frame: Frame) -> None:
-        """Passes a frame of the server's on, or not."""
-        client.sendall(frame.whole)
-
-    def to_server(self, server: socket.socket, frame: Frame) -> None:
-        """Passes a frame of a client's on, or not."""
-        server.sendall(frame.whole)
-
-    def thread_begins(self) -> None:
-        """Called in every thread that frames are passed on by."""
+    def connected(self, client: socket.socket, server: socket.socket) -> None:
+        """A client has connected, and this connection to the server is its own: starts what passes data on."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Ends every connection."""
@@ -72,7 +66,8 @@ class FrameForwarder:
         for end in self._open:
             end.close()
 
-    def _run(self, work: Callable[..., None], *arguments: object) -> None:
+    def run(self, work: Callable[..., None], *arguments: object) -> None:
+        """Does it in a thread, which ends when a connection does."""
         thread = threading.Thread(target=self._until_closed, args=(work, *arguments), daemon=True)
         self._threads.append(thread)
         thread.start()
@@ -89,8 +84,40 @@ class FrameForwarder:
             for end in (client, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self._open.append(end)
-            self._run(self._forward, server, client, self.to_client)
-            self._run(self._forward, client, server, self.to_server)
+            self.connected(client, server)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class FrameForwarder(TcpForwarder):
+    """Stands between a server's endpoint (``tcp://host:port``) and whoever connects to :attr:`endpoint`.
+
+    Everything passes at once; a subclass overrides :meth:`to_client` or :meth:`to_server`.
+    """
+
+    def __init__(self, server: str) -> None:
+        super().__init__(server.removeprefix("tcp://"))
+        self.endpoint = f"tcp://{self.address}"
+
+    def to_client(self, client: socket.socket, frame: Frame) -> None:
+        """Passes a frame of the server's on, or not."""
+        client.sendall(frame.whole)
+
+    def to_server(self, server: socket.socket, frame: Frame) -> None:
+        """Passes a frame of a client's on, or not."""
+        server.sendall(frame.whole)
+
+    def thread_begins(self) -> None:
+        """Called in every thread that frames are passed on by."""
+
+    def connected(self, client: socket.socket, server: socket.socket) -> None:
+        """Passes frames on in both directions."""
+        self.run(self._forward, server, client, self.to_client)
+        self.run(self._forward, client, server, self.to_server)
 
     def _forward(
         self, source: socket.socket, target: socket.socket, pass_on: Callable[[socket.socket, Frame], None]
@@ -111,12 +138,6 @@ class FrameForwarder:
             # Both sides learn of it; a client connects anew.
             _hang_up(source)
             _hang_up(target)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
 
 def _hang_up(end: socket.socket) -> None:

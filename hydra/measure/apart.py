@@ -16,7 +16,7 @@ from hydra.measure.shortfall import Course
 from hydra.wire.arrays import Flags, Ints
 
 ALONE: Final = 4.0
-"""So many times the loss of every other subscriber is that of one that loses alone."""
+"""A subscriber loses alone if it loses at least this many times as much as every other one."""
 FEWEST: Final = 10
 """Messages that a subscriber lost at least: of fewer it is chance who lost them."""
 START_S: Final = 0.1

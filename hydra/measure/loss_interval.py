@@ -47,7 +47,7 @@ _ALONE: Final = 1.5
 _PARTS: Final = (8, 64)
 """Parts of a step at least and at most whose means are looked at."""
 _SLICES: Final = (20, 1500)
-"""Slices of a step at least and at most in which losses are counted."""
+"""Losses are counted in slices of a step: the least and the largest number of them."""
 _TAIL: Final = 0.025
 
 

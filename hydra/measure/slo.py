@@ -213,7 +213,7 @@ class _Step:
         return Judged(name, target, measured, low, high, None, why)
 
     def _measured(self, part: float) -> float | None:
-        """The percentile (ms) among all copies; None: it is that of one that did not arrive, or may be."""
+        """The percentile (ms) of all copies; None if the copy at its rank did not arrive, or perhaps did not."""
         gone = self.copies.gone[1]
         arrived = self.copies.arrived
         if gone is None or not arrived or part * (arrived + gone) > arrived:

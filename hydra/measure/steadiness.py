@@ -28,7 +28,7 @@ from hydra.model import CourseFacts, CourseInterval
 LEAST: Final = 0.05
 """Part of the mean by which seconds have to differ."""
 ALPHA: Final = 0.01
-"""How often a steady step may be said to have a change."""
+"""The highest probability with which a change is reported in a step that is steady."""
 SECONDS: Final = 8
 """A step with fewer whole seconds tells nothing."""
 _APART: Final = 6.0

@@ -113,7 +113,7 @@ def _lost_pct(row: Row) -> float | None:
 
 
 def _as_much_lost_at(row: Row, rows: Sequence[Row], varied: Sequence[str]) -> float | None:
-    """The next lower rate that was measured (or the next higher one) if as much was lost there; otherwise None.
+    """The measured rate below this row's, or else the one above, if as much was lost at it; otherwise None.
 
     Less is lost where the loss is a tenth lower, or a tenth more arrives: far above a capacity the loss changes little.
     """

@@ -43,7 +43,7 @@ class Beside:
 
 
 def telling(steps: Sequence[StepResult], figure: float | None) -> list[StepResult]:
-    """The steps well below the answer; all where there is none."""
+    """The steps at half of the answer or below; all steps where there is no answer."""
     return [step for step in steps if figure is None or _rate(step) <= _BELOW * figure]
 
 

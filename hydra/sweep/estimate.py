@@ -54,7 +54,7 @@ _CONSTANT: Final = (0.75, 0.87, 0.94, 1.0, 1.06, 1.14, 1.3)
 """Floors that are always there, as multiples of what steps at low rates lost."""
 _BURSTY_FLOOR: Final = 0.06
 _CONSTANT_FLOOR: Final = 0.10
-"""Prior of a floor of either kind."""
+"""Prior probability of a floor that comes in bursts, and of one that is always there."""
 _EXACT: Final = 1e-5
 """A constant floor is seen to this share of the traffic at best."""
 _NEVER: Final = 2**30
@@ -272,10 +272,10 @@ class RateEstimate:
 
     def _both(self, temper: float) -> Floats:
         """The weights of all cells. Which kind a curve is of is not tempered: that needs no bursts that are allowed."""
-        full, weight = (
-            np.concatenate([self._weights(cells, eta) for cells in (self._chance, self._always)])
-            for eta in (1.0, temper)
-        )
+        full = np.concatenate([self._weights(cells, 1.0) for cells in (self._chance, self._always)])
+        if temper == 1:
+            return full
+        weight = np.concatenate([self._weights(cells, temper) for cells in (self._chance, self._always)])
         width = self._model.loss.shape[1]
         kind = np.concatenate([self._model.kind[cells.row // width] for cells in (self._chance, self._always)])
         of_kind = np.bincount(kind, weight)

@@ -41,7 +41,7 @@ REST_S: Final = 10.0
 REST_SPREAD: Final = (0.9, 1.2)
 LONGEST_REST_S: Final = REST_S * REST_SPREAD[1]
 LEAST_BELOW_S: Final = 30.0
-"""Seconds of measuring at or below a figure before there is one: stalls that come every ten seconds show in them."""
+"""A figure needs so many seconds of measuring at its rate or below: stalls that come every ten seconds show in them."""
 LAST_S: Final = 10.0
 """The last step at the lower limit is at least so long."""
 LAST_SHARE: Final = 0.2

@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import Final, Self
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tests.forwarder import TcpForwarder
 
 _BUCKET_S: Final = 0.1
 """What a subscriber may get at once, in seconds of what is carried: a stall of the machine is no loss."""
@@ -33,7 +33,7 @@ def frames(data: bytes) -> Iterator[tuple[bool, int]]:
         yield is_message, at
 
 
-class LossyProxy:
+class LossyProxy(TcpForwarder):
     """Stands between the server at ``address`` and whoever connects to :attr:`address`.
 
     Args:
@@ -44,33 +44,15 @@ class LossyProxy:
     """
 
     def __init__(self, address: str, carries_pps: float, drops: Sequence[float]) -> None:
-        host, _, port = address.rpartition(":")
-        self._server = (host, int(port))
         self._carries_pps, self._drops = carries_pps, drops
         self._subscribers = 0
-        self._listener = socket.create_server((host, 0), backlog=64)
-        self._open: list[socket.socket] = [self._listener]
-        self._threads: list[threading.Thread] = []
-        self.address = f"{host}:{self._listener.getsockname()[1]}"
-        self._run(self._accept)
+        super().__init__(address)
 
-    def _run(self, work: Callable[..., None], *arguments: object) -> None:
-        thread = threading.Thread(target=self._until_closed, args=(work, *arguments), daemon=True)
-        self._threads.append(thread)
-        thread.start()
-
-    def _until_closed(self, work: Callable[..., None], *arguments: object) -> None:
-        with contextlib.suppress(OSError):
-            work(*arguments)
-
-    def _accept(self) -> None:
-        while True:
-            client, _ = self._listener.accept()
-            server = socket.create_connection(self._server)
-            self._open += [client, server]
-            way = _Way(self._carries_pps)
-            self._run(self._to_server, client, server, way)
-            self._run(self._to_client, client, server, way)
+    def connected(self, client: socket.socket, server: socket.socket) -> None:
+        """Passes on what may pass, in both directions."""
+        way = _Way(self._carries_pps)
+        self.run(self._to_server, client, server, way)
+        self.run(self._to_client, client, server, way)
 
     def _to_server(self, client: socket.socket, server: socket.socket, way: _Way) -> None:
         with contextlib.closing(server):
@@ -86,19 +68,6 @@ class LossyProxy:
             while data := server.recv(1 << 18):
                 passed, rest = way.passed(rest + data, time.monotonic())
                 client.sendall(passed)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for each in self._open:
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
-        for thread in self._threads:
-            thread.join()
 
 
 class _Way:
