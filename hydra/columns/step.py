@@ -417,7 +417,8 @@ _LAST: Final = (
         "host_others_pct",
         "%",
         "CPU of all cores over the window that neither clients and servers of the run used nor the hypervisor took: "
-        "of other processes, and of Hydra's relays and controller; the host with most",
+        "of other processes, and of Hydra's relays and controller; the host with most of those of which it is known. "
+        "Empty: it is not known what all clients and servers there used",
     ),
     Column(
         "host_memory_available_min_bytes",

@@ -19,7 +19,8 @@ from hydra.columns.names import (
 from hydra.measure import servers
 from hydra.measure.ceiling import ceiling, limited
 from hydra.measure.observation import Observation
-from hydra.measure.resources import HostSummary, busiest, flow, summarise
+from hydra.measure.resources import HostSummary, busiest, flow, summarise, used_pct
+from hydra.measure.servers import CPU
 from hydra.measure.verdict import BUSY_HOST_PCT, Evidence, Verdict, Worker, verdict
 from hydra.model import BusyThread, Figure, Role, ThreadSample
 
@@ -56,7 +57,7 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
         "host_cpu_mean_pct": max((s.cpu_mean_pct for s in summaries.values()), default=None),
         "host_cpu_busiest_core_pct": max((s.cpu_busiest_core_pct for s in summaries.values()), default=None),
         "host_steal_pct": steal_pct,
-        HOST_OTHERS: max(others.values(), default=None),
+        HOST_OTHERS: max((pct for pct in others.values() if pct is not None), default=None),
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),
@@ -101,18 +102,30 @@ def _cpu_share(o: Observation, host: str, summary: HostSummary, *, publishers: b
     return used_s / (o.window_s * len(summary.cores_pct)) if summary.cores_pct else 0.0
 
 
-def _others_pct(o: Observation, host: str, summary: HostSummary) -> float:
+def _others_pct(o: Observation, host: str, summary: HostSummary) -> float | None:
     """The part of a host's CPU (%) that neither clients and servers of the run used, nor the hypervisor took.
 
-    Hydra's own relays and controller are in it. Of servers it is known what their busiest threads used.
+    Hydra's own relays and controller are in it. None where it is not known what all clients and servers there used.
     """
-    ours = 100 * _cpu_share(o, host, summary)
-    of_host = [told for agent, samples in o.threads.items() if o.host_of.get(agent) == host for told in samples]
-    servers_pct = sum(
-        thread.cpu_pct for thread in busiest([t for t in of_host if t.role == "server"], o.window_ns, most=1000)
-    )
-    ours += servers_pct / max(len(summary.cores_pct), 1)
+    clients = {c for c in (*o.publishers, *o.subscribers) if o.host_of.get(o.agents.get(c, "")) == host}
+    silent = clients.difference(o.publisher_reports, o.subscriber_reports.ids.tolist())
+    used_pct = _servers_pct(o, host)
+    if silent or used_pct is None:
+        return None
+    ours = 100 * _cpu_share(o, host, summary) + used_pct / max(len(summary.cores_pct), 1)
     return max(summary.cpu_mean_pct - summary.steal_pct - ours, 0.0)
+
+
+def _servers_pct(o: Observation, host: str) -> float | None:
+    """The CPU (% of a core) of the run's servers on a host: as all of them tell it, or else by their threads."""
+    # Servers that are no groups are watched by the controller, under the name of its host.
+    of = {agent: [t for t in told if t.role == "server"] for agent, told in o.threads.items()}
+    there = [agent for agent in of if o.host_of.get(agent, agent) == host]
+    groups = {(agent, t.group) for agent, told in of.items() for t in told}
+    cores = [its[CPU] for its in o.servers.values() if CPU in its]
+    if len(cores) == len(groups) and all(agent in there for agent, _ in groups):
+        return 100 * sum(cores)
+    return used_pct([t for agent in there for t in of[agent]], o.window_ns)
 
 
 def _evidence(
@@ -121,7 +134,7 @@ def _evidence(
     *,
     behind: bool,
     summaries: Mapping[str, HostSummary],
-    others: Mapping[str, float],
+    others: Mapping[str, float | None],
 ) -> Evidence:
     """What is known of each stage on the messages' way, but for what all hosts together tell."""
     held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], columns["tx_lag_p99_us"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import Final
 from hydra.measure.rates import SECOND_NS
 from hydra.measure.verdict import Flow
 from hydra.model import BusyThread, HostCounters, HostSample, InterfaceCounts, ThreadSample
+from hydra.wire.messages import MAX_THREADS
 
 BUSIEST: Final = 10
 """Threads that are named of an agent."""
@@ -122,6 +124,14 @@ def busiest(samples: Iterable[ThreadSample], window_ns: tuple[int, int], most: i
     for of_group in _by_group(samples, window_ns):
         found += _means(of_group)
     return sorted(found, key=lambda thread: -(thread.cpu_pct + thread.wait_pct))[:most]
+
+
+def used_pct(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> float | None:
+    """The CPU (% of a core) of all threads of these groups in the window; None where more ran than samples can name."""
+    inside = [sample for of_group in _by_group(samples, window_ns) for sample in of_group]
+    if any(len(sample.threads) >= MAX_THREADS for sample in inside):
+        return None
+    return sum(thread.cpu_pct for thread in busiest(inside, window_ns, most=sys.maxsize))
 
 
 def flow(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> Flow | None:

@@ -13,6 +13,8 @@ COUNTER: Final = "_total"
 """Suffix of a counter, which only grows; any other figure is a gauge."""
 RATE: Final = "_per_s"
 """Suffix of a counter's growth a second."""
+CPU: Final = "cpu_seconds" + RATE
+"""The CPU time of a server's process."""
 
 ServerFigures = Mapping[str, Mapping[str, float]]
 """Figures by their name, by the server's name."""
@@ -59,7 +61,7 @@ def columns(servers: ServerFigures) -> dict[str, Figure]:
     if not servers:
         return {}
     return {
-        "server_cpu_pct": _mean(servers, ("cpu_seconds_per_s",), 100.0),
+        "server_cpu_pct": _mean(servers, (CPU,), 100.0),
         "server_in_mb_s": _mean(servers, _IN, 1 / MEGABYTE),
         "server_out_mb_s": _mean(servers, _OUT, 1 / MEGABYTE),
         "server_messages_s": _mean(servers, ("messages_per_s",), 1.0),

@@ -189,6 +189,34 @@ def test_the_hosts_columns_are_of_the_host_that_fared_worst() -> None:
     assert {k: f[k] for k in expected} == pytest.approx(expected)
 
 
+def told(*cpu_pct: float, group: str = "s") -> list[model.ThreadSample]:
+    """Threads of a server that used so much all through the window."""
+    threads = [model.BusyThread(1, "t", pct, tid=n) for n, pct in enumerate(cpu_pct)]
+    return [model.ThreadSample(START + k * SECOND, group, threads, "server") for k in (0, 5, 10)]
+
+
+@pytest.mark.parametrize(
+    ("threads", "servers", "others_pct"),
+    [
+        ({}, {}, 60),
+        ({"b": told(30, 5)}, {}, 25),
+        ({"here": told(30, 5)}, {}, 25),  # no group: the controller watches it
+        ({"here": told(*[1.5] * 10)}, {}, None),  # there may be an eleventh
+        ({"here": told(*[1.5] * 10)}, {"s": {"cpu_seconds_per_s": 0.35}}, 25),
+        ({"here": told(*[1.5] * 10), "b": told(1)}, {"s": {"cpu_seconds_per_s": 0.35}}, None),  # of which of the two?
+        ({}, {"elsewhere": {"cpu_seconds_per_s": 0.35}}, 60),
+    ],
+)
+def test_what_our_own_servers_use_is_no_work_of_others(
+    threads: dict[str, list[model.ThreadSample]], servers: dict[str, dict[str, float]], others_pct: float | None
+) -> None:
+    o = on_hosts(here=sampled(60))
+    o = replace(o, host_of=dict.fromkeys("abc", "here"), threads=threads, servers=servers)
+    assert figures(o)["host_others_pct"] == (others_pct if others_pct is None else pytest.approx(others_pct))
+    silent = replace(o, subscriber_reports=reporting(received(500)))
+    assert figures(silent)["host_others_pct"] is None
+
+
 def test_what_was_not_sampled_is_no_figure() -> None:
     f = figures(on_hosts(here=sampled()[:1]))
     names = ("host_cpu_mean_pct", "host_steal_pct", "network_share_pct", "tcp_retransmitted_pct", "host_drops")
