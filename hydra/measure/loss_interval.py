@@ -11,7 +11,8 @@ What is lost comes in bursts, and what is independent of each other has to be fo
 - *Bursts or everywhere.* Bursts are a Poisson process, with the interval of :func:`confidence.of_bursts`. Where all
   through the step something is lost, as in an overload, there is nothing to count: then it is Student's interval of the
   mean of parts of the step, whose number is reduced by their autocorrelation (see ``measure/lag.py``), or of the
-  subscribers where these are independent.
+  subscribers where these are independent; and not narrower than the count of the lost copies allows, of which those
+  that are lost together are one.
 
 Several steps of the same have their bursts together, since a step without a burst says something of how rare they are
 and nothing of how large. ``tests/measure/test_loss_interval.py`` has how often the interval holds the truth.
@@ -20,8 +21,8 @@ and nothing of how large. ``tests/measure/test_loss_interval.py`` has how often 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
+from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Final
 
@@ -91,22 +92,28 @@ def read(text: str) -> LossEvidence:
     return LossEvidence(length_s, int(count), *others)
 
 
-def evidence(lost: Floats, length_s: float) -> LossEvidence:
+def evidence(lost: Floats, length_s: float, messages: float = inf) -> LossEvidence:
     """What a step tells of its loss.
 
     Args:
         lost: the share of what was due that each subscriber lost in each of equal slices of the step, shape
             (subscribers, slices).
         length_s: of the step.
+        messages: that were due to a subscriber.
     """
     mean = lost.mean(axis=0)
     width_s = length_s / len(mean)
     if not mean.any():
         return LossEvidence(length_s)
-    effect = design_effect(lost)
-    if len(lost) > 1 and effect <= _ALONE:
-        return _alone(lost, width_s, length_s, max(effect, 1.0))
-    return _together(mean, width_s, length_s)
+    effect = max(design_effect(lost), 1.0)
+    alone = len(lost) > 1 and effect <= _ALONE
+    found = _alone(lost, width_s, length_s, effect) if alone else _together(mean, width_s, length_s)
+    if not found.everywhere:
+        return found
+    # However alike the parts are, the loss is known no better than the number of copies that make it up.
+    share, copies = float(mean.mean()), messages * (len(lost) / effect if alone else 1)
+    error = length_s * sqrt(share / copies)
+    return found if found.error >= error else replace(found, error=error, freedom=max(share * copies, 1.0))
 
 
 def of_reports(reports: SubscriberTable, plan: StepPlan, sent: int) -> LossEvidence:
@@ -124,13 +131,14 @@ def of_reports(reports: SubscriberTable, plan: StepPlan, sent: int) -> LossEvide
     slices = int(np.clip(round(length_s / SLICE_S), *_SLICES))
     _, sequences = edges(plan, sent, slices)
     width = np.diff(sequences) / max(float(sequences[-1]), 1.0)
-    lost = np.zeros((len(some), slices))
+    lost, due = np.zeros((len(some), slices)), 0.0
     for row, one in enumerate(some.parts(1)):
         expected = float((one.received + one.missing).sum())
+        due += expected
         if expected and bool((one.missing > 0).any()):
             missed = np.diff(lost_before(one, float(sequences[-1]), sequences))
             np.divide(missed, expected * width, out=lost[row], where=width > 0)
-    return evidence(np.clip(lost, 0.0, 1.0), length_s)
+    return evidence(np.clip(lost, 0.0, 1.0), length_s, due / len(some))
 
 
 def around(lost_pct: float, steps: Sequence[LossEvidence], next_burst: float | None = None) -> Limits | None:
@@ -151,9 +159,12 @@ def pooled(steps: Sequence[LossEvidence]) -> LossEvidence:
 
 
 def design_effect(lost: Floats) -> float:
-    """1 where subscribers lose independently of each other, their number where they lose together; lost as above."""
+    """1 where subscribers lose independently of each other, their number where they lose together; lost as above.
+
+    What is constant does not tell, and is taken for lost together.
+    """
     own = float(lost.var(axis=1).mean())
-    return len(lost) * float(lost.mean(axis=0).var()) / own if own > 0 else 1.0
+    return len(lost) * (float(lost.mean(axis=0).var()) / own if own > 0 else 1.0)
 
 
 def _together(mean: Floats, width_s: float, length_s: float) -> LossEvidence:
@@ -164,7 +175,7 @@ def _together(mean: Floats, width_s: float, length_s: float) -> LossEvidence:
     count = int(np.clip(round(length_s), *_PARTS))
     parts = np.array([part.mean() for part in np.array_split(mean, min(count, len(mean)))])
     error, freedom = _mean_error(parts)
-    return _with(found, error * length_s, freedom)
+    return replace(found, error=error * length_s, freedom=max(freedom, 1.0))
 
 
 def _alone(lost: Floats, width_s: float, length_s: float, effect: float) -> LossEvidence:
@@ -176,19 +187,13 @@ def _alone(lost: Floats, width_s: float, length_s: float, effect: float) -> Loss
         return found
     totals = lost.mean(axis=1)
     error = float(totals.std(ddof=1)) * sqrt(effect / len(totals))
-    return _with(found, error * length_s, len(totals) - 1.0)
+    return replace(found, error=error * length_s, freedom=len(totals) - 1.0)
 
 
 def _of(sizes: Floats, length_s: float, scale: float = 1.0) -> LossEvidence:
     """Of bursts of these sizes, ``scale`` times as many of which would be independent."""
     squares, largest = float((sizes * sizes).sum()) * scale, float(sizes.max())
     return LossEvidence(length_s, len(sizes), float(sizes.sum()) * scale, squares, largest)
-
-
-def _with(found: LossEvidence, error: float, freedom: float) -> LossEvidence:
-    return LossEvidence(
-        found.length_s, found.count, found.total, found.squares, found.largest, error, max(freedom, 1.0)
-    )
 
 
 def bursts(lost: Floats, width_s: float) -> tuple[Floats, float]:
@@ -235,13 +240,13 @@ def interval(steps: Sequence[LossEvidence], next_burst: float | None = None) -> 
 
 
 def _around(steps: Sequence[LossEvidence], length_s: float) -> Limits:
-    """Student's interval where every step lost all the time: between the steps, or within the only one."""
+    """Student's interval where every step lost all the time: the wider one of that within steps and between them."""
     from scipy.special import stdtrit  # it takes half a second, which only who asks for an interval waits
 
     shares = [each.total / each.length_s for each in steps]
+    mean = fmean(shares)
+    errors = [(sqrt(sum(each.error**2 for each in steps)) / length_s, sum(each.freedom for each in steps))]
     if len(steps) > 1:
-        mean, error, freedom = fmean(shares), stdev(shares) / sqrt(len(shares)), len(shares) - 1.0
-    else:
-        mean, error, freedom = shares[0], steps[0].error / length_s, steps[0].freedom
-    half = float(stdtrit(freedom, 1 - _TAIL)) * error
+        errors.append((stdev(shares) / sqrt(len(shares)), len(shares) - 1.0))
+    half = max(float(stdtrit(freedom, 1 - _TAIL)) * error for error, freedom in errors)
     return Limits(max(mean - half, 0.0), min(mean + half, 1.0))

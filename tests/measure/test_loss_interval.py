@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -93,7 +94,17 @@ def test_the_design_effect_tells_who_loses_together() -> None:
     dice = np.random.default_rng(3)
     assert design_effect(WORLDS["short, together"][0](dice, 30.0, 10)) == pytest.approx(10)
     assert design_effect(WORLDS["short, alone"][0](dice, 30.0, 10)) == pytest.approx(1, abs=0.4)
-    assert design_effect(np.zeros((3, 5))) == 1.0
+    assert design_effect(np.full((3, 5), 0.1)) == 3.0
+
+
+@pytest.mark.parametrize(("subscribers", "repeats"), [(1, 1), (10, 1), (1, 3), (10, 3)])
+def test_a_constant_loss_is_known_as_well_as_its_copies_are_counted(subscribers: int, repeats: int) -> None:
+    """Of 1000 messages 1 % are lost, each by all or none as far as anybody knows."""
+    step = evidence(np.full((subscribers, 200), 0.01), 10.0, messages=1000)
+    limits = interval([step] * repeats)
+    assert limits is not None
+    error = sqrt(10 * repeats) / (1000 * repeats)
+    assert 1.9 * error < limits.high - 0.01 < 2.6 * error
 
 
 def test_what_was_written_is_read() -> None:
