@@ -48,7 +48,7 @@ from hydra.sweep.beside import Beside
 from hydra.sweep.concluded import Remark, columns_of, note_of
 from hydra.sweep.repeated import mean_and_interval
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
-from hydra.sweep.threshold import LAST_S, LONGEST_REST_S, Script, Threshold
+from hydra.sweep.threshold import LAST_S, Script, Threshold, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double: they look for the highest rate that is received at all."""
@@ -135,7 +135,8 @@ class Search:
         steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
         # At worst each of them was silenced twice before it counted, and then came all that may fail.
         steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
-        step_s = LONGEST_REST_S + step_bound_s(self._scenario, max(self._scenario.sweep.duration_s, LAST_S))
+        asked_s = self._scenario.sweep.duration_s
+        step_s = rest_s(asked_s) + step_bound_s(self._scenario, max(asked_s, LAST_S))
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:

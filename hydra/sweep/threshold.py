@@ -7,7 +7,7 @@ a loss is as likely as not, which for short steps is far above R; and every thir
 at any rate. The search ends when the interval is narrow enough, or the seconds are spent.
 
 After a step that lost more than the target the next one waits, until it is found out that this system loses no more
-right after an overload than ``REST_S`` later; but not after one that lost what half or double its rate loses as well,
+right after an overload than a pause later; but not after one that lost what half or double its rate loses as well,
 for that was no overload. A last, long step at the lower limit and all that came before it are held
 against the answer.
 """
@@ -38,8 +38,9 @@ FEWEST_STEPS: Final = 8
 """Steps that a search takes at least, however sure it is after fewer."""
 REST_S: Final = 10.0
 """The pause after a step that ended in loss. Its length varies, lest steps keep time with something periodic."""
+REST_STEPS: Final = 10.0
+"""The pause is at most as long as so many steps, or short ones would be little beside their pauses."""
 REST_SPREAD: Final = (0.9, 1.2)
-LONGEST_REST_S: Final = REST_S * REST_SPREAD[1]
 LEAST_BELOW_S: Final = 30.0
 """A figure needs so many seconds of measuring at its rate or below: stalls that come every ten seconds show in them."""
 LAST_S: Final = 10.0
@@ -371,16 +372,15 @@ class Threshold:
         level = self._level(step.rate)
         return level > self._target and step.shortfall <= level / _FALLING + 2 * sqrt(level / step.copies)
 
-    def _rest_s(self) -> float:
-        """How long the next step waits."""
+    def _rest_s(self, step_s: float) -> float:
+        """How long the next step waits, in a search of steps of that length."""
         last = self.evidence[-1] if self.evidence else None
         if self._tires is False or last is None or not self._short(last) or self._is_usual(last):
             return 0.0
-        low, high = REST_SPREAD
-        return round(REST_S * (low + (high - low) * (len(self.evidence) * _GOLDEN % 1)), 1)
+        return rest_s(step_s, len(self.evidence) * _GOLDEN % 1)
 
     def _step(self, asked: Asked, at: int, seconds: float | None = None, *, waits: bool = True) -> Step:
-        needed_s = self._rest_s()
+        needed_s = self._rest_s(asked.step_s)
         rate, rest_s = rate_at(at), needed_s if waits else 0.0
         length_s = asked.step_s if seconds is None else seconds
         result = yield from asked.step(self.settings, self.series, rate, self.cohort, length_s, rest_s)
@@ -495,6 +495,12 @@ class Threshold:
         spread = sqrt(float(weights**2 @ (shares - mean) ** 2) * len(steps) / max(len(steps) - 1, 1))
         half = _STUDENT * spread if len(steps) > 1 else mean
         return Interval(max(mean - half, 0.0), mean, mean + half)
+
+
+def rest_s(step_s: float, part: float = 1.0) -> float:
+    """The pause after a step that ended in loss, this part of the way (0 to 1) from the shortest to the longest."""
+    low, high = REST_SPREAD
+    return round(min(REST_S, REST_STEPS * step_s) * (low + (high - low) * part), 2)
 
 
 def _is_level(tried: Sequence[Evidence], target: float) -> bool:

@@ -136,6 +136,13 @@ def test_steps_wait_in_the_end_only_where_an_overload_has_an_after_effect(name: 
     assert any(result.plan.rest_s for result in results[25:]) == waits
 
 
+def test_short_steps_have_short_pauses() -> None:
+    _, results = played(System(WORLDS["Exhausted"](0), failing=0.0), 0.2)
+    rests = [result.plan.rest_s for result in results if result.plan.rest_s]
+    assert rests
+    assert all(1.8 <= rest_s <= 2.4 for rest_s in rests)
+
+
 @pytest.mark.tier("all")
 def test_more_steps_leave_a_narrower_interval() -> None:
     widths = []

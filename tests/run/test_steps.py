@@ -1,0 +1,42 @@
+"""What a step waits for before it is measured."""
+
+from __future__ import annotations
+
+from unittest.mock import MagicMock
+
+import pytest
+
+from hydra.errors import DoesNotFitError
+from hydra.model import Scenario, Settings, StepPlan, SweepSpec
+from hydra.run import steps
+
+
+@pytest.mark.parametrize(("rest_s", "waits"), [(2.4, [2.4]), (0.0, [])])
+def test_the_system_is_left_alone_before_a_step_until_the_user_passes_its_row_over(
+    monkeypatch: pytest.MonkeyPatch, rest_s: float, waits: list[float]
+) -> None:
+    def full(*_: object) -> None:
+        raise DoesNotFitError("the machine is full")
+
+    monkeypatch.setattr(steps.Steps, "_require_room", full)
+    controller, observer, store = MagicMock(), MagicMock(), MagicMock()
+    store.last_epoch.return_value = 1
+    scenario = Scenario("z", "zmq", "native", "rates", SweepSpec(clients=(2,), duration_s=0.2))
+    taken = steps.Steps(
+        scenario,
+        MagicMock(),
+        controller,
+        MagicMock(),
+        MagicMock(),
+        store,
+        observer,
+        MagicMock(),
+        MagicMock(),
+        MagicMock(),
+    )
+    taken.take(StepPlan(2, Settings(rate=100.0), 0.2, rest_s=rest_s))
+    assert [call.args[1] for call in controller.wait_until.call_args_list] == waits
+    for call in controller.wait_until.call_args_list:
+        for passes_over in (True, False):
+            observer.passes_over = passes_over
+            assert call.args[0]() is passes_over
