@@ -10,8 +10,8 @@ What is lost comes in bursts, and what is independent of each other has to be fo
 - *One burst or several.* Losses less than ``GAP_S`` apart are one burst, however long it lasts.
 - *Bursts or everywhere.* Bursts are a Poisson process, with the interval of :func:`confidence.of_bursts`. Where all
   through the step something is lost, as in an overload, there is nothing to count: then it is Student's interval of the
-  mean of parts of the step, whose number is reduced by their autocorrelation (see ``measure/lag.py``), or of the
-  subscribers where these are independent; and not narrower than the count of the lost copies allows, of which those
+  mean of parts of the step, whose number is reduced by their autocorrelation (``measure/dependence.py``), or of
+  the subscribers where these are independent; and not narrower than the count of the lost copies allows, of which those
   that are lost together are one.
 
 Several steps of the same have their bursts together, since a step without a burst says something of how rare they are
@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.measure.confidence import Limits, of_sums
+from hydra.measure.dependence import autocorrelation
 from hydra.measure.due import asked_s, edges
 from hydra.measure.shortfall import SLICE_S, lost_before
 from hydra.model import StepPlan
@@ -213,9 +214,7 @@ def _mean_error(parts: Floats) -> tuple[float, float]:
     variance = float((around * around).sum())
     if variance <= 0:
         return 0.0, count - 1.0
-    # The estimate is too low by (1 + 4 r) / n on average (M. G. Kendall, Biometrika 41, 1954).
-    r = float((around[1:] * around[:-1]).sum()) / variance
-    r = min(max(r + (1 + 4 * r) / count, 0.0), 0.95)
+    r = autocorrelation(around, 1, 0.95)
     effective = max(count * (1 - r) / (1 + r), 2.0)
     return sqrt(variance / count * effective / (effective - 1) / effective), effective - 1
 

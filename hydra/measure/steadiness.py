@@ -23,6 +23,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from hydra.measure.dependence import autocorrelation
 from hydra.model import CourseFacts, CourseInterval
 
 LEAST: Final = 0.05
@@ -119,8 +120,7 @@ def _change(values: npt.NDArray[np.float64]) -> tuple[int, float, float] | None:
     squares = float((residuals * residuals).sum())
     if squares <= 0:
         return at, before, after
-    r = float((residuals[1:] * residuals[:-1]).sum()) / squares
-    r = min(max(r + (2 + 4 * r) / n, 0.0), 0.9)
+    r = autocorrelation(residuals, 2, 0.9)
     error = sqrt(squares / (n - 2) * (1 / at + 1 / (n - at)) * (1 + r) / (1 - r))
     from scipy.special import stdtr  # it takes half a second, which only a step with a difference waits for
 

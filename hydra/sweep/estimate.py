@@ -192,6 +192,8 @@ class RateEstimate:
         self._sizes = model.size.ravel()
         self.evidence: list[Evidence] = []
         self._least: list[float | None] = []
+        self._concluded: dict[float, tuple[float, int, Floats]] = {}
+        """What :meth:`_answers` gave for the evidence so far."""
         places = (round(log(least / _ORIGIN) / COARSE), round(log(most / _ORIGIN) / COARSE))
         in_bursts = np.repeat(_FLOORS, len(_FLOOR_SIZES_S)) * target
         floors = np.concatenate(([0.0], in_bursts))
@@ -215,6 +217,7 @@ class RateEstimate:
         where = np.array(_fine(evidence.rate))
         for cells, always in ((self._chance, False), (self._always, True)):
             cells.log_p += self._log_likelihood(cells, where, evidence, evidence.lost_s, least, always=always)
+        self._concluded.clear()
         top = max(float(cells.log_p.max(initial=-np.inf)) for cells in (self._chance, self._always))
         self._chance.log_p -= top
         self._always.log_p -= top
@@ -284,6 +287,11 @@ class RateEstimate:
 
     def _answers(self, temper: float) -> tuple[float, int, Floats]:
         """How likely no rate holds; the first place of R, and how likely R is at each from there."""
+        if temper not in self._concluded:
+            self._concluded[temper] = self._summed(temper)
+        return self._concluded[temper]
+
+    def _summed(self, temper: float) -> tuple[float, int, Floats]:
         answer = np.concatenate((self._chance.answer, self._always.answer))
         weight = self._both(temper)
         weight /= weight.sum()

@@ -20,7 +20,7 @@ from math import ceil, exp, log, sqrt
 from typing import Final
 
 import numpy as np
-from scipy.special import pdtr
+from scipy.special import pdtr, stdtrit
 
 from hydra.columns.names import GONE
 from hydra.measure.apart import Lone
@@ -78,7 +78,6 @@ _FEWEST_LEVEL: Final = 3
 """So many steps at much lower rates tell what is lost there."""
 _MUCH: Final = 4.0
 """An overload loses more than so many targets."""
-_STUDENT: Final = 2.2
 
 Script = Generator[StepPlan, StepResult, None]
 Step = Generator[StepPlan, StepResult, Evidence]
@@ -493,7 +492,9 @@ class Threshold:
         weights = copies / copies.sum()
         mean = float(weights @ shares)
         spread = sqrt(float(weights**2 @ (shares - mean) ** 2) * len(steps) / max(len(steps) - 1, 1))
-        half = _STUDENT * spread if len(steps) > 1 else mean
+        # By their copies, they tell as much as so many equal steps (L. Kish, Survey Sampling, 1965).
+        freedom = max(1 / float(weights @ weights) - 1, 1.0)
+        half = float(stdtrit(freedom, 0.975)) * spread if len(steps) > 1 else mean
         return Interval(max(mean - half, 0.0), mean, mean + half)
 
 
