@@ -46,9 +46,10 @@ from hydra.sweep.answer import Why
 from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError, unmeasured
 from hydra.sweep.beside import Beside
 from hydra.sweep.concluded import Remark, columns_of, note_of
+from hydra.sweep.findings import LAST_S
 from hydra.sweep.repeated import mean_and_interval
 from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
-from hydra.sweep.threshold import LAST_S, Script, Threshold, rest_s
+from hydra.sweep.threshold import Script, Threshold, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double: they look for the highest rate that is received at all."""
@@ -258,7 +259,7 @@ class Search:
             if not _above(disturbed.threshold, undisturbed.threshold):
                 return
             threshold = found.threshold
-            more_s = threshold.spent_s + ceil(_AGAIN * self._search.steps) * asked.step_s
+            more_s = threshold.findings.spent_s + ceil(_AGAIN * self._search.steps) * asked.step_s
             # Narrowed to nothing, so that all of these seconds are spent.
             yield from _recorded(threshold.narrow(asked, 1.0 + 1e-9, more_s), found.steps)
             self._fill(row, found)
@@ -336,10 +337,10 @@ class Search:
     def _fill(self, row: Row, searched: _Searched, *remarks: Remark) -> None:
         name, found = searched.name, searched.threshold
         row[self._rates[name]] = found.figure
-        tried = [evidence.rate for evidence in found.evidence]
+        tried = [evidence.rate for evidence in found.findings.evidence]
         for column in beside_it(name, found.series):
             row.pop(column.name, None)  # of what was known before it was measured again
-        row[f"{name}_steps"] = len(found.evidence) + len(searched.more)
+        row[f"{name}_steps"] = len(found.findings.evidence) + len(searched.more)
         row |= columns_of(name, found.answer, tried, searched.beside(self._search.target), remarks)
         row[f"{name}_note"] = note_of(row, name)
         row[f"{name}_verdict"] = found.limiting(VERDICT)
