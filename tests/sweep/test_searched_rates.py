@@ -119,7 +119,8 @@ def test_what_is_lost_at_any_rate_is_no_overload(capacity: float, start_rate: fl
     row, _ = played(System(world), 5.0, start_rate=start_rate)
     low, high = (float(str(row[f"loss_floor_{end}_pct"])) for end in ("low", "high"))
     assert row["loss_answer"] == "none"
-    assert 1.5 < low < 2 < high < 2.6
+    # Few of its steps have most of the copies.
+    assert 1.3 < low < 2 < high < 2.6
 
 
 def test_rates_that_lose_below_others_that_do_not_are_named() -> None:
