@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hydra.cli import cli
-from hydra.compare.comparison import NO_DIFFERENCE, NO_SPREAD, NO_VERDICT
+from hydra.analysis.comparison import NO_DIFFERENCE, NO_SPREAD, NO_VERDICT
+from hydra.cli.main import cli
 
 RATES = ("2000", "max")
 

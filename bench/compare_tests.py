@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from hydra.compare.statistics import ALPHA, paired
+from hydra.analysis.statistics import ALPHA, paired
 
 Floats = NDArray[np.float64]
 Shape = Callable[[Generator, tuple[int, ...]], Floats]

@@ -39,19 +39,19 @@ import numpy as np
 from click.testing import CliRunner
 from tabulate import tabulate
 
-from hydra.cli import cli as hydra
+from hydra.cli.main import cli as hydra
 from hydra.config.scenario import load_scenario
 from hydra.measure.observation import Observation
 from hydra.model import Agent, ClusterSpec, Group, GroupEvent, Launch, Resources, StepPlan, StepResult
-from hydra.results.store import RunStore
-from hydra.run import beginning
+from hydra.monitor.progress import Observer
+from hydra.monitor.step_progress import Moment
+from hydra.run import step_start
 from hydra.run.launcher import system_for
-from hydra.run.moment import Moment
-from hydra.run.progress import Observer
 from hydra.run.runner import run
+from hydra.store.database import RunStore
 from hydra.system import Waiting
-from hydra.wire.batch import BATCH_BYTES, COLUMNS
-from hydra.wire.table import SubscriberTable
+from hydra.wire.report_batch import BATCH_BYTES, COLUMNS
+from hydra.wire.subscriber_table import SubscriberTable
 
 GROUP: Final = 1000
 """Clients of a group: what a cluster's ``max_group`` is without more."""
@@ -215,7 +215,7 @@ def measure(clients: int, template: Path, duration_s: float, folder: Path) -> di
     engine = SimulatedEngine(simulation)
     with (
         RunStore.create(folder, {"scenario": scenario, "name": folder.name}) as store,
-        patch.object(beginning, "_LEAD_PER_CLIENT_NS", LEAD_NS),
+        patch.object(step_start, "_LEAD_PER_CLIENT_NS", LEAD_NS),
     ):
         code = run(scenario, ClusterSpec(tuple(engine.agents())), engine, system_for(scenario), store, observer)
         said: dict[str, list[str]] = defaultdict(list)
@@ -228,7 +228,7 @@ def measure(clients: int, template: Path, duration_s: float, folder: Path) -> di
         raise RuntimeError(f"{clients} clients: exit code {code}, {rows}")
     phases = _seconds(said["phases"][-1])
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "hydra.cli", "report", folder], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "hydra.cli.main", "report", folder], check=True, capture_output=True)
     (first_s, first_cpu_s), (last_s, last_cpu_s) = observer.window[0], observer.window[-1]
     return {
         "clients": clients,

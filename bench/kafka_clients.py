@@ -36,7 +36,7 @@ from hydra.kafkatest import (
     properties,
 )
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.wire import KafkaConfigure
+from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.model import Payload, SharedSettings
 
 SECONDS: Final = 3.0

@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -20,9 +20,9 @@ from store import SECOND, subscriber  # type: ignore[import-not-found]  # beside
 from hydra.measure.figures import figures, merged
 from hydra.measure.observation import Observation
 from hydra.model import LAG_BINS, Histogram, ProcessUsage, PublisherReport, Settings, StepPlan, StepResult
-from hydra.results.store import DATABASE, RunStore
-from hydra.wire.batch import encode
-from hydra.wire.table import concatenate, decode
+from hydra.store.database import DATABASE, RunStore
+from hydra.wire.report_batch import encode
+from hydra.wire.subscriber_table import concatenate, decode
 
 GROUP = 1000
 SIZES = (10_000, 100_000, 1_000_000)

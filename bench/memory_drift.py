@@ -28,7 +28,7 @@ def kind_of(process: psutil.Process) -> str:
         if any(word.endswith(kind) for word in words):
             parent = process.parent()
             return f"clients and relay {kind[1:]}" if parent and parent.cmdline() == words else f"group {kind[1:]}"
-    return "controller" if any("hydra.cli" in word for word in words) else "others"
+    return "controller" if any("hydra.cli.main" in word for word in words) else "others"
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
         out = Path(folder) / "run"
         words = ["slo", asked.scenario, "--client", asked.client, "--rate", f"{asked.rate:g}", "--p99", "10s"]
         words += ["--clients", str(asked.clients), "--duration", f"{asked.minutes}min", "--out", str(out), "--quiet"]
-        with subprocess.Popen([sys.executable, "-m", "hydra.cli", *words]) as command:
+        with subprocess.Popen([sys.executable, "-m", "hydra.cli.main", *words]) as command:
             samples = watch(psutil.Process(command.pid), asked.minutes * 60)
         size = (out / "run.db").stat().st_size if (out / "run.db").exists() else 0
     show(samples)

@@ -20,7 +20,7 @@ from hydra.model import SharedSettings
 from hydra.native import build
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, Sent, Start, Stop
-from hydra.wire.table import SubscriberTable
+from hydra.wire.subscriber_table import SubscriberTable
 
 TREE = Path(__file__).resolve().parents[1]
 ROUNDS = 5

@@ -25,7 +25,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from hydra.native import build
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 
 COLUMNS = ("present", "ready", "configure", "reports", "stored", "agg pps", "lost %", "failed")
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 
-from hydra.cluster.placement import place
-from hydra.cluster.splitting import split
+from hydra.engine.group_sizing import split
+from hydra.engine.placement import place
 from hydra.model import Agent, Constraint, Demand, Group, Resources, RoleSpec
 
 AGENTS = 500

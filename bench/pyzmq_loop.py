@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, NoReturn
 import zmq
 from native_fanout import HWM, ROUNDS, SECONDS, Fanout  # type: ignore[import-not-found]  # beside this file
 
-from hydra.client.processes import die_with_parent
+from hydra.client.linux_process import die_with_parent
 from hydra.model import SharedSettings
 
 TARGET: Final = 0.75

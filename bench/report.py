@@ -22,7 +22,7 @@ from hydra.model import (
     SweepSpec,
     TcpCounts,
 )
-from hydra.results.store import DATABASE, RunStore
+from hydra.store.database import DATABASE, RunStore
 from hydra.sweep import for_scenario
 
 CLIENTS, ROWS = 1000, 100

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 PYTHON = [sys.executable, "-c", "pass"]
-HYDRA = [sys.executable, "-m", "hydra.cli"]
+HYDRA = [sys.executable, "-m", "hydra.cli.main"]
 ASKED = (
     "--help",
     "zmqrate --help",

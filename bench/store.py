@@ -20,8 +20,8 @@ from hydra.model import (
     StepResult,
     SubscriberReport,
 )
-from hydra.results.store import DATABASE, RunStore
-from hydra.wire.table import table_of
+from hydra.store.database import DATABASE, RunStore
+from hydra.wire.subscriber_table import table_of
 
 SECOND = 1_000_000_000
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from hydra import plugins
-from hydra.columns import Column
-from hydra.columns.searched import FAILED, LENGTH, beside, published
-from hydra.columns.step import BATCH, PUBLISHED, step_columns
+from hydra.config import plugins
+from hydra.measure.column import Column
+from hydra.measure.search_columns import FAILED, LENGTH, beside, published
+from hydra.measure.step_columns import BATCH, PUBLISHED, step_columns
 from hydra.model import SearchSeries, SearchSpec
 from hydra.system import SystemSpec
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from hydra.cli import cli
+from hydra.cli.main import cli
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
 _TOP: Final = """# Every command

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hydra.cli import cli
-from hydra.shell.manual import pages
+from hydra.cli.main import cli
+from hydra.cli.manual import pages
 
 
 def main(folder: Path) -> None:

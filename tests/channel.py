@@ -12,15 +12,15 @@ import msgspec
 from pyroaring import BitMap
 
 from hydra import model
-from hydra.client.watcher import Watcher
+from hydra.client.host_monitor import Watcher
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
 from hydra.events.journal import Journal
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
 from hydra.system import System, SystemSpec
-from hydra.wire import batch
 from hydra.wire import messages as wire
+from hydra.wire import report_batch
 from hydra.wire.clock import StepClock
 from tests.control.golden_messages import COUNTERS, FROM_CLIENT
 from tests.control.rosters import HERE, NETWORK, hello
@@ -43,7 +43,7 @@ def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
     """What a relay says, in frames: the reports of subscribers are a batch."""
     if not isinstance(answer, wire.Report) or answer.subscriber is None:
         return wire.encode(answer), None
-    columns, payload = batch.encode([(answer.ids[0], answer.subscriber)], ())
+    columns, payload = report_batch.encode([(answer.ids[0], answer.subscriber)], ())
     return wire.encode(wire.Batch(ids=answer.ids, seq=answer.seq, epoch=answer.epoch, columns=columns)), payload
 
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hydra import cli
+from hydra.cli import main
 from hydra.errors import EXIT_USAGE
 from hydra.run import launcher
 from tests.suite.waiting import LONG_S
@@ -49,13 +49,13 @@ def files(tmp_path: Path) -> Path:
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
     # This process keeps its limits and its signals.
-    monkeypatch.setattr(cli, "interrupt_on_the_first", lambda: None)
+    monkeypatch.setattr(main, "interrupt_on_the_first", lambda: None)
     monkeypatch.setattr(launcher, "raise_open_files", lambda: None)
 
     def by(words: Sequence[str]) -> str:
         monkeypatch.setattr(sys, "argv", ["hydra", *words])
         with pytest.raises(SystemExit) as end:
-            cli.main()
+            main.main()
         return checked(end.value.code, *capsys.readouterr())
 
     return by
@@ -314,7 +314,7 @@ def test_surroundings_that_cannot_be_used_are_one_line(
 
 
 def agents(stdout: int) -> subprocess.CompletedProcess[bytes]:
-    words = [sys.executable, "-m", "hydra.cli", "agents"]
+    words = [sys.executable, "-m", "hydra.cli.main", "agents"]
     return subprocess.run(words, stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=LONG_S)
 
 

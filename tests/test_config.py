@@ -9,14 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hydra import plugins
-from hydra.cluster.placement import place
-from hydra.cluster.splitting import split
-from hydra.config import places
+from hydra.config import file_locations, plugins
 from hydra.config.cluster import load_cluster
-from hydra.config.places import conf_dir, scenarios
+from hydra.config.file_locations import conf_dir, scenarios
 from hydra.config.scenario import load_scenario
 from hydra.config.toml import parse_set
+from hydra.engine.group_sizing import split
+from hydra.engine.placement import place
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, SearchSpec, value_of, with_values
 
@@ -110,7 +109,7 @@ def test_a_default_is_the_published_experiments_value(name: str, check: object) 
 def test_an_installed_conf_is_found_before_the_repositorys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "hydra"
     (package / "conf").mkdir(parents=True)
-    monkeypatch.setattr(places, "__file__", str(package / "config" / "places.py"))
+    monkeypatch.setattr(file_locations, "__file__", str(package / "config" / "places.py"))
     assert conf_dir() == tmp_path / "conf"
     (package / "conf" / "hydra.toml").touch()
     assert conf_dir() == package / "conf"

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from hydra.cli import cli
+from hydra.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
 

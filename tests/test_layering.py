@@ -26,7 +26,7 @@ def of(room: str, names: str) -> list[str]:
     return [f"{room}.{name}" for name in names.split()]
 
 
-CLUSTER = "hydra.cluster"
+CLUSTER = "hydra.engine"
 TIERS = {
     # Lowest first. A room uses rooms of lower tiers and of its own.
     "nouns": ["hydra", "hydra.model", "hydra.errors"],
@@ -43,17 +43,17 @@ TIERS = {
     ],
     "parts": [
         *of("hydra", "ceiling config control cluster results client system plugins options servers limits native"),
-        *of("hydra.metrics", "prometheus otlp refusal"),
+        *of("hydra.monitor", "prometheus otlp refusal"),
     ],
     "rooms": ROOMS,
     "runs": of("hydra", "run jupyter experiments planning serve shell"),
-    "command": ["hydra.cli"],
+    "command": ["hydra.cli.main"],
 }
 
 NAMES = {
-    room.removeprefix("hydra.cluster."): room
+    room.removeprefix("hydra.engine."): room
     for room in ROOMS
-    if room.startswith("hydra.cluster.") and room != "hydra.cluster.local"  # that is a word of every day
+    if room.startswith("hydra.engine.") and room != "hydra.local"  # that is a word of every day
 }
 """What is named in one room only, in code and in comments."""
 
@@ -65,7 +65,7 @@ CHANNEL = {
     # The control channel is made of ZeroMQ sockets, whatever is measured.
     **dict.fromkeys(["hydra.control", "hydra.client.relay", "hydra.client.transport", "hydra.native.build"], "zmq"),
     # The scenario that `hydra check` takes unless another is named, and that examples are of.
-    **dict.fromkeys(["hydra.cli", "hydra.shell"], "zmqrate"),
+    **dict.fromkeys(["hydra.cli.main", "hydra.cli"], "zmqrate"),
 }
 """The words that a room may say nevertheless."""
 
@@ -76,13 +76,13 @@ LIBRARIES = {
     # Library → the rooms that may import it.
     # The relay waits for both of its sockets and its pipes together.
     "zmq": ["hydra.control", "hydra.zmqtest", "hydra.client.relay"],
-    "kubernetes": ["hydra.cluster.kubernetes.access", "hydra.cluster.kubernetes.streams"],
-    "websocket": ["hydra.cluster.kubernetes.streams"],  # the Kubernetes client's own
-    "pymesos": ["hydra.cluster.mesos.driver"],
+    "kubernetes": ["hydra.kubernetes.api_client", "hydra.kubernetes.streams"],
+    "websocket": ["hydra.kubernetes.streams"],  # the Kubernetes client's own
+    "pymesos": ["hydra.mesos.driver"],
     "kafka": ["hydra.kafkatest"],
     "confluent_kafka": ["hydra.kafkatest"],
-    "prometheus_client": ["hydra.metrics.prometheus"],
-    "opentelemetry": ["hydra.metrics.otlp"],
+    "prometheus_client": ["hydra.monitor.prometheus"],
+    "opentelemetry": ["hydra.monitor.otlp"],
 }
 
 IMPURE = [
@@ -235,19 +235,19 @@ def test_every_room_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
     ("module", "text", "rule"),
     [
         ("hydra.model", "import hydra.sweep.grid", "'nouns' may not use 'pure'"),
-        ("hydra.sweep.grid", "from hydra.results import store", "'pure' may not use 'parts'"),
+        ("hydra.sweep.grid", "from hydra.report import store", "'pure' may not use 'parts'"),
         ("hydra.sweep.grid", "def f():\n    import time", "hydra.sweep.grid:2 imports time: 'pure' is pure"),
         ("hydra.client.ledger", "import socket", "'pure' is pure"),
         ("hydra.measure.rates", "import psutil", "'pure' is pure"),
-        ("hydra.client.group", "from hydra.run.runner import run", "'parts' may not use 'runs'"),
+        ("hydra.client.process_group", "from hydra.run.runner import run", "'parts' may not use 'runs'"),
         ("hydra.wire.messages", "from hydra.control import controller", "'pure' may not use 'parts'"),
         ("hydra.wire.messages", "from ..control import controller", "'pure' may not use 'parts'"),
-        ("hydra.cluster.local.engine", "import hydra.cluster.mesos.state", "never use each other"),
+        ("hydra.local.engine", "import hydra.mesos.state", "never use each other"),
         ("hydra.zmqtest.system", "from hydra.kafkatest.topics import Topics", "never use each other"),
         ("hydra.kafkatest.system", "import hydra.zmqtest", "never use each other"),
-        ("hydra.results.store", "import zmq.utils", "only hydra.control, hydra.zmqtest, hydra.client.relay"),
+        ("hydra.store.database", "import zmq.utils", "only hydra.control, hydra.zmqtest, hydra.client.relay"),
         ("hydra.zmqtest.pyzmq", "from kafka import KafkaProducer", "only hydra.kafkatest may import kafka"),
-        ("hydra.cluster.local.engine", "import pymesos", "only hydra.cluster.mesos.driver may import pymesos"),
+        ("hydra.local.engine", "import pymesos", "only hydra.mesos.driver may import pymesos"),
         ("hydra.jupyter.report", "import hydra.run.step", "hydra.jupyter uses only"),
         ("hydra.helpers", "", "has no place in TIERS"),
     ],
@@ -261,7 +261,7 @@ def test_the_check_notices(module: str, text: str, rule: str) -> None:
 @pytest.mark.parametrize(
     ("module", "text"),
     [
-        ("hydra.results.store", "import sqlite3\nfrom hydra.measure.rates import jain"),
+        ("hydra.store.database", "import sqlite3\nfrom hydra.measure.rates import jain"),
         ("hydra.client.relay", "import zmq"),
         ("hydra.run.runner", "import hydra.zmqtest.system\nimport hydra.kafkatest.system"),
     ],

@@ -17,7 +17,7 @@ import pytest
 
 import hydra
 from hydra.config.cluster import load_cluster
-from hydra.config.places import conf_dir, scenarios
+from hydra.config.file_locations import conf_dir, scenarios
 from hydra.config.scenario import load_scenario
 
 pytestmark = pytest.mark.tier("all")
@@ -98,7 +98,7 @@ def test_nothing_but_hydra_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
 
 def test_the_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
     (name,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
-    assert "hydra = hydra.cli:main" in wheel.read(name).decode()
+    assert "hydra = hydra.cli.main:main" in wheel.read(name).decode()
 
 
 def test_the_wheel_asks_for_what_pyproject_names(wheel: zipfile.ZipFile) -> None:
@@ -126,4 +126,4 @@ def test_an_installed_hydra_reads_no_file_of_the_working_tree() -> None:
 @pytest.mark.tier("quick")
 def test_the_command_is_installed() -> None:
     (command,) = entry_points(group="console_scripts", name="hydra")
-    assert command.value == "hydra.cli:main"
+    assert command.value == "hydra.cli.main:main"

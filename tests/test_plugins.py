@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra import plugins
+from hydra.config import plugins
 from hydra.errors import ConfigError
 from tests.integration.command import hydra
 
@@ -75,7 +75,7 @@ def test_a_command_by_its_entry_point_is_imported_when_it_is_used(tmp_path: Path
 def test_a_shell_completes_commands_and_flags_of_engines() -> None:
     def completed(words: str) -> set[str]:
         asked = {"_HYDRA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
-        program = "from hydra.cli import cli; cli(prog_name='hydra')"
+        program = "from hydra.cli.main import cli; cli(prog_name='hydra')"
         return {line.partition(",")[2] for line in python(program, **asked).splitlines()}
 
     assert {"zmqrate", "zmqfixed"} <= completed("hydra zmq")

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hydra.config.limit_report import check_all
+from hydra.config.machine_limits import read
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
-from hydra.limits.machine import read
-from hydra.limits.report import check_all
 from hydra.model import Agent, ClusterSpec, Point, Resources, Scenario
 
 HEAD = """

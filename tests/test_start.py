@@ -29,7 +29,7 @@ OF_CONFIGURATION = {"pydantic"}
 
 PROGRAM = """
 import sys
-from hydra.cli import main
+from hydra.cli.main import main
 try:
     main()
 finally:

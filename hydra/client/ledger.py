@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from hydra.model import LedgerCounts, SequenceRange
 from hydra.wire import bits
-from hydra.wire.checks import MAX_MISSING_RANGES
 from hydra.wire.header import SEQUENCE_LIMIT
 from hydra.wire.messages import PROBE_EPOCH, Sent
+from hydra.wire.report_validation import MAX_MISSING_RANGES
 
 Headers = npt.NDArray[np.void]
 

@@ -8,20 +8,18 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hydra.client.course import SentCourse, Telling
-from hydra.client.loop import serve
+from hydra.client.backoff import Repeats
+from hydra.client.control_loop import serve
+from hydra.client.linux_process import exact_timers
 from hydra.client.pacing import LoadPacer, Pacer
 from hydra.client.payload import PayloadBlock
-from hydra.client.processes import exact_timers
-from hydra.client.repeats import Repeats
+from hydra.client.time_series import SentCourse, Telling
 from hydra.client.transport import Delivery, PublisherTransport
 from hydra.client.usage import UsageMeter, resident_bytes
-from hydra.control.bounded import join_beyond
 from hydra.control.client import ControlClient
+from hydra.control.list_limits import join_beyond
 from hydra.model import HEADER_BYTES, PublisherReport
-from hydra.wire.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.clock import StepClock
-from hydra.wire.course import parts
 from hydra.wire.header import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.load import Load
@@ -38,7 +36,9 @@ from hydra.wire.messages import (
     Start,
     Stop,
 )
-from hydra.wire.program import FLUSH_AT_MOST_S
+from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
+from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES
+from hydra.wire.time_series import parts
 
 PROBES_APART_NS: Final = 500_000_000
 """The longest distance between two probes."""

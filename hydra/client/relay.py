@@ -20,11 +20,11 @@ from typing import Final
 
 import zmq
 
-from hydra.client.processes import raise_open_files
-from hydra.client.relaying import Relaying
-from hydra.client.watcher import watcher_of
+from hydra.client.host_monitor import watcher_of
+from hydra.client.linux_process import raise_open_files
+from hydra.client.relay_state import Relaying
 from hydra.control.client import ControlClient, Identity
-from hydra.control.curve import Credentials
+from hydra.control.curve_keys import Credentials
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     ChildExit,
@@ -34,7 +34,7 @@ from hydra.wire.messages import (
     Watch,
     decode_from_client,
 )
-from hydra.wire.program import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE
+from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE
 
 KILL: Final = struct.Struct("=II")
 """A client that is to be killed, by its id, unless its incarnation is above the second number."""

@@ -11,19 +11,18 @@ from typing import Final
 
 import numpy as np
 
-from hydra.client.arrivals import MOST_MESSAGES, Arrivals, Arrived
-from hydra.client.course import ReceivedCourse, Telling
+from hydra.client.control_loop import serve
+from hydra.client.impairments import Spells
 from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
-from hydra.client.loop import serve
-from hydra.client.spells import Spells
+from hydra.client.receive_buffer import MOST_MESSAGES, Arrivals, Arrived
+from hydra.client.time_series import ReceivedCourse, Telling
 from hydra.client.transport import Streams, SubscriberTransport
 from hydra.client.usage import UsageMeter
-from hydra.control.bounded import add_absence
 from hydra.control.client import ControlClient
+from hydra.control.list_limits import add_absence
 from hydra.model import DrainEnd, SharedSettings, SubscriberReport
 from hydra.wire.clock import StepClock
-from hydra.wire.course import parts
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import (
     Configure,
@@ -38,6 +37,7 @@ from hydra.wire.messages import (
     Start,
     Stop,
 )
+from hydra.wire.time_series import parts
 
 BATCH_LIMIT: Final = 2000
 """Most messages taken before the control channel is looked at again."""

@@ -7,13 +7,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from hydra import plugins
-from hydra.cluster.resources import parse_attributes, parse_resources
+from hydra.config import plugins
 from hydra.config.bounds import BOUNDS, out_of_bounds
-from hydra.config.building import build
-from hydra.config.places import conf_dir
-from hydra.config.refusal import Key, RefusedError, field_names, known_keys, refusals_in, table_of
+from hydra.config.file_locations import conf_dir
+from hydra.config.model_builder import build
 from hydra.config.toml import Toml, read
+from hydra.config.validation_error import Key, RefusedError, field_names, known_keys, refusals_in, table_of
+from hydra.engine.resources import parse_attributes, parse_resources
 from hydra.model import ClusterSpec
 
 T = TypeVar("T")

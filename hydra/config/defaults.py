@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hydra.config.refusal import RefusedError
+from hydra.config.validation_error import RefusedError
 from hydra.errors import ConfigError
 
 
@@ -43,8 +43,8 @@ def _value(scenario: str | Path, key: str) -> Any:
 @cache
 def _known(scenario: str | Path) -> tuple[dict[str, Any], dict[str, list[type]]]:
     """What a scenario's file says by the keys that are meant, and the dataclasses behind each of its tables."""
-    from hydra import plugins
-    from hydra.config.places import scenario_path
+    from hydra.config import plugins
+    from hydra.config.file_locations import scenario_path
     from hydra.config.toml import Names, read
     from hydra.model import LoadSpec, NativeSpec, Scenario, SearchSpec, Settings, SloSpec, SweepSpec
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.config.cluster import built, read_cluster
-from hydra.config.refusal import RefusedError, field_names, known_keys, refusals_in, table_of
-from hydra.plugins import engines
+from hydra.config.plugins import engines
+from hydra.config.validation_error import RefusedError, field_names, known_keys, refusals_in, table_of
 
 if TYPE_CHECKING:
-    from hydra.cluster.engine import EngineSpec
+    from hydra.engine.interface import EngineSpec
 
 
 def load_engine(name: str, path: Path | None = None, given: Mapping[str, object] | None = None) -> Any:

@@ -8,9 +8,9 @@ from math import isfinite
 from typing import Any, Final
 
 from hydra.config.bounds import BOUNDS, out_of_bounds
-from hydra.config.building import build, check_value
-from hydra.config.refusal import Key, RefusedError, field_names, shown, table_of
+from hydra.config.model_builder import build, check_value
 from hydra.config.toml import Toml
+from hydra.config.validation_error import Key, RefusedError, field_names, shown, table_of
 from hydra.model import Point, Scenario
 from hydra.system import SystemSpec
 

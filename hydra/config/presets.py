@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from hydra.config.refusal import RefusedError, shown
 from hydra.config.toml import Toml, override
+from hydra.config.validation_error import RefusedError, shown
 from hydra.system import SystemSpec
 
 PRESET: Final = "preset"

@@ -12,16 +12,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from hydra import plugins
-from hydra.cluster.constraints import parse_constraint
+from hydra.config import plugins
 from hydra.config.bounds import BOUNDS, out_of_bounds
-from hydra.config.building import as_written, build, check_value, of_written, specs_of
-from hydra.config.places import scenario_path, scenarios
+from hydra.config.file_locations import scenario_path, scenarios
+from hydra.config.model_builder import as_written, build, check_value, of_written, specs_of
 from hydra.config.points import POINT_KEYS, check_points, split_points, with_publishers
 from hydra.config.presets import with_preset
-from hydra.config.refusal import Key, RefusedError, Tables, UnknownKeyError, field_names, free_text, refusals_in, shown
 from hydra.config.toml import Names, Toml, override, read
+from hydra.config.validation_error import (
+    Key,
+    RefusedError,
+    Tables,
+    UnknownKeyError,
+    field_names,
+    free_text,
+    refusals_in,
+    shown,
+)
 from hydra.config.workload import check_workload, with_recorded
+from hydra.engine.constraints import parse_constraint
 from hydra.model import (
     HEADER_BYTES,
     Constraint,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.config.refusal import RefusedError
+from hydra.config.validation_error import RefusedError
 from hydra.errors import ConfigError
 
 Toml = dict[str, Any]

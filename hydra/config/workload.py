@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from hydra.config.refusal import RefusedError
+from hydra.config.validation_error import RefusedError
 from hydra.model import EVENT_KINDS, MAX_POINTS, MAX_SPELLS, SPELLS, Scenario
 from hydra.system import SystemSpec
 

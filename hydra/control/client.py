@@ -16,9 +16,9 @@ from typing import Final
 import msgspec
 import zmq
 
-from hydra.control.curve import Credentials
-from hydra.control.refusal import Refusal
-from hydra.control.waiting import poll_ms, wait
+from hydra.control.curve_keys import Credentials
+from hydra.control.disconnect import Refusal
+from hydra.control.poll_timeout import poll_ms, wait
 from hydra.model import GroupRole
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import (
@@ -33,7 +33,7 @@ from hydra.wire.messages import (
     decode_from_controller,
     encode,
 )
-from hydra.wire.program import RESEND_EVERY_S
+from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 _CONNECTION: Final = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
 _MONITORED: Final = struct.Struct("=Hi")

@@ -12,15 +12,15 @@ import zmq
 import zmq.utils.monitor
 from pyroaring import BitMap
 
-from hydra.control import curve
+from hydra.control import curve_keys
 from hydra.control.ids import bitmap, written
 from hydra.control.roster import Roster, Welcomed
 from hydra.control.zap import Gatekeeper
 from hydra.errors import StepError
-from hydra.wire.batch import MAX_BATCH_BYTES
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import MAX_MESSAGE_BYTES, Evict, FromController, Ping, Quit, Welcome, encode
-from hydra.wire.program import RESEND_EVERY_S
+from hydra.wire.protocol_constants import RESEND_EVERY_S
+from hydra.wire.report_batch import MAX_BATCH_BYTES
 
 _PING_EVERY_NS: Final = 10_000_000_000
 """A third of the silence after which a relay exits by default."""
@@ -52,7 +52,7 @@ class Controller:
         self.undeliverable = 0
         self._run = run
         self._silence_s = silence_s
-        self._keys = curve.generate()
+        self._keys = curve_keys.generate()
         self._context = zmq.Context(io_threads=1)
         self._gatekeeper = Gatekeeper(self._context, {self._keys.client_public})
         self._socket = self._context.socket(zmq.ROUTER)
@@ -71,7 +71,7 @@ class Controller:
         self._handshakes_refused = 0
         self._socket.bind(f"tcp://{host}:*")
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self.environment = curve.environment(self._keys, self.endpoint)
+        self.environment = curve_keys.environment(self._keys, self.endpoint)
         self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
         self._leaving: list[tuple[bytes, bytes]] = []
         self._quits_left = 0

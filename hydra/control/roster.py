@@ -15,14 +15,13 @@ import msgspec
 from pyroaring import BitMap
 
 from hydra.control import ids as id_sets
-from hydra.control.answers import EpochAnswers
-from hydra.control.clocks import ClockLine, HostKey
+from hydra.control.clock_offset import ClockLine, HostKey
+from hydra.control.clock_pings import Timekeeper
 from hydra.control.connection import Connection, Exit
-from hydra.control.hosts import HostWatch, post_of
+from hydra.control.epoch_replies import EpochAnswers
+from hydra.control.host_watch import HostWatch, post_of
 from hydra.control.ids import bitmap
-from hydra.control.timekeeper import Timekeeper
 from hydra.model import PublisherReport
-from hydra.wire.batch import MAX_BATCH_BYTES
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Ack,
@@ -41,6 +40,7 @@ from hydra.wire.messages import (
     Reports,
     decode_from_client,
 )
+from hydra.wire.report_batch import MAX_BATCH_BYTES
 
 __all__ = ["EpochAnswers", "Exit", "Roster", "Welcomed"]
 

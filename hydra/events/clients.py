@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import get_args
 
 from hydra.events.event import Event, Level
-from hydra.events.words import named
+from hydra.events.formatting import named
 from hydra.model import Group, GroupEvent, Launch, Role
-from hydra.wire.program import EXIT_STRANDED
+from hydra.wire.protocol_constants import EXIT_STRANDED
 
 
 @dataclass(frozen=True, slots=True)

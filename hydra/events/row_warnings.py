@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from hydra.events.event import Level
+from hydra.events.formatting import duration, number
 from hydra.events.warnings import GO_ON, HydraWarning
-from hydra.events.words import duration, number
 from hydra.model import PASSED_OVER
 
 _NAMED: Final = 4

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hydra.events.event import Event, Level
-from hydra.events.words import duration
+from hydra.events.formatting import duration
 
 _ROWS_NAMED: Final = 6
 """Rows that are named, of many."""

@@ -12,8 +12,8 @@ from math import ceil
 from typing import ClassVar
 
 from hydra.events.event import Level
+from hydra.events.formatting import number
 from hydra.events.warnings import GO_ON, HydraWarning
-from hydra.events.words import number
 
 Limits = tuple[float | None, float | None]
 """Of a 95 % interval; None: not known."""

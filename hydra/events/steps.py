@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hydra.events.event import Event, Level
-from hydra.events.words import named, number
+from hydra.events.formatting import named, number
 from hydra.model import Figure, StepPlan
 
 

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from hydra.columns import Column
+from hydra.measure.column import Column
 from hydra.model import Figure
 
 UNKNOWN: Final = "—"

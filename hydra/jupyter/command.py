@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from hydra.errors import MissingDependencyError, UsageError
 from hydra.jupyter.names import IMAGES, PAGE
-from hydra.results.folders import database, is_experiment
-from hydra.results.interleaved import is_interleaved
+from hydra.store.folders import database, is_experiment
+from hydra.store.interleaved import is_interleaved
 
 if TYPE_CHECKING:
-    from hydra.compare.comparison import Comparison
+    from hydra.analysis.comparison import Comparison
 
 _MOST_NAMED: Final = 3
 """Runs that the name of a comparison's page names beside the first."""
@@ -48,7 +48,7 @@ def write_report(run: Path, *others: Path, shared: bool = False, images: str = "
         page = run.resolve().parent / f"compare-{name}.html"
     pictures = _images(page, images)
     if several:
-        from hydra.results.compared import compare_runs
+        from hydra.report.run_comparison import compare_runs
 
         compared, _ = compare_runs([run, *others], "", ())
         return _compared(compared, page, shared=shared, pictures=pictures)
@@ -84,7 +84,7 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
 
 
 def _compared(comparison: Comparison, path: Path, *, shared: bool = False, pictures: Path | None = None) -> list[Path]:
-    from hydra.jupyter.comparing import notebook
+    from hydra.jupyter.comparison_page import notebook
     from hydra.jupyter.rendering import write_page
 
     return write_page(notebook(comparison), path, path.parent if shared else None, pictures)

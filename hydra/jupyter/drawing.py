@@ -10,13 +10,13 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from hydra.columns.column import HIGH, INTERVAL, LOW, MICROSECONDS
-from hydra.columns.names import CLIENTS
-from hydra.events.words import duration_us
-from hydra.jupyter.apart import PUBLISHED, tell_apart
-from hydra.jupyter.looks import dress
+from hydra.events.formatting import duration_us
+from hydra.jupyter.overlapping_curves import PUBLISHED, tell_apart
+from hydra.jupyter.plot_style import dress
+from hydra.measure.column import HIGH, INTERVAL, LOW, MICROSECONDS
+from hydra.measure.column_names import CLIENTS
 from hydra.model import Figure, number
-from hydra.results.bounded import at_most, beside, margin, shown
+from hydra.report.latency_bound import at_most, beside, margin, shown
 from hydra.sweep import Row
 
 Marked = list[tuple[Row, str]]

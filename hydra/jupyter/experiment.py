@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from hydra.columns import Column
 from hydra.jupyter.cells import Html, block, figure, scrolling, style
 from hydra.jupyter.drawing import finish, panels
 from hydra.jupyter.report import Plot, file_name
+from hydra.measure.column import Column
 from hydra.model import Figure, number
-from hydra.results import experiments
-from hydra.results.experiments import Record, View, shown
-from hydra.results.folders import DATABASE
+from hydra.report import experiments
+from hydra.report.experiments import Record, View, shown
+from hydra.store.folders import DATABASE
 
 __all__ = ["facts", "load", "parts", "show", "title"]
 

@@ -6,24 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hydra.columns import Column
-from hydra.columns.column import COUNT, INTERVAL, REPEATS
-from hydra.columns.names import LOSS
 from hydra.events.runs import SystemFact
 from hydra.events.warnings import HydraWarning
-from hydra.jupyter.cautions import Caution, cautions
 from hydra.jupyter.cells import UNKNOWN, Html, block, figure, scrolling, style
-from hydra.jupyter.details import details
-from hydra.jupyter.recorded import Run
+from hydra.jupyter.run_data import Run
+from hydra.jupyter.run_warnings import Caution, cautions
+from hydra.jupyter.step_details import details
+from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
+from hydra.measure.column_names import LOSS
 from hydra.model import SHARED, Settings, value_of
-from hydra.results.bounded import beside, shown
-from hydra.results.loss_limits import loss_limits
-from hydra.results.notes import MARK
-from hydra.results.published import Cell, Line, asked, compare, differences
-from hydra.results.registered import columns_of, in_order
-from hydra.results.searched import efforts, interval_of, legend, whole, without_figure
-from hydra.results.store import CLIENTS_KEY
-from hydra.results.tables import said_by, table_columns
+from hydra.report.latency_bound import beside, shown
+from hydra.report.loss_limits import loss_limits
+from hydra.report.published import Cell, Line, asked, compare, differences
+from hydra.report.row_warnings import MARK
+from hydra.report.search_display import efforts, interval_of, legend, whole, without_figure
+from hydra.report.tables import said_by, table_columns
+from hydra.store.database import CLIENTS_KEY
+from hydra.store.system_columns import columns_of, in_order
 from hydra.sweep import Row
 
 

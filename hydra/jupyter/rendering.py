@@ -14,14 +14,14 @@ from nbformat import NotebookNode
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from hydra.errors import RunDirectoryError
-from hydra.jupyter import recorded
+from hydra.jupyter import run_data
 from hydra.jupyter.images import write_images
 from hydra.jupyter.names import NOTEBOOK, PAGE
 from hydra.jupyter.notebooks import execute, template
 from hydra.jupyter.report import PLOTLY
-from hydra.results.experiments import read
-from hydra.results.files import write_whole
-from hydra.results.folders import is_experiment
+from hydra.report.experiments import read
+from hydra.store.files import write_whole
+from hydra.store.folders import is_experiment
 
 LIBRARY: Final = f"plotly-{get_plotlyjs_version()}.min.js"
 """The file of plotly.js that pages share, by its version: a page goes on with the one that it was made for."""
@@ -75,7 +75,7 @@ def title(run: Path) -> str:
     Raises:
         RunDirectoryError: the directory holds neither.
     """
-    name = read(run).experiment if is_experiment(run) else recorded.load(run).metadata.get("name", run.name)
+    name = read(run).experiment if is_experiment(run) else run_data.load(run).metadata.get("name", run.name)
     return f"Hydra: {name}"
 
 

@@ -12,15 +12,15 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from IPython.display import display
 
-from hydra.jupyter import course as its_course
-from hydra.jupyter import latencies, lost, plots
-from hydra.jupyter import losers as its_losers
-from hydra.jupyter.apart import PUBLISHED
+from hydra.jupyter import latency_plots, loss_plot, rate_plots
+from hydra.jupyter import loss_heatmap as its_losers
+from hydra.jupyter import time_series_plot as its_course
 from hydra.jupyter.cells import Html, block
 from hydra.jupyter.markup import comparison, facts, table, title, warnings
-from hydra.jupyter.recorded import Run, load
+from hydra.jupyter.overlapping_curves import PUBLISHED
+from hydra.jupyter.run_data import Run, load
 from hydra.jupyter.summary import summary
-from hydra.results.slo_text import answered, events_table, objectives_table, remarks
+from hydra.report.slo_text import answered, events_table, objectives_table, remarks
 
 __all__ = [
     "answer",
@@ -68,7 +68,7 @@ def file_name(title: str) -> str:
 
 def rates(run: Run) -> Plot | None:
     """Tx, Rx and aggregate rates, or the rates that were searched for."""
-    figure = plots.rates(run)
+    figure = rate_plots.rates(run)
     dotted = figure is not None and any(trace.meta == PUBLISHED for trace in figure.data)
     hint = "Click a name in the legend to hide or show it."
     return _shown("Rates", f"Dotted: as published. {hint}" if dotted else hint, figure)
@@ -76,7 +76,7 @@ def rates(run: Run) -> Plot | None:
 
 def loss(run: Run) -> Plot | None:
     """Loss with its intervals by rate, or by client count where there is one rate."""
-    found = lost.loss(run)
+    found = loss_plot.loss(run)
     return _shown("Loss", found.remark, found.figure) if found else None
 
 
@@ -88,26 +88,26 @@ def losers(run: Run) -> Plot | None:
 
 def latency(run: Run) -> Plot | None:
     """Latency percentiles by client count."""
-    return _shown("Latency", "", latencies.latency(run))
+    return _shown("Latency", "", latency_plots.latency(run))
 
 
 def percentiles(run: Run) -> Plot | None:
     """Latency at every percentile, a curve a row."""
     of = "the fastest step that passed, for each client count" if run.scenario.sweep.search else "each row"
     return _shown(
-        "Latency at every percentile", f"Of {of}: all messages of all subscribers.", latencies.percentiles(run)
+        "Latency at every percentile", f"Of {of}: all messages of all subscribers.", latency_plots.percentiles(run)
     )
 
 
 def over_time(run: Run) -> Plot | None:
     """How late messages were in the course of each row's window."""
     text = "The median subscriber, and dotted the slowest, in twenty parts of each row's window (of repeats: the last)."
-    return _shown("Latency over time", text, latencies.over_time(run))
+    return _shown("Latency over time", text, latency_plots.over_time(run))
 
 
 def batches(run: Run) -> Plot | None:
     """The effect of the batch by client count, where it varies."""
-    return _shown("Effect of the batch", "", plots.batches(run))
+    return _shown("Effect of the batch", "", rate_plots.batches(run))
 
 
 def published(run: Run) -> Html | None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import plotly.graph_objects as go
 from plotly.colors import qualitative
 
-from hydra.columns.names import AGGREGATE, CLIENTS
+from hydra.analysis.usl import Law
 from hydra.jupyter.drawing import finish, line
-from hydra.scaling.usl import Law
+from hydra.measure.column_names import AGGREGATE, CLIENTS
 
 
 def drawn(laws: Mapping[str, Law]) -> str:

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from hydra.columns import searched
-from hydra.columns.names import AGGREGATE, AGGREGATE_MAX, AVG_RX, LOSS, RATE_HELD, STATUS, VERDICT
-from hydra.columns.step import DUE, SENT
-from hydra.events.words import duration_us
-from hydra.events.words import number as text_of
+from hydra.events.formatting import duration_us
+from hydra.events.formatting import number as text_of
 from hydra.jupyter.cells import UNKNOWN, Html, block
-from hydra.jupyter.recorded import Run
+from hydra.jupyter.run_data import Run
+from hydra.measure import search_columns
+from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, AVG_RX, LOSS, RATE_HELD, STATUS, VERDICT
+from hydra.measure.step_columns import DUE, SENT
 from hydra.model import number
-from hydra.results.searched import interval_of
-from hydra.results.store import CLIENTS_KEY
-from hydra.results.tables import name_of, said_by
+from hydra.report.search_display import interval_of
+from hydra.report.tables import name_of, said_by
+from hydra.store.database import CLIENTS_KEY
 from hydra.sweep import Row
-from hydra.sweep.concluded import warnings_of
+from hydra.sweep.search_figures import warnings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def numbers(run: Run) -> list[Number]:
 def _of_a_search(run: Run, rows: Sequence[Row]) -> list[Number]:
     """The most that arrived with drops, and the rate within the target at the largest count that has one."""
     search = run.scenario.sweep.search
-    names = searched.rates(search) if search else {}
+    names = search_columns.rates(search) if search else {}
     column = names.get("loss")
     cards = []
     for row in reversed(rows):

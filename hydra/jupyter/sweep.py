@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError
-from hydra.jupyter.recorded import Run, load
+from hydra.jupyter.run_data import Run, load
 
 
 def command(scenario: str, out: Path, flags: Mapping[str, object]) -> list[str]:
@@ -51,7 +51,7 @@ def start(scenario: str, out: str | Path = "", **flags: object) -> Run:
     directory = Path(out) if out else Path("runs") / f"notebook-{time.strftime('%Y%m%d-%H%M%S')}"
     words = command(scenario, directory, flags)
     _say(f"$ {shlex.join(['hydra', *words])}\n")
-    program = [sys.executable, "-m", "hydra.cli", *words]
+    program = [sys.executable, "-m", "hydra.cli.main", *words]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             _follow(process)

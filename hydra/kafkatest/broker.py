@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from hydra.kafkatest.cluster import KafkaCluster
+from hydra.client.server_ports import free_ports
 from hydra.kafkatest.program import KafkaProgram
-from hydra.servers.embedded import EmbeddedServer
-from hydra.servers.ports import free_ports
+from hydra.kafkatest.server_cluster import KafkaCluster
 from hydra.system import Waiting, wait_alone
+from hydra.system.embedded_server import EmbeddedServer
 
 
 class EmbeddedBroker(EmbeddedServer):

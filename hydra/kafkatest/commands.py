@@ -249,7 +249,7 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
     # Not before it is needed: it takes the libraries of Kafka's clients.
     from hydra.kafkatest.folders import state_folder
     from hydra.kafkatest.leftovers import clean
-    from hydra.kafkatest.records import FOLDER, Records
+    from hydra.kafkatest.topic_registry import FOLDER, Records
     from hydra.kafkatest.topics import Topics
 
     topics = Topics(spec.bootstrap, spec.properties, "")

@@ -8,10 +8,10 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from hydra.errors import UsageError
-from hydra.kafkatest.alike import alike
-from hydra.kafkatest.complaint import text
+from hydra.kafkatest.client_defaults import alike
+from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.librdkafka_errors import text
 from hydra.kafkatest.properties import confluent_config
-from hydra.kafkatest.wire import KafkaConfigure
 from hydra.model import Role
 
 _C = TypeVar("_C", Producer, Consumer)

@@ -13,11 +13,11 @@ from hydra.client.ack_latency import AckLatency
 from hydra.client.acks import AckLedger
 from hydra.client.transport import Delivery, read_system
 from hydra.kafkatest import batching
-from hydra.kafkatest.achieved import Sent, Statistics, statistics_every_ms
-from hydra.kafkatest.complaint import Complaint, text
 from hydra.kafkatest.confluent_common import common_config, made
+from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.librdkafka_errors import Complaint, text
+from hydra.kafkatest.producer_statistics import Sent, Statistics, statistics_every_ms
 from hydra.kafkatest.settings import MOST_RETRIES
-from hydra.kafkatest.wire import KafkaConfigure
 from hydra.wire.header import unpack_batch
 from hydra.wire.messages import Configure
 

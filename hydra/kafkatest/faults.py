@@ -13,8 +13,8 @@ from hydra.kafkatest.events import KILL
 from hydra.kafkatest.nodes import Node, parse, victim
 from hydra.kafkatest.topics import Topics
 from hydra.model import Scenario
-from hydra.servers.background import Background
 from hydra.system import Servers
+from hydra.system.worker_thread import Background
 
 _ASK_FOR_S: Final = 2.0
 LEADERS_MOVE_WITHIN_S: Final = 25.0

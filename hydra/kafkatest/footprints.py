@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from hydra.kafkatest.heap import memory_bytes
+from hydra.kafkatest.broker_memory import memory_bytes
 from hydra.system import Footprint, ServerFootprint
 
 _BROKER_KNOWN: Final = Footprint(threads=1, files=3, memory_bytes=30_000)

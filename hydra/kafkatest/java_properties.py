@@ -8,8 +8,8 @@ from typing import Final
 
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
+from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.properties import confluent_config
-from hydra.kafkatest.wire import KafkaConfigure
 from hydra.model import Role
 
 _ALIKE_HERE: Final = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import kafka
 
-from hydra.client import group
+from hydra.client import process_group
 from hydra.client.transport import Kind
 from hydra.kafkatest.kafka_python_publisher import Publisher
 from hydra.kafkatest.kafka_python_subscriber import Subscriber
@@ -41,4 +41,4 @@ def kinds() -> Mapping[str, Kind]:
 
 
 if __name__ == "__main__":
-    sys.exit(group.main(kinds()))
+    sys.exit(process_group.main(kinds()))

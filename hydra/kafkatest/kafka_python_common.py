@@ -17,9 +17,9 @@ from kafka.errors import (
 )
 
 from hydra.errors import UsageError
-from hydra.kafkatest.complaint import ENDED
+from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.librdkafka_errors import ENDED
 from hydra.kafkatest.properties import kafka_python_alike, kafka_python_config
-from hydra.kafkatest.wire import KafkaConfigure
 from hydra.model import Role
 
 CONNECT_TIMEOUT_MS: Final = 10_000

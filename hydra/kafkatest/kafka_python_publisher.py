@@ -19,11 +19,11 @@ from hydra.client.ack_latency import AckLatency
 from hydra.client.acks import AckLedger
 from hydra.client.transport import Delivery, read_system
 from hydra.kafkatest import batching, kafka_python_common
-from hydra.kafkatest.achieved import Counting, Sent
+from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.kafka_python_common import common_config, explained, text
+from hydra.kafkatest.producer_statistics import Counting, Sent
 from hydra.kafkatest.properties import QUEUED
 from hydra.kafkatest.settings import MOST_RETRIES
-from hydra.kafkatest.wire import KafkaConfigure
 from hydra.wire.messages import Configure
 
 FULL_WAIT_S: Final = 0.005

@@ -16,9 +16,9 @@ from kafka.structs import OffsetAndMetadata
 
 from hydra.client.transport import DEAF_AT_MOST_S, read_system
 from hydra.kafkatest import kafka_python_common
+from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
 from hydra.kafkatest.kafka_python_common import common_config, explained, text
 from hydra.kafkatest.membership import ASK_FOR_S, JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
-from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.wire.messages import Configure, SystemObject
 
 LEAVE_WAIT_S: Final = 1.0

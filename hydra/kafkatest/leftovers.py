@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from hydra.client.process_owner import Owner, start_of, this_process, why_not_dead
 from hydra.errors import ServerError
-from hydra.kafkatest.records import Record, Records
+from hydra.kafkatest.topic_registry import Record, Records
 from hydra.kafkatest.topics import PREFIX, Topics
-from hydra.servers.owner import Owner, start_of, this_process, why_not_dead
 
 
 @dataclass(frozen=True, slots=True)

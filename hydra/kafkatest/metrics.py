@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from hydra.client.network_namespaces import traffic
 from hydra.kafkatest.nodes import parse
-from hydra.servers.namespaces import traffic
 
 ASK_FOR_S: Final = 1.5
 """How long an exporter may take to answer."""

@@ -1,4 +1,4 @@
-"""How one Kafka is prepared and started; see :class:`hydra.servers.program.ServerProgram`."""
+"""How one Kafka is prepared and started; see :class:`hydra.client.server_program.ServerProgram`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.client.transport import read_system
+from hydra.kafkatest.control_messages import KafkaJoin
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.nodes import parse, settings, sharing
 from hydra.kafkatest.template import DATA, Template, copy_storage, prepare, server_command
-from hydra.kafkatest.wire import KafkaJoin
 
 KIND: Final = "kafka-broker"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from hydra.kafkatest.known import problem
 from hydra.kafkatest.presets import PRESETS
+from hydra.kafkatest.setting_catalog import problem
 from hydra.kafkatest.settings import TABLE, spec_of
 from hydra.model import Figure, Scenario
 from hydra.system import Refusal

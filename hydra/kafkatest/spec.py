@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from hydra.columns.column import MESSAGES, Column, ReportColumn
 from hydra.kafkatest.commands import bootstrap_flag
 from hydra.kafkatest.events import KILL, MOVE, disturbed, no_kill, no_move
 from hydra.kafkatest.experiments import EXPERIMENTS
@@ -16,6 +15,7 @@ from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import is_secret, secret_values
 from hydra.kafkatest.settings import MOST_RETRIES, TABLE, KafkaSettings, KafkaSpec, spec_of
 from hydra.kafkatest.tool_limits import TOOLS
+from hydra.measure.column import MESSAGES, Column, ReportColumn
 from hydra.model import Demand, Figure, Scenario, ServerSpec, value_of, with_values
 from hydra.system import Reference, Refusal, System, SystemSpec
 

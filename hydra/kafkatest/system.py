@@ -8,33 +8,33 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args
 
+from hydra.config.machine_limits import read
 from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
 from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier, SettingsSkipped
-from hydra.kafkatest.accepted import check_values
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.cluster import KafkaCluster
-from hydra.kafkatest.data import DataTopic, Shape, first_settings, shape_of
+from hydra.kafkatest.broker_memory import shortage
+from hydra.kafkatest.consumer_groups import group_id
 from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, Move, broker_settings
 from hydra.kafkatest.folders import state_folder, stored_bytes
-from hydra.kafkatest.groups import group_id
-from hydra.kafkatest.heap import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.metrics import ask, exporters, named, of_interfaces
 from hydra.kafkatest.program import KIND
 from hydra.kafkatest.properties import kafka_python_config
-from hydra.kafkatest.records import FOLDER, Records
+from hydra.kafkatest.property_check import check_values
+from hydra.kafkatest.server_cluster import KafkaCluster
 from hydra.kafkatest.settings import KafkaSettings, groups_of, spec_of
+from hydra.kafkatest.step_topic import DataTopic, Shape, first_settings, shape_of
 from hydra.kafkatest.tool_limits import IMPLEMENTATION
+from hydra.kafkatest.topic_registry import FOLDER, Records
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
 from hydra.kafkatest.watch import Watch
-from hydra.limits.machine import read
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
-from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
-from hydra.wire.program import kind_of
+from hydra.system.server_recovery import await_return, unused_folder
+from hydra.wire.protocol_constants import kind_of
 
 CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
 _MODULES: Final = {
@@ -185,7 +185,7 @@ class KafkaSystem:
 
     def server(self) -> Program | None:
         """One Kafka, with its jars and settings."""
-        return Program.of_module("hydra.kafkatest.node", KIND, files=_kafka_itself()) if self._deploy else None
+        return Program.of_module("hydra.kafkatest.server_main", KIND, files=_kafka_itself()) if self._deploy else None
 
     def cluster(self) -> ServerCluster | None:
         """One cluster of KRaft."""

@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hydra.config.places import cache_folder
+from hydra.client.server_ports import accepts, free_ports
+from hydra.client.supervised_process import Supervised
+from hydra.config.file_locations import cache_folder
 from hydra.errors import ServerError
-from hydra.kafkatest.heap import options
+from hydra.kafkatest.broker_memory import options
 from hydra.kafkatest.jars import Jars, Java, building, locked
 from hydra.kafkatest.nodes import Node, settings
-from hydra.servers.ports import accepts, free_ports
-from hydra.servers.supervised import Supervised
 
 FORMAT_TIMEOUT_S: Final = 60.0
 TRAINING_S: Final = 60.0

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hydra.client import group
+from hydra.client import process_group
 from hydra.client.transport import Kind
 from hydra.errors import MissingDependencyError
 from hydra.kafkatest.tool_limits import IMPLEMENTATION
@@ -43,4 +43,4 @@ def kinds() -> Mapping[str, Kind]:
 
 if __name__ == "__main__":
     _versions()  # looked for once, before the clients are forked
-    sys.exit(group.main(kinds()))
+    sys.exit(process_group.main(kinds()))

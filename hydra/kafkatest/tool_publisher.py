@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from hydra.client.loop import serve
+from hydra.client.control_loop import serve
 from hydra.client.transport import read_system
 from hydra.client.usage import UsageMeter
 from hydra.errors import HydraError
+from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.java_properties import producer_config
 from hydra.kafkatest.tool_output import ProducerOutput
 from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
-from hydra.kafkatest.wire import KafkaConfigure
 from hydra.model import Histogram, PublisherReport
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Error, FromController, Progress, Ready, Report, Start, Stop

@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from hydra.client.supervised_process import Supervised
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import with_files, written
 from hydra.kafkatest.template import LOGGING
-from hydra.servers.supervised import Supervised
 
 JAVA_OPTIONS: Final = ("-Xmx512m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
 """What Kafka's own scripts give their tools."""

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from hydra.client.loop import serve
+from hydra.client.control_loop import serve
 from hydra.client.transport import read_system
 from hydra.client.usage import UsageMeter
 from hydra.errors import HydraError
-from hydra.kafkatest.complaint import Complaint
+from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
 from hydra.kafkatest.java_properties import consumer_config
+from hydra.kafkatest.librdkafka_errors import Complaint
 from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.tool_output import ConsumerOutput
 from hydra.kafkatest.tool_publisher import LOOK_EVERY_S
 from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
-from hydra.kafkatest.wire import KafkaConfigure, KafkaFinish
 from hydra.model import Histogram, LedgerCounts, SubscriberReport
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Error, Finish, FromController, Ready, Report, Start, Stop

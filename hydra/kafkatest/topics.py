@@ -20,11 +20,11 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from hydra.errors import ServerError, UsageError
-from hydra.kafkatest.complaint import Complaint, code, text
-from hydra.kafkatest.groups import ASK_FOR_S, delete, of_topic, there
+from hydra.kafkatest.consumer_groups import ASK_FOR_S, delete, of_topic, there
+from hydra.kafkatest.librdkafka_errors import Complaint, code, text
 from hydra.kafkatest.properties import confluent_config
-from hydra.servers.background import Background
 from hydra.system import Waiting, wait_alone
+from hydra.system.worker_thread import Background
 
 REACH_TIMEOUT_S: Final = 1.6
 """How long a cluster has to answer the first question, before anything is made for it."""

@@ -14,7 +14,7 @@ from typing import Final
 from confluent_kafka import KafkaException
 
 from hydra.kafkatest.topics import Topics
-from hydra.servers.background import Background
+from hydra.system.worker_thread import Background
 
 EVERY_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 1.5

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hydra.columns.names import (
+from hydra.measure import servers
+from hydra.measure.ceiling import ceiling, limited
+from hydra.measure.column_names import (
     AGGREGATE,
     AVG_TX,
     BLOCKED,
@@ -16,8 +18,6 @@ from hydra.columns.names import (
     VERDICT,
     VERDICT_EVIDENCE,
 )
-from hydra.measure import servers
-from hydra.measure.ceiling import ceiling, limited
 from hydra.measure.observation import Observation
 from hydra.measure.resources import HostSummary, busiest, flow, summarise, used_pct
 from hydra.measure.servers import CPU

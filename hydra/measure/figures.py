@@ -14,8 +14,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from hydra.columns.column import ReportColumn
-from hydra.columns.names import (
+from hydra.measure import latency, lone_losers, loss, loss_bursts, loss_interval, rates, servers, steadiness
+from hydra.measure.bottleneck import bottleneck
+from hydra.measure.clocks import latency_bound_ns
+from hydra.measure.column import ReportColumn
+from hydra.measure.column_names import (
     ACCOUNT,
     BLOCKED,
     BURSTS,
@@ -39,18 +42,15 @@ from hydra.columns.names import (
     STEADY,
     UNSTEADY,
 )
-from hydra.measure import apart, latency, loss, loss_interval, rates, servers, shortfall, steadiness
-from hydra.measure.accounts import Accounts, accounts_of
-from hydra.measure.asked import Asked, asked_of
-from hydra.measure.bottleneck import bottleneck
-from hydra.measure.clocks import latency_bound_ns
 from hydra.measure.confidence import Limits
-from hydra.measure.counted import only_counts
-from hydra.measure.due import asked_s
+from hydra.measure.due_messages import asked_s
+from hydra.measure.headerless_steps import only_counts
 from hydra.measure.lag import Growth, growth
-from hydra.measure.log import account as log_account
+from hydra.measure.log_accounting import account as log_account
+from hydra.measure.message_accounting import Accounts, accounts_of
 from hydra.measure.observation import Observation
 from hydra.measure.payload import payload
+from hydra.measure.step_subscribers import Asked, asked_of
 from hydra.model import (
     Figure,
     Histogram,
@@ -58,9 +58,9 @@ from hydra.model import (
 )
 from hydra.wire.arrays import Flags, Ints, total
 from hydra.wire.buckets import percentiles_us
-from hydra.wire.checks import MAX_ABSENT
 from hydra.wire.histogram import merge
-from hydra.wire.table import SubscriberTable
+from hydra.wire.report_validation import MAX_ABSENT
+from hydra.wire.subscriber_table import SubscriberTable
 
 HELD_SHARE: Final = 0.99
 """A publisher held its rate if it sent at least this part of what was due."""
@@ -234,21 +234,21 @@ def _shortfall(
     unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
     refused = sum(p.sent - p.acknowledged for p in reports) / due
     unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
-    course = shortfall.course(accounts.evidence(mine), rate, length_s)
-    bursts = shortfall.bursts(course, length_s, unsustained)
+    course = loss_bursts.course(accounts.evidence(mine), rate, length_s)
+    bursts = loss_bursts.bursts(course, length_s, unsustained)
     columns: dict[str, Figure] = {
         SHORTFALL: 100 * sum(bursts) / length_s,
-        BURSTS: shortfall.written(bursts),
-        START_LOST: 1000 * apart.start_lost_s(course, length_s),
+        BURSTS: loss_bursts.written(bursts),
+        START_LOST: 1000 * lone_losers.start_lost_s(course, length_s),
     }
     # A member of a group loses nothing by itself.
-    lone = None if o.group else apart.lone_loser(asked.ids, others, accounts.most)
+    lone = None if o.group else lone_losers.lone_loser(asked.ids, others, accounts.most)
     if lone is not None:
-        rest = shortfall.course(mine.take(mine.ids != lone.client), rate, length_s)
+        rest = loss_bursts.course(mine.take(mine.ids != lone.client), rate, length_s)
         columns |= {
             LONE_LOSER: lone.client,
             LONE_LOSS: 100 * lone.loss,
-            REST_BURSTS: shortfall.written(shortfall.bursts(rest, length_s, unsustained)),
+            REST_BURSTS: loss_bursts.written(loss_bursts.bursts(rest, length_s, unsustained)),
         }
     return columns
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hydra.model import LAG_BINS
-from hydra.wire.batch import NULL
+from hydra.wire.report_batch import NULL
 
 LEAST_SHARE: Final = 0.005
 """Growth of the backlog, as a share of the rate, below which it does not matter."""

@@ -16,8 +16,8 @@ from math import ceil
 
 import numpy as np
 
-from hydra.columns.names import LOSS_HIGH, LOSS_LOW
-from hydra.measure.course import coarse_lowest
+from hydra.measure.column_names import LOSS_HIGH, LOSS_LOW
+from hydra.measure.event_recovery import coarse_lowest
 from hydra.measure.share import Floats, Seconds
 from hydra.model import CourseFacts, CourseInterval, Figure, Histogram
 from hydra.wire.buckets import highest_of

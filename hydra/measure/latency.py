@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from hydra.columns.step import ACK, ACK_PERCENTILES, DUE, PERCENTILES, SENT
+from hydra.measure.step_columns import ACK, ACK_PERCENTILES, DUE, PERCENTILES, SENT
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Figure, Histogram, Rate
 from hydra.wire.buckets import highest_of, lowest_of, percentiles_us
 from hydra.wire.histogram import merge

@@ -12,12 +12,12 @@ from typing import Final, Literal
 
 import numpy as np
 
-from hydra.measure.asked import Asked
+from hydra.measure.step_subscribers import Asked
 from hydra.model import PublisherReport, SequenceRange
 from hydra.wire.arrays import Flags, Ints, total
-from hydra.wire.audience import publisher_of
-from hydra.wire.batch import DRAIN_ENDS
-from hydra.wire.table import SubscriberTable
+from hydra.wire.report_batch import DRAIN_ENDS
+from hydra.wire.subscriber_table import SubscriberTable
+from hydra.wire.subscription import publisher_of
 
 BACKLOG_S: Final = 0.1
 """Backlog at the end of the window that does not speak against a rate."""

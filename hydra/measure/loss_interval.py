@@ -31,10 +31,10 @@ import numpy.typing as npt
 
 from hydra.measure.confidence import Limits, of_sums
 from hydra.measure.dependence import autocorrelation
-from hydra.measure.due import asked_s, edges
-from hydra.measure.shortfall import SLICE_S, lost_before
+from hydra.measure.due_messages import asked_s, edges
+from hydra.measure.loss_bursts import SLICE_S, lost_before
 from hydra.model import StepPlan
-from hydra.wire.table import SubscriberTable
+from hydra.wire.subscriber_table import SubscriberTable
 
 Floats = npt.NDArray[np.float64]
 

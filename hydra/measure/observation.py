@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hydra.columns.step import SystemColumns
 from hydra.measure import rates
 from hydra.measure.ceiling import Ceiling
 from hydra.measure.servers import ServerFigures
+from hydra.measure.step_columns import SystemColumns
 from hydra.model import AgentClock, Figure, HostSample, PublisherReport, Role, StepPlan, ThreadSample
-from hydra.wire.table import SubscriberTable
+from hydra.wire.subscriber_table import SubscriberTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from hydra.model import PublisherReport
 from hydra.wire.arrays import Floats, Ints
-from hydra.wire.table import SubscriberTable
+from hydra.wire.subscriber_table import SubscriberTable
 
 SECOND_NS = 1_000_000_000
 MEGABYTE = 1 << 20

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hydra.columns.names import LATENCY_BOUND, RATE_HELD
-from hydra.measure.course import PERCENTILES, Consequence
+from hydra.measure.column_names import LATENCY_BOUND, RATE_HELD
+from hydra.measure.event_recovery import PERCENTILES, Consequence
 from hydra.measure.figures import least_sent
 from hydra.measure.late import Copies, Lateness, copies_of
 from hydra.measure.share import DOUBT, least_s

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.events.words import number
+from hydra.events.formatting import number
 
 BUSY_PCT: Final = 90.0
 """A thread that wanted a core for so much of the time could do no more: the rest is what sampling blurs."""

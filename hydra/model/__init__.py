@@ -27,7 +27,6 @@ from hydra.model.cluster import (
     Operator,
     Resources,
 )
-from hydra.model.course import CourseFacts, CourseInterval
 from hydra.model.hosts import (
     BusyThread,
     Connections,
@@ -66,6 +65,7 @@ from hydra.model.scenario import NativeSpec, RoleSpec, Scenario, ServerSpec, Tab
 from hydra.model.settings import SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
 from hydra.model.step import PASSED_OVER, Cohort, CohortKind, SpellSpec, StepPlan, StepResult, StepStatus
 from hydra.model.sweep import LEAST_TARGET, Point, SearchSeries, SearchSpec, SweepSpec
+from hydra.model.time_series import CourseFacts, CourseInterval
 
 __all__ = [
     "BURST",

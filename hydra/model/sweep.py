@@ -90,7 +90,7 @@ class SweepSpec:
     """What a scenario varies: client counts, and either a grid of settings or a search; or a list of points.
 
     ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop. ``repeat`` is how
-    often each row is measured; what a repeated row has is told in ``sweep/repeated.py``. ``points`` lists the rows in
+    often each row is measured; what a repeated row has is told in ``sweep/repetition.py``. ``points`` lists the rows in
     their order, in place of ``clients`` and ``vary``. ``seconds`` keeps the figures of every second of each step.
     """
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hydra.mqtttest.address import split
 from hydra.mqtttest.connection import Connection
-from hydra.mqtttest.step import MqttStep
+from hydra.mqtttest.control_messages import MqttStep
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt

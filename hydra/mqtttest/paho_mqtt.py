@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from hydra.client import group
+from hydra.client import process_group
 from hydra.client.acks import AckLedger
 from hydra.client.transport import Delivery, Kind
-from hydra.control.waiting import poll_ms
+from hydra.control.poll_timeout import poll_ms
 from hydra.mqtttest.connection import Connection
-from hydra.mqtttest.step import MqttStep, client_id, filters, signals_of, step_of, topic_of
+from hydra.mqtttest.control_messages import MqttStep, client_id, filters, signals_of, step_of, topic_of
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
@@ -289,4 +289,4 @@ def kinds() -> Mapping[str, Kind]:
 
 
 if __name__ == "__main__":
-    sys.exit(group.main(kinds()))
+    sys.exit(process_group.main(kinds()))

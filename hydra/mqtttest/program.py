@@ -1,4 +1,4 @@
-"""How mosquitto is found and started; see :class:`hydra.servers.program.ServerProgram`."""
+"""How mosquitto is found and started; see :class:`hydra.client.server_program.ServerProgram`."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final
 
-from hydra.columns.column import wire_bytes
 from hydra.errors import ConfigError
+from hydra.measure.column import wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec
 from hydra.mqtttest.address import split
 from hydra.mqtttest.settings import MOST_IN_FLIGHT, TABLE, MqttSettings, MqttSpec, password_of, spec_of

@@ -15,16 +15,16 @@ from hydra.events.warnings import HydraWarning, LeftBehind
 from hydra.model import Role, Scenario, Settings
 from hydra.mqtttest.address import split
 from hydra.mqtttest.broker import forget, reach, watch
-from hydra.mqtttest.cluster import SingleServer
 from hydra.mqtttest.connection import Connection
 from hydra.mqtttest.program import KIND, MosquittoProgram, ServerLimits, find, version_of
 from hydra.mqtttest.settings import MqttSettings, most_in_flight, password_of, spec_of
+from hydra.mqtttest.single_server import SingleServer
 from hydra.native.command import command
-from hydra.servers.background import Background
-from hydra.servers.embedded import EmbeddedServer
-from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
-from hydra.wire.program import kind_of
+from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.server_recovery import await_return, unused_folder
+from hydra.system.worker_thread import Background
+from hydra.wire.protocol_constants import kind_of
 
 CLEAN: Final = "mosquitto_sub --remove-retained removes them"
 _ASK_WITHIN_S: Final = 10.0
@@ -120,7 +120,7 @@ class MqttSystem:
         """A mosquitto, which has to be installed on the agent."""
         if not self._deploy:
             return None
-        return Program.of_module("hydra.mqtttest.node", KIND)
+        return Program.of_module("hydra.mqtttest.server_main", KIND)
 
     def cluster(self) -> ServerCluster | None:
         """There is one server only."""

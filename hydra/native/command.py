@@ -10,7 +10,7 @@ from pathlib import Path
 from hydra.errors import MissingDependencyError
 from hydra.model import NativeSpec, Role
 from hydra.native.build import find, missing
-from hydra.wire.program import kind_of
+from hydra.wire.protocol_constants import kind_of
 
 
 def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 
-from hydra.client import group
+from hydra.client import process_group
 from hydra.client.transport import Kind
 from hydra.natstest.publisher import Publisher
 from hydra.natstest.subscriber import Subscriber
@@ -25,4 +25,4 @@ def kinds() -> Mapping[str, Kind]:
 
 
 if __name__ == "__main__":
-    sys.exit(group.main(kinds()))
+    sys.exit(process_group.main(kinds()))

@@ -1,4 +1,4 @@
-"""How one nats-server is prepared and started; see :class:`hydra.servers.program.ServerProgram`."""
+"""How one nats-server is prepared and started; see :class:`hydra.client.server_program.ServerProgram`."""
 
 from __future__ import annotations
 

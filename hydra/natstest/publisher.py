@@ -14,7 +14,7 @@ from nats.aio.subscription import Subscription
 from hydra.client.acks import AckLedger
 from hydra.client.transport import Delivery, read_system
 from hydra.control.client import ControlClient
-from hydra.natstest import carried
+from hydra.natstest import control_messages
 from hydra.natstest.connection import ANSWER_TIMEOUT_S, Connection
 from hydra.wire.messages import Configure
 
@@ -35,7 +35,7 @@ class Publisher:
 
     def __init__(self, client: int, control: ControlClient) -> None:
         self._connection = Connection(f"hydra-{client}", control)
-        self._step: carried.Step | None = None
+        self._step: control_messages.Step | None = None
         self._replies: Subscription | None = None
         self._inbox = ""
         self._prefix = ""
@@ -53,7 +53,7 @@ class Publisher:
 
     def configure(self, command: Configure) -> str:
         """See transport.py. The connection is kept unless the servers changed."""
-        step = read_system(command.system, carried.Step)
+        step = read_system(command.system, control_messages.Step)
         if self._connection.open(step.servers):
             self._replies = None
         if step.stream and self._replies is None:
@@ -152,7 +152,7 @@ class Publisher:
         """See transport.py."""
         self._connection.close()
 
-    def _configured(self) -> carried.Step:
+    def _configured(self) -> control_messages.Step:
         if self._step is None:
             raise OSError("the publisher is not configured")
         return self._step

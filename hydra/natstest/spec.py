@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-from hydra.columns.column import MESSAGES, ReportColumn, wire_bytes
+from hydra.measure.column import MESSAGES, ReportColumn, wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec
 from hydra.natstest.commands import servers_flag
 from hydra.natstest.footprints import IMPLEMENTATIONS, SERVER

@@ -12,8 +12,8 @@ from nats.js import JetStreamContext, api
 
 from hydra.errors import ServerError
 from hydra.natstest.connection import Connection
-from hydra.servers.background import Background
 from hydra.system import Waiting, wait_alone
+from hydra.system.worker_thread import Background
 
 QUESTION_TIMEOUT_S: Final = 4.0
 CHANGE_TIMEOUT_S: Final = 10.0

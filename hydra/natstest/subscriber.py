@@ -16,7 +16,7 @@ from nats.js import JetStreamContext, api
 
 from hydra.client.transport import read_system
 from hydra.control.client import ControlClient
-from hydra.natstest import carried
+from hydra.natstest import control_messages
 from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, Connection
 from hydra.wire.messages import Configure, SystemObject
 
@@ -41,7 +41,7 @@ class Subscriber:
 
     def __init__(self, client: int, control: ControlClient) -> None:
         self._connection = Connection(f"hydra-{client}", control)
-        self._step: carried.Step | None = None
+        self._step: control_messages.Step | None = None
         self._subscribed: _Subscribed | None = None
         self._consumer = ""
         self._fetching: asyncio.Task[None] | None = None
@@ -52,7 +52,7 @@ class Subscriber:
 
     def configure(self, command: Configure) -> None:
         """See transport.py. A consumer that stands where the step begins is kept."""
-        step = read_system(command.system, carried.Step)
+        step = read_system(command.system, control_messages.Step)
         anew = self._connection.open(step.servers) or self._step is None or self._failure != ""
         same = self._step is not None and msgspec.structs.replace(self._step, first=step.first) == step
         if anew or not same or (step.stream and self._position + 1 != step.first):
@@ -65,7 +65,7 @@ class Subscriber:
             self._step = step
         self._connection.begin_step()
 
-    def _subscribe(self, step: carried.Step) -> None:
+    def _subscribe(self, step: control_messages.Step) -> None:
         client, do = self._connection.client, self._connection.do
         messages, size = step.pending_messages, step.pending_bytes
         if not step.stream:
@@ -144,7 +144,7 @@ class Subscriber:
         """See transport.py. Core keeps nothing that could be known."""
         if system is None or self._step is None or not self._step.stream:
             return 0
-        return max(0, read_system(system, carried.End).last - self._position)
+        return max(0, read_system(system, control_messages.End).last - self._position)
 
     def report_system(self) -> dict[str, Any]:
         """See transport.py."""
@@ -189,7 +189,7 @@ class Subscriber:
             parts = message.reply.split(".")
             self._position = max(self._position, int(parts[5 if len(parts) == _SHORT_REPLY else 7]))
 
-    async def _fetch(self, pulled: JetStreamContext.PullSubscription, step: carried.Step) -> None:
+    async def _fetch(self, pulled: JetStreamContext.PullSubscription, step: control_messages.Step) -> None:
         while True:
             try:
                 messages = await pulled.fetch(step.fetch_batch, timeout=FETCH_FOR_S)

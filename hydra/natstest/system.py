@@ -16,17 +16,17 @@ from hydra.errors import ServerError, StepError, UsageError
 from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
-from hydra.natstest.carried import End, Step
-from hydra.natstest.cluster import NatsCluster
+from hydra.natstest.control_messages import End, Step
 from hydra.natstest.program import KIND, PROGRAM, NatsProgram
-from hydra.natstest.records import Records
+from hydra.natstest.server_cluster import NatsCluster
 from hydra.natstest.settings import NatsSettings, spec_of
+from hydra.natstest.stream_registry import Records
 from hydra.natstest.streams import Streams
 from hydra.natstest.watch import Watch
-from hydra.servers.embedded import EmbeddedServer
-from hydra.servers.recovery import await_return, unused_folder
 from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
-from hydra.wire.program import kind_of
+from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.server_recovery import await_return, unused_folder
+from hydra.wire.protocol_constants import kind_of
 
 _LONGEST_PART: Final = 100
 """Characters of a run's name in its streams'."""
@@ -130,7 +130,7 @@ class NatsSystem:
         """One nats-server of its agent's."""
         if not self._deploy:
             return None
-        return Program.of_module("hydra.natstest.node", KIND)
+        return Program.of_module("hydra.natstest.server_main", KIND)
 
     def cluster(self) -> ServerCluster | None:
         """Servers with routes to each other."""

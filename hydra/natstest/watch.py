@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from hydra.servers.background import Background
+from hydra.system.worker_thread import Background
 
 EVERY_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 1.0

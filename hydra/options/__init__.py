@@ -16,7 +16,7 @@ from hydra.options.command import (
     late_command,
     overrides,
 )
-from hydra.options.groups import (
+from hydra.options.help_sections import (
     CLIENTS,
     CLUSTER,
     COMPARISON,

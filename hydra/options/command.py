@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from hydra.errors import RefusedKeyError
-from hydra.options.groups import flags
 from hydra.options.help import Helped
+from hydra.options.help_sections import flags
 from hydra.options.types import PERCENT
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from hydra.options.groups import GENERAL, ORDER, group_of
+from hydra.options.help_sections import GENERAL, ORDER, group_of
 
 RESULTS: Final = "Look at results"
 MACHINE: Final = "Cluster and machine"

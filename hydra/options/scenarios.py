@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from hydra.options.command import LateCommand, overrides
-from hydra.options.groups import EXPERIMENT, SYSTEM, flags, grouped, put
+from hydra.options.help_sections import EXPERIMENT, SYSTEM, flags, grouped, put
 from hydra.options.shared import (
     comparing_flags,
     experiment_flags,
@@ -150,7 +150,7 @@ def _flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
     """The own flags of a system's experiments, or of one of them, each once by its name."""
 
     def decorate(command: _F) -> _F:
-        from hydra import plugins
+        from hydra.config import plugins
 
         known = [each for each in plugins.system(system).experiments if one in ("", each.name)]
         options = {option.name: option for each in known for option in each.options}

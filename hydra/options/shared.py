@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar, get_args
 import click
 
 from hydra.options.command import keyed
-from hydra.options.groups import (
+from hydra.options.help_sections import (
     CLIENTS,
     CLUSTER,
     COMPARISON,
@@ -36,7 +36,7 @@ config_flag = grouped(CLUSTER, click.option("--config", type=PATH, help="Cluster
 _MASTER: Final = ("--master", "--engine")
 
 master_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, default="local", show_default=True))
-"""Its help is what the engines say (``hydra.run.contributed.add_flags``)."""
+"""Its help is what the engines say (``hydra.options.plugin_commands.add_flags``)."""
 cluster_flag = grouped(
     CLUSTER, click.option(*_MASTER, type=WORD, required=True, help="The cluster, as a run's --master names it.")
 )
@@ -50,7 +50,7 @@ json_flag = grouped(OUTPUT, click.option("--json", "as_json", is_flag=True, help
 
 
 def _fail_if_flag(command: _F) -> _F:
-    from hydra.columns.names import LOSS
+    from hydra.measure.column_names import LOSS
 
     about = f"Exit with 3 if this is true of a row, such as '{LOSS} > 0.5'; any column of numbers can be compared."
     return click.option("--fail-if", "fail_if", multiple=True, metavar="EXPR", help=about)(command)
@@ -89,7 +89,7 @@ run_flags = flags(
         click.option("--otlp", type=OtlpUrl(), help="Send figures to the OpenTelemetry receiver at URL (OTLP, HTTP)."),
     ),
 )
-"""Flags of every command that runs a scenario; those of engines are added by ``hydra.run.contributed.add_flags``."""
+"""Flags of every command that runs a scenario; those of engines are added by ``hydra.options.plugin_commands.add_flags``."""
 
 comparing_flags = grouped(
     COMPARISON,

@@ -184,7 +184,7 @@ class Listening(click.ParamType[tuple[str, int]]):
         host = host.removeprefix("[").removesuffix("]")
         if not (port.isascii() and port.isdigit() and int(port) < 65536) or any(c in host for c in "/@ []"):
             self.fail(f"{value!r} is no address like :9464 or 0.0.0.0:9464", param, ctx)
-        from hydra.metrics.refusal import refuse_address, refuse_missing
+        from hydra.options.metrics_flags import refuse_address, refuse_missing
 
         found = host or "127.0.0.1", int(port)
         refuse_missing("--prometheus", "prometheus_client")
@@ -212,7 +212,7 @@ class OtlpUrl(click.ParamType[str]):
         if parts.query or parts.fragment:
             about = "keys belong into the environment variable OTEL_EXPORTER_OTLP_HEADERS"
             self.fail(f"the address has more than a path: {about}", param, ctx)
-        from hydra.metrics.refusal import refuse_missing
+        from hydra.options.metrics_flags import refuse_missing
 
         refuse_missing("--otlp", "opentelemetry.sdk")
         return text

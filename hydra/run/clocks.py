@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from pyroaring import BitMap
 
-from hydra.control.clocks import ClockLine, HostKey
+from hydra.control.clock_offset import ClockLine, HostKey
 from hydra.control.roster import Roster
 from hydra.model import AgentClock
 from hydra.wire.messages import HostClock, Start

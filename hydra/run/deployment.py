@@ -9,18 +9,18 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.cluster.engine import GONE, Engine, GroupEvents, where_it_runs
-from hydra.cluster.splitting import split
 from hydra.control.controller import Controller
 from hydra.control.roster import Exit
+from hydra.engine.group_sizing import split
+from hydra.engine.interface import GONE, Engine, GroupEvents, where_it_runs
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.clients import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause
 from hydra.events.event import Note
-from hydra.events.words import named, ranges
+from hydra.events.formatting import named, ranges
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
-from hydra.run.homes import Agents, Homes
+from hydra.run.client_location import Agents, Homes
 from hydra.system import System
-from hydra.wire.program import EXIT_DISMISSED, RESEND_EVERY_S
+from hydra.wire.protocol_constants import EXIT_DISMISSED, RESEND_EVERY_S
 
 _RELAUNCHES: Final = 3
 """How often a client that was lost, or did not dial in, is replaced before the run gives up."""

@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
-from hydra.client.host import HostSampler
-from hydra.client.watcher import Processes
+from hydra.client.host_counters import HostSampler
+from hydra.client.host_monitor import Processes
 from hydra.control.controller import Controller
-from hydra.control.hosts import Place, Post
+from hydra.control.host_watch import Place, Post
 from hydra.control.roster import Roster
 from hydra.measure.resources import cpu_between
 from hydra.model import HostSample, ThreadSample

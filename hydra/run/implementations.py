@@ -8,8 +8,8 @@ from pyroaring import BitMap
 
 from hydra.control.roster import Roster
 from hydra.model import Role
-from hydra.results.store import CLIENTS_KEY, RunStore
 from hydra.run.deployment import Deployment
+from hydra.store.database import CLIENTS_KEY, RunStore
 
 
 class Implementations:

@@ -8,30 +8,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hydra import plugins
-from hydra.client.processes import raise_open_files
-from hydra.columns.names import STATUS
+from hydra.client.linux_process import raise_open_files
+from hydra.config import plugins
 from hydra.errors import EXIT_INTERRUPTED
 from hydra.events.runs import EngineWaits, Resumed, RunBegan, RunComplete, RunGoesOn
 from hydra.events.warnings import Interrupted
+from hydra.measure.column_names import STATUS
 from hydra.model import ClusterSpec, Scenario
-from hydra.results.alone import alone_in
-from hydra.results.folders import check_folder
-from hydra.results.registered import added_by, sweep_of
-from hydra.results.store import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
-from hydra.results.tables import name_of, write
-from hydra.run.engines import Chosen
-from hydra.run.exports import Exports
+from hydra.monitor.exports import Exports
+from hydra.monitor.progress import Observer
+from hydra.monitor.server_startup import servers_of
+from hydra.options.engine_choice import Chosen
+from hydra.report.tables import name_of, write
 from hydra.run.metadata import metadata
 from hydra.run.outcome import FINISHED, exit_code
-from hydra.run.placing import check_placement
-from hydra.run.progress import Observer
-from hydra.run.redaction import Redactor
+from hydra.run.placement_check import check_placement
 from hydra.run.runner import run
 from hydra.run.servers import required
-from hydra.run.starting import servers_of
+from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
+from hydra.store.folders import check_folder
+from hydra.store.redaction import Redactor
+from hydra.store.run_lock import alone_in
+from hydra.store.system_columns import added_by, sweep_of
 from hydra.sweep import Turn
-from hydra.sweep.pace import Pace
+from hydra.sweep.remaining_time import Pace
 from hydra.system import System, programs
 
 _THERE_OR_FAILED: Final = (("ok", "skipped"), ("failed",))

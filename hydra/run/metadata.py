@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 from hydra.model import ClusterSpec, Scenario
-from hydra.run.redaction import Redactor
+from hydra.store.redaction import Redactor
 
 
 def redacted(scenario: Scenario, redactor: Redactor) -> Scenario:

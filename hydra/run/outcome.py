@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from hydra.columns.names import CLIENTS, STATUS
-from hydra.columns.searched import answers
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
 from hydra.events.runs import RunFailed
 from hydra.events.warnings import SubscribersFailed
-from hydra.results.notes import gone_of
-from hydra.results.store import ENDED_KEY, ERROR_KEY, RunStore
-from hydra.run.progress import Observer
+from hydra.measure.column_names import CLIENTS, STATUS
+from hydra.measure.search_columns import answers
+from hydra.monitor.progress import Observer
+from hydra.report.row_warnings import gone_of
+from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.sweep import Row
 
 FINISHED: Final = "finished"

@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
-from hydra import plugins
+from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import Scenario
-from hydra.results.earlier import searched_otherwise, upgraded
-from hydra.results.registered import sweep_of
-from hydra.results.store import RunStore
 from hydra.run.metadata import redacted
-from hydra.run.redaction import HIDDEN, Redactor
+from hydra.store.database import RunStore
+from hydra.store.format_upgrade import searched_otherwise, upgraded
+from hydra.store.redaction import HIDDEN, Redactor
+from hydra.store.system_columns import sweep_of
 
 Load = Callable[[Mapping[str, object]], Scenario]
 """A scenario with keys of it replaced; errors as for ``load_scenario``."""

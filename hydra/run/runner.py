@@ -10,25 +10,25 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 
-from hydra.cluster.engine import Engine, GroupEvents
 from hydra.control.controller import Controller
+from hydra.engine.interface import Engine, GroupEvents
 from hydra.errors import HydraError
 from hydra.events.journal import Journal
 from hydra.events.runs import RunDone
 from hydra.model import ClusterSpec, Scenario, StepPlan, StepResult
-from hydra.results.registered import sweep_of
-from hydra.results.store import CLIENTS_KEY, RunStore
-from hydra.results.tables import write
+from hydra.monitor.exports import Exports
+from hydra.monitor.progress import Observer
+from hydra.monitor.server_startup import Starting, servers_of
+from hydra.options.interrupts import leave_at_once_on_the_next
+from hydra.report.tables import write
 from hydra.run.deployment import Deployment
-from hydra.run.exports import Exports
-from hydra.run.interrupts import leave_at_once_on_the_next
 from hydra.run.outcome import FINISHED, conclude, exit_code
-from hydra.run.progress import Observer
 from hydra.run.servers import DeployedServers, required
-from hydra.run.starting import Starting, servers_of
-from hydra.run.steps import Steps
+from hydra.run.step_sequence import Steps
+from hydra.store.database import CLIENTS_KEY, RunStore
+from hydra.store.system_columns import sweep_of
 from hydra.sweep import Repeated, Sweep, Turn
-from hydra.sweep.pace import Pace
+from hydra.sweep.remaining_time import Pace
 from hydra.sweep.workload import loaded
 from hydra.system import System
 

@@ -10,19 +10,19 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra import plugins
-from hydra.cluster.engine import GONE, Engine, GroupEvents, where_it_runs
+from hydra.config import plugins
 from hydra.control.controller import Controller
+from hydra.engine.interface import GONE, Engine, GroupEvents, where_it_runs
 from hydra.errors import ServerError
 from hydra.events.clients import Launched
 from hydra.events.event import Note
 from hydra.events.runs import ServerExit, ServerKilled, ServersAgain, ServersUp
 from hydra.model import Constraint, Group, GroupEvent, Launch, Scenario, ServerSpec
-from hydra.run.starting import Starting
-from hydra.servers.background import Background
+from hydra.monitor.server_startup import Starting
 from hydra.system import Program, ServerCluster
+from hydra.system.worker_thread import Background
 from hydra.wire.messages import Join
-from hydra.wire.program import RESEND_EVERY_S
+from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 FIRST_ID: Final = 2**31
 """The first server's id on the control channel. Clients count from 0, and no run has so many."""

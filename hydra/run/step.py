@@ -13,21 +13,21 @@ from hydra.control.controller import Controller
 from hydra.events.clients import ClientError
 from hydra.events.journal import Journal
 from hydra.events.steps import PhasesTimed, WindowOpened
-from hydra.measure.group import whole
+from hydra.measure.consumer_group import whole
 from hydra.measure.servers import ServerFigures
 from hydra.model import AgentClock, HostSample, PublisherReport, StepPlan, ThreadSample
-from hydra.run.asking import Asker
-from hydra.run.beginning import Beginner
-from hydra.run.collecting import Collector, caught_up, stored_only
-from hydra.run.counters import ServerCounters
+from hydra.monitor.step_progress import Moment, Tick, watched
+from hydra.run.command_exchange import Asker
 from hydra.run.deployment import Deployment
 from hydra.run.hosts import StepHosts
-from hydra.run.moment import Moment, Tick, watched
-from hydra.run.phases import Phases
+from hydra.run.report_collection import Collector, caught_up, stored_only
+from hydra.run.server_counters import ServerCounters
+from hydra.run.step_start import Beginner
+from hydra.run.step_timing import Phases
 from hydra.run.window import run_window
 from hydra.sweep.cohort import cohort_ids
 from hydra.system import System, SystemSpec
-from hydra.wire.table import SubscriberTable
+from hydra.wire.subscriber_table import SubscriberTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import Final
 
 from hydra.control.controller import Controller
 from hydra.model import StepPlan
-from hydra.run.asking import Asker
-from hydra.run.counters import ServerCounters
+from hydra.monitor.step_progress import Tick, sending
+from hydra.run.command_exchange import Asker
 from hydra.run.deployment import Deployment
-from hydra.run.moment import Tick, sending
+from hydra.run.server_counters import ServerCounters
 from hydra.system import System
 from hydra.wire.messages import Progress, Start
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from hydra.results.folders import refuse_no_folder
 from hydra.serve.address import loopback, url
+from hydra.store.folders import refuse_no_folder
 
 
 def serve_runs(folder: Path, host: str, port: int, *, opened: bool) -> None:
@@ -27,9 +27,9 @@ def serve_runs(folder: Path, host: str, port: int, *, opened: bool) -> None:
     refuse_no_folder(folder)
     address = loopback(host)
     # A refusal does not wait for them.
-    from hydra.config.places import cache_folder
+    from hydra.config.file_locations import cache_folder
     from hydra.jupyter.command import require_packages
-    from hydra.serve.made import Pages
+    from hydra.serve.page_cache import Pages
     from hydra.serve.server import bind
     from hydra.serve.site import Site
 

@@ -13,14 +13,14 @@ from typing import Any, Final
 import msgspec
 
 from hydra.errors import HydraError
-from hydra.jupyter.recorded import load
+from hydra.jupyter.run_data import load
 from hydra.jupyter.summary import Number, numbers
-from hydra.results.catalog import UNREADABLE, directories, entry
-from hydra.results.files import write_whole
-from hydra.results.folders import DATABASE, is_experiment
-from hydra.results.interleaved import is_interleaved
-from hydra.serve.entry import Entry, Kind
-from hydra.serve.stamp import code, stamp
+from hydra.report.catalog import UNREADABLE, directories, entry
+from hydra.serve.fingerprint import code, stamp
+from hydra.serve.run_entry import Entry, Kind
+from hydra.store.files import write_whole
+from hydra.store.folders import DATABASE, is_experiment
+from hydra.store.interleaved import is_interleaved
 
 
 class Overview:

@@ -11,9 +11,9 @@ from typing import Final
 from hydra.errors import HydraError, UsageError
 from hydra.serve import pages
 from hydra.serve.address import names_this_machine
-from hydra.serve.made import Made, Pages
-from hydra.serve.making import COMPARISON, REPORT
 from hydra.serve.overview import Overview
+from hydra.serve.page_cache import Made, Pages
+from hydra.serve.page_worker import COMPARISON, REPORT
 from hydra.serve.routing import STYLE, Asked, Asset, Comparing, File, Listing, Moved, Refused, Report, route
 
 METHODS: Final = ("GET", "HEAD")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hydra.columns import Column, columns_of
-from hydra.columns.step import SystemColumns
+from hydra.measure.column import Column
+from hydra.measure.column_table import columns_of
+from hydra.measure.step_columns import SystemColumns
 from hydra.model import Scenario
 from hydra.sweep.grid import Grid
-from hydra.sweep.repeated import Repeated, Turn
-from hydra.sweep.sweep import Row, Sweep
+from hydra.sweep.interface import Row, Sweep
+from hydra.sweep.repetition import Repeated, Turn
 
 __all__ = ["Grid", "Repeated", "Row", "Sweep", "Turn", "for_scenario"]
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 
-from hydra.columns.names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
+from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
 from hydra.model import Scenario, StepPlan, StepResult, value_of, with_values
-from hydra.sweep.asked import GRID_TRIES
-from hydra.sweep.sweep import QUICK_DRAIN_S, Row, step_bound_s, usual_s
+from hydra.sweep.interface import QUICK_DRAIN_S, Row, step_bound_s, usual_s
+from hydra.sweep.step_retry import GRID_TRIES
 
 
 class Grid:
@@ -30,27 +30,27 @@ class Grid:
         self._warmup_s = max(scenario.warmup_s, scenario.warmup_max_s) * len(scenario.sizes)
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
-        """See :class:`hydra.sweep.sweep.Sweep`."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return self._replay(results)[1]
 
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
-        """See :class:`hydra.sweep.sweep.Sweep`."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return self._replay(results)[0]
 
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
-        """See :class:`hydra.sweep.sweep.Sweep`."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return {tries[0].epoch for tries in self._tries(results) if _exhausted(tries)}
 
     def steps(self) -> int | None:
-        """See :class:`hydra.sweep.sweep.Sweep`."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return len(self._points)
 
     def bound_s(self) -> float:
-        """See :class:`hydra.sweep.sweep.Sweep`."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return self._bound_s + self._warmup_s
 
     def expected_s(self) -> float:
-        """See :class:`hydra.sweep.sweep.Sweep`."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return self._expected_s + self._warmup_s
 
     def _replay(self, results: Sequence[StepResult]) -> tuple[list[Row], StepPlan | None]:

@@ -15,7 +15,7 @@ from math import ceil, log2
 from statistics import fmean
 from typing import Final
 
-from hydra.columns.names import (
+from hydra.measure.column_names import (
     AGGREGATE,
     AGGREGATE_MAX,
     AVG_RX,
@@ -27,8 +27,8 @@ from hydra.columns.names import (
     STEP_S,
     VERDICT,
 )
-from hydra.columns.searched import WHY, published, rates, sndhwm_prefix
-from hydra.columns.searched import beside as beside_it
+from hydra.measure.search_columns import WHY, published, rates, sndhwm_prefix
+from hydra.measure.search_columns import beside as beside_it
 from hydra.model import (
     Cohort,
     Figure,
@@ -41,14 +41,14 @@ from hydra.model import (
     number,
     with_values,
 )
-from hydra.sweep import beside
+from hydra.sweep import side_findings as beside
 from hydra.sweep.answer import Why
-from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError, unmeasured
-from hydra.sweep.beside import Beside
-from hydra.sweep.concluded import Remark, columns_of, note_of
 from hydra.sweep.findings import LAST_S
-from hydra.sweep.repeated import mean_and_interval
-from hydra.sweep.sweep import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
+from hydra.sweep.interface import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
+from hydra.sweep.repetition import mean_and_interval
+from hydra.sweep.search_figures import Remark, columns_of, note_of
+from hydra.sweep.side_findings import Beside
+from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError, unmeasured
 from hydra.sweep.threshold import Script, Threshold, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
@@ -116,23 +116,23 @@ class Search:
     # --- the sweep ---------------------------------------------------------------------------------------------
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
-        """See :class:`hydra.sweep.sweep.Sweep`."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return next((p.coming for p in self._play(results) if p.coming is not None), None)
 
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
-        """See :class:`hydra.sweep.sweep.Sweep`."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return [dict(p.row) for p in self._play(results)]
 
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
-        """See :class:`hydra.sweep.sweep.Sweep`: the step after which the row was given up."""
+        """See :class:`hydra.sweep.interface.Sweep`: the step after which the row was given up."""
         return {p.taken[-1].epoch for p in self._play(results) if p.row[STATUS] == "failed"}
 
     def steps(self) -> int | None:
-        """See :class:`hydra.sweep.sweep.Sweep`: its results decide."""
+        """See :class:`hydra.sweep.interface.Sweep`: its results decide."""
         return None
 
     def bound_s(self) -> float:
-        """See :class:`hydra.sweep.sweep.Sweep`."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
         # At worst each of them was silenced twice before it counted, and then came all that may fail.
         steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
@@ -141,7 +141,7 @@ class Search:
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
-        """See :class:`hydra.sweep.sweep.Sweep`: about six doublings, and ``_USUAL_STEPS`` for the others."""
+        """See :class:`hydra.sweep.interface.Sweep`: about six doublings, and ``_USUAL_STEPS`` for the others."""
         search = self._search
         doublings, usual = min(6, search.max_doublings) + 1 + search.fresh_steps, min(_USUAL_STEPS, search.steps)
         steps = sum(self._times(s) * (doublings if s in _RISING else usual) for s in search.series)

@@ -22,12 +22,10 @@ from typing import Final
 import numpy as np
 from scipy.special import pdtr
 
-from hydra.columns.names import GONE
-from hydra.measure.apart import Lone
+from hydra.measure.column_names import GONE
+from hydra.measure.lone_losers import Lone
 from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult, number
 from hydra.sweep.answer import Answer, Interval, Why
-from hydra.sweep.asked import Asked, unmeasured
-from hydra.sweep.beside import bursts_of
 from hydra.sweep.estimate import Evidence, place, rate_at
 from hydra.sweep.findings import (
     CLEARLY_BELOW,
@@ -41,6 +39,8 @@ from hydra.sweep.findings import (
     WIDEST,
     Findings,
 )
+from hydra.sweep.side_findings import bursts_of
+from hydra.sweep.step_retry import Asked, unmeasured
 
 LEAST_BURST: Final = 0.02
 """Bursts that cost less than this share of what the target allows in a second are left out: they change nothing."""

@@ -1,8 +1,8 @@
 """What generic code needs of a system: what it is (``SystemSpec``), and what it does for a run (``System``)."""
 
-from hydra.columns.column import Column, ReportColumn
+from hydra.measure.column import Column, ReportColumn
 from hydra.system.experiment import Done, Experiment, Order, Part, Preset, View, beside, in_turn, with_published
-from hydra.system.running import (
+from hydra.system.interface import (
     Program,
     ServerCluster,
     Servers,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from hydra.columns.column import Column
+from hydra.measure.column import Column
 from hydra.model import Figure, Scenario, number
 
 Row = Mapping[str, Figure]

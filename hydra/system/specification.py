@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from hydra.columns.column import Column, ReportColumn
-from hydra.columns.step import BATCH
+from hydra.analysis.constants import Costs
+from hydra.measure.column import Column, ReportColumn
+from hydra.measure.step_columns import BATCH
 from hydra.model import EventSpec, Figure, Scenario, ServerSpec, Settings, value_of
-from hydra.scaling.constants import Costs
 from hydra.system.experiment import Experiment, Preset
-from hydra.system.running import System
+from hydra.system.interface import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class SystemSpec:
         keeps: whether servers of ours keep what all steps have sent, and not only the last ones.
         undisturbed: a step's settings without what it breaks on purpose: those of its warm-up.
         connections_of: to how many addresses each subscriber of a scenario connects, at most.
-        one_publisher: whether each subscriber of a step listens to one publisher only (:mod:`hydra.wire.audience`).
+        one_publisher: whether each subscriber of a step listens to one publisher only (:mod:`hydra.wire.subscription`).
         servers_of: how many servers of ours a scenario needs.
         copies_of: on how many servers each message is kept.
         held: what waits for a slow subscriber before messages are lost; None: nobody can say.

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Final
 
 from hydra.model import HEADER_BYTES, SharedSettings
-from hydra.wire.contents import SHARE_OF, contents
 from hydra.wire.header import pack
+from hydra.wire.payload_content import SHARE_OF, contents
 
 BATCH_BYTES: Final = 64 * 1024
 """How long the batch is that is compressed to find out; a message counts as this long at most."""

@@ -1,7 +1,7 @@
 """The messages of the control channel: encode and decode, nothing else.
 
-One message is one ZeroMQ frame with one JSON object; a ``batch`` has a second frame, which :mod:`hydra.wire.batch`
-writes and :mod:`hydra.wire.table` reads. ``docs/control-protocol.md`` is the specification for clients in any language;
+One message is one ZeroMQ frame with one JSON object; a ``batch`` has a second frame, which :mod:`hydra.wire.report_batch`
+writes and :mod:`hydra.wire.subscriber_table` reads. ``docs/control-protocol.md`` is the specification for clients in any language;
 ``tests/golden/`` pins the bytes.
 """
 
@@ -26,9 +26,9 @@ from hydra.model import (
     SubscriberReport,
     check_points,
 )
-from hydra.wire import columns
+from hydra.wire import columnar as columns
 from hydra.wire import ids as id_runs
-from hydra.wire.checks import check_connections, check_counters, check_histogram, check_report, check_thread
+from hydra.wire.report_validation import check_connections, check_counters, check_histogram, check_report, check_thread
 
 VERSION: Final = 2
 MAX_MESSAGE_BYTES: Final = 512 * 1024

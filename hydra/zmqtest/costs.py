@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from hydra.scaling.constants import Cost, Costs
+from hydra.analysis.constants import Cost, Costs
 from hydra.zmqtest.footprints import ZMTP
 
 _FRAME_BYTES: Final = 2

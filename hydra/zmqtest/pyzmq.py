@@ -13,7 +13,7 @@ from typing import Final
 import zmq
 import zmq.backend
 
-from hydra.client import group
+from hydra.client import process_group
 from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind, Transport, read_system
 from hydra.control.client import ControlClient
 from hydra.wire.messages import Configure, SystemObject
@@ -286,4 +286,4 @@ def kinds() -> Mapping[str, Kind]:
 
 
 if __name__ == "__main__":
-    sys.exit(group.main(kinds()))
+    sys.exit(process_group.main(kinds()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Final
 
-from hydra.columns.column import ReportColumn, wire_bytes
+from hydra.measure.column import ReportColumn, wire_bytes
 from hydra.model import Scenario
 from hydra.system import Held, Reference, System, SystemSpec
 from hydra.zmqtest.costs import COSTS

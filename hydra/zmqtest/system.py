@@ -13,7 +13,7 @@ from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.system import Program, Servers, Waiting
-from hydra.wire.program import kind_of
+from hydra.wire.protocol_constants import kind_of
 from hydra.zmqtest.footprints import NATIVES, ZMTP
 
 

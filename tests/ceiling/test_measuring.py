@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.ceiling.measuring import measure
+from hydra.cli.ceiling_measurement import measure
 from hydra.model import Role
 from hydra.native import build
 

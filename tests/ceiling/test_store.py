@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hydra.ceiling import store
 from hydra.errors import UsageError
 from hydra.measure.ceiling import Ceiling
+from hydra.store import ceiling
 
 SLOW, FAST = Ceiling("python", "publisher", 1, 24, 100.0), Ceiling("python", "publisher", 1, 24, 200.0)
 OTHER = Ceiling("native", "subscriber", 4, 24, 300.0)
@@ -21,32 +21,32 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_one_that_is_measured_again_is_replaced() -> None:
-    assert store.load() == []
-    store.add([SLOW, OTHER])
-    store.add([FAST])
-    assert store.load() == [OTHER, FAST]
+    assert ceiling.load() == []
+    ceiling.add([SLOW, OTHER])
+    ceiling.add([FAST])
+    assert ceiling.load() == [OTHER, FAST]
 
 
 def test_those_of_another_machine_say_nothing_and_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(store, "machine", lambda: {"processor": "another"})
-        store.add([SLOW])
-        assert store.load() == [SLOW]
-    assert store.load() == []
-    store.add([OTHER])
-    assert store.load() == [OTHER]
+        elsewhere.setattr(ceiling, "machine", lambda: {"processor": "another"})
+        ceiling.add([SLOW])
+        assert ceiling.load() == [SLOW]
+    assert ceiling.load() == []
+    ceiling.add([OTHER])
+    assert ceiling.load() == [OTHER]
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"machine": {}, "ceilings": [{"pps": 1}]}'])
 def test_a_damaged_file_is_none(cache: Path, text: str) -> None:
     cache.mkdir()
-    store.path().write_text(text)
-    assert store.load() == []
-    store.add([SLOW])
-    assert store.load() == [SLOW]
+    ceiling.path().write_text(text)
+    assert ceiling.load() == []
+    ceiling.add([SLOW])
+    assert ceiling.load() == [SLOW]
 
 
 def test_a_cache_that_is_no_folder_is_refused(cache: Path) -> None:
     cache.write_text("")
     with pytest.raises(UsageError, match="cannot write"):
-        store.add([SLOW])
+        ceiling.add([SLOW])

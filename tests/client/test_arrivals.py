@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.client.arrivals import MOST_BATCHES, MOST_MESSAGES, Arrivals, Arrived
+from hydra.client.receive_buffer import MOST_BATCHES, MOST_MESSAGES, Arrivals, Arrived
 from hydra.wire.header import pack
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from hydra.client.batching import BATCHED_WITHIN_NS, Batching, Made
+from hydra.client.report_batches import BATCHED_WITHIN_NS, Batching, Made
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, SubscriberReport
-from hydra.wire import table
-from hydra.wire.batch import BATCH_BYTES, report_bytes
+from hydra.wire import subscriber_table
+from hydra.wire.report_batch import BATCH_BYTES, report_bytes
 
 
 def report(received: int = 1, ranges: int = 0, latency_us: int | None = None) -> SubscriberReport:
@@ -13,8 +13,8 @@ def report(received: int = 1, ranges: int = 0, latency_us: int | None = None) ->
     return SubscriberReport([ledger], *(1, 1, 1, 2, 0, 0), latency=latency, usage=ProcessUsage())
 
 
-def rows(made: Made) -> table.SubscriberTable:
-    return table.decode(made.head.ids, made.head.columns, made.payload)
+def rows(made: Made) -> subscriber_table.SubscriberTable:
+    return subscriber_table.decode(made.head.ids, made.head.columns, made.payload)
 
 
 def test_reports_wait_for_each_other_and_are_one_batch_by_id() -> None:

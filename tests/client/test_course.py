@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hydra.client.course import ReceivedCourse, SentCourse, Telling
+from hydra.client.time_series import ReceivedCourse, SentCourse, Telling
 from hydra.model import Histogram
-from hydra.wire.course import CourseSum, parts
 from hydra.wire.histogram import LatencyRecorder, merge
 from hydra.wire.messages import MAX_SECONDS, Second
+from hydra.wire.time_series import CourseSum, parts
 
 SECOND_NS = 1_000_000_000
 START_NS = 10**18

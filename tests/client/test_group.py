@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from hydra.client import group
-from hydra.control import curve
+from hydra.client import process_group
+from hydra.control import curve_keys
 from hydra.zmqtest import pyzmq
 from tests.suite.waiting import LONG_S
 
@@ -17,13 +17,17 @@ ARGUMENTS = ["zmq-sub", "--group", "g", "--first-id", "3", "--count", "2"]
 
 
 def test_the_command_line() -> None:
-    options = group.parse([*ARGUMENTS, "--fork-window", "5", "--respawns", "0"], ["zmq-sub"])
-    assert options == group.GroupOptions("zmq-sub", "g", 3, 2, 5, 0)
-    assert group.parse(ARGUMENTS, ["zmq-sub"]) == group.GroupOptions("zmq-sub", "g", 3, 2, 128, 3)
+    options = process_group.parse([*ARGUMENTS, "--fork-window", "5", "--respawns", "0"], ["zmq-sub"])
+    assert options == process_group.GroupOptions("zmq-sub", "g", 3, 2, 5, 0)
+    assert process_group.parse(ARGUMENTS, ["zmq-sub"]) == process_group.GroupOptions("zmq-sub", "g", 3, 2, 128, 3)
 
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **curve.environment(curve.generate(), "tcp://127.0.0.1:1")}
+    env = {
+        **os.environ,
+        "OPENBLAS_NUM_THREADS": "1",
+        **curve_keys.environment(curve_keys.generate(), "tcp://127.0.0.1:1"),
+    }
     return subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=LONG_S)
 
 
@@ -45,7 +49,7 @@ def test_a_parent_with_a_second_thread_does_not_fork() -> None:
 @pytest.mark.parametrize(
     ("program", "says"),
     [
-        ("import hydra.zmqtest.pyzmq, hydra.client.processes as p; print(p.thread_count())", "1"),
+        ("import hydra.zmqtest.pyzmq, hydra.client.linux_process as p; print(p.thread_count())", "1"),
         # Every group has a relay: what it imports is paid for by each.
         ("import sys, hydra.client.relay; print(sorted({'numpy', 'psutil'} & sys.modules.keys()))", "[]"),
     ],

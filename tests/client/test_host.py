@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from hydra.client.host import HostSampler
+from hydra.client.host_counters import HostSampler
 from hydra.model import CoreTimes, TcpCounts
-from hydra.wire.checks import check_counters
+from hydra.wire.report_validation import check_counters
 
 SNMP = """Ip: Forwarding DefaultTTL
 Ip: 1 64

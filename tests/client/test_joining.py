@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from hydra.client.commands import RESEND_EVERY_NS
-from hydra.client.gathering import GATHERED_WITHIN_NS
-from hydra.client.joining import Joining
+from hydra.client.command_replies import RESEND_EVERY_NS
+from hydra.client.registration import Joining
+from hydra.client.reply_aggregation import GATHERED_WITHIN_NS
 
 SOON, AGAIN = GATHERED_WITHIN_NS, RESEND_EVERY_NS
 

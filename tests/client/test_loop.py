@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from hydra.client.loop import serve
+from hydra.client.control_loop import serve
 from hydra.control.client import ControlClient
 from hydra.wire.messages import FromController, Ping, Quit, Stop
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hydra.client.batching import BATCHED_WITHIN_NS
-from hydra.client.commands import RESEND_EVERY_NS
-from hydra.client.gathering import GATHERED_WITHIN_NS
-from hydra.client.relaying import ANY_INCARNATION, COURSE_WITHIN_NS, Relaying
+from hydra.client.command_replies import RESEND_EVERY_NS
+from hydra.client.relay_state import ANY_INCARNATION, COURSE_WITHIN_NS, Relaying
+from hydra.client.reply_aggregation import GATHERED_WITHIN_NS
+from hydra.client.report_batches import BATCHED_WITHIN_NS
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport, SharedSettings, SubscriberReport
 from hydra.wire import messages as wire
 from tests.control import rosters

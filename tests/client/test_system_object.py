@@ -7,8 +7,8 @@ import re
 import pytest
 
 from hydra.client.transport import read_system
+from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.settings import KafkaSettings
-from hydra.kafkatest.wire import KafkaConfigure
 from hydra.zmqtest.settings import ZmqSettings
 
 TOPIC: dict[str, object] = {"bootstrap": "host:1", "topic": "t", "offsets": {"0": 3}}

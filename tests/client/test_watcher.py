@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hydra.client.watcher import Watcher
+from hydra.client.host_monitor import Watcher
 from hydra.model import BusyThread, HostCounters
 from hydra.wire.messages import MAX_SAMPLES, Host, Sample, Watch
 from tests.control.golden_messages import COUNTERS

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from hydra.cluster.driven import State
+from hydra.engine.driver_engine import State
 from hydra.model import GroupEvent
 
 S = TypeVar("S", bound=State)

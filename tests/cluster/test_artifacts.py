@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hydra.cluster.artifacts.archive import Artifact, build, glibc_needed
-from hydra.cluster.artifacts.script import RUNNER, rewritten
-from hydra.cluster.artifacts.server import ArtifactServer
+from hydra.engine.artifacts.archive import Artifact, build, glibc_needed
+from hydra.engine.artifacts.script import RUNNER, rewritten
+from hydra.engine.artifacts.server import ArtifactServer
 from hydra.errors import ClusterError
 from hydra.kafkatest.system import LIBRARIES
 from hydra.system import Program
@@ -36,7 +36,7 @@ def python(module: str, kind: str, libraries: tuple[str, ...] = ()) -> Program:
 
 PYZMQ = python("hydra.zmqtest.pyzmq", "zmq-sub")
 KAFKA = python("hydra.kafkatest.kafka_python", "kafka-sub", LIBRARIES["kafka-python"])
-NODE = python("hydra.kafkatest.node", "kafka-broker")
+NODE = python("hydra.kafkatest.server_main", "kafka-broker")
 CONFLUENT = python("hydra.kafkatest.confluent", "kafka-sub", LIBRARIES["confluent-kafka"])
 
 

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from hydra.cluster.channel import Message
-from hydra.cluster.driven import DrivenEngine, Driver
+from hydra.engine.driver_engine import DrivenEngine, Driver
+from hydra.engine.driver_pipe import Message
 from hydra.errors import ClusterError
 from hydra.model import Agent, Group, GroupEvent, Launch
 

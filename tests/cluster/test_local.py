@@ -18,12 +18,12 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from hydra.cluster.engine import Engine
-from hydra.cluster.local.engine import LocalEngine
+from hydra.client.network_namespaces import interfaces, traffic
+from hydra.engine.interface import Engine
 from hydra.errors import ClusterError, PlacementError
 from hydra.kafkatest.metrics import of_interfaces
+from hydra.local.engine import LocalEngine
 from hydra.model import Agent, Demand, Group, GroupEvent, Resources
-from hydra.servers.namespaces import interfaces, traffic
 from tests.mesos.namespaces import hosts
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -117,7 +117,7 @@ def test_a_group_sees_the_end_of_its_lifeline_when_the_controller_is_killed(tmp_
     watcher = "import os; print('up', flush=True); os.read(int(os.environ['HYDRA_LIFELINE']), 1); print('end')"
     controller = f"""
 import pathlib, sys
-from hydra.cluster.local.engine import LocalEngine
+from hydra.local.engine import LocalEngine
 from hydra.model import Agent, Demand, Group, Resources
 engine = LocalEngine([Agent("a", "a", {{}}, Resources())], pathlib.Path({str(tmp_path / "sandbox")!r}))
 command = (sys.executable, "-S", "-c", {watcher!r})
@@ -189,7 +189,7 @@ def test_killing_does_not_wait_and_ends_what_ignores_sigterm_in_time(tmp_path: P
         engine.launch([group("g", DEAF)])
         said(tmp_path, "g")
         with monkeypatch.context() as patch:
-            patch.setattr("hydra.cluster.local.engine.time.sleep", waits)
+            patch.setattr("hydra.local.engine.time.sleep", waits)
             engine.kill(["g"])
         now[0] = 1.4
         assert [(e.state, gone(pid_of([e], "g"))) for e in engine.events()] == [("running", False)]
@@ -273,7 +273,7 @@ def test_an_interrupted_close_still_kills(tmp_path: Path, monkeypatch: Monkey, o
     engine.launch([group("g", DEAF)])
     said(tmp_path, "g")
     ctrl_c_in_the_first_pause = Mock(side_effect=itertools.chain([KeyboardInterrupt], itertools.repeat(None)))
-    monkeypatch.setattr("hydra.cluster.local.engine.time.sleep", ctrl_c_in_the_first_pause)
+    monkeypatch.setattr("hydra.local.engine.time.sleep", ctrl_c_in_the_first_pause)
     with pytest.raises(KeyboardInterrupt):
         engine.close()
     assert set(psutil.Process().children()) <= others

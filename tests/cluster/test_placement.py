@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.cluster import placement
-from hydra.cluster.constraints import describe, parse_constraint, permits, value_of
-from hydra.cluster.placement import place
-from hydra.cluster.rehearsal import Wanted, rehearse
-from hydra.cluster.resources import fits, need_of, take
-from hydra.cluster.splitting import split
+from hydra.engine import placement
+from hydra.engine.constraints import describe, parse_constraint, permits, value_of
+from hydra.engine.group_sizing import split
+from hydra.engine.placement import place
+from hydra.engine.placement_dry_run import Wanted, rehearse
+from hydra.engine.resources import fits, need_of, take
 from hydra.errors import PlacementError
 from hydra.model import Agent, Constraint, Demand, Group, Launch, Resources, RoleSpec
 from tests.cluster.stated import calls_made

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.cluster import resources
-from hydra.cluster.resources import Need, parse_attributes, parse_resources
+from hydra.engine import resources
+from hydra.engine.resources import Need, parse_attributes, parse_resources
 from hydra.model import Agent, Demand, Group, Launch, Resources
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from hydra.columns.column import of_repeats
-from hydra.columns.searched import search_columns
-from hydra.columns.step import ACK_PERCENTILES, DUE, SENT, step_columns
+from hydra.config.plugins import systems
+from hydra.measure.column import of_repeats
 from hydra.measure.figures import figures
+from hydra.measure.search_columns import search_columns
 from hydra.measure.servers import ServerFigures
+from hydra.measure.step_columns import ACK_PERCENTILES, DUE, SENT, step_columns
 from hydra.model import Cohort, Histogram, Rate, Scenario, SearchSpec, StepPlan
-from hydra.plugins import systems
-from hydra.results import tables
-from hydra.results.registered import added_by, columns_of
+from hydra.report import tables
+from hydra.store.system_columns import added_by, columns_of
 from hydra.sweep import Row
 from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, observe
 

@@ -10,9 +10,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from hydra.columns import Column
-from hydra.columns.step import step_columns
-from hydra.compare.sides import Repeat, Side, SideRow
+from hydra.analysis.compared_runs import Repeat, Side, SideRow
+from hydra.measure.column import Column
+from hydra.measure.step_columns import step_columns
 from hydra.model import number
 
 COLUMNS: Mapping[str, Column] = {column.name: column for column in step_columns()}

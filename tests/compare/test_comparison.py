@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.compare.comparison import DIFFERS, NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, compare
-from hydra.compare.figures import primary, usual, words
-from hydra.compare.sides import Repeat, Side
+from hydra.analysis.compared_runs import Repeat, Side
+from hydra.analysis.comparison import DIFFERS, NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, compare
+from hydra.analysis.figures import primary, usual, words
 from hydra.errors import UsageError
 from hydra.model import Scenario, SearchSpec, Settings, SweepSpec
 from tests.compare.simulated import COLUMNS, side

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.compare.environment import differences
-from hydra.compare.matching import match
-from hydra.compare.sides import Repeat, Row, Side, SideRow
+from hydra.analysis.compared_runs import Repeat, Row, Side, SideRow
+from hydra.analysis.environment import differences
+from hydra.analysis.matching import match
 from hydra.errors import UsageError
 from tests.compare.simulated import COLUMNS
 

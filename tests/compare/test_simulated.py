@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hydra.compare.comparison import Compared, Comparison, compare
-from hydra.compare.statistics import ALPHA, independent
+from hydra.analysis.comparison import Compared, Comparison, compare
+from hydra.analysis.statistics import ALPHA, independent
 from tests.compare.simulated import SEVERAL, Noise, drawn, failing
 
 pytestmark = pytest.mark.tier("test")  # the statistics alone are in test_statistics.py

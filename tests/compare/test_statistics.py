@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hydra.compare.statistics import ALPHA, Estimate, holm, independent, levels, paired, signs
+from hydra.analysis.statistics import ALPHA, Estimate, holm, independent, levels, paired, signs
 
 TIMES = 20_000
 INF, NAN = math.inf, math.nan

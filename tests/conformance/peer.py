@@ -17,10 +17,10 @@ from typing import TypeVar
 import msgspec
 import zmq
 
-from hydra.control import curve
+from hydra.control import curve_keys
 from hydra.model import SubscriberReport
 from hydra.wire import messages as wire
-from hydra.wire import table
+from hydra.wire import subscriber_table
 from hydra.wire.header import HEADER, pack
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
@@ -56,7 +56,7 @@ class ControlPeer:
         """Whether their clients are."""
         self.log: list[wire.FromClient | Arrival] = []
         self.payloads: list[tuple[wire.Batch, bytes]] = []
-        self.keys = curve.generate()
+        self.keys = curve_keys.generate()
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self.context.socket(zmq.ROUTER)
         self._socket.curve_server = True
@@ -64,7 +64,7 @@ class ControlPeer:
         self._socket.curve_secretkey = self.keys.server_secret.encode()
         self._socket.linger = 0
         self._socket.bind(f"tcp://{host}:*")
-        self.environment = curve.environment(self.keys, self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
+        self.environment = curve_keys.environment(self.keys, self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
         self._watched: dict[zmq.Socket[bytes] | int, Callable[[], None]] = {}
@@ -333,7 +333,7 @@ def unpacked(first_epoch: int, message: bytes) -> tuple[int, int, int, int]:
 
 def _reports(head: wire.Batch, payload: bytes) -> list[wire.Report]:
     """A report for each client of a batch, with its histogram if it is alone there: of others, the sum is known."""
-    rows = table.decode(head.ids, head.columns, payload)
+    rows = subscriber_table.decode(head.ids, head.columns, payload)
     reports: list[SubscriberReport] = [rows.report(client) for client in head.ids]
     if len(reports) == 1:
         reports = [replace(reports[0], latency=rows.latency if rows.latency.counts else rows.cohort_latency)]

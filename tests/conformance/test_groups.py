@@ -13,7 +13,7 @@ import psutil
 import pytest
 import zmq
 
-from hydra.client.host import HostSampler
+from hydra.client.host_counters import HostSampler
 from hydra.model import BusyThread, HostCounters
 from hydra.wire.messages import Ack, ChildExit, Error, Evict, Hello, Host, Ping, Progress, Quit, Ready, Report, Watch
 from tests.conformance.bench import Bench, step_settings

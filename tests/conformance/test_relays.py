@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from hydra.wire import messages as wire
-from hydra.wire import table
+from hydra.wire import subscriber_table
 from tests.conformance.bench import CLIENT, Bench, Window, step_settings
 from tests.conformance.conftest import Share
 from tests.conformance.peer import Arrival, without_seq
@@ -194,7 +194,7 @@ def test_who_reports_later_is_in_a_batch_of_its_own(eight: Bench) -> None:
     eight.peer.heard(wire.Report, [2], epoch=1)
     first = list(eight.peer.payloads)
     assert [head.ids for head, _ in first] == [[1, 3, 4], [2]]
-    rows = table.decode(first[0][0].ids, first[0][0].columns, first[0][1])
+    rows = subscriber_table.decode(first[0][0].ids, first[0][0].columns, first[0][1])
     assert (rows.ids.tolist(), rows.latency_count.tolist()) == ([1, 3, 4], [0, 0, 0])
     # Said again, they are the same to the last byte.
     eight.peer.tell(ids, FINISH)
@@ -216,7 +216,7 @@ def test_latencies_of_a_cohort_are_summed_apart(eight: Bench) -> None:
     speaker.send(1, range(10), time_ns=window.now_ns() - 50_000_000)
     finished(eight, ids, wire.Finish(epoch=1, publishers=[wire.Sent(publisher=PUBLISHER, sent=10)], drain_max_s=5.0))
     ((head, payload),) = eight.peer.payloads
-    rows = table.decode(head.ids, head.columns, payload)
+    rows = subscriber_table.decode(head.ids, head.columns, payload)
     assert (sum(rows.latency.counts[1::2]), sum(rows.cohort_latency.counts[1::2])) == (20, 10)
     assert rows.latency_count.tolist() == [10, 10, 10]
     assert 50_000 <= rows.cohort_latency.min_us == rows.latency_min_us[1]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hydra.control.bounded import fit_unacknowledged
+from hydra.control.list_limits import fit_unacknowledged
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport
-from hydra.wire.checks import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.messages import Ack, Report
+from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES
 from tests.conformance.bench import CLIENT, ONE, OTHER, STRANGER, Bench, Window
 from tests.conformance.zmq_subscribing import begun, connected, got, only_ledger, running, speakers
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from hydra.wire.course import CourseSum
 from hydra.wire.load import Load
 from hydra.wire.messages import Course, Second, Spell
+from hydra.wire.time_series import CourseSum
 from tests.conformance.bench import CLIENT, ONE, Bench, step_settings
 from tests.conformance.zmq_ends import Listener
 from tests.conformance.zmq_subscribing import begun

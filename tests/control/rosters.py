@@ -9,9 +9,9 @@ import msgspec
 
 from hydra.control.roster import Roster
 from hydra.model import SubscriberReport
-from hydra.wire.batch import Columns
-from hydra.wire.batch import encode as encode_columns
 from hydra.wire.messages import Batch, FromClient, Hello, Joined, Report, encode
+from hydra.wire.report_batch import Columns
+from hydra.wire.report_batch import encode as encode_columns
 from tests.control.golden_messages import FROM_CLIENT
 
 EPOCH = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyroaring import BitMap
 
-from hydra.control.answers import Reported
-from hydra.wire.batch import encode
-from hydra.wire.table import EMPTY, table_of
+from hydra.control.epoch_replies import Reported
+from hydra.wire.report_batch import encode
+from hydra.wire.subscriber_table import EMPTY, table_of
 from tests.measure.reports import received
 
 
@@ -15,7 +15,7 @@ from tests.measure.reports import received
 def test_batches_are_one_table_whether_their_payloads_have_pages_of_their_own(
     pages_from: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hydra.control.answers._PAGES_FROM", pages_from)
+    monkeypatch.setattr("hydra.control.epoch_replies._PAGES_FROM", pages_from)
     reports = {client: received(client, lost=client % 3) for client in range(1, 301)}
     reported = Reported()
     assert reported.table() == EMPTY

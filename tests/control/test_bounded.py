@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.control.bounded import add_absence, fit_unacknowledged, join_beyond
+from hydra.control.list_limits import add_absence, fit_unacknowledged, join_beyond
 from hydra.model import Histogram, ProcessUsage, PublisherReport, SequenceRange
-from hydra.wire.checks import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES, check_report
 from hydra.wire.messages import MAX_MESSAGE_BYTES, Finish, Sent, encode
+from hydra.wire.report_validation import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES, check_report
 
 MOST = MAX_UNACKNOWLEDGED_RANGES
 GREAT = 2**62

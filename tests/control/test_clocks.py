@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from hydra.control.clocks import ClockLine, Exchange, HostClockEstimate
+from hydra.control.clock_offset import ClockLine, Exchange, HostClockEstimate
 from tests.control.simulated_clocks import Clock, Network, moments, simulate
 
 SECOND = 1_000_000_000

@@ -11,7 +11,7 @@ DISTRIBUTIONS = {"zmq": "pyzmq"}
 """Modules whose distribution has another name."""
 
 
-@pytest.mark.parametrize("program", ["hydra.client.group", "hydra.servers.node"])
+@pytest.mark.parametrize("program", ["hydra.client.process_group", "hydra.client.server_group"])
 def test_every_program_of_an_agent_gets_the_libraries_that_it_imports(program: str) -> None:
     known = sources()
     reached, to_see = set[str](), {program}

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import pytest
 from pyroaring import BitMap
 
+from hydra.control.command_retry import Outstanding
 from hydra.control.ids import span
-from hydra.control.outstanding import Outstanding
-from hydra.wire.program import RESEND_EVERY_S
+from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 NOBODY = BitMap()
 

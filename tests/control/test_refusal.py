@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.control.refusal import Refusal
+from hydra.control.disconnect import Refusal
 
 SECOND = 1_000_000_000
 START = 100 * SECOND

@@ -10,7 +10,7 @@ from pyroaring import BitMap
 from hydra.control.ids import span
 from hydra.control.roster import Roster, Welcomed
 from hydra.wire.messages import Ack, Error, FromClient, Hello, Host, Progress, Ready, Sample, encode
-from hydra.wire.table import table_of
+from hydra.wire.subscriber_table import table_of
 from tests.control.golden_messages import COUNTERS
 from tests.control.rosters import EPOCH, HERE, batch, hello, joined, report, state
 

@@ -7,9 +7,9 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.control.roster import Roster, Welcomed
-from hydra.wire.batch import MAX_BATCH_BYTES
-from hydra.wire.batch import encode as encode_columns
 from hydra.wire.messages import MAX_MESSAGE_BYTES, Ack, ChildExit, Error, Joined, Progress, Ready, Reports, encode
+from hydra.wire.report_batch import MAX_BATCH_BYTES
+from hydra.wire.report_batch import encode as encode_columns
 from tests.control.golden_messages import FROM_CLIENT
 from tests.control.rosters import _SUBSCRIBER, EPOCH, batch, headed, hello, joined, received, report, state
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from hydra import plugins
-from hydra.cluster.engine import EngineSpec
-from hydra.run.contributed import add_flags
+from hydra.config import plugins
+from hydra.engine.interface import EngineSpec
+from hydra.options.plugin_commands import add_flags
 
 
 @contextlib.contextmanager
@@ -33,7 +33,7 @@ def for_a_test(spec: EngineSpec) -> Iterator[None]:
         add_flags(command, context)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hydra.cli.add_flags", noted)
+        patch.setattr("hydra.cli.main.add_flags", noted)
         yield
     for command in touched:
         command.params = [param for param in command.params if param not in spec.all_flags]

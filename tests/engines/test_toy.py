@@ -14,15 +14,15 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from hydra import plugins
-from hydra.cli import cli, main
-from hydra.cluster.engine import EngineSpec
+from hydra.cli.main import cli, main
+from hydra.config import plugins
 from hydra.config.engines import load_engine
-from hydra.config.places import conf_dir
+from hydra.config.file_locations import conf_dir
+from hydra.engine.interface import EngineSpec
 from hydra.errors import ConfigError, UsageError
-from hydra.results.store import RunStore
-from hydra.run import contributed
-from hydra.run.engines import choose
+from hydra.options import plugin_commands
+from hydra.options.engine_choice import choose
+from hydra.store.database import RunStore
 from tests.engines import toy_engine
 from tests.engines.flags import for_a_test
 from tests.integration.command import assert_all_arrived, hydra, table
@@ -148,7 +148,7 @@ Obeyed = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def obeyed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Obeyed:
     """Runs a whole command in this process; gives its exit code and what it said."""
-    monkeypatch.setattr("hydra.cli.interrupt_on_the_first", lambda: None)
+    monkeypatch.setattr("hydra.cli.main.interrupt_on_the_first", lambda: None)
 
     def run(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["hydra", *words])
@@ -251,7 +251,7 @@ def options(*flags: str) -> list[click.Parameter]:
 def names(command: click.Command) -> list[str | None]:
     """Its flags, once those of engines have been added twice."""
     for _ in range(2):
-        contributed.add_flags(command, click.Context(command))
+        plugin_commands.add_flags(command, click.Context(command))
     return [param.name for param in command.params]
 
 
@@ -259,7 +259,7 @@ def test_an_engine_that_brings_a_command_twice_is_refused(with_engines: Callable
     command = click.Command("toy-settings")
     with_engines(toy=toy_engine.SPEC, other=replace(toy_engine.SPEC, name="other", commands=(command,)))
     with pytest.raises(ConfigError, match="other brings the command toy-settings, which is there already"):
-        contributed.commands({})
+        plugin_commands.commands({})
 
 
 @pytest.mark.parametrize(
@@ -322,4 +322,4 @@ def test_hydras_commands_have_its_flags(commands: str, added: set[str]) -> None:
 def test_its_command_is_one_of_hydras(with_engines: Callable[..., None]) -> None:
     run, look = click.Command("run"), click.Command("look")
     with_engines(toy=toy_engine.SPEC)
-    assert {"run", "look", "toy-settings"} < set(contributed.commands({"run": run, "look": look}))
+    assert {"run", "look", "toy-settings"} < set(plugin_commands.commands({"run": run, "look": look}))

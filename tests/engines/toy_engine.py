@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from hydra.cluster.engine import Engine, EngineSpec, Opening, Relocation
-from hydra.cluster.local.engine import LocalEngine
 from hydra.config.engines import load_engine
+from hydra.engine.interface import Engine, EngineSpec, Opening, Relocation
 from hydra.errors import EXIT_INCOMPLETE, ClusterError, UsageError
+from hydra.local.engine import LocalEngine
 from hydra.model import Agent, Group, Launch
 
 
@@ -29,7 +29,7 @@ class ToySettings:
 
 
 class ToyEngine(LocalEngine):
-    """See :class:`hydra.cluster.engine.Engine`."""
+    """See :class:`hydra.engine.interface.Engine`."""
 
     def __init__(self, opening: Opening) -> None:
         super().__init__(opening.agents, opening.folder / "sandbox")

@@ -14,7 +14,7 @@ from hydra.events.journal import Journal
 from hydra.events.kinds import EVENTS, level_of, summary_of
 from hydra.events.warnings import HydraWarning
 from hydra.model import PASSED_OVER, Agent, Demand, Group, GroupEvent, Launch, Resources, Settings, StepPlan
-from hydra.wire.program import EXIT_STRANDED
+from hydra.wire.protocol_constants import EXIT_STRANDED
 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
 

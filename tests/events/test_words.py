@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.events.words import countdown, describe, number
+from hydra.events.formatting import countdown, describe, number
 from hydra.model import Cohort, Figure, Settings, StepPlan
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from hydra.columns import Column
+from hydra.cli.experiment_alternatives import alternatives, with_alternatives
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
-from hydra.experiments.alternatives import alternatives, with_alternatives
+from hydra.measure.column import Column
 from hydra.system import Done, Experiment, Order, Part, View, in_turn
 
 RATE = Column("rate", "messages/s", "as received")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.columns import Column
+from hydra.cli.part_results import mean_of
 from hydra.config.scenario import load_scenario
-from hydra.experiments.done import mean_of
+from hydra.measure.column import Column
 from hydra.model import Figure
 from hydra.system import Done, Order, Part, beside, in_turn, with_published
 

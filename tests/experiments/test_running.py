@@ -13,11 +13,11 @@ from unittest.mock import Mock
 import click
 import pytest
 
-from hydra import plugins
-from hydra.columns import Column
+from hydra.cli.experiment_command import run_experiment
+from hydra.config import plugins
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, PlacementError, ServerError
-from hydra.experiments.command import run_experiment
-from hydra.results import experiments as folders
+from hydra.measure.column import Column
+from hydra.report import experiments as folders
 from hydra.run import launcher
 from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
 from tests.integration.command import table

@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.client import group
-from hydra.client.member import client_main
+from hydra.client import process_group
+from hydra.client.client_process import client_main
 from hydra.control.client import Identity
-from hydra.wire.program import EXIT_STRANDED
+from hydra.wire.protocol_constants import EXIT_STRANDED
 from hydra.zmqtest import pyzmq
 
 _FAULTS: Final[dict[str, list[str]]] = json.loads(os.environ.get("FAULTY", "{}"))
@@ -38,5 +38,5 @@ def _begin(kind: Any, relay: str, identity: Identity, *rest: Any) -> int:
 
 
 if __name__ == "__main__":
-    group.client_main = _begin  # type: ignore[assignment,attr-defined]  # its other arguments are passed on
-    sys.exit(group.main(pyzmq.kinds()))
+    process_group.client_main = _begin  # type: ignore[assignment,attr-defined]  # its other arguments are passed on
+    sys.exit(process_group.main(pyzmq.kinds()))

@@ -13,14 +13,14 @@ import psutil
 import pytest
 from pyroaring import BitMap
 
-from hydra.cluster.engine import GroupEvents
-from hydra.cluster.local.engine import LocalEngine
 from hydra.control.controller import Controller
+from hydra.engine.interface import GroupEvents
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.clients import ClientExit, Evicted, LaunchedElsewhere
 from hydra.events.event import Event
+from hydra.local.engine import LocalEngine
 from hydra.run.deployment import Deployment
-from hydra.wire.program import EXIT_STRANDED
+from hydra.wire.protocol_constants import EXIT_STRANDED
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.suite.waiting import SOON_S
 

@@ -16,24 +16,24 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.cluster.local.engine import LocalEngine
+from hydra.config.limit_report import RowCheck
+from hydra.config.resource_needs import needs
+from hydra.config.shortages import Shortage
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ClusterError, ServerError
 from hydra.events.clients import ClientExit, Evicted, GroupExit
 from hydra.events.event import Event, StoredEvent
 from hydra.events.runs import RunFailed
 from hydra.events.steps import PhasesTimed, WindowOpened
-from hydra.jupyter.cautions import cautions
-from hydra.jupyter.recorded import load
-from hydra.limits.needs import needs
-from hydra.limits.report import RowCheck
-from hydra.limits.shortages import Shortage
+from hydra.jupyter.run_data import load
+from hydra.jupyter.run_warnings import cautions
+from hydra.local.engine import LocalEngine
 from hydra.model import Scenario, StepResult
-from hydra.results.catalog import catalog
-from hydra.results.store import RunStore
-from hydra.run import collecting, runner
-from hydra.run import steps as taking
-from hydra.run.progress import Observer
+from hydra.monitor.progress import Observer
+from hydra.report.catalog import catalog
+from hydra.run import report_collection, runner
+from hydra.run import step_sequence as taking
 from hydra.run.runner import run
+from hydra.store.database import RunStore
 from hydra.sweep import Row, for_scenario
 from hydra.system import Waiting
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
@@ -51,7 +51,7 @@ pytestmark = pytest.mark.tier("test")
 @pytest.fixture(autouse=True)
 def _reports_are_late_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some never come."""
-    monkeypatch.setattr(collecting, "_REPORT_MARGIN_S", 2.0 * PATIENCE)
+    monkeypatch.setattr(report_collection, "_REPORT_MARGIN_S", 2.0 * PATIENCE)
 
 
 class _HookedStore(RunStore):

@@ -18,14 +18,14 @@ import click
 import psutil
 from click.testing import CliRunner
 
-from hydra.cli import cli
+from hydra.cli.main import cli
 from hydra.errors import HydraError
 from hydra.events.event import Event
-from hydra.results.store import DATABASE
 from hydra.run import launcher
+from hydra.store.database import DATABASE
 from tests.suite.waiting import LONG_S, SOON_S
 
-Hydra = [sys.executable, "-m", "hydra.cli"]
+Hydra = [sys.executable, "-m", "hydra.cli.main"]
 LIFELINE_S = min(SOON_S, 25.0)
 """Within this everything below a command has ended that was killed: whoever did not notice by the lifeline would stay
 until it has heard nothing for 30 s, or for ever."""

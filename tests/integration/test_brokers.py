@@ -10,7 +10,7 @@ from hydra.events.clients import Launched
 from hydra.events.runs import ServerKilled, ServersUp
 from hydra.events.steps import WindowOpened
 from hydra.jupyter import report
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration.command import assert_all_arrived, background, events, gone, measured, refusal, steps, table
 from tests.suite.waiting import LONG_S, wait_until
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hydra.events.steps import WindowOpened
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, background, events, gone, measured, steps, table
 from tests.suite.waiting import LONG_S, wait_until
 

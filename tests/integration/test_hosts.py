@@ -18,16 +18,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.cluster.local.engine import LocalEngine
 from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_GOOD
+from hydra.local.engine import LocalEngine
 from hydra.measure.resources import summarise
 from hydra.measure.verdict import LOSSY_NETWORK
-from hydra.results.store import RunStore
-from hydra.run.moment import Moment
-from hydra.run.progress import Observer
+from hydra.monitor.progress import Observer
+from hydra.monitor.step_progress import Moment
 from hydra.run.runner import run
+from hydra.store.database import RunStore
 from hydra.zmqtest.system import ZmqSystem
 from tests.mesos.namespaces import Hosts, hosts
 from tests.truth.conftest import require

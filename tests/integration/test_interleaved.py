@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hydra.events.clients import Launched
-from hydra.results import interleaved
-from hydra.results.catalog import catalog
-from hydra.results.store import RunStore
+from hydra.report.catalog import catalog
+from hydra.store import interleaved
+from hydra.store.database import RunStore
 from tests.integration.command import background, events, gone, hydra, steps
 from tests.suite.waiting import LONG_S, PATIENCE, wait_until
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hydra.client.server_ports import free_ports
 from hydra.events.steps import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
-from hydra.servers.ports import free_ports
 from tests.integration.command import LIFELINE_S, Hydra, background, events, gone, hydra, steps, table
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 

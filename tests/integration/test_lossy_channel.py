@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hydra.native import build
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration import lossy
 from tests.integration.command import assert_all_arrived, background, table
 from tests.suite.waiting import LONG_S, PATIENCE

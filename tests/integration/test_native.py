@@ -10,7 +10,7 @@ import pytest
 
 from hydra.events.clients import Present
 from hydra.events.steps import PhasesTimed, StepStored
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, assert_all_arrived, events, hydra, measured, refusal
 
 pytestmark = pytest.mark.tier("all")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.results.store import DATABASE, RunStore
+from hydra.store.database import DATABASE, RunStore
 from tests.integration.command import answer_of, background, hydra, refusal
 from tests.suite.waiting import LONG_S, wait_until
 

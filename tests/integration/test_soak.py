@@ -20,7 +20,7 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration.command import LIFELINE_S, Background, Hydra, background, gone, hydra, steps, table
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 

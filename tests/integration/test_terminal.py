@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.results.store import DATABASE
+from hydra.store.database import DATABASE
 from tests.integration.command import hydra, steps
 from tests.integration.terminal import Terminal, terminal
 

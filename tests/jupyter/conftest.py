@@ -6,22 +6,22 @@ from collections.abc import Callable
 
 import pytest
 
-from hydra.jupyter import recorded
+from hydra.jupyter import run_data
 from hydra.model import Scenario
 from tests.jupyter.runs import KINDS, make
 
-Loaded = Callable[[str | Scenario], recorded.Run]
+Loaded = Callable[[str | Scenario], run_data.Run]
 
 
 @pytest.fixture(scope="session")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     """Gives the whole run of a scenario, or of a kind, as it was read; nobody writes into its folder."""
-    folder, known = tmp_path_factory.mktemp("loaded"), dict[str, recorded.Run]()
+    folder, known = tmp_path_factory.mktemp("loaded"), dict[str, run_data.Run]()
 
-    def of(asked: str | Scenario) -> recorded.Run:
+    def of(asked: str | Scenario) -> run_data.Run:
         scenario = KINDS[asked] if isinstance(asked, str) else asked
         if repr(scenario) not in known:
-            known[repr(scenario)] = recorded.load(make(folder / str(len(known)), scenario))
+            known[repr(scenario)] = run_data.load(make(folder / str(len(known)), scenario))
         return known[repr(scenario)]
 
     return of

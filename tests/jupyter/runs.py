@@ -13,17 +13,17 @@ from typing import Any, TypeVar
 import msgspec
 
 from hydra import model
+from hydra.config.plugins import system
 from hydra.events.clients import Present
 from hydra.events.runs import SystemFact
 from hydra.events.steps import PhasesTimed, StepStored, WindowOpened
-from hydra.jupyter import recorded
+from hydra.jupyter import run_data
 from hydra.measure.figures import figures, merged
 from hydra.measure.observation import Observation
 from hydra.model import Figure, Histogram, Scenario, SearchSpec, Settings, StepPlan, StepResult, SweepSpec
-from hydra.plugins import system
-from hydra.results.registered import added_by, sweep_of
-from hydra.results.store import DATABASE, RunStore
-from hydra.wire.table import table_of
+from hydra.store.database import DATABASE, RunStore
+from hydra.store.system_columns import added_by, sweep_of
+from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import SECOND, START, published, received
 
 Status = Callable[[StepPlan], tuple[str, str]]
@@ -117,14 +117,14 @@ def bisected(directory: Path) -> Path:
     return directory
 
 
-def load_steps(directory: Path, scenario: Scenario, *steps: Observation) -> recorded.Run:
+def load_steps(directory: Path, scenario: Scenario, *steps: Observation) -> run_data.Run:
     """A run of just these good steps, as it is read."""
     with RunStore.create(directory, {**FACTS, "name": "r", "scenario": scenario}) as store:
         for epoch, o in enumerate(steps, 1):
             histograms = merged(o)
             store.add_step(StepResult(epoch, o.plan, "ok", figures(o, histograms)), o, histograms)
         store.set_meta("ended", "finished")
-    return recorded.load(directory)
+    return run_data.load(directory)
 
 
 def make(

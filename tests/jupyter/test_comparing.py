@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hydra.jupyter.command import write_comparison
-from hydra.jupyter.comparing import slices
+from hydra.jupyter.comparison_page import slices
 from hydra.model import Scenario
-from hydra.results.compared import compare_runs
+from hydra.report.run_comparison import compare_runs
 from tests.jupyter.browser import Browser, browser
 from tests.jupyter.runs import BATCH, REPEATED, make, there
 from tests.results.test_slices import keep

@@ -15,17 +15,17 @@ from hydra import model
 from hydra.errors import EXIT_USAGE, RunDirectoryError
 from hydra.events.clients import ClientError, ClientExit
 from hydra.events.runs import Refused, SystemFact
-from hydra.jupyter import latencies, markup, plots, recorded, summary
-from hydra.jupyter.cautions import cautions
-from hydra.jupyter.lost import loss
+from hydra.jupyter import latency_plots, markup, rate_plots, run_data, summary
+from hydra.jupyter.loss_plot import loss
+from hydra.jupyter.run_warnings import cautions
 from hydra.model import SearchSpec, StepPlan, StepResult
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, SEARCH, bisected, make, observe, there
 from tests.measure.reports import SECOND, START
 
 
-def lost_figure(run: recorded.Run) -> go.Figure | None:
+def lost_figure(run: run_data.Run) -> go.Figure | None:
     found = loss(run)
     return found and found.figure
 
@@ -45,15 +45,17 @@ def test_a_good_run_has_no_warning(loaded: Loaded) -> None:
     ],
 )
 def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | None, said: str) -> None:
-    run = recorded.load(make(tmp_path / "r", BATCH, steps=2, ended=ended))
+    run = run_data.load(make(tmp_path / "r", BATCH, steps=2, ended=ended))
     assert cautions(run)[0].text.startswith(said)
     assert len(run.rows) == 2
 
 
 def test_a_run_without_any_row_still_has_a_report(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", FIXED, steps=0, ended="failed"))
+    run = run_data.load(make(tmp_path / "r", FIXED, steps=0, ended="failed"))
     assert "No row was measured" in markup.table(run).text
-    assert [draw(run) for draw in (plots.rates, lost_figure, latencies.latency, plots.batches)] == [None] * 4
+    assert [draw(run) for draw in (rate_plots.rates, lost_figure, latency_plots.latency, rate_plots.batches)] == [
+        None
+    ] * 4
     assert markup.comparison(run) is None
     assert "no row was finished" in summary.summary(run).text
 
@@ -67,7 +69,7 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
         for client in range(25):
             store.add_event(ClientExit(client, 1000 + client, -9, replaced=True), 1)
         store.add_event(Refused("wrong key", 3))
-    run = recorded.load(directory)
+    run = run_data.load(directory)
     found = cautions(run)
     about = ["fail: 60 clients", "fail: 120 clients", "loss: 30 clients", "note: 25 × client_exit", "note: 1 × refused"]
     assert [f"{c.level}: {c.about}" for c in found] == about
@@ -84,7 +86,7 @@ def test_what_a_run_says_is_never_markup(tmp_path: Path) -> None:
         store.add_event(ClientError(1, evil), 1)
         store.add_event(SystemFact("version", evil))
         store.set_meta("command_line", evil)
-    run = recorded.load(directory)
+    run = run_data.load(directory)
     for part in (markup.title, markup.warnings, markup.facts, markup.table, markup.comparison):
         assert "<script" not in there(part(run)).text
 
@@ -99,7 +101,7 @@ def test_the_table_has_the_published_headings_and_marks(loaded: Loaded) -> None:
 def test_a_repeated_row_shows_its_interval_in_table_and_plot(loaded: Loaded) -> None:
     run = loaded("repeated")
     assert '<span class="interval">± ' in markup.table(run).text
-    (half, *_) = there(plots.rates(run)).data[0].error_y.array
+    (half, *_) = there(rate_plots.rates(run)).data[0].error_y.array
     assert half == pytest.approx(run.rows[0]["avg_tx_rate_pps_ci95"])
 
 
@@ -119,20 +121,20 @@ def test_what_was_never_published_has_nothing_beside_it(loaded: Loaded) -> None:
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_kind_of_run_has_rates_loss_and_latency_on_logarithmic_axes(loaded: Loaded, kind: str) -> None:
     run = loaded(kind)
-    for figure in map(there, (plots.rates(run), lost_figure(run), latencies.latency(run))):
+    for figure in map(there, (rate_plots.rates(run), lost_figure(run), latency_plots.latency(run))):
         assert {axis.type for axis in (*figure.select_xaxes(), *figure.select_yaxes())} == {"log"}
         assert all(y > 0 for trace in figure.data for y in trace.y)
 
 
 def test_the_batch_is_plotted_where_it_varies(loaded: Loaded) -> None:
-    figure = there(plots.batches(loaded("batch")))
+    figure = there(rate_plots.batches(loaded("batch")))
     assert {trace.name for trace in figure.data} == {"30 clients", "60 clients", "120 clients"}
-    assert plots.batches(loaded("fixed")) is None
+    assert rate_plots.batches(loaded("fixed")) is None
 
 
 def test_where_a_system_has_no_batch_the_burst_is_plotted(loaded: Loaded) -> None:
     varied = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30, 60), vary={"burst": (10, 100)}))
-    figure = there(plots.batches(loaded(varied)))
+    figure = there(rate_plots.batches(loaded(varied)))
     assert {tuple(trace.x) for trace in figure.data} == {(10, 100)}
     assert figure.layout.xaxis.title.text == "messages in a burst"
 
@@ -158,17 +160,17 @@ def test_what_is_late_or_waits_is_drawn_beside_the_loss_and_not_as_one(loaded: L
 
 def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
     directory = make(tmp_path / "r", FIXED)
-    assert "<th>Clients</th>" not in markup.facts(recorded.load(directory)).text
+    assert "<th>Clients</th>" not in markup.facts(run_data.load(directory)).text
     with RunStore.open(directory, writable=True) as store:
         said = {"implementation": "native", "versions": {"libzmq": "4.3.4"}}
         store.set_meta("clients", [{"role": "publisher", **said}, {"role": "subscriber", **said}])
-    assert "<th>Clients</th><td>native (libzmq 4.3.4)</td>" in markup.facts(recorded.load(directory)).text
+    assert "<th>Clients</th><td>native (libzmq 4.3.4)</td>" in markup.facts(run_data.load(directory)).text
 
 
 def test_a_repeated_percentile_has_its_range_in_the_plot(loaded: Loaded) -> None:
     run = loaded("repeated")
     wide = [{**row, "latency_p50_us_low": 100, "latency_p50_us_high": 900} for row in run.rows]
-    p50 = there(latencies.latency(replace(run, rows=wide))).data[0]
+    p50 = there(latency_plots.latency(replace(run, rows=wide))).data[0]
     assert [y + up for y, up in zip(p50.y, p50.error_y.array, strict=True)] == [900] * 3
     assert [y - down for y, down in zip(p50.y, p50.error_y.arrayminus, strict=True)] == [100] * 3
 
@@ -180,7 +182,7 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(loaded: Loaded
     run = replace(run, rows=[{**first, **early}, {**second, "latency_bound_us": 75.3}, *others])
     assert "<td>&lt; 36</td>" in markup.table(run).text
     assert "<td>20,000</td>" in markup.table(run).text
-    p50 = there(latencies.latency(run)).data[0]
+    p50 = there(latency_plots.latency(run)).data[0]
     assert round(p50.y[0], 6) == 35.3
     assert p50.y[1] == second["latency_p50_us"]
     assert (p50.error_y.array[1], p50.error_y.arrayminus[1]) == pytest.approx((75.3, 75.3))
@@ -191,18 +193,18 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(loaded: Loaded
 
 def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(loaded: Loaded) -> None:
     run = loaded("fixed")
-    figure = there(latencies.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]])))
+    figure = there(latency_plots.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]])))
     assert min(figure.layout.yaxis.tickvals) > 0
 
 
 def with_a_third_step(directory: Path, **observed: Any) -> str:
     """The table of a run whose last step observed this as well; without that it tells nothing of hosts and clocks."""
-    run = recorded.load(make(directory, FIXED, steps=2, ended=None))
+    run = run_data.load(make(directory, FIXED, steps=2, ended=None))
     assert not re.search("Clocks|Each host|Busiest threads", markup.table(run).text)
     coming = there(run.coming)
     with RunStore.open(directory, writable=True) as store:
         store.add_step(StepResult(3, coming, "ok"), replace(observe(FIXED, coming), **observed))
-    return markup.table(recorded.load(directory)).text
+    return markup.table(run_data.load(directory)).text
 
 
 def lines(text: str) -> list[list[str]]:
@@ -270,7 +272,7 @@ def test_a_point_with_a_warning_is_hollow(loaded: Loaded) -> None:
 
 def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
     run = loaded("search")
-    figure = there(plots.rates(run))
+    figure = there(rate_plots.rates(run))
     (loss,) = (t for t in figure.data if t.name == "MaxRate at Sub (< 0.5% Drop)")
     low, high = (float(run.rows[0][f"loss_{limit}_pps"] or 0) for limit in ("low", "high"))
     assert low < loss.y[0] < high
@@ -309,49 +311,49 @@ def test_the_steps_of_a_search_at_each_rate_are_a_point(loaded: Loaded) -> None:
 def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(loaded: Loaded) -> None:
     """Chance lets steps pass above it."""
     run = loaded("rate")
-    assert there(latencies.latency(run)).data[0].y[0] > 0
+    assert there(latency_plots.latency(run)).data[0].y[0] > 0
     passed = [r for r in run.results if r.plan.clients == 10 and r.figures["passed"]]
     slowest = min(passed, key=lambda r: float(r.plan.settings.rate))
     limited = [{**row, "max_rate_without_drop_pps": slowest.plan.settings.rate} for row in run.rows]
     marked = replace(slowest, figures={**slowest.figures, "latency_p50_us": 7})
     results = [marked if r is slowest else r for r in run.results]
-    assert there(latencies.latency(replace(run, rows=limited, results=results))).data[0].y[0] == 7
+    assert there(latency_plots.latency(replace(run, rows=limited, results=results))).data[0].y[0] == 7
 
 
 def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
     with RunStore.create(tmp_path / "r", {"scenario": {"name": "x"}}):
         pass
     with pytest.raises(RunDirectoryError, match="cannot read") as error:
-        recorded.load(tmp_path / "r")
+        run_data.load(tmp_path / "r")
     assert error.value.exit_code == EXIT_USAGE
 
 
 def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) -> None:
-    run = recorded.load(bisected(tmp_path / "r"))
+    run = run_data.load(bisected(tmp_path / "r"))
     assert [row["loss_highest_passed_pps"] for row in run.rows] == [66409.0]
     (caution,) = cautions(run)
     assert (caution.level, caution.about) == ("loss", "The rates")
     assert "searched for them in another way" in caution.text
     assert "<td>65,976</td>" in markup.table(run).text
     assert 'class="interval"' not in markup.table(run).text
-    for draw in (plots.rates, lost_figure, latencies.latency):
+    for draw in (rate_plots.rates, lost_figure, latency_plots.latency):
         assert there(draw(run)).data
     (run.directory / "rows.json").unlink()
     with pytest.raises(RunDirectoryError, match=r"rows\.json") as error:
-        recorded.load(run.directory)
+        run_data.load(run.directory)
     assert error.value.exit_code == EXIT_USAGE
 
 
 def test_a_line_is_broken_where_a_row_failed(tmp_path: Path) -> None:
-    run = recorded.load(make(tmp_path / "r", FIXED, lambda plan: ("failed" if plan.clients == 60 else "ok", "")))
-    figure = there(plots.rates(run))
+    run = run_data.load(make(tmp_path / "r", FIXED, lambda plan: ("failed" if plan.clients == 60 else "ok", "")))
+    figure = there(rate_plots.rates(run))
     assert [y is None for y in figure.data[0].y] == [False, True, False]
     assert not figure.data[0].connectgaps
 
 
 def test_a_search_at_several_high_water_marks_has_a_line_for_each(loaded: Loaded) -> None:
     run = loaded("native")
-    drawn = there(plots.rates(run)).data
+    drawn = there(rate_plots.rates(run)).data
     searched = [t for t in drawn if "pub" not in t.name and t.name.startswith("MaxRate")]
     assert [bool(t.error_y.array) for t in searched] == [True, True, True]
     assert "30 clients, sndhwm 100,000" in {t.name for t in there(lost_figure(run)).data}

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from hydra.columns import Column
 from hydra.errors import RunDirectoryError
 from hydra.jupyter.command import write_report
 from hydra.jupyter.experiment import load, parts, plot, table
-from hydra.results.experiments import PartRecord, Record, write_record, write_tables
+from hydra.measure.column import Column
+from hydra.report.experiments import PartRecord, Record, write_record, write_tables
 from hydra.system import View
 from tests.jupyter.runs import there
 

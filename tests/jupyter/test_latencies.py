@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hydra.jupyter import recorded
-from hydra.jupyter.latencies import over_time, percentiles
+from hydra.jupyter import run_data
+from hydra.jupyter.latency_plots import over_time, percentiles
 from hydra.measure.latency import curve
 from hydra.model import LAG_BINS, Histogram, StepPlan
 from hydra.wire.buckets import index_of
-from hydra.wire.table import table_of
+from hydra.wire.subscriber_table import table_of
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import FIXED, KINDS, load_steps, observe, there
 from tests.measure.reports import received
@@ -58,7 +58,7 @@ def test_latencies_below_the_clocks_bound_stand_at_it(loaded: Loaded) -> None:
     assert min(there(percentiles(replace(run, results=results))).data[0].y) == 0.2
 
 
-def lagging(directory: Path, bins: list[list[int | None]]) -> recorded.Run:
+def lagging(directory: Path, bins: list[list[int | None]]) -> run_data.Run:
     """A run with one step, whose subscribers have these lags."""
     scenario = replace(FIXED, sweep=replace(FIXED.sweep, clients=(len(bins),)))
     table = table_of({n: received(1000, lag_bins_us=lags) for n, lags in enumerate(bins, 1)})

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from hydra.jupyter import recorded
-from hydra.jupyter.losers import losers
+from hydra.jupyter import run_data
+from hydra.jupyter.loss_heatmap import losers
 from hydra.model import CourseFacts, LedgerCounts, StepPlan, SubscriberReport
-from hydra.results.store import RunStore
-from hydra.wire.table import table_of
+from hydra.store.database import RunStore
+from hydra.wire.subscriber_table import table_of
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import FIXED, load_steps, make, observe, there
 from tests.measure.reports import received
@@ -27,7 +27,7 @@ def missing(*gaps: tuple[int, int], truncated: int = 0) -> SubscriberReport:
 
 def run_of(
     directory: Path, *steps: Mapping[int, SubscriberReport], count: int = 4, silent: frozenset[int] = frozenset()
-) -> recorded.Run:
+) -> run_data.Run:
     """A run with a row a step, whose other subscribers lost nothing."""
     counts = tuple(range(count, count + len(steps)))
     settings = replace(FIXED.settings, rate=RATE)
@@ -84,7 +84,7 @@ def test_who_did_not_report_is_blank(tmp_path: Path) -> None:
 
 def test_where_nobody_lost_anything_there_is_no_plot(loaded: Loaded, tmp_path: Path) -> None:
     assert losers(loaded("fixed")) is None
-    assert losers(recorded.load(make(tmp_path / "none", FIXED, steps=0, ended="failed"))) is None
+    assert losers(run_data.load(make(tmp_path / "none", FIXED, steps=0, ended="failed"))) is None
 
 
 def test_the_steps_of_a_search_stand_side_by_side(loaded: Loaded) -> None:

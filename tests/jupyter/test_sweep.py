@@ -10,7 +10,7 @@ import pytest
 from hydra.errors import HydraError
 from hydra.jupyter import notebooks, sweep
 from hydra.jupyter.report import PLOTLY
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 
 
 @pytest.mark.tier("all")

@@ -10,8 +10,8 @@ from typing import Final
 
 from confluent_kafka import admin
 
+from hydra.client.server_ports import free_ports
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.servers.ports import free_ports
 from tests.suite.waiting import LONG_S, SOON_S
 
 HOST: Final = "127.0.0.1"

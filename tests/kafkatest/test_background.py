@@ -11,13 +11,13 @@ from functools import partial
 
 import pytest
 
-from hydra.control import curve
+from hydra.control import curve_keys
 from hydra.control.client import ControlClient, Here, Identity
 from hydra.control.controller import Controller
 from hydra.errors import ServerError
 from hydra.kafkatest import topics as module
 from hydra.kafkatest.topics import Topics
-from hydra.servers.background import Background
+from hydra.system.worker_thread import Background
 from hydra.wire.messages import Welcome
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -29,7 +29,7 @@ def test_clients_are_served_while_a_mute_broker_is_asked(monkeypatch: pytest.Mon
     welcomed: list[object] = []
 
     def dial() -> None:
-        credentials = curve.credentials({**os.environ, **controller.environment})
+        credentials = curve_keys.credentials({**os.environ, **controller.environment})
         with contextlib.closing(ControlClient(credentials, identity)) as client:
             welcomed.append(client.receive(SOON_S))
 

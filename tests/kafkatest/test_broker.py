@@ -14,12 +14,12 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 
+from hydra.client.server_ports import free_ports
 from hydra.errors import ServerError
 from hydra.kafkatest import daemon
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import conf_folder
 from hydra.kafkatest.topics import Topics
-from hydra.servers.ports import free_ports
 from tests.suite.waiting import LONG_S, wait_until
 
 

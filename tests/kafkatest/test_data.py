@@ -10,8 +10,8 @@ import pytest
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.data import DataTopic, first_settings, shape_of
-from hydra.kafkatest.records import Records
+from hydra.kafkatest.step_topic import DataTopic, first_settings, shape_of
+from hydra.kafkatest.topic_registry import Records
 from hydra.kafkatest.topics import Topics
 from hydra.model import with_values
 

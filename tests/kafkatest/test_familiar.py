@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from hydra.kafkatest.familiar import CONSUMER_HEADER, consumer_line, producer_line
+from hydra.kafkatest.perf_tool_lines import CONSUMER_HEADER, consumer_line, producer_line
 from hydra.kafkatest.tool_output import ConsumerOutput, ProducerOutput
 
 SUMMARY = (

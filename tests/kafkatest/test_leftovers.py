@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hydra.client.process_owner import INITIAL_PID_NAMESPACE, Owner, start_of, this_process, why_not_dead
 from hydra.errors import ServerError
 from hydra.kafkatest.leftovers import clean, why_kept
-from hydra.kafkatest.records import Record, Records
+from hydra.kafkatest.topic_registry import Record, Records
 from hydra.kafkatest.topics import Cluster as Described
 from hydra.kafkatest.topics import Topics
-from hydra.servers.owner import INITIAL_PID_NAMESPACE, Owner, start_of, this_process, why_not_dead
 
 ME = Owner("here", "m1", "boot1", INITIAL_PID_NAMESPACE, 10, 500)
 IN_CONTAINER = replace(ME, pid_namespace="ns2")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
+from hydra.client.server_ports import free_ports
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.metrics import ask, exporters, figures, named
 from hydra.kafkatest.topics import Topics
-from hydra.servers.ports import free_ports
 from tests.suite.waiting import SOON_S
 
 TEXT = """# HELP kafka_server_brokertopicmetrics_bytesin_total of all topics

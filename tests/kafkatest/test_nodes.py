@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra.kafkatest import template
-from hydra.kafkatest.heap import heap_mb, memory_bytes, options, shortage
+from hydra.kafkatest.broker_memory import heap_mb, memory_bytes, options, shortage
 from hydra.kafkatest.jars import Jars, Java, conf_folder
 from hydra.kafkatest.nodes import Node, bootstrap, parse, placed, settings, sharing, victim
 

@@ -9,8 +9,8 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, UsageError
+from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.java_properties import consumer_config, java_config, producer_config, with_files, written
-from hydra.kafkatest.wire import KafkaConfigure
 
 THREE = {"server.count": 3}
 USERS = {"kafka.bootstrap": "h:9092"}

@@ -7,7 +7,7 @@ import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from hydra.kafkatest import batching
-from hydra.kafkatest.achieved import Sent, Statistics
+from hydra.kafkatest.producer_statistics import Sent, Statistics
 from hydra.kafkatest.settings import KafkaSettings
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from hydra import plugins
+from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, StepError
 from hydra.kafkatest import system as module
@@ -19,8 +19,7 @@ from hydra.kafkatest.folders import stored_bytes
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Cluster, Topics
 from hydra.model import EventSpec, value_of
-from hydra.servers import recovery
-from hydra.system import wait_alone
+from hydra.system import server_recovery, wait_alone
 from tests.suite.waiting import SOON_S, wait_until
 
 
@@ -101,7 +100,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> Pretended:
 def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
     pretended: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recovery, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(server_recovery, "time", SimpleNamespace(monotonic=lambda: 0.0))
     system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": "h:1"}))
     # The channel is served meanwhile.
     system.open("run", tmp_path, lambda condition, timeout_s: condition())

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
+from hydra.client.server_ports import free_ports
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Topics, topic_part
 from hydra.model import with_values
-from hydra.servers.ports import free_ports
 from hydra.system import wait_alone
 from tests.suite.waiting import SOON_S, wait_until
 

@@ -19,12 +19,12 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from hydra.client.server_ports import free_ports
 from hydra.client.transport import PublisherTransport, SubscriberTransport
 from hydra.kafkatest import confluent, confluent_publisher, kafka_python, kafka_python_common
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
-from hydra.servers.ports import free_ports
 from hydra.wire.header import pack, pack_batch, unpack_batch
 from hydra.wire.messages import Configure
 from tests.servers.running import kill

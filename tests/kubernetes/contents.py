@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import hydra
-from hydra.cluster.artifacts.bytecode import compiled, compiled_name
-from hydra.config.places import conf_dir
+from hydra.config.file_locations import conf_dir
+from hydra.engine.artifacts.bytecode import compiled, compiled_name
 from tests.kubernetes.layers import Layer, Recipe, of_files
 from tests.kubernetes.places import TREE, programs
 from tests.kubernetes.processes import RigError, patiently
@@ -77,7 +77,9 @@ def this_hydra() -> Layer:
         if text is None:
             raise RigError(f"the installed hydra-scale has no {name}")
         files[f"{_PACKAGES}/hydra_scale-{installed.version}.dist-info/{name}"] = text.encode()
-    files["usr/local/bin/hydra"] = b"#!/usr/bin/python3\nimport sys\n\nfrom hydra.cli import main\n\nsys.exit(main())\n"
+    files["usr/local/bin/hydra"] = (
+        b"#!/usr/bin/python3\nimport sys\n\nfrom hydra.cli.main import main\n\nsys.exit(main())\n"
+    )
     if (client := package / "native" / "hydra-client").exists():
         files["usr/local/bin/hydra-client"] = client
     return of_files("hydra", files)

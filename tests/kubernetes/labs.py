@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import yaml
 
-from hydra.cluster.kubernetes import names
-from hydra.config.places import conf_dir
+from hydra.config.file_locations import conf_dir
 from hydra.events.steps import WindowOpened
+from hydra.kubernetes import names
 from tests.integration.command import Background, background, events, hydra
 from tests.kubernetes.accounts import RBAC, Account
 from tests.kubernetes.pods import delete, namespace

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.cluster.kubernetes import names
 from hydra.events.clients import GroupExit, Launched
+from hydra.kubernetes import names
 from tests.integration.command import Background, assert_all_arrived, events, hydra, steps, table
 from tests.kubernetes import nodes
 from tests.kubernetes.labs import Lab, told
@@ -32,7 +32,7 @@ def lab(rig: Rig, tmp_path: Path) -> Iterator[Lab]:
 
 
 def driver(command: Background) -> psutil.Process:
-    return next(each for each in command.family() if "hydra.cluster.kubernetes.driver" in each.cmdline())
+    return next(each for each in command.family() if "hydra.kubernetes.driver" in each.cmdline())
 
 
 def parent_of_subscribers(lab: Lab) -> int:

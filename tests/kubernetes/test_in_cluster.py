@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration.command import Hydra, hydra, steps, table
 from tests.kubernetes import nodes
 from tests.kubernetes.labs import Lab, granted, published
@@ -27,8 +27,8 @@ WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfiguration
 QUICK = (
     sys.executable,
     "-c",
-    "from hydra.cluster.kubernetes.in_cluster import objects; objects.FILES_WITHIN_S = 3; objects.LOG_KEPT_S = 15;"
-    "from hydra.cli import main; main()",
+    "from hydra.kubernetes.in_cluster import objects; objects.FILES_WITHIN_S = 3; objects.LOG_KEPT_S = 15;"
+    "from hydra.cli.main import main; main()",
 )
 """Hydra, but for the times that a Job waits for its files and stays after its end."""
 SCENARIO = """

@@ -1,4 +1,4 @@
-"""The Pods that hydra.cluster.kubernetes.pods makes, in a cluster: admitted, placed, started from an archive."""
+"""The Pods that hydra.kubernetes.pods makes, in a cluster: admitted, placed, started from an archive."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import pytest
 
-from hydra.cluster.artifacts.archive import Artifact
-from hydra.cluster.artifacts.server import ArtifactServer
-from hydra.cluster.constraints import parse_constraint
-from hydra.cluster.kubernetes import nodes, pods, statuses
-from hydra.cluster.kubernetes.settings import KubernetesSettings
-from hydra.cluster.kubernetes.state import KubernetesState
+from hydra.engine.artifacts.archive import Artifact
+from hydra.engine.artifacts.server import ArtifactServer
+from hydra.engine.constraints import parse_constraint
+from hydra.kubernetes import nodes, pod_status, pods
+from hydra.kubernetes.settings import KubernetesSettings
+from hydra.kubernetes.state import KubernetesState
 from hydra.model import Agent, Demand, Group, Launch, Resources
 from tests.kubernetes import images
 from tests.kubernetes.pods import namespace, pod
@@ -95,8 +95,8 @@ def test_the_scheduler_keeps_the_constraints(
     for number in range(3):
         api.create(path, made(kin, name=f"publisher-{number}", constraints=constraints, node=prefer))
 
-    def decided() -> list[statuses.PodStatus] | None:
-        seen = [statuses.status(pod) for pod in api.items(path)]
+    def decided() -> list[pod_status.PodStatus] | None:
+        seen = [pod_status.status(pod) for pod in api.items(path)]
         return seen if all(each.node or each.detail.startswith("none of") for each in seen) else None
 
     seen = wait_until(decided, "the scheduler", LONG_S, saw=lambda: api.items(path))
@@ -161,12 +161,12 @@ echo x >/tmp/x && echo x >/work/x && exit 7
         path = f"/api/v1/namespaces/{space}/pods"
         api.create(path, pod)
 
-        def ended() -> statuses.PodStatus | None:
-            seen = statuses.status(api.get(f"{path}/{pod['metadata']['name']}"))
+        def ended() -> pod_status.PodStatus | None:
+            seen = pod_status.status(api.get(f"{path}/{pod['metadata']['name']}"))
             return seen if seen.state not in ("starting", "running") else None
 
         seen = wait_until(ended, "its end", LONG_S)
         address = api.get(f"{path}/{pod['metadata']['name']}")["status"]["podIP"]
-    assert seen == statuses.PodStatus(
+    assert seen == pod_status.PodStatus(
         "failed", "node2", f"exit status 7: python $(WHO) $$ $x | it node2 {address} 31000,31001 /work 10001"
     )

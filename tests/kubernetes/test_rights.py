@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hydra.config.places import conf_dir
+from hydra.config.file_locations import conf_dir
 from tests.integration.command import UNKNOWN, table
 from tests.kubernetes.accounts import RBAC, Account
 from tests.kubernetes.labs import Lab, published

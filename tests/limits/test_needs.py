@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hydra import plugins
-from hydra.config.places import scenarios
+from hydra.config import plugins
+from hydra.config.file_locations import scenarios
+from hydra.config.machine_limits import read
+from hydra.config.resource_needs import needs
 from hydra.config.scenario import load_scenario
-from hydra.limits.machine import read
-from hydra.limits.needs import needs
-from hydra.limits.shortages import shortages
+from hydra.config.shortages import shortages
 from hydra.system import Footprint
 
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.client.processes import raise_open_files
+from hydra.client.linux_process import raise_open_files
 from hydra.config.cluster import load_cluster
+from hydra.config.limit_report import check_all, check_row
+from hydra.config.machine_limits import Machine, read
+from hydra.config.resource_needs import Needs, needs
 from hydra.config.scenario import load_scenario
-from hydra.limits.machine import Machine, read
-from hydra.limits.needs import Needs, needs
-from hydra.limits.report import check_all, check_row
-from hydra.limits.shortages import shortages
+from hydra.config.shortages import shortages
 
 GB = 10**9
 AMPLE = Machine(

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra.measure.apart import lone_loser, start_lost_s
 from hydra.measure.figures import figures
+from hydra.measure.lone_losers import lone_loser, start_lost_s
 from hydra.measure.loss import Fates
-from hydra.measure.shortfall import read
-from hydra.wire.table import table_of
+from hydra.measure.loss_bursts import read
+from hydra.wire.subscriber_table import table_of
 from tests.measure.test_shortfall import account, observed, slices
 
 

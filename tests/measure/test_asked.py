@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.asked import asked_of
 from hydra.measure.figures import figures
-from hydra.wire.table import EMPTY, table_of
+from hydra.measure.step_subscribers import asked_of
+from hydra.wire.subscriber_table import EMPTY, table_of
 from tests.measure.reports import received
 from tests.measure.test_figures import observed
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hydra.measure.counted import account, acknowledged_after, only_counts, payload
+from hydra.measure.headerless_steps import account, acknowledged_after, only_counts, payload
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, PublisherReport, Settings, SubscriberReport
-from hydra.wire.table import SubscriberTable, table_of
+from hydra.wire.subscriber_table import SubscriberTable, table_of
 
 SENT = PublisherReport(100, 100, 0, 1, 2, 0, Histogram(), ProcessUsage())
 TOLD = {"max_latency_ms": 9.0, "p50_ms": 1, "p99_ms": 3, "p99_9_ms": 4}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from hydra.measure.course import Consequence, added, coarse, consequences, is_good, outstanding
+from hydra.measure.event_recovery import Consequence, added, coarse, consequences, is_good, outstanding
 from hydra.model import CourseFacts, CourseInterval, EventSpec, Histogram, SloSpec
 from hydra.wire.buckets import index_of, percentiles_us
 

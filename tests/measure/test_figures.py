@@ -9,11 +9,11 @@ from typing import Literal
 import pytest
 
 from hydra import model
-from hydra.columns.column import Column, ReportColumn
-from hydra.columns.step import SystemColumns
 from hydra.measure.ceiling import Ceiling
+from hydra.measure.column import Column, ReportColumn
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
+from hydra.measure.step_columns import SystemColumns
 from hydra.model import (
     Cohort,
     Figure,
@@ -25,8 +25,8 @@ from hydra.model import (
     StepPlan,
     SubscriberReport,
 )
-from hydra.wire.checks import MAX_ABSENT
-from hydra.wire.table import EMPTY, SubscriberTable, table_of
+from hydra.wire.report_validation import MAX_ABSENT
+from hydra.wire.subscriber_table import EMPTY, SubscriberTable, table_of
 from tests.measure.reports import SECOND, START, STOP, published, received
 
 

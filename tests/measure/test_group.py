@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.measure.consumer_group import united, whole
 from hydra.measure.figures import figures
-from hydra.measure.group import united, whole
 from hydra.measure.observation import Observation
 from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, SequenceRange, SubscriberReport
 from hydra.wire.bits import MAX_CHARACTERS, MAX_SEQUENCES, read, written
-from hydra.wire.checks import check_report
-from hydra.wire.table import table_of
+from hydra.wire.report_validation import check_report
+from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import published, received
 from tests.measure.test_figures import observed
 

@@ -20,7 +20,7 @@ import pytest
 
 from hydra.measure import lag
 from hydra.measure.lag import Growth, Lags, growth, growth_of, holm, sen_slopes
-from hydra.wire.batch import NULL
+from hydra.wire.report_batch import NULL
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("lag_bins.json").read_text())
 CALM_S = 0.01
@@ -182,7 +182,7 @@ def test_the_slopes_of_many_are_found_in_parts_and_of_what_is_known(monkeypatch:
 
 @pytest.mark.tier("test")
 def test_a_command_that_measures_nothing_does_not_wait_for_scipy() -> None:
-    program = "import sys, hydra.cli, hydra.run.runner; sys.exit('scipy' in sys.modules)"
+    program = "import sys, hydra.cli.main, hydra.run.runner; sys.exit('scipy' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.measure.asked import asked_of
 from hydra.measure.loss import Doubt, Expected, FailedClients, Fate, expected, failed_clients, fates_of
+from hydra.measure.step_subscribers import asked_of
 from hydra.model import SubscriberReport
-from hydra.wire.table import table_of
+from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import published, received
 
 THOUSAND = Expected({0: 1000}, {})

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hydra.columns.names import LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
+from hydra.measure.column_names import LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
 from hydra.measure.figures import figures
 from hydra.measure.loss_interval import LossEvidence, design_effect, evidence, interval, read, written
 from hydra.model import Figure, LedgerCounts, SequenceRange, StepPlan
-from hydra.results import tables
-from hydra.sweep.repeated import merged
-from hydra.wire.table import table_of
+from hydra.report import tables
+from hydra.sweep.repetition import merged
+from hydra.wire.subscriber_table import table_of
 from tests.jupyter.runs import FIXED
 from tests.measure.reports import received
 from tests.measure.test_figures import observed

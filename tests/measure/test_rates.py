@@ -7,7 +7,7 @@ import pytest
 
 from hydra.measure import rates
 from hydra.model import PublisherReport
-from hydra.wire.table import table_of
+from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import published, received
 
 

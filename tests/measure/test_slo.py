@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 from scipy.stats import beta
 
-from hydra.measure.course import Consequence, Stretch, coarse_lowest
+from hydra.measure.event_recovery import Consequence, Stretch, coarse_lowest
 from hydra.measure.share import least_s
 from hydra.measure.slo import Judged, Recoveries, holds, impossible, judged, needed, shortest_s
 from hydra.model import CourseFacts, CourseInterval, Figure, Histogram, SloSpec

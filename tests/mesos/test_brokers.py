@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config.places import cache_folder
+from hydra.config.file_locations import cache_folder
 from hydra.events.clients import Launched
 from hydra.events.runs import ServersUp
 from tests.integration.command import assert_all_arrived, events, hydra, table

@@ -15,13 +15,13 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from hydra.cluster.channel import Channel
-from hydra.cluster.driven import Driver
-from hydra.cluster.mesos import engine as module
-from hydra.cluster.mesos.engine import MesosEngine
-from hydra.cluster.mesos.leftovers import end_run, leftovers
-from hydra.cluster.mesos.settings import MesosSettings
+from hydra.engine.driver_engine import Driver
+from hydra.engine.driver_pipe import Channel
 from hydra.errors import ClusterError, PlacementError, UsageError
+from hydra.mesos import engine as module
+from hydra.mesos.cleanup import end_run, leftovers
+from hydra.mesos.engine import MesosEngine
+from hydra.mesos.settings import MesosSettings
 from hydra.model import Constraint, Demand, Group, GroupEvent, Launch
 from tests.mesos.agent import Agent, Task
 from tests.mesos.cluster import Cluster, running

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import hydra as hydra_package
-from hydra.config.places import conf_dir
+from hydra.config.file_locations import conf_dir
 from hydra.events.clients import GroupExit, Launched
 from hydra.events.steps import WindowOpened
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration.command import (
     Background,
     answer_of,

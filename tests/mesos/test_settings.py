@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from hydra.cluster.mesos.master import hosts
-from hydra.cluster.mesos.settings import MesosSettings
 from hydra.config.cluster import load_cluster
 from hydra.config.engines import load_engine
 from hydra.errors import ConfigError
+from hydra.mesos.master import hosts
+from hydra.mesos.settings import MesosSettings
 
 
 def written(folder: Path, text: str) -> Path:

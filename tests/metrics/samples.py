@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hydra import model
-from hydra.metrics.families import Family, families
-from hydra.metrics.keeper import SnapshotKeeper
-from hydra.metrics.snapshot import Present, Progress
 from hydra.model import Figure, Histogram, HostSample, Settings, StepPlan, StepResult
+from hydra.monitor.families import Family, families
+from hydra.monitor.snapshot import Present, Progress
+from hydra.monitor.snapshot_updater import SnapshotKeeper
 from hydra.wire.buckets import index_of
 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=2.0)

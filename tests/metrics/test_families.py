@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.metrics.families import families
-from hydra.metrics.snapshot import Snapshot
+from hydra.monitor.families import families
+from hydra.monitor.snapshot import Snapshot
 from tests.metrics.samples import running, told
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.metrics.distribution import BOUNDS_US, Distribution, distribution
-from hydra.metrics.keeper import KEPT_STEPS, SnapshotKeeper, received
 from hydra.model import Figure, Histogram, Settings, StepResult
+from hydra.monitor.distribution import BOUNDS_US, Distribution, distribution
+from hydra.monitor.snapshot_updater import KEPT_STEPS, SnapshotKeeper, received
 from tests.metrics.samples import FIGURES, PLAN, latencies, progress
 
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="pip install '.[metrics]'")
 
-from hydra.metrics.otlp import OtlpPusher
+from hydra.monitor.otlp import OtlpPusher
 from tests.metrics.receiver import receiving
 from tests.metrics.samples import told
 from tests.suite.waiting import wait_until

@@ -17,8 +17,8 @@ pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 from prometheus_client.parser import text_string_to_metric_families
 
 from hydra.errors import UsageError
-from hydra.metrics import prometheus
-from hydra.metrics.prometheus import PrometheusEndpoint
+from hydra.monitor import prometheus
+from hydra.monitor.prometheus import PrometheusEndpoint
 from tests.metrics.samples import told
 from tests.suite.waiting import SOON_S, wait_until
 

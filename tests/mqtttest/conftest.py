@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hydra.mqtttest.cluster import SingleServer
 from hydra.mqtttest.program import MosquittoProgram, ServerLimits, find
+from hydra.mqtttest.single_server import SingleServer
 from hydra.native.build import find as find_native
-from hydra.servers.embedded import EmbeddedServer
+from hydra.system.embedded_server import EmbeddedServer
 from tests.suite.fixtures import starts
 
 starts("server", "own_server", "mqtt_client")

@@ -14,7 +14,7 @@ from _pytest.mark import ParameterSet
 
 from hydra.mqtttest.address import split
 from hydra.mqtttest.connection import Connection
-from hydra.mqtttest.step import step_of, topic_of
+from hydra.mqtttest.control_messages import step_of, topic_of
 from hydra.wire.header import HEADER, SEQUENCE_LIMIT, pack
 from hydra.wire.messages import PROBE_EPOCH
 from tests.suite.waiting import SOON_S

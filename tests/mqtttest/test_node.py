@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.mqtttest.cluster import SingleServer
+from hydra.mqtttest.single_server import SingleServer
 from tests.integration.command import gone
 from tests.mqtttest.conftest import LIMITS
 from tests.servers.running import SERVER, expecting_one, join, node, started
@@ -15,7 +15,7 @@ from tests.suite.waiting import SOON_S, wait_until
 
 @pytest.mark.tier("test")
 def test_a_remote_server_is_up_once_it_has_joined_and_leaves_nothing(tmp_path: Path) -> None:
-    command = node("hydra.mqtttest.node", "mqtt-server")
+    command = node("hydra.mqtttest.server_main", "mqtt-server")
     with expecting_one() as controller, started(controller, tmp_path, command) as (process, endpoint):
         assert set(controller.roster.hello(SERVER).versions) == {"mosquitto"}
         join(controller, SingleServer(LIMITS), endpoint)

@@ -11,9 +11,9 @@ from hydra.mqtttest import program
 from hydra.mqtttest.address import split
 from hydra.mqtttest.broker import forget, reach
 from hydra.mqtttest.connection import Connection
+from hydra.mqtttest.control_messages import step_of
 from hydra.mqtttest.program import ServerLimits, configuration, version_of
-from hydra.mqtttest.step import step_of
-from hydra.servers.embedded import EmbeddedServer
+from hydra.system.embedded_server import EmbeddedServer
 from tests.mqtttest.ends import Place
 from tests.servers.running import kill
 from tests.suite.waiting import SOON_S, wait_until

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from hydra.servers.embedded import EmbeddedServer
+from hydra.system.embedded_server import EmbeddedServer
 from hydra.wire.messages import Ack, Error, Ready
 from tests.conformance.bench import Bench, StepSettings, step_settings
 from tests.mqtttest.ends import BAD, Listener, Place, rarely

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from hydra.errors import ConfigError
+from hydra.mqtttest.control_messages import client_id, filters, signals_of, step_of, topic_of
 from hydra.mqtttest.settings import MqttSettings, MqttSpec, password_of
-from hydra.mqtttest.step import client_id, filters, signals_of, step_of, topic_of
 from tests.mqtttest.ends import told_of
 
 GOOD = told_of("127.0.0.1:1883", "hydra/run-1", qos=1, protocol="5")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hydra.model import LedgerCounts
-from hydra.servers.embedded import EmbeddedServer
+from hydra.system.embedded_server import EmbeddedServer
 from hydra.wire.bits import read
 from hydra.wire.messages import Error, Ready
 from tests.conformance.bench import Bench, Window, step_settings

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from hydra.native.build import find
-from hydra.natstest.cluster import NatsCluster
 from hydra.natstest.program import NatsProgram
-from hydra.servers.embedded import EmbeddedServer
+from hydra.natstest.server_cluster import NatsCluster
+from hydra.system.embedded_server import EmbeddedServer
 from tests.conformance.bench import Bench
 from tests.natstest.ends import Core, Ends, Stream
 from tests.suite.fixtures import starts

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hydra.native.build import find
-from hydra.servers.embedded import EmbeddedServer
+from hydra.system.embedded_server import EmbeddedServer
 from tests.integration.command import Background, background
 from tests.natstest.lossy import LossyProxy, frames
 from tests.suite.waiting import TEST_S

@@ -10,9 +10,9 @@ import pytest
 
 from hydra.errors import MissingDependencyError
 from hydra.natstest import program
-from hydra.natstest.cluster import NatsCluster, greeting
 from hydra.natstest.program import NatsJoin, NatsProgram, configuration
-from hydra.servers.embedded import EmbeddedServer
+from hydra.natstest.server_cluster import NatsCluster, greeting
+from hydra.system.embedded_server import EmbeddedServer
 
 ENDPOINTS = ["a:1,a:2", "b:3,b:4", "c:5,c:6"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hydra.model import Histogram, PublisherReport
-from hydra.servers.embedded import EmbeddedServer
+from hydra.system.embedded_server import EmbeddedServer
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Progress, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
 from tests.natstest.conftest import NATS_CLIENTS

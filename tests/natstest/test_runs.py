@@ -9,7 +9,7 @@ import pytest
 
 from hydra.native.build import find
 from hydra.natstest.streams import Streams
-from hydra.servers.embedded import EmbeddedServer
+from hydra.system.embedded_server import EmbeddedServer
 from tests.integration.command import assert_all_arrived, hydra, table
 
 pytestmark = [pytest.mark.tier("test"), pytest.mark.usefixtures("needs_nats")]

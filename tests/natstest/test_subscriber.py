@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hydra.model import LedgerCounts
-from hydra.servers.embedded import EmbeddedServer
+from hydra.system.embedded_server import EmbeddedServer
 from hydra.wire.header import SEQUENCE_LIMIT
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values

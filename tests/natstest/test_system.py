@@ -10,19 +10,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from hydra import plugins
+from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, ServerError, StepError, UsageError
 from hydra.model import Settings, value_of, with_values
 from hydra.natstest import streams, watch
-from hydra.natstest.carried import End, Step
 from hydra.natstest.connection import Connection
-from hydra.natstest.records import Records
+from hydra.natstest.control_messages import End, Step
 from hydra.natstest.settings import spec_of
+from hydra.natstest.stream_registry import Records
 from hydra.natstest.streams import Streams
 from hydra.natstest.system import NatsSystem
-from hydra.servers.embedded import EmbeddedServer
 from hydra.system import wait_alone
+from hydra.system.embedded_server import EmbeddedServer
 from tests.servers.running import kill
 from tests.suite.waiting import SOON_S, wait_until
 

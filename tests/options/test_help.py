@@ -11,9 +11,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from hydra.cli import cli
-from hydra.options.groups import ORDER, group_of
-from hydra.run.contributed import add_flags
+from hydra.cli.main import cli
+from hydra.options.help_sections import ORDER, group_of
+from hydra.options.plugin_commands import add_flags
 
 MINE = """
 system = "zmq"

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from hydra.cli import cli
+from hydra.analysis.capacity_plan import Plan, Use
+from hydra.analysis.constants import Cost
+from hydra.cli import step_usage
+from hydra.cli.main import cli
+from hydra.cli.plan import evidence
 from hydra.config.scenario import load_scenario
 from hydra.errors import HydraError, UsageError
 from hydra.model import Rate, Scenario, SearchSpec
-from hydra.planning import facts
-from hydra.planning.plan import evidence
-from hydra.scaling.constants import Cost
-from hydra.scaling.plan import Plan, Use
 from tests.jupyter import runs
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
@@ -135,7 +135,7 @@ def test_a_run_with_servers_tells_the_cost_of_its_subscribers(tmp_path: Path) ->
 
 def test_runs_that_set_no_limit_give_no_figure_and_exit_with_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of(tmp_path / "run", load_scenario("kafka-fixed", {"settings.rate": 10.0}), COUNTS)
-    monkeypatch.setattr("hydra.planning.plan.measured", lambda *_: Cost(1e-3, "the run", 64, 5e-4, None))
+    monkeypatch.setattr("hydra.cli.plan.measured", lambda *_: Cost(1e-3, "the run", 64, 5e-4, None))
     words = ("plan", "--clients", "2000", "--rate", "10", "--from", run, *AGENT)
     result = hydra(*words)
     assert (result.exit_code, "agents: nobody can tell how many: CPU" in result.stdout) == (3, True)
@@ -165,7 +165,7 @@ def test_a_plan_of_a_run_is_for_what_the_run_measured_and_takes_runs_of_one_impl
     ],
 )
 def test_how_far_a_loads_highest_rate_is_above_its_mean(points: tuple[tuple[float, float], ...], swing: float) -> None:
-    assert facts.swing(points, 10.0) == pytest.approx(swing)
+    assert step_usage.swing(points, 10.0) == pytest.approx(swing)
 
 
 @pytest.mark.parametrize(

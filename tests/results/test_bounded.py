@@ -10,8 +10,8 @@ from math import floor
 import pytest
 
 from hydra.model import Figure
-from hydra.results import tables
-from hydra.results.bounded import at_most, beside, shown
+from hydra.report import tables
+from hydra.report.latency_bound import at_most, beside, shown
 from hydra.sweep import Row
 from tests.jupyter.runs import FIXED
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hydra.cli import cli
-from hydra.results.catalog import elsewhere
-from hydra.shell.leaving import command_of, explained
+from hydra.cli.error_exit import command_of, explained
+from hydra.cli.main import cli
+from hydra.report.catalog import elsewhere
 from tests.jupyter.runs import FIXED, make
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from hydra.measure.observation import Observation
 from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, SubscriberReport
-from hydra.results.clients import COLUMNS, client_rows
-from hydra.results.subscriber_rows import MOST_RANGES
-from hydra.wire.table import table_of
+from hydra.store.client_rows import COLUMNS, client_rows
+from hydra.store.subscriber_rows import MOST_RANGES
+from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import START, received
 from tests.measure.test_figures import observed
 
@@ -96,7 +96,7 @@ def test_of_each_publisher_the_first_missing_ranges_are_kept() -> None:
 
 def test_a_thousand_rows_in_parts_are_each_their_own_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("clients", "subscriber_rows"):
-        monkeypatch.setattr(f"hydra.results.{module}.AT_ONCE", 300)
+        monkeypatch.setattr(f"hydra.report.{module}.AT_ONCE", 300)
     told = {c: received(c, lost=c % 7) for c in range(1, 1001) if c % 100}
     o = replace(observed(), subscribers=range(1, 1001), subscriber_reports=table_of(told))
     found = rows(replace(o, dead={300, 17}, silent={400}, last_words={300: 11}))

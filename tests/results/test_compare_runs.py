@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from hydra import cli
+from hydra.cli import main
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_USAGE, HydraError, RunDirectoryError, UsageError
 from hydra.jupyter.command import write_report
 from hydra.jupyter.rendering import LIBRARY
 from hydra.model import Scenario, SearchSpec, StepPlan
-from hydra.results import experiments, interleaved
-from hydra.results.interleaved import Record
+from hydra.report import experiments
+from hydra.store import interleaved
+from hydra.store.interleaved import Record
 from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, bisected, make
 from tests.results.test_damaged import DAMAGES
 
@@ -50,7 +51,7 @@ def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compare(*words: object, expect: int = EXIT_GOOD) -> Result:
-    done = CliRunner().invoke(cli.cli, ["compare", *map(str, words)])
+    done = CliRunner().invoke(main.cli, ["compare", *map(str, words)])
     code = done.exception.exit_code if isinstance(done.exception, HydraError) else done.exit_code
     assert code == expect, done.output
     return done
@@ -226,7 +227,7 @@ def test_a_damaged_run_is_one_line(own_pair: Path, damage: str) -> None:
     [("latency_p99", "did you mean latency_p99_us"), ("max_rate_with_drop_pps", "no figure of these"), ("", "empty")],
 )
 def test_an_unknown_figure_is_refused(pair: Path, figure: str, says: str) -> None:
-    done = CliRunner().invoke(cli.cli, ["compare", str(pair), "--figure", figure])
+    done = CliRunner().invoke(main.cli, ["compare", str(pair), "--figure", figure])
     assert says in (str(done.exception) + done.output)
 
 
@@ -260,5 +261,5 @@ def test_a_report_of_several_runs_is_their_comparison_beside_the_first(own_pair:
 
 
 def test_a_run_that_takes_turns_does_not_go_on_by_itself(pair: Path) -> None:
-    done = CliRunner().invoke(cli.cli, ["zmqfixed", "--resume", str(pair / "a")], obj=None)
+    done = CliRunner().invoke(main.cli, ["zmqfixed", "--resume", str(pair / "a")], obj=None)
     assert "is one part of a comparison, and cannot go on alone; go on with all of it: --resume" in str(done.exception)

@@ -6,7 +6,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
-from hydra.results.conditions import columns, met, parse
+from hydra.report.conditions import columns, met, parse
 from hydra.sweep import Row
 
 COLUMNS = ["clients", "client_loss_pct", "passed"]

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hydra import cli
+from hydra.cli import main
 from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
-from hydra.jupyter.recorded import load
-from hydra.results.catalog import catalog
-from hydra.results.store import DATABASE, RunStore
+from hydra.jupyter.run_data import load
+from hydra.report.catalog import catalog
 from hydra.run.resume import scenario_of
+from hydra.store.database import DATABASE, RunStore
 from tests.jupyter.runs import make
 
 SMALL = {"sweep.clients": [30], "sweep.vary.msg_batch": [100, 1000], "sweep.duration_s": 10.0}
@@ -79,7 +79,7 @@ def test_a_damaged_run_is_listed_with_the_reason_beside_the_others(
 
 def test_the_command_says_so_in_its_table(folder: Path) -> None:
     DAMAGES["noise"](folder / "bad" / DATABASE)
-    done = CliRunner().invoke(cli.cli, ["runs", str(folder)])
+    done = CliRunner().invoke(main.cli, ["runs", str(folder)])
     (line,) = (line for line in done.output.splitlines() if "bad" in line)
     assert ("unreadable" in line, "not a database" in line, done.exit_code) == (True, True, 0)
 

@@ -9,15 +9,15 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_USAGE, RunDirectoryError
-from hydra.results import earlier
-from hydra.results.catalog import catalog
+from hydra.report.catalog import catalog
 from hydra.run.resume import scenario_of
+from hydra.store import format_upgrade
 from tests.jupyter.runs import BATCH, RATE, SEARCH, bisected
 
 
 @pytest.mark.parametrize("scenario", [BATCH, RATE, SEARCH, load_scenario("zmqrate"), load_scenario("kafka-rate")])
 def test_a_search_of_this_version_is_none_of_an_earlier_one(scenario: object) -> None:
-    assert not earlier.searched_otherwise(msgspec.to_builtins(scenario))
+    assert not format_upgrade.searched_otherwise(msgspec.to_builtins(scenario))
 
 
 def test_an_earlier_search_is_listed_and_cannot_be_resumed(tmp_path: Path) -> None:
@@ -31,6 +31,6 @@ def test_an_earlier_search_is_listed_and_cannot_be_resumed(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": 3}', '{"rows": [3]}'])
 def test_rows_that_are_none_are_a_clear_error(tmp_path: Path, text: str) -> None:
-    (tmp_path / earlier.ROWS).write_text(text)
+    (tmp_path / format_upgrade.ROWS).write_text(text)
     with pytest.raises(RunDirectoryError, match=r"cannot read .*rows\.json"):
-        earlier.stored_rows(tmp_path)
+        format_upgrade.stored_rows(tmp_path)

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import RunDirectoryError
-from hydra.jupyter import markup, recorded
+from hydra.jupyter import markup, run_data
 from hydra.measure.figures import merged
 from hydra.model import StepResult
-from hydra.results import tables
-from hydra.results.catalog import catalog
-from hydra.results.registered import sweep_of
-from hydra.results.store import DATABASE, RunStore
+from hydra.report import tables
+from hydra.report.catalog import catalog
 from hydra.run.resume import scenario_of
+from hydra.store.database import DATABASE, RunStore
+from hydra.store.system_columns import sweep_of
 from tests.results.test_store import PLAN, with_clocks
 
 FORMAT2 = Path(__file__).with_name("format2")
@@ -38,7 +38,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("run", RUNS, indirect=True)
 def test_its_table_is_byte_for_byte_what_it_was_and_going_on_with_it_asks_for_no_other_steps(run: Path) -> None:
     golden = (FORMAT2 / f"{run.name}.csv").read_text()
-    seen = recorded.load(run)
+    seen = run_data.load(run)
     assert (seen.coming, seen.earlier) == (None, None)
     assert tables.csv_text(seen.scenario, seen.rows) == golden
     scenario = scenario_of(run, run.name, {})
@@ -103,6 +103,6 @@ def test_they_are_listed(tmp_path: Path) -> None:
     indirect=["run"],
 )
 def test_the_report_shows_the_settings_of_its_system_alone(run: Path, shown: str) -> None:
-    text = markup.facts(recorded.load(run)).text
+    text = markup.facts(run_data.load(run)).text
     assert shown in text
     assert ("linger_ms" in text) != ("sndhwm" in text)

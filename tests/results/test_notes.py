@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.columns.searched import rates
 from hydra.config.scenario import load_scenario
 from hydra.events import row_warnings
 from hydra.events.row_warnings import FateUnknown, HostBusy, Lagged, Loss, RowPartial, RowSkipped, SubscribersGone
 from hydra.events.search_warnings import StillRising
 from hydra.events.warnings import HydraWarning
-from hydra.results.notes import notes_of, told_once
+from hydra.measure.search_columns import rates
+from hydra.report.row_warnings import notes_of, told_once
 from hydra.sweep import Row
 
 FIXED = load_scenario("zmqfixed", {})

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind, with_values
-from hydra.results.published import Published, asked, compare, differences, parse, published_for
-from hydra.results.registered import published_columns
+from hydra.report.published import Published, asked, compare, differences, parse, published_for
+from hydra.store.system_columns import published_columns
 from hydra.sweep import Row
 from hydra.system import Reference
 

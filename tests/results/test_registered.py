@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.columns.column import Column, ReportColumn
+from hydra.config.plugins import systems
 from hydra.errors import EXIT_USAGE, ConfigError
+from hydra.measure.column import Column, ReportColumn
 from hydra.model import StepResult
-from hydra.plugins import systems
-from hydra.results import registered
-from hydra.results.registered import added_by, columns_of, sweep_of
+from hydra.store import system_columns
+from hydra.store.system_columns import added_by, columns_of, sweep_of
 from hydra.system import SystemSpec
 from tests.jupyter.runs import FIXED
 
@@ -29,14 +29,14 @@ OWN = ReportColumn("stalls", "", "how often it stalled", repeats="common", role=
 def test_a_column_by_the_name_of_another_is_refused(
     monkeypatch: pytest.MonkeyPatch, changes: dict[str, object]
 ) -> None:
-    monkeypatch.setattr(registered, "system", lambda _: like_zmq(**changes))
+    monkeypatch.setattr(system_columns, "system", lambda _: like_zmq(**changes))
     with pytest.raises(ConfigError, match=r"that every system.s rows have: (sent|clients);") as error:
         added_by("zmq")
     assert error.value.exit_code == EXIT_USAGE
 
 
 def test_repeated_rows_merge_a_systems_own_columns_as_their_records_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registered, "system", lambda _: like_zmq(columns=[OWN]))
+    monkeypatch.setattr(system_columns, "system", lambda _: like_zmq(columns=[OWN]))
     repeated = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30,), repeat=2))
     sweep, results = sweep_of(repeated), list[StepResult]()
     while (plan := sweep.next(results)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hydra.model import CourseFacts, CourseInterval, Histogram, Settings, StepPlan
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 
 PLAN = StepPlan(3, Settings(rate=10.0), 60.0, load=((0.0, 5.0), (60.0, 15.0)), course=True)
 FACTS = CourseFacts(10**18, 60.0, 1, copies=3.0)

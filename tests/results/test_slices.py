@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hydra.compare.sides import Slice
+from hydra.analysis.compared_runs import Slice
 from hydra.model import CourseFacts, CourseInterval, Histogram
-from hydra.results.sides import load_sides
-from hydra.results.store import RunStore
+from hydra.report.comparison_input import load_sides
+from hydra.store.database import RunStore
 from tests.jupyter.runs import BATCH, REPEATED, make
 
 FACTS = CourseFacts(10**18, 2.5, 1, copies=30.0)

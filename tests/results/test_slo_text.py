@@ -8,8 +8,8 @@ import pytest
 
 from hydra.measure.slo import Judged, holds
 from hydra.model import CourseFacts
-from hydra.results.slo import Answer
-from hydra.results.slo_text import answered, json_text, objectives_table, remarks
+from hydra.report.slo_text import answered, json_text, objectives_table, remarks
+from hydra.store.slo_results import Answer
 
 SHORT = Judged("p99_ms", 20.0, 5.0, 4.0, None, None, "measure for at least 299 s", 299)
 CLOCKS = Judged("p50_ms", 1.0, 0.9, 0.0, 5.9, None, "clocks may be wrong by 5,000 us")

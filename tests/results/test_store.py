@@ -18,17 +18,17 @@ import numpy as np
 import pytest
 
 from hydra import model
-from hydra.columns.column import Column, ReportColumn
-from hydra.columns.step import SystemColumns
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.events.clients import ClientError
 from hydra.events.runs import SystemFact
+from hydra.measure.column import Column, ReportColumn
 from hydra.measure.figures import figures, merged
 from hydra.measure.observation import Observation
+from hydra.measure.step_columns import SystemColumns
 from hydra.model import Histogram, HostSample, LedgerCounts, Settings, StepPlan, StepResult
-from hydra.results.clients import publisher_figures, subscriber_figures
-from hydra.results.store import DATABASE, RunStore
-from hydra.wire.table import table_of
+from hydra.store.client_rows import publisher_figures, subscriber_figures
+from hydra.store.database import DATABASE, RunStore
+from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import START, STOP, published, received
 
 CORES = [model.CoreTimes(1.25, 0.5, 10.0), model.CoreTimes(2.0, 0.0, 10.0)]
@@ -100,7 +100,7 @@ def test_the_database_says_what_the_systems_own_columns_are(tmp_path: Path) -> N
 def test_the_caller_goes_on_with_other_work_between_the_rows_of_many(
     store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hydra.results.store.AT_ONCE", 3)
+    monkeypatch.setattr("hydra.store.database.AT_ONCE", 3)
     calls: list[int] = []
     o = observed()
     store.add_step(StepResult(1, o.plan, "ok", figures(o)), o, None, lambda: calls.append(1))
@@ -269,7 +269,7 @@ import sys
 sys.path.append(sys.argv[2])
 from pathlib import Path
 from hydra.model import StepResult
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.results.test_store import PLAN, observed, stored
 store = RunStore.create(Path(sys.argv[1]), {})
 for epoch in range(1, 10_000):

@@ -12,9 +12,9 @@ import pytest
 from hydra.errors import HydraError
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind
-from hydra.results import tables
-from hydra.results.notes import MARK
-from hydra.results.registered import published_columns
+from hydra.report import tables
+from hydra.report.row_warnings import MARK
+from hydra.store.system_columns import published_columns
 from hydra.sweep import Row
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference"

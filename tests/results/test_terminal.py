@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.config.places import scenarios
+from hydra.config.file_locations import scenarios
 from hydra.config.scenario import load_scenario
 from hydra.model import Scenario, Settings, SweepSpec
-from hydra.results.notes import MARK
-from hydra.results.tables import table_columns
-from hydra.results.terminal import terminal
+from hydra.report.row_warnings import MARK
+from hydra.report.tables import table_columns
+from hydra.report.terminal import terminal
 from hydra.sweep import Row
 
 LARGE = 123_456

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from hydra.cli import cli
+from hydra.cli.agents import agent_rows, alike
+from hydra.cli.main import cli
 from hydra.config.cluster import load_cluster
-from hydra.config.places import conf_dir
+from hydra.config.file_locations import conf_dir
 from hydra.config.scenario import load_scenario
 from hydra.model import Agent, Resources
-from hydra.run.agents import agent_rows, alike
 from tests.engines import toy_engine
 from tests.engines.flags import for_a_test
 from tests.integration.command import refusal
@@ -33,7 +33,7 @@ def mine(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _limits_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hydra.client.processes.raise_open_files", lambda: None)
+    monkeypatch.setattr("hydra.client.linux_process.raise_open_files", lambda: None)
 
 
 def output(*words: object) -> str:
@@ -161,7 +161,9 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     far = {"far": spec}
     for module in ("run.contributed", "run.engines", "config.engines"):
         monkeypatch.setattr(f"hydra.{module}.engines", lambda: far)
-    monkeypatch.setattr("hydra.limits.machine.read", lambda *_: pytest.fail("this machine's limits are nobody's"))
+    monkeypatch.setattr(
+        "hydra.config.machine_limits.read", lambda *_: pytest.fail("this machine's limits are nobody's")
+    )
     path = tmp_path / "cluster.toml"
     path.write_text(TWO)
     with for_a_test(spec):

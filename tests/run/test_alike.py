@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hydra.cli import cli
+from hydra.cli.main import cli
 from hydra.errors import ConfigError
-from hydra.run.alike import command_like
+from hydra.options.scenario_flags import command_like
 from tests.integration.command import refusal
 
 

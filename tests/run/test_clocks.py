@@ -8,7 +8,7 @@ import pytest
 
 from hydra.errors import StepError
 from hydra.model import AgentClock
-from hydra.run.moment import Moment
+from hydra.monitor.step_progress import Moment
 from hydra.run.step import RawStep
 from hydra.wire.clock import StepClock
 from hydra.wire.messages import Ping, Start

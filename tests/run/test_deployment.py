@@ -13,11 +13,11 @@ import msgspec
 import pytest
 from pyroaring import BitMap
 
-from hydra.cluster.engine import GroupEvents
 from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.control.controller import Controller
 from hydra.control.roster import Roster
+from hydra.engine.interface import GroupEvents
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.clients import ClientExit
 from hydra.events.event import Event

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pyroaring import BitMap
 
-from hydra.run.audiences import audiences, turns
-from hydra.run.homes import Agents, Homes
+from hydra.run.client_location import Agents, Homes
+from hydra.run.subscription_map import audiences, turns
 
 
 def homes() -> Homes:

@@ -10,8 +10,8 @@ import pytest
 from hydra.control.roster import Roster
 from hydra.errors import StepError
 from hydra.model import HostSample, ThreadSample
+from hydra.monitor.step_progress import Moment, Watched
 from hydra.run.hosts import gathered
-from hydra.run.moment import Moment, Watched
 from hydra.run.step import RawStep
 from hydra.wire.messages import Host, Sample, Watch, encode
 from tests.channel import THREAD, Channel

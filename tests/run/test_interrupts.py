@@ -16,17 +16,17 @@ pytestmark = pytest.mark.tier("all")
 
 DURING = """
 import sys
-import hydra.cli
+import hydra.cli.main
 
-hydra.cli.cli.callback = lambda: exec("import os, signal; os.kill(os.getpid(), signal.{name})")
+hydra.cli.main.cli.callback = lambda: exec("import os, signal; os.kill(os.getpid(), signal.{name})")
 sys.argv = ["hydra", "schema"]
-hydra.cli.main()
+hydra.cli.main.main()
 """
 """As while a dataclass is made: its methods are a text, which is executed."""
 
 AFTER = """
 import os, signal, sys
-import hydra.cli
+import hydra.cli.main
 
 class Late:
     def __del__(self, kill=os.kill, me=os.getpid()):
@@ -34,7 +34,7 @@ class Late:
 
 late = Late()
 sys.argv = ["hydra", "--version"]
-hydra.cli.main()
+hydra.cli.main.main()
 """
 """Such an object goes when Python has given up its own handlers."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hydra.model import Settings, StepPlan, StepResult
-from hydra.run.live import Point, Snapshot, lines, sparkline
-from hydra.run.moment import Moment, Watched
+from hydra.monitor.live import Point, Snapshot, lines, sparkline
+from hydra.monitor.step_progress import Moment, Watched
 
 POINTS = [Point(1000.0, 0.0, 200.0), Point(), Point(4000.0, 2.5, 1600.0)]
 WATCHED = Watched(0.0234, ((17, 512.3), (3, 890.0)), 30, {"one": 20.4, "two": 63.0})

@@ -6,8 +6,8 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.model import CoreTimes, HostCounters, HostSample, Settings, StepPlan, TcpCounts
+from hydra.monitor.step_progress import Moment, Told, draining, reading, sending, watched
 from hydra.run.hosts import Lately
-from hydra.run.moment import Moment, Told, draining, reading, sending, watched
 from hydra.wire.messages import Progress
 
 SECOND = 1_000_000_000

@@ -16,10 +16,10 @@ import pytest
 from hydra.config.scenario import load_scenario
 from hydra.events.runs import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
-from hydra.run.keys import Keys
-from hydra.run.moment import Moment
-from hydra.run.progress import Observer
-from hydra.run.starting import Starting, servers_of
+from hydra.monitor.keyboard import Keys
+from hydra.monitor.progress import Observer
+from hydra.monitor.server_startup import Starting, servers_of
+from hydra.monitor.step_progress import Moment
 from tests.suite.waiting import SOON_S
 
 Terminal = tuple[int, io.TextIOWrapper]

@@ -24,10 +24,10 @@ from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
 from hydra.options import Runs
-from hydra.results.store import RunStore
 from hydra.run.metadata import metadata
-from hydra.run.redaction import HIDDEN, Redactor
 from hydra.run.resume import scenario_of
+from hydra.store.database import RunStore
+from hydra.store.redaction import HIDDEN, Redactor
 from tests.integration.command import refusal
 
 SECRETS = st.one_of(

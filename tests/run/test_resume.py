@@ -10,8 +10,8 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import RunDirectoryError
-from hydra.results.store import RunStore
 from hydra.run.resume import scenario_of
+from hydra.store.database import RunStore
 from tests.run.test_redaction import known_of, stored
 
 FLAT: dict[str, object] = {"msg_batch": 100, "sndhwm": 1000, "rcvhwm": 1000, "nodrop": False}

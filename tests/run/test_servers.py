@@ -10,21 +10,21 @@ from unittest.mock import Mock
 
 import pytest
 
-from hydra.cluster.engine import GroupEvents
-from hydra.cluster.splitting import split
 from hydra.config.cluster import load_cluster
-from hydra.config.places import scenarios
+from hydra.config.file_locations import scenarios
 from hydra.config.scenario import load_scenario
 from hydra.control.controller import Controller
+from hydra.engine.group_sizing import split
+from hydra.engine.interface import GroupEvents
 from hydra.errors import PlacementError, ServerError
 from hydra.events.clients import Launched
 from hydra.events.event import Event
 from hydra.events.runs import ServerExit
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch, Resources, ServerSpec
-from hydra.run.placing import roles_on
-from hydra.run.progress import Observer
+from hydra.monitor.progress import Observer
+from hydra.monitor.server_startup import Starting
+from hydra.run.placement_check import roles_on
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
-from hydra.run.starting import Starting
 from hydra.system import Program, Waiting
 from hydra.wire.messages import Join, Ready, encode
 from tests.control.rosters import hello

@@ -10,16 +10,16 @@ from typing import get_args
 import pytest
 from pyroaring import BitMap
 
-from hydra.control import outstanding
+from hydra.control import command_retry
 from hydra.errors import StepError
 from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, Settings, StepPlan, SubscriberReport
-from hydra.run.beginning import lead
-from hydra.run.collecting import caught_up, quiet_s, stored_only
-from hydra.run.moment import Moment
+from hydra.monitor.step_progress import Moment
+from hydra.run.report_collection import caught_up, quiet_s, stored_only
 from hydra.run.step import RawStep
+from hydra.run.step_start import lead
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Ack, Configure, Finish, FromClient, FromController, Ready, Report, Start, Stop, encode
-from hydra.wire.table import EMPTY, SubscriberTable, table_of
+from hydra.wire.subscriber_table import EMPTY, SubscriberTable, table_of
 from tests.channel import PUBLISHER, Channel, Loss
 from tests.control.rosters import received
 
@@ -201,7 +201,7 @@ def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:
 
 
 def test_a_long_finish_is_not_told_to_everybody_again_while_they_drain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outstanding, "_BYTES_AT_A_TIME", 1_600_000)
+    monkeypatch.setattr(command_retry, "_BYTES_AT_A_TIME", 1_600_000)
     unacknowledged = [(10**18 + 2 * n, 10**18 + 2 * n) for n in range(400)]
     channel = Channel(range(1, 201), report_after_s=lambda _: 3.0, unacknowledged=unacknowledged)
     measured(channel)

@@ -8,7 +8,7 @@ import pytest
 
 from hydra.errors import DoesNotFitError
 from hydra.model import Scenario, Settings, StepPlan, SweepSpec
-from hydra.run import steps
+from hydra.run import step_sequence
 
 
 @pytest.mark.parametrize(("rest_s", "waits"), [(2.4, [2.4]), (0.0, [])])
@@ -18,11 +18,11 @@ def test_the_system_is_left_alone_before_a_step_until_the_user_passes_its_row_ov
     def full(*_: object) -> None:
         raise DoesNotFitError("the machine is full")
 
-    monkeypatch.setattr(steps.Steps, "_require_room", full)
+    monkeypatch.setattr(step_sequence.Steps, "_require_room", full)
     controller, observer, store = MagicMock(), MagicMock(), MagicMock()
     store.last_epoch.return_value = 1
     scenario = Scenario("z", "zmq", "native", "rates", SweepSpec(clients=(2,), duration_s=0.2))
-    taken = steps.Steps(
+    taken = step_sequence.Steps(
         scenario,
         MagicMock(),
         controller,

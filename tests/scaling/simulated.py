@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra.scaling.positive import Array
+from hydra.analysis.nonnegative_fit import Array
 
 COUNTS: Final = {
     "doubling from 1": [2.0**i for i in range(9)],

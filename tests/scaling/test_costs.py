@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra.scaling.constants import Cost
-from hydra.scaling.costs import (
+from hydra.analysis.constants import Cost
+from hydra.analysis.costs import (
     BUDGETS,
     PUBLISHER_CPU,
     PUBLISHER_MEMORY,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.scaling.constants import Cost
-from hydra.scaling.plan import Part, Plan, Use, extrapolated, together
+from hydra.analysis.capacity_plan import Part, Plan, Use, extrapolated, together
+from hydra.analysis.constants import Cost
 
 COST = Cost(2e-3, "a run", 1000, 1.5e-3, 2.5e-3, (10.0, 10.0))
 CPU = Use("CPU", "cores", 2e-3, 4.0, COST)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hydra.analysis.models import Interval
+from hydra.analysis.usl import KNEE, LAW, LEAST, Prediction, fit, hold_out
 from hydra.errors import UsageError
-from hydra.scaling.models import Interval
-from hydra.scaling.usl import KNEE, LAW, LEAST, Prediction, fit, hold_out
 from tests.scaling.simulated import COUNTS, cases
 
 pytestmark = pytest.mark.tier("test")  # each fit takes a third of a second

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hydra.results import interleaved
-from hydra.results.interleaved import Record
+from hydra.store import interleaved
+from hydra.store.interleaved import Record
 from tests.jupyter.runs import FIXED, SEARCH, make
 
 ODD: str = "c & <b>ä?#%41"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import HydraError, UsageError
-from hydra.serve import made
-from hydra.serve.made import Pages
+from hydra.serve import page_cache
+from hydra.serve.page_cache import Pages
 
 pytestmark = pytest.mark.tier("test")
 
@@ -26,7 +26,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Program:
         def command(_parent: int, _kind: str, file: Path, _nonce: str, _runs: list[Path]) -> list[str]:
             return [sys.executable, "-Sc", f"import os, sys; file = sys.argv[1]\n{text}", str(file)]
 
-        monkeypatch.setattr(made, "command", command)
+        monkeypatch.setattr(page_cache, "command", command)
 
     by("open(file, 'w').write(str(os.getpid()))")
     return by
@@ -77,7 +77,7 @@ def test_the_order_of_runs_and_the_kind_are_other_pages(pages: Pages, run: Path,
 
 
 def test_old_pages_are_forgotten(pages: Pages, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(made, "_MOST", 2)
+    monkeypatch.setattr(page_cache, "_MOST", 2)
     for name in ("a", "b", "c"):
         pages.page("report", [tmp_path / name])
     assert len(list(pages.folder.glob("*.html"))) == 2

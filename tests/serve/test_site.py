@@ -12,10 +12,10 @@ from unittest.mock import Mock
 import pytest
 
 from hydra.errors import HydraError, UsageError
-from hydra.results.catalog import entry
-from hydra.results.experiments import PartRecord, Record, write_record
+from hydra.report.catalog import entry
+from hydra.report.experiments import PartRecord, Record, write_record
 from hydra.serve import overview
-from hydra.serve.made import Made, Pages
+from hydra.serve.page_cache import Made, Pages
 from hydra.serve.routing import run_url
 from hydra.serve.site import Answer, Site
 from tests.jupyter.runs import FIXED, make

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 
 from hydra.control.controller import Controller
-from hydra.servers.embedded import EmbeddedServer
 from hydra.system import ServerCluster
+from hydra.system.embedded_server import EmbeddedServer
 from hydra.wire.messages import Join, Ping, Progress
 from tests.conformance.bench import Bench
 from tests.suite.waiting import LONG_S, wait_until

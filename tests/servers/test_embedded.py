@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from hydra.client.server_ports import free_ports
 from hydra.errors import ServerError
-from hydra.servers.embedded import PORT_ATTEMPTS, EmbeddedServer
-from hydra.servers.ports import free_ports
 from hydra.system import wait_alone
+from hydra.system.embedded_server import PORT_ATTEMPTS, EmbeddedServer
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 
 from .running import HOUSE, kill
@@ -61,7 +61,7 @@ def test_its_end_is_a_failure_and_it_can_be_started_again(tmp_path: Path) -> Non
 
 OWNER = """
 import pathlib, sys
-from hydra.servers.embedded import EmbeddedServer
+from hydra.system.embedded_server import EmbeddedServer
 from tests.servers.toy import Toy, ToyCluster
 server = EmbeddedServer(Toy(), ToyCluster(), pathlib.Path(sys.argv[1]), warm=False)
 server.start()

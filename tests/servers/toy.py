@@ -65,6 +65,6 @@ def greeting(endpoint: str) -> str:
 
 
 if __name__ == "__main__":
-    from hydra.servers.node import main
+    from hydra.client.server_group import main
 
     sys.exit(main(Toy()))

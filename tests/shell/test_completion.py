@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from hydra.cli import cli
+from hydra.cli.main import cli
 from hydra.errors import UsageError
 
 FILES = {
@@ -80,7 +80,7 @@ def test_a_real_bash_completes(tmp_path: Path, words: list[str], there: set[str]
     script = tmp_path / "hydra.bash"
     script.write_text(install(tmp_path, "bash", "--show").output)
     program = tmp_path / "hydra"
-    program.write_text(f"#!{sys.executable}\nfrom hydra.cli import main\n\nmain()\n")
+    program.write_text(f"#!{sys.executable}\nfrom hydra.cli.main import main\n\nmain()\n")
     program.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     command = ["bash", "--norc", "-c", BASH, "bash", str(script), *words]

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from hydra.cli import cli
-from hydra.shell.manual import pages
+from hydra.cli.main import cli
+from hydra.cli.manual import pages
 
 PAGES = dict(pages(cli))
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hydra.config.places import conf_dir
+from hydra.cli.schema import schema_of
+from hydra.config.file_locations import conf_dir
 from hydra.config.scenario import load_scenario
 from hydra.events.event import StoredEvent
-from hydra.results.tables import json_text
-from hydra.shell.schema import schema_of
+from hydra.report.tables import json_text
 from hydra.sweep import Row
 from tests.integration.command import hydra
 

@@ -17,10 +17,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.shortfall import written
+from hydra.measure.loss_bursts import written
 from hydra.model import Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
+from hydra.sweep.interface import Row
 from hydra.sweep.search import Search
-from hydra.sweep.sweep import Row
 
 TARGET: Final = 0.005
 RUN_SPREAD: Final = 0.04

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.apart import Lone
+from hydra.measure.lone_losers import Lone
 from hydra.model import Figure, Settings, StepPlan, StepResult
-from hydra.sweep.beside import bursts_of, lone_loser, start_lost_ms, telling
+from hydra.sweep.side_findings import bursts_of, lone_loser, start_lost_ms, telling
 
 TARGET = 0.005
 

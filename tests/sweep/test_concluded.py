@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.columns.searched import beside, search_columns
 from hydra.events.event import Event
 from hydra.events.search_warnings import (
     AboveHighest,
@@ -22,14 +21,15 @@ from hydra.events.search_warnings import (
     SearchRemark,
     TooShort,
 )
-from hydra.measure.apart import Lone
+from hydra.measure.lone_losers import Lone
+from hydra.measure.search_columns import beside, search_columns
 from hydra.model import SearchSpec
 from hydra.run.outcome import code_of
 from hydra.sweep import Row
 from hydra.sweep.answer import Answer, Hole, Interval, Why
-from hydra.sweep.beside import Beside
-from hydra.sweep.concluded import _CANNOT, _REMARKS, Remark, columns_of, note_of, warnings_of
-from hydra.sweep.repeated import merged
+from hydra.sweep.repetition import merged
+from hydra.sweep.search_figures import _CANNOT, _REMARKS, Remark, columns_of, note_of, warnings_of
+from hydra.sweep.side_findings import Beside
 
 R = Interval(19e3, 2e4, 21e3)
 FIGURE = Answer("figure", R)

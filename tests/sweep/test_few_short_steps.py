@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 import pytest
 
-from hydra.columns.searched import rates
-from hydra.measure.shortfall import written
+from hydra.measure.loss_bursts import written
+from hydra.measure.search_columns import rates
 from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
 from hydra.sweep import Row
 from hydra.sweep.search import Search

@@ -8,8 +8,8 @@ import pytest
 
 from hydra.model import Point, Scenario, Settings, StepPlan, StepResult, SweepSpec
 from hydra.sweep import Sweep, for_scenario
-from hydra.sweep.repeated import Repeated
-from hydra.sweep.sweep import usual_s
+from hydra.sweep.interface import usual_s
+from hydra.sweep.repetition import Repeated
 
 SCENARIO = Scenario(
     name="k",

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.columns import columns_of
-from hydra.columns.step import SystemColumns, step_columns
-from hydra.measure.shortfall import written
+from hydra.measure.column_table import columns_of
+from hydra.measure.loss_bursts import written
+from hydra.measure.step_columns import SystemColumns, step_columns
 from hydra.model import Figure, Histogram, Scenario, SearchSpec, Settings, StepPlan, StepResult, SweepSpec, value_of
 from hydra.sweep import Repeated, Sweep, Turn, for_scenario, search
-from hydra.sweep.repeated import MERGED_IN_REPEATS, mean_and_interval, merged
-from hydra.sweep.sweep import check_plan
+from hydra.sweep.interface import check_plan
+from hydra.sweep.repetition import MERGED_IN_REPEATS, mean_and_interval, merged
 
 
 def scenario(repeat: int) -> Scenario:

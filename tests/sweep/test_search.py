@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.columns import columns_of
-from hydra.columns.step import SystemColumns
-from hydra.measure.shortfall import written
+from hydra.measure.column_table import columns_of
+from hydra.measure.loss_bursts import written
+from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec, value_of
 from hydra.sweep import for_scenario
-from hydra.sweep.asked import FAILURES_IN_A_ROW, MOST_FAILURES
-from hydra.sweep.sweep import Row, step_bound_s
+from hydra.sweep.interface import Row, step_bound_s
+from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES
 
 Outcome = Mapping[str, Figure] | str
 System = Callable[[StepPlan], Outcome]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hydra import plugins
+from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration.command import assert_all_arrived, background, hydra, table
 from tests.suite.waiting import LONG_S, wait_until
 from tests.systems.package import installed_toy

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from hydra.client import group
+from hydra.client import process_group
 from hydra.client.transport import Delivery, Kind, read_system
 from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings
@@ -250,4 +250,4 @@ SPEC = SystemSpec(
 
 
 if __name__ == "__main__":
-    sys.exit(group.main(kinds()))
+    sys.exit(process_group.main(kinds()))

@@ -11,7 +11,7 @@ import pytest
 
 from hydra.events.steps import StepStored
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.results.store import DATABASE, RunStore
+from hydra.store.database import DATABASE, RunStore
 from tests.integration.command import background, events
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 from tests.truth.conftest import require

@@ -14,7 +14,7 @@ import pytest
 
 from hydra.events.clients import ClientExit
 from hydra.events.steps import WindowOpened
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration.command import Background, background, events
 from tests.suite.waiting import LONG_S, wait_until
 from tests.truth.scale import cases

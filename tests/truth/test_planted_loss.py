@@ -9,7 +9,7 @@ import pytest
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.model import SequenceRange, Settings, StepPlan
-from hydra.wire.table import table_of
+from hydra.wire.subscriber_table import table_of
 from tests.conformance.bench import Bench, step_settings
 from tests.truth.proxy import Plan, Proxy
 from tests.truth.scale import cases

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.results.store import RunStore
+from hydra.store.database import RunStore
 from tests.integration.command import background
 from tests.suite.waiting import wait_until
 from tests.truth.scale import cases

@@ -24,17 +24,17 @@ from unittest.mock import patch
 
 from scipy.special import betaincinv
 
-from hydra.cluster.local.engine import LocalEngine
 from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.errors import StepError
+from hydra.local.engine import LocalEngine
 from hydra.measure import figures
 from hydra.measure.verdict import verdict
 from hydra.model import Figure, Group, Launch, Role
-from hydra.results.store import RunStore
+from hydra.monitor.progress import Observer
 from hydra.run.launcher import system_for
-from hydra.run.progress import Observer
 from hydra.run.runner import run
+from hydra.store.database import RunStore
 from tests.mesos.namespaces import Hosts, hosts
 from tests.suite.waiting import wait_until
 

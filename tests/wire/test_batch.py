@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, SubscriberReport
-from hydra.wire import batch
+from hydra.wire import report_batch
 from hydra.wire.buckets import BUCKETS
-from hydra.wire.checks import MAX_ABSENT, MAX_MISSING_RANGES
 from hydra.wire.histogram import merge
-from hydra.wire.table import EMPTY, SubscriberTable, concatenate, decode, table_of
+from hydra.wire.report_validation import MAX_ABSENT, MAX_MISSING_RANGES
+from hydra.wire.subscriber_table import EMPTY, SubscriberTable, concatenate, decode, table_of
 from tests.golden_vectors.common import GOLDEN
 
 FILES = [pytest.param(json.loads(f.read_text()), id=f.stem) for f in sorted((GOLDEN / "batch").glob("*.json"))]
@@ -35,7 +35,7 @@ def told(report: SubscriberReport) -> SubscriberReport:
 
 @pytest.mark.parametrize("case", FILES)
 def test_golden_bytes(case: Any) -> None:
-    columns, payload = batch.encode(list(reports_of(case).items()), case["cohort"])
+    columns, payload = report_batch.encode(list(reports_of(case).items()), case["cohort"])
     assert [list(c) for c in columns] == case["columns"]
     assert payload.hex() == case["payload"]
 
@@ -54,7 +54,7 @@ def test_a_table_tells_what_was_reported(case: Any) -> None:
 def test_what_a_report_takes_is_known_before(case: Any) -> None:
     columns = dict(case["columns"])
     sums = sum(8 * columns[f"{name}_{what}"] for name in ("latency", "cohort_latency") for what in ("bounds", "counts"))
-    of_all = sum(batch.report_bytes(r) for r in reports_of(case).values())
+    of_all = sum(report_batch.report_bytes(r) for r in reports_of(case).values())
     padding = 2 * 8
     assert len(case["payload"]) / 2 - sums - padding <= of_all
 
@@ -143,7 +143,7 @@ TWO = {3: REPORT, 4: replace(REPORT, ledgers=[LEDGER])}
 def columns_of(reports: Mapping[int, SubscriberReport] = TWO) -> dict[str, Any]:
     """What a batch holds, by the names of its columns."""
     table = table_of(reports, cohort={4})
-    return {name: getattr(table, name).copy() for name, _ in batch.COLUMNS}
+    return {name: getattr(table, name).copy() for name, _ in report_batch.COLUMNS}
 
 
 def packed(columns: Mapping[str, Any]) -> tuple[list[tuple[str, int]], bytes]:
@@ -274,7 +274,7 @@ def test_more_bits_than_a_report_may_hold_are_refused() -> None:
 
 def test_a_table_may_hold_more_than_fits_into_one_batch() -> None:
     reports = {c: replace(REPORT, batches=c, system={"a": "x" * 10_000}) for c in range(500)}
-    assert sum(map(batch.report_bytes, reports.values())) > batch.MAX_BATCH_BYTES
+    assert sum(map(report_batch.report_bytes, reports.values())) > report_batch.MAX_BATCH_BYTES
     table = table_of(reports)
     assert table.batches.tolist() == list(reports)
     assert table.latency == merge([REPORT.latency] * 500)

@@ -10,7 +10,7 @@ import pytest
 
 from hydra.model import SharedSettings
 from hydra.wire.compression import BATCH_BYTES, batch, compression
-from hydra.wire.contents import SHARE_OF, contents
+from hydra.wire.payload_content import SHARE_OF, contents
 
 
 def asked(size: int, ratio: float, smallest: int | None = None) -> SharedSettings:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hydra.model import LAG_BINS, Histogram, LedgerCounts, SharedSettings
 from hydra.wire import messages as wire
 from hydra.wire.buckets import BUCKETS
-from hydra.wire.checks import MAX_ABSENT, MAX_MISSING_RANGES, MAX_UNACKNOWLEDGED_RANGES
+from hydra.wire.report_validation import MAX_ABSENT, MAX_MISSING_RANGES, MAX_UNACKNOWLEDGED_RANGES
 from tests.control.golden_messages import FROM_CLIENT, FROM_CONTROLLER
 
 Decode = Callable[[bytes], wire.FromClient | wire.FromController]

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from hydra.columns.column import TEXT, Column
-from hydra.columns.names import POINT, PUBLISHERS, REASON, STATUS
-from hydra.kafkatest.familiar import CONSUMER_HEADER, consumer_line, producer_line
+from hydra.kafkatest.perf_tool_lines import CONSUMER_HEADER, consumer_line, producer_line
+from hydra.measure.column import TEXT, Column
+from hydra.measure.column_names import POINT, PUBLISHERS, REASON, STATUS
 from hydra.model import HEADER_BYTES, Figure, number
-from hydra.results.bounded import at_most
-from hydra.results.reference import parsed, text_of
+from hydra.report.latency_bound import at_most
+from hydra.report.reference import parsed, text_of
 from hydra.system import Done
 
 Row = Mapping[str, Figure]

@@ -7,8 +7,6 @@ from typing import Final
 
 import click
 
-from hydra.columns.column import TEXT, Column
-from hydra.columns.names import POINT
 from hydra.kafkatest.experiments.brokers import IN, OUT, mean_of, of_broker, with_brokers
 from hydra.kafkatest.experiments.common import (
     ACCOUNT,
@@ -24,6 +22,8 @@ from hydra.kafkatest.experiments.common import (
     total,
     warm_up,
 )
+from hydra.measure.column import TEXT, Column
+from hydra.measure.column_names import POINT
 from hydra.model import Figure
 from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from hydra.columns.column import MESSAGES, TEXT, Column
 from hydra.kafkatest.experiments.common import (
     ACCOUNT,
     EXACT,
@@ -25,6 +24,7 @@ from hydra.kafkatest.experiments.common import (
     total,
     warm_up,
 )
+from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
 from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
 from hydra.system.experiment import Parts

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hydra.columns.column import MESSAGES, TEXT, Column
 from hydra.kafkatest.experiments.common import (
     ACCOUNT,
     EXACT,
@@ -22,6 +21,7 @@ from hydra.kafkatest.experiments.common import (
     together,
 )
 from hydra.kafkatest.presets import PRESETS
+from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
 from hydra.system import Done, Experiment, Order, Part, View, in_turn
 

@@ -8,7 +8,6 @@ from typing import Final
 
 import click
 
-from hydra.columns.column import MESSAGES, TEXT, Column
 from hydra.kafkatest.experiments.common import (
     ACCOUNT,
     EXACT,
@@ -30,6 +29,7 @@ from hydra.kafkatest.experiments.common import (
     total,
     warm_up,
 )
+from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
 from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from hydra.columns.column import TEXT, Column
-from hydra.columns.names import POINT
 from hydra.kafkatest import batching
 from hydra.kafkatest.experiments.brokers import (
     IN,
@@ -27,6 +25,8 @@ from hydra.kafkatest.experiments.common import (
     not_measured,
     scenario,
 )
+from hydra.measure.column import TEXT, Column
+from hydra.measure.column_names import POINT
 from hydra.model import Figure, number
 from hydra.system import Done, Experiment, Order, Part, View, in_turn
 

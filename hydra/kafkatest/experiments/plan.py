@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import click
 
-from hydra.columns.column import TEXT, Column
 from hydra.kafkatest.experiments.common import (
     ACCOUNT,
     EXACT,
@@ -24,6 +23,7 @@ from hydra.kafkatest.experiments.common import (
     total,
 )
 from hydra.kafkatest.experiments.network import algebra
+from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
 from hydra.options import Finite
 from hydra.system import Done, Experiment, Order, Part, View
@@ -126,7 +126,7 @@ def plan_of(order: Order, done: Sequence[Done]) -> Plan | None:
         return None
     most = int(order.options.get("most_partitions") or _MOST_HERE * order.hosts)
     # Not before there is something to average: it takes numpy.
-    from hydra.sweep.repeated import mean_and_interval
+    from hydra.sweep.repetition import mean_and_interval
 
     producer, consumer = (Estimate(*mean_and_interval(rates[kind])) for kind in (_PRODUCED, _CONSUMED))
     return Plan(producer, consumer, _target(order), most)

@@ -1,5 +1,5 @@
 // Subscribers' reports as binary columns: the second frame of a `batch`. docs/control-protocol.md has the
-// table of columns, tests/golden/batch the bytes. Pure. (As hydra/wire/batch.py.)
+// table of columns, tests/golden/batch the bytes. Pure. (As hydra/wire/report_batch.py.)
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The course of a step: what happened in each of its seconds, until it is told. Pure: the times are given.
-// (As hydra/client/course.py and hydra/wire/course.py.)
+// (As hydra/client/time_series.py and hydra/wire/time_series.py.)
 #pragma once
 
 #include <cstdint>

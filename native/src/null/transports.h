@@ -1,4 +1,4 @@
-// Both ends of no connection; hydra/ceiling/client.py has the same in Python.
+// Both ends of no connection; hydra/cli/ceiling_client.py has the same in Python.
 #pragma once
 
 #include <cstdint>

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from hydra.cluster.kubernetes import names
-from hydra.cluster.kubernetes.pods import CONTAINER, Family
-from hydra.cluster.kubernetes.settings import KubernetesSettings
-from hydra.cluster.kubernetes.state import KubernetesState
+from hydra.kubernetes import names
+from hydra.kubernetes.pods import CONTAINER, Family
+from hydra.kubernetes.settings import KubernetesSettings
+from hydra.kubernetes.state import KubernetesState
 from hydra.model import Constraint, Demand, Group
 from tests.cluster.kubernetes.objects import Json as Json
 from tests.cluster.kubernetes.objects import node

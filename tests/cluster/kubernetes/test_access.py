@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from hydra.cluster.kubernetes import streams
-from hydra.cluster.kubernetes.access import IN_CLUSTER, Api, ApiError, check_context, context_of
 from hydra.errors import HydraError, UsageError
+from hydra.kubernetes import streams
+from hydra.kubernetes.api_client import IN_CLUSTER, Api, ApiError, check_context, context_of
 from tests.cluster.kubernetes.objects import Json
 from tests.suite.waiting import SOON_S
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.cluster.constraints import parse_constraint
-from hydra.cluster.kubernetes.affinity import Rules, alternatives, rules, uneven
+from hydra.engine.constraints import parse_constraint
+from hydra.kubernetes.affinity import Rules, alternatives, rules, uneven
 from hydra.model import Agent, Demand, Group, Launch, Resources
 from tests.cluster.kubernetes.objects import Json
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from hydra.cluster.channel import Channel, Message
-from hydra.cluster.kubernetes import driver
-from hydra.cluster.kubernetes.access import ApiError
-from hydra.cluster.kubernetes.removal import remove
+from hydra.engine.driver_pipe import Channel, Message
+from hydra.kubernetes import driver
+from hydra.kubernetes.api_client import ApiError
+from hydra.kubernetes.removal import remove
 from tests.cluster.kubernetes.objects import Json
 from tests.suite.waiting import SOON_S, wait_until
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.cluster.kubernetes.inside import fetch
-from hydra.cluster.kubernetes.scripts import source
+from hydra.kubernetes.pod_scripts import fetch_archive
+from hydra.kubernetes.scripts import source
 from tests.suite.waiting import SOON_S
 
 pytestmark = pytest.mark.tier("test")
@@ -85,7 +85,7 @@ def failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         monkeypatch.setenv("HYDRA_ARCHIVE_URL", url)
         monkeypatch.setenv("HYDRA_ARCHIVE_SHA256", sha256)
         monkeypatch.setattr(sys, "argv", ["-c", str(folder)])
-        assert fetch.main() == 78
+        assert fetch_archive.main() == 78
         said, told = capsys.readouterr()
         assert not said
         assert "c2VjcmV0" not in told
@@ -98,12 +98,12 @@ def failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "PAUSE_S", 0.01)
+    monkeypatch.setattr(fetch_archive, "PAUSE_S", 0.01)
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
-    monkeypatch.setattr(fetch, "WITHIN_S", 0.1)
+    monkeypatch.setattr(fetch_archive, "WITHIN_S", 0.1)
 
 
 def test_it_fetches_and_unpacks_as_a_script_of_its_own(server: Server, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_it_fetches_and_unpacks_as_a_script_of_its_own(server: Server, tmp_path:
 @pytest.mark.parametrize("answers", [[503, 500], [0], [429]])
 def test_what_may_pass_is_tried_again(server: Server, tmp_path: Path, patient: None, answers: list[int]) -> None:
     server.answers = answers
-    fetch.install(server.url, SHA256, tmp_path)
+    fetch_archive.install(server.url, SHA256, tmp_path)
     assert (tmp_path / "hydra-run").exists()
 
 

@@ -21,15 +21,15 @@ from pathlib import Path
 
 import pytest
 
-from hydra.cluster.kubernetes import names
-from hydra.cluster.kubernetes.delivery import sources
-from hydra.cluster.kubernetes.in_cluster import objects, podstate
-from hydra.cluster.kubernetes.in_cluster.log import OUTPUT, Log
-from hydra.cluster.kubernetes.in_cluster.words import FILES
-from hydra.cluster.kubernetes.inside import begin, controller, files, keeper
-from hydra.cluster.kubernetes.pods import Family
-from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.errors import UsageError
+from hydra.kubernetes import names
+from hydra.kubernetes.in_cluster import job_state, objects
+from hydra.kubernetes.in_cluster.job_arguments import FILES
+from hydra.kubernetes.in_cluster.log import OUTPUT, Log
+from hydra.kubernetes.pod_scripts import job_command, owner_pod, run_files, wait_for_files
+from hydra.kubernetes.pods import Family
+from hydra.kubernetes.program_delivery import sources
+from hydra.kubernetes.settings import KubernetesSettings
 from tests.cluster.kubernetes.objects import Json
 from tests.cluster.kubernetes.objects import command_pod as pod
 from tests.cluster.kubernetes.stated import unschedulable
@@ -92,7 +92,7 @@ def test_a_pod_waits_for_its_files_and_for_no_longer_than_it_says() -> None:
 @pytest.mark.tier("test")
 def test_a_command_begins_when_its_files_come_and_ends_where_they_do_not(tmp_path: Path) -> None:
     def starts(within_s: int) -> subprocess.Popen[str]:
-        words = [sys.executable, begin.__file__, str(tmp_path / "order.json"), str(within_s), "1"]
+        words = [sys.executable, wait_for_files.__file__, str(tmp_path / "order.json"), str(within_s), "1"]
         return subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
 
     code, said = end_of(starts(0))
@@ -173,7 +173,7 @@ NO_ACCOUNT = {"reason": "FailedCreate", "message": LOOKS_UP}
 )
 def test_why_a_command_has_not_begun(seen: Json | None, events: list[Json], waited_s: float, said: str) -> None:
     """It is told in time."""
-    what, remedy = podstate.why_not_begun(seen, events, waited_s, "lab")
+    what, remedy = job_state.why_not_begun(seen, events, waited_s, "lab")
     assert said in f"{what}; {remedy}"
     assert bool(what) == bool(said)
 
@@ -191,7 +191,7 @@ def test_why_a_command_has_not_begun(seen: Json | None, events: list[Json], wait
     ],
 )
 def test_a_pod_tells_how_far_its_command_is(seen: Json, begun: bool, ended: bool, kept: bool) -> None:
-    assert (podstate.has_begun(seen), podstate.has_ended(seen), podstate.is_kept(seen)) == (begun, ended, kept)
+    assert (job_state.has_begun(seen), job_state.has_ended(seen), job_state.is_kept(seen)) == (begun, ended, kept)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_pod_tells_how_far_its_command_is(seen: Json, begun: bool, ended: bool
     ],
 )
 def test_an_untimely_end_is_explained(ended: Json, said: str) -> None:
-    assert said in "; ".join(podstate.explained(pod({"terminated": ended})))
+    assert said in "; ".join(job_state.explained(pod({"terminated": ended})))
 
 
 # --- in its containers -----------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ HYDRA = """#!/bin/sh
 exec {python} -c "$@"
 """
 SAME = {"typed": ["run", "it"], "image": "hydra:1", "terminal": {}}
-HERE = {"version": version("hydra-scale"), "digest": keeper.digest(str(sources()))}
+HERE = {"version": version("hydra-scale"), "digest": owner_pod.digest(str(sources()))}
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def started(order: Path, code: str, **more: object) -> subprocess.Popen[str]:
     order.write_text(json.dumps({"arguments": [code], **SAME, **HERE, **more}))
-    command = [sys.executable, controller.__file__, str(order), str(order.parent / "runs")]
+    command = [sys.executable, job_command.__file__, str(order), str(order.parent / "runs")]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -238,13 +238,13 @@ def started(order: Path, code: str, **more: object) -> subprocess.Popen[str]:
     [
         ("print('table'); raise SystemExit(3)", 3, f"{OUTPUT}\ntable\n"),
         ("import os; os.kill(os.getpid(), 9)", 137, ""),
-        ("from hydra.run.relocating import typed; print(*typed())", 0, f"{OUTPUT}\nhydra run it\n"),
+        ("from hydra.cli.remote_command import typed; print(*typed())", 0, f"{OUTPUT}\nhydra run it\n"),
         ("import sys; print('table'); sys.stderr.write('step 1\\n')", 0, f"step 1\n{OUTPUT}\ntable\n"),
     ],
 )
 def test_the_first_process_ends_like_the_command(order: Path, code: str, exit_code: int, out: str) -> None:
     assert end_of(started(order, code)) == (exit_code, out)
-    assert files.found(order.parent / "runs" / ".hydra") == {"ended": True, "exit": exit_code}
+    assert run_files.found(order.parent / "runs" / ".hydra") == {"ended": True, "exit": exit_code}
 
 
 @pytest.mark.tier("all")
@@ -265,7 +265,7 @@ def test_a_signal_reaches_the_command_which_ends_in_order(order: Path) -> None:
     state = order.parent / "runs" / ".hydra"
     output = state / "output"
     wait_until(lambda: output.exists() and "waits" in output.read_text(), "the command's word")
-    assert files.found(state) == {"ended": False, "exit": None}
+    assert run_files.found(state) == {"ended": False, "exit": None}
     process.send_signal(signal.SIGINT)
     assert end_of(process)[0] == 130
 
@@ -278,7 +278,7 @@ def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> N
     subreaper = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(36, 1); sys.argv = sys.argv[1:]"
     order.write_text(json.dumps({"arguments": [code], **SAME, **HERE}))
     runs = f"{subreaper}; runpy.run_path(sys.argv[0], run_name='__main__')"
-    words = [sys.executable, "-c", runs, controller.__file__, str(order), str(order.parent / "runs")]
+    words = [sys.executable, "-c", runs, job_command.__file__, str(order), str(order.parent / "runs")]
     assert subprocess.run(words, cwd=order.parent, timeout=SOON_S, check=False).returncode == 137
     assert (order.parent / "left").exists()
 
@@ -302,11 +302,11 @@ def test_files_are_kept_until_the_command_has_ended_however_it_did(tmp_path: Pat
     state.mkdir()
     with (state / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        keeping = subprocess.Popen([sys.executable, files.__file__, "keep", str(tmp_path), "0"])
+        keeping = subprocess.Popen([sys.executable, run_files.__file__, "keep", str(tmp_path), "0"])
         with pytest.raises(subprocess.TimeoutExpired):
             keeping.wait(0.3)
     assert keeping.wait(SOON_S) == 0
-    assert files.found(state) == {"ended": True, "exit": None}
+    assert run_files.found(state) == {"ended": True, "exit": None}
 
 
 def test_a_packed_database_is_whole_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,7 +320,7 @@ def test_a_packed_database_is_whole_while_it_is_written(tmp_path: Path, monkeypa
         db.execute("CREATE TABLE steps AS SELECT 1 AS step")
         db.execute("BEGIN")
         db.execute("INSERT INTO steps VALUES (2)")
-        files.pack(str(tmp_path / "runs"), "first")
+        run_files.pack(str(tmp_path / "runs"), "first")
     with tarfile.open(fileobj=io.BytesIO(out.getvalue())) as archive:
         assert archive.getnames() == [".hydra/state", "first/run.db", "first/table.md"]
         archive.extract("first/run.db", tmp_path / "here", filter="data")
@@ -334,7 +334,7 @@ def test_a_packed_database_is_whole_while_it_is_written(tmp_path: Path, monkeypa
 @pytest.mark.tier("test")
 def test_a_command_writes_to_a_terminal_and_the_file_has_it_as_it_is(tmp_path: Path) -> None:
     script = "import sys; print(sys.stdout.isatty()); print('x' * 300_000)"
-    with (tmp_path / "output").open("wb", buffering=0) as written, controller.passed_on(written) as terminal:
+    with (tmp_path / "output").open("wb", buffering=0) as written, job_command.passed_on(written) as terminal:
         assert subprocess.run([sys.executable, "-c", script], stdout=terminal, timeout=SOON_S).returncode == 0
     assert (tmp_path / "output").read_text() == "True\n" + "x" * 300_000 + "\n"
 
@@ -342,7 +342,7 @@ def test_a_command_writes_to_a_terminal_and_the_file_has_it_as_it_is(tmp_path: P
 @pytest.mark.tier("test")
 def test_a_command_whose_output_cannot_be_kept_is_told_and_does_not_wait(capsys: pytest.CaptureFixture[str]) -> None:
     script = "import os\nwhile True: os.write(1, bytes(65536))"
-    with Path("/dev/full").open("wb", buffering=0) as written, controller.passed_on(written) as terminal:
+    with Path("/dev/full").open("wb", buffering=0) as written, job_command.passed_on(written) as terminal:
         child = subprocess.Popen([sys.executable, "-c", script], stdout=terminal, stderr=subprocess.PIPE)
         try:
             _, said = child.communicate(timeout=SOON_S)
@@ -354,10 +354,10 @@ def test_a_command_whose_output_cannot_be_kept_is_told_and_does_not_wait(capsys:
 
 @pytest.mark.tier("test")
 def test_nobody_waits_for_another_process_with_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(controller, "COPIED_WITHIN_S", 0.1)
+    monkeypatch.setattr(job_command, "COPIED_WITHIN_S", 0.1)
     before = set(threading.enumerate())
     script = "import os; os.read(0, 1); os.write(1, b'late')"
-    with (tmp_path / "output").open("wb", buffering=0) as written, controller.passed_on(written) as terminal:
+    with (tmp_path / "output").open("wb", buffering=0) as written, job_command.passed_on(written) as terminal:
         (copying,) = set(threading.enumerate()) - before
         left = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=terminal)
     left.communicate(b"x", timeout=SOON_S)

@@ -8,15 +8,15 @@ from typing import cast
 
 import pytest
 
-from hydra.cluster.engine import Relocation
-from hydra.cluster.kubernetes import names, streams
-from hydra.cluster.kubernetes.access import Api, ApiError
-from hydra.cluster.kubernetes.in_cluster import following, relocating
-from hydra.cluster.kubernetes.in_cluster.fetching import followed_and_fetched
-from hydra.cluster.kubernetes.in_cluster.log import Log
-from hydra.cluster.kubernetes.in_cluster.place import NotMadeError, Place
-from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.engine.interface import Relocation
 from hydra.errors import EXIT_INTERRUPTED, ClusterError, ConfigError, Terminated
+from hydra.kubernetes import names, streams
+from hydra.kubernetes.api_client import Api, ApiError
+from hydra.kubernetes.in_cluster import log_follower, remote_run
+from hydra.kubernetes.in_cluster.fetch import followed_and_fetched
+from hydra.kubernetes.in_cluster.log import Log
+from hydra.kubernetes.in_cluster.run_job import NotMadeError, Place
+from hydra.kubernetes.settings import KubernetesSettings
 from tests.cluster.kubernetes.objects import Json, command_pod
 
 ENDED = command_pod({"terminated": {"exitCode": 0}})
@@ -46,7 +46,7 @@ def place(answers: object) -> Place:
 
 
 def followed(*answers: Json | ApiError) -> Json:
-    return following.follow(place(Answers(*answers)), ENDED, Log("first", "runs/first"), ends=True)
+    return log_follower.follow(place(Answers(*answers)), ENDED, Log("first", "runs/first"), ends=True)
 
 
 class Clock:
@@ -64,8 +64,8 @@ class Clock:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     it = Clock()
-    monkeypatch.setattr(following, "time", it)
-    monkeypatch.setattr("hydra.cluster.kubernetes.in_cluster.place.time", it)
+    monkeypatch.setattr(log_follower, "time", it)
+    monkeypatch.setattr("hydra.kubernetes.in_cluster.run_job.time", it)
     return it
 
 
@@ -89,13 +89,13 @@ def test_the_time_for_a_token_begins_when_a_long_log_has_broken(refusal: ApiErro
                 return
             self.broken = True
             for n in lines:
-                clock.now += following._AWAY_S
+                clock.now += log_follower._AWAY_S
                 yield f"2026-11-22T20:00:0{n}.000000000Z line"
-            clock.now += 0 if lines else 2 * following._AWAY_S
+            clock.now += 0 if lines else 2 * log_follower._AWAY_S
             raise AWAY
 
     answers = place(Long(refusal, refusal, ENDED))
-    assert following.follow(answers, ENDED, Log("first", "runs/first"), ends=True) == ENDED
+    assert log_follower.follow(answers, ENDED, Log("first", "runs/first"), ends=True) == ENDED
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def removed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         selectors.append(selector)
         return 0
 
-    monkeypatch.setattr("hydra.cluster.kubernetes.in_cluster.place.remove", remove)
+    monkeypatch.setattr("hydra.kubernetes.in_cluster.run_job.remove", remove)
     return selectors
 
 
@@ -194,7 +194,7 @@ class Cluster:
         monkeypatch.setattr(Place, "pod", lambda _: None)
         monkeypatch.setattr(Place, "create", lambda _, kind, body: self._make(kind, body))
         monkeypatch.setattr(Place, "tidy", lambda its: self.tidied.append(its.run))
-        monkeypatch.setattr(relocating, "await_begin", lambda *_: self._make("begin", None))
+        monkeypatch.setattr(remote_run, "await_begin", lambda *_: self._make("begin", None))
 
     def _make(self, kind: str, body: object) -> Json:
         if kind in self.fails:
@@ -226,17 +226,17 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 def test_what_is_half_made_goes(tmp_path: Path, cluster: Cluster, where: str, what: BaseException, stays: bool) -> None:
     cluster.fails[where] = what
     if isinstance(what, KeyboardInterrupt):
-        assert relocating.relocate(asked(tmp_path)) == 130
+        assert remote_run.relocate(asked(tmp_path)) == 130
     else:
         with pytest.raises(type(what)):
-            relocating.relocate(asked(tmp_path))
+            remote_run.relocate(asked(tmp_path))
     assert cluster.tidied == ([] if stays else ["first"])
 
 
 def test_a_cluster_file_that_cannot_be_used_is_refused_here(tmp_path: Path, cluster: Cluster) -> None:
     (tmp_path / "mine.toml").write_text("[cluster]\nrespawns = -1\n")
     with pytest.raises(ConfigError, match=r"mine\.toml: .*respawns must be 0 or more"):
-        relocating.relocate(asked(tmp_path, "--config", str(tmp_path / "mine.toml")))
+        remote_run.relocate(asked(tmp_path, "--config", str(tmp_path / "mine.toml")))
     assert not cluster.tidied
 
 
@@ -246,5 +246,5 @@ def test_variables_of_exports_go_along_with_otlp_only(
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=t0ken")
     cluster.fails["begin"] = KeyboardInterrupt()
-    assert relocating.relocate(asked(tmp_path, *words)) == 130
+    assert remote_run.relocate(asked(tmp_path, *words)) == 130
     assert any("OTEL_EXPORTER_OTLP_HEADERS" in each for each in cluster.made) == shipped

@@ -6,10 +6,10 @@ import tomllib
 
 import pytest
 
-from hydra.cluster.kubernetes.in_cluster.cluster_file import needed
-from hydra.cluster.kubernetes.in_cluster.words import FILES, Words, config_among, rewritten, with_files
-from hydra.config.places import conf_dir
+from hydra.config.file_locations import conf_dir
 from hydra.errors import UsageError
+from hydra.kubernetes.in_cluster.cluster_file import needed
+from hydra.kubernetes.in_cluster.job_arguments import FILES, Words, config_among, rewritten, with_files
 
 LOCAL = {"mine.toml", "./odd", "/home/me/trace.csv", "trace.csv", "30", "zmqrate", "1.5", "client.properties", "pw.txt"}
 OWN = ["--master", "k8s://in-cluster", "--config", f"{FILES}/{{}}/hydra.toml", "--out", "/runs/first"]

@@ -19,17 +19,17 @@ from typing import IO, Any, NoReturn, cast
 import pytest
 
 import hydra
-from hydra.cluster.driven import Driver
-from hydra.cluster.engine import Opening
-from hydra.cluster.kubernetes import keeper, names
-from hydra.cluster.kubernetes import opening as module
-from hydra.cluster.kubernetes.door import Door
-from hydra.cluster.kubernetes.inside import keeper as inside
-from hydra.cluster.kubernetes.pods import Family
-from hydra.cluster.kubernetes.removal import TRIES_S
-from hydra.cluster.kubernetes.scripts import source
-from hydra.cluster.kubernetes.settings import KubernetesSettings
+from hydra.engine.driver_engine import Driver
+from hydra.engine.interface import Opening
 from hydra.errors import ClusterError, UsageError
+from hydra.kubernetes import names, owner_job
+from hydra.kubernetes import run_start as module
+from hydra.kubernetes.keeper_listener import Door
+from hydra.kubernetes.pod_scripts import owner_pod as inside
+from hydra.kubernetes.pods import Family
+from hydra.kubernetes.removal import TRIES_S
+from hydra.kubernetes.scripts import source
+from hydra.kubernetes.settings import KubernetesSettings
 from hydra.system import Program
 from tests.cluster.kubernetes.objects import Json
 from tests.cluster.kubernetes.stated import unschedulable
@@ -45,7 +45,7 @@ def family(**settings: Any) -> Family:
 
 
 def job(**settings: Any) -> Json:
-    return keeper.job(family(**settings), "print('$(HOME)')", "10.0.0.1:7", "hydra:1")
+    return owner_job.job(family(**settings), "print('$(HOME)')", "10.0.0.1:7", "hydra:1")
 
 
 def test_the_job_is_restricted_and_goes_by_itself() -> None:
@@ -54,7 +54,7 @@ def test_the_job_is_restricted_and_goes_by_itself() -> None:
     assert it["template"]["metadata"]["labels"][names.PART] == "keeper"
     spec = it["template"]["spec"]
     assert spec["restartPolicy"] == "Never"
-    assert keeper.UNREACHABLE == inside.UNREACHABLE
+    assert owner_job.UNREACHABLE == inside.UNREACHABLE
     assert spec["automountServiceAccountToken"] is False
     assert spec["securityContext"]["runAsNonRoot"] is True
     (container,) = spec["containers"]
@@ -81,7 +81,7 @@ def test_users_fields_reach_the_jobs_pod() -> None:
     ],
 )
 def test_an_image_that_will_not_do_is_told(hello: Json, archive: bool, says: str) -> None:
-    what, remedy = keeper.refusal(hello, "2.0", "d", "3.11", archive=archive, image="i")
+    what, remedy = owner_job.refusal(hello, "2.0", "d", "3.11", archive=archive, image="i")
     assert what == says
     assert bool(remedy) == bool(says)
 
@@ -97,7 +97,7 @@ def test_an_image_that_will_not_do_is_told(hello: Json, archive: bool, says: str
     ],
 )
 def test_the_last_words_of_a_keeper(state: Json, says: str | None) -> None:
-    assert keeper.last_words({"status": {"containerStatuses": [{"name": keeper.CONTAINER, **state}]}}) == says
+    assert owner_job.last_words({"status": {"containerStatuses": [{"name": owner_job.CONTAINER, **state}]}}) == says
 
 
 def test_the_digest_is_of_the_sources_wherever_they_are(tmp_path: Path) -> None:
@@ -117,14 +117,14 @@ def test_the_digest_is_of_the_sources_wherever_they_are(tmp_path: Path) -> None:
 
 def keepers_pod(uid: str = "u1", node: str = "n1", **status: Any) -> Json:
     return {
-        "metadata": {"name": "k", "labels": {keeper.UID: uid}},
-        "spec": {"nodeName": node, "containers": [{"name": keeper.CONTAINER}]},
+        "metadata": {"name": "k", "labels": {owner_job.UID: uid}},
+        "spec": {"nodeName": node, "containers": [{"name": owner_job.CONTAINER}]},
         "status": status,
     }
 
 
 def container(**state: Any) -> Json:
-    return {"containerStatuses": [{"name": keeper.CONTAINER, "image": "hydra:1", "state": state}]}
+    return {"containerStatuses": [{"name": owner_job.CONTAINER, "image": "hydra:1", "state": state}]}
 
 
 CREATING = container(waiting={"reason": "ContainerCreating"})
@@ -132,9 +132,9 @@ PULLING = {"conditions": [{"type": "PodReadyToStartContainers", "status": "True"
 RUNNING = container(running={})
 
 
-def arrival(pod: Json | None, *, began: float = 100.0) -> keeper.Arrival:
+def arrival(pod: Json | None, *, began: float = 100.0) -> owner_job.Arrival:
     """A keeper that is waited for, of which this Pod was seen."""
-    it = keeper.Arrival(family(), "10.0.0.1", "u1", began)
+    it = owner_job.Arrival(family(), "10.0.0.1", "u1", began)
     if pod is not None:
         it.see(pod)
     return it
@@ -187,7 +187,7 @@ def test_it_has_a_limit_of_cpus_where_groups_have_one(ratio: float, limits: Json
 
 def test_a_job_that_makes_no_pod_is_asked_for_the_reason_once() -> None:
     it = arrival(None)
-    late = 100.0 + keeper.MADE_WITHIN_S
+    late = 100.0 + owner_job.MADE_WITHIN_S
     assert [it.asks(now) for now in (100.0, late, late)] == [False, True, False]
     it.told([])
     assert it.failure(late) == ("", "")

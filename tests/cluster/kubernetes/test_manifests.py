@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from hydra.cluster.kubernetes import checking, names
-from hydra.cluster.kubernetes.leftovers import rows
-from hydra.cluster.kubernetes.settings import KubernetesSettings
 from hydra.config.engines import load_engine
-from hydra.config.places import conf_dir
+from hydra.config.file_locations import conf_dir
 from hydra.errors import ConfigError
+from hydra.kubernetes import names, preflight
+from hydra.kubernetes.cleanup import rows
+from hydra.kubernetes.settings import KubernetesSettings
 from tests.cluster.kubernetes.objects import Json
 
 FOLDER = conf_dir() / "kubernetes"
@@ -73,7 +73,7 @@ def test_the_role_gives_what_a_run_needs_and_no_more() -> None:
 
 
 def test_hydra_check_looks_for_rights_that_the_role_gives() -> None:
-    for group, resource, verbs in checking.RIGHTS:
+    for group, resource, verbs in preflight.RIGHTS:
         assert set(verbs) <= RIGHTS[group, resource]
 
 
@@ -143,7 +143,7 @@ def policy(**spec: Any) -> Json:
     ],
 )
 def test_policies_that_may_choose_our_pods_are_told(found: Json, restricts: str) -> None:
-    lines = list(checking.policies([found]))
+    lines = list(preflight.policies([found]))
     assert [line.split(":")[0] for line in lines] == (
         [f"network policy strict restricts the {restricts} of Pods here"] if restricts else []
     )
@@ -152,7 +152,7 @@ def test_policies_that_may_choose_our_pods_are_told(found: Json, restricts: str)
 def test_quotas_are_told_with_what_is_used() -> None:
     quota = {"metadata": {"name": "few"}, "status": {"hard": {"pods": "10", "cpu": "4"}, "used": {"pods": "3"}}}
     fresh = {"metadata": {"name": "fresh"}, "spec": {"hard": {"pods": "1"}}}
-    assert list(checking.quotas([quota, fresh])) == ["quota few: cpu 0 of 4, pods 3 of 10"]
+    assert list(preflight.quotas([quota, fresh])) == ["quota few: cpu 0 of 4, pods 3 of 10"]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_quotas_are_told_with_what_is_used() -> None:
     [("max", "its container has no limit of processes"), ("1024", "its container may have 1024 processes"), ("", "")],
 )
 def test_the_first_pod_tells_how_many_processes_there_may_be(limit: str, says: str) -> None:
-    first, *rest = checking.told({"node": "n1", "address": "10.0.0.1", "pids_max": limit})
+    first, *rest = preflight.told({"node": "n1", "address": "10.0.0.1", "pids_max": limit})
     assert first == "a Pod on n1 reached this machine at 10.0.0.1"
     assert [re.split(r"[;:]", line)[0] for line in rest] == ([says] if says else [])
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.cluster.kubernetes import nodes as k8s
-from hydra.cluster.kubernetes.pods import resources, whole
-from hydra.cluster.kubernetes.settings import KubernetesSettings
-from hydra.cluster.resources import fits, need_of, port_count
+from hydra.engine.resources import fits, need_of, port_count
+from hydra.kubernetes import nodes as k8s
+from hydra.kubernetes.pods import resources, whole
+from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Demand, Resources
 from tests.cluster.kubernetes.objects import Json, container, node, pod
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.cluster.artifacts import script
-from hydra.cluster.kubernetes import names, pods
-from hydra.cluster.kubernetes.scripts import source
-from hydra.cluster.kubernetes.settings import KubernetesSettings
-from hydra.cluster.resources import Need, need_of
+from hydra.engine.artifacts import script
+from hydra.engine.resources import Need, need_of
+from hydra.kubernetes import names, pods
+from hydra.kubernetes.scripts import source
+from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Agent, Constraint, Demand, Group, Launch, Resources
 
 Json = dict[str, Any]

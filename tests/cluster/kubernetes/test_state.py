@@ -9,14 +9,14 @@ from typing import cast
 
 import pytest
 
-from hydra.cluster.constraints import parse_constraint
-from hydra.cluster.driven import Driver
-from hydra.cluster.kubernetes import inventory as module
-from hydra.cluster.kubernetes import names
-from hydra.cluster.kubernetes.delivery import Delivery
-from hydra.cluster.kubernetes.engine import KubernetesEngine
-from hydra.cluster.kubernetes.keeper import owner
+from hydra.engine.constraints import parse_constraint
+from hydra.engine.driver_engine import Driver
 from hydra.errors import ClusterError, PlacementError
+from hydra.kubernetes import inventory as module
+from hydra.kubernetes import names
+from hydra.kubernetes.engine import KubernetesEngine
+from hydra.kubernetes.owner_job import owner
+from hydra.kubernetes.program_delivery import Delivery
 from hydra.model import Constraint
 from hydra.system import wait_alone
 from tests.cluster.kubernetes.objects import container, node, pod

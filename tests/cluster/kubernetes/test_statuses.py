@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hydra.cluster.kubernetes.refusals import not_made, not_started, refusal
-from hydra.cluster.kubernetes.statuses import MAIN, PodStatus, status, trimmed
+from hydra.kubernetes.api_errors import not_made, not_started, refusal
+from hydra.kubernetes.pod_status import MAIN, PodStatus, status, trimmed
 from hydra.model import GroupState
 from tests.cluster.kubernetes.objects import Json, recorded
 from tests.cluster.kubernetes.stated import container_is, ended, unschedulable, waiting

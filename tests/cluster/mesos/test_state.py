@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.cluster.mesos import state as module
-from hydra.cluster.mesos.state import MesosState, TaskProgram
 from hydra.errors import ClusterError, PlacementError
+from hydra.mesos import state as module
+from hydra.mesos.state import MesosState, TaskProgram
 from hydra.model import Constraint, Demand, Group
 from tests.cluster.kubernetes.objects import Json
 from tests.cluster.stated import Stated, calls_made

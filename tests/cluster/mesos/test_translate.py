@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.cluster.mesos import translate as mesos
-from hydra.cluster.resources import Need, add, fits, need_of, port_count
+from hydra.engine.resources import Need, add, fits, need_of, port_count
+from hydra.mesos import translate as mesos
 from hydra.model import Demand, Resources
 from tests.mesos import recordings
 from tests.mesos.recordings import events

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from hydra.control.clocks import Exchange, HostClockEstimate
+from hydra.control.clock_offset import Exchange, HostClockEstimate
 
 HELD_UP_TIMES = 4
 """How many times what held a burst up is in a bound: once in the offset (one half) and in what surrounds the window

@@ -21,9 +21,9 @@ from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_GOOD
 from hydra.measure.latency import count_below_zero
 from hydra.model import Agent, AgentClock, StepResult
-from hydra.results.store import RunStore
-from hydra.run.progress import Observer
+from hydra.monitor.progress import Observer
 from hydra.run.runner import run
+from hydra.store.database import RunStore
 from hydra.zmqtest.system import ZmqSystem
 from tests.mesos.namespaces import hosts
 from tests.truth.clocks.bursts import HELD_UP_TIMES, Bursts, recorded

@@ -1,0 +1,223 @@
+"""What clients cost: linear budgets of CPU, memory and bandwidth, fitted to measured steps; named constants. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Final
+
+import numpy as np
+
+from hydra.analysis.constants import Cost
+from hydra.analysis.models import Interval
+from hydra.analysis.nonnegative_fit import Array, agreeing, fitted, predicted, terms_within
+from hydra.analysis.usl import LEAST
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """What a step used, as far as a budget asks for it.
+
+    Attributes:
+        clients, publishers, servers: how many there were.
+        direct: whether publishers send to subscribers themselves, and not through servers.
+        seconds: the length of the window.
+        rate: messages/s that each publisher was asked for; None: as fast as it can.
+        held: whether that rate was held and all of it arrived in time: nothing was overloaded.
+        limit: what limited it, the row's verdict.
+        throughput: messages/s that all subscribers together received in the window.
+        sent: messages of all publishers.
+        received: messages of all subscribers.
+        received_bytes: those, headers included.
+        subscriber_cpu_s, publisher_cpu_s: CPU time of all of them.
+        publisher_memory_bytes: the largest resident memory of a publisher.
+        server_cpu_s: CPU time of all servers; None: nobody told.
+        network_bytes: what all interfaces of all hosts sent; None where everything was on one host.
+        swing: the highest rate over the mean one, of a load that changes during the step; 1: it does not.
+    """
+
+    clients: int
+    publishers: int
+    servers: int
+    direct: bool
+    seconds: float
+    rate: float | None
+    held: bool
+    limit: str
+    throughput: float
+    sent: float
+    received: float
+    received_bytes: float
+    subscriber_cpu_s: float
+    publisher_cpu_s: float
+    publisher_memory_bytes: float
+    server_cpu_s: float | None
+    network_bytes: float | None
+    swing: float = 1.0
+
+    @property
+    def message_bytes(self) -> float:
+        """Mean size of a message that subscribers received, its header included."""
+        return self.received_bytes / self.received if self.received else 0.0
+
+    @property
+    def client_seconds(self) -> float:
+        """Seconds that all subscribers together were there."""
+        return self.clients * self.seconds
+
+    @property
+    def listeners(self) -> float:
+        """Subscribers of each publisher."""
+        return self.clients / max(self.publishers, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One cause of a cost: what each of it takes, in ``unit``, and how often it occurs in a step."""
+
+    name: str
+    unit: str
+    of: Callable[[StepFacts], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A cost as a sum of terms."""
+
+    name: str
+    unit: str
+    figure: Callable[[StepFacts], float | None]
+    terms: tuple[Term, ...]
+
+
+_RECEIVED: Final = Term("a message that a subscriber receives", "s", lambda step: step.received)
+_CONNECTED: Final = Term("a subscriber's second", "s/s", lambda step: step.client_seconds)
+_RECEIVED_BYTES: Final = Term("a message that a subscriber receives", "bytes", lambda step: step.received)
+_CONNECTED_BYTES: Final = Term("a subscriber's second", "bytes/s", lambda step: step.client_seconds)
+
+SUBSCRIBER_CPU: Final = "CPU of subscribers"
+PUBLISHER_CPU: Final = "CPU of publishers"
+SERVER_CPU: Final = "CPU of servers"
+PUBLISHER_MEMORY: Final = "memory of a publisher"
+BANDWIDTH: Final = "bandwidth"
+
+BUDGETS: Final = (
+    Budget(SUBSCRIBER_CPU, "s", lambda step: step.subscriber_cpu_s, (_RECEIVED, _CONNECTED)),
+    Budget(
+        PUBLISHER_CPU,
+        "s",
+        lambda step: step.publisher_cpu_s,
+        (
+            Term("a message that leaves it", "s", lambda step: step.received if step.direct else step.sent),
+            Term(
+                "a second of a connection",
+                "s/s",
+                lambda step: step.client_seconds if step.direct else step.publishers * step.seconds,
+            ),
+        ),
+    ),
+    Budget(SERVER_CPU, "s", lambda step: step.server_cpu_s, (_RECEIVED, _CONNECTED)),
+    Budget(
+        PUBLISHER_MEMORY,
+        "bytes",
+        lambda step: step.publisher_memory_bytes,
+        (
+            Term("a publisher without listeners", "bytes", lambda _: 1.0),
+            Term("a listener", "bytes", lambda step: step.listeners),
+        ),
+    ),
+    Budget(
+        BANDWIDTH,
+        "bytes",
+        lambda step: step.received_bytes if step.network_bytes is None else step.network_bytes,
+        (_RECEIVED_BYTES, _CONNECTED_BYTES),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A budget as fitted.
+
+    Attributes:
+        budget: what it is of.
+        terms: what each of its terms costs.
+        counts: the client counts that it was measured at, each once and ascending.
+        steps: how many steps.
+    """
+
+    budget: Budget
+    terms: tuple[Interval, ...]
+    counts: tuple[int, ...]
+    steps: int
+    design: Array
+    y: Array
+
+    def at(self, like: StepFacts) -> Interval:
+        """What a new measurement of a step like this one would cost."""
+        row = np.array([term.of(like) for term in self.budget.terms])
+        found = predicted([np.vstack([self.design, row])[None]], self.y[None], [len(row)])
+        high = float(found.high[0])
+        return Interval(float(found.estimate[0]), float(found.low[0]), high if np.isfinite(high) else None)
+
+
+def fit_budget(budget: Budget, steps: Sequence[StepFacts]) -> Fit | None:
+    """None where the steps have fewer than six different client counts with this figure, or it was 0 in one."""
+    known = [(step, value) for step in steps if (value := budget.figure(step)) is not None]
+    counts = tuple(sorted({step.clients for step, _ in known}))
+    if len(counts) < LEAST or any(value <= 0 for _, value in known):
+        return None
+    design = np.array([[term.of(step) for term in budget.terms] for step, _ in known])
+    y = np.array([value for _, value in known])
+    if not (design.sum(axis=1) > 0).all():
+        return None
+    found = fitted(design[None], y[None])
+    allowed = float(agreeing(found.squares, np.array([len(y) - len(budget.terms)]))[0])
+    terms = tuple(
+        Interval(float(found.terms[0, k]), *terms_within(design, y, k, allowed)) for k in range(len(budget.terms))
+    )
+    return Fit(budget, terms, counts, len(known), design, y)
+
+
+def measured(name: str, steps: Sequence[StepFacts], rate: float, source: str) -> Cost | None:
+    """What a subscriber costs a second (CPU time of a role) at a rate, from steps; None: they do not tell.
+
+    Steps that were overloaded are left out if there are others: what is late is handled many at a time, and cheaper.
+    From fewer than six client counts it is the median of the costs of a message, between the least and the most.
+    """
+    budget = next(budget for budget in BUDGETS if budget.name == name)
+    steps = [step for step in steps if step.received > 0 and (budget.figure(step) or 0) > 0]
+    steps = [step for step in steps if step.held] or steps
+    if not steps:
+        return None
+    largest, rates = max(step.clients for step in steps), [step.received / step.client_seconds for step in steps]
+    sizes = [step.message_bytes for step in steps]
+    found = fit_budget(budget, steps)
+    if found is not None:
+        each = found.at(one_client(steps[0], rate))
+        whole = Cost(each.estimate or 0.0, f"{source}, {found.steps} steps", largest, each.low, each.high)
+    else:
+        costs = [float(budget.figure(step) or 0) / step.received * rate for step in steps]
+        few = f"{source}, {len(steps)} steps: too few for a fit, the range of them"
+        whole = Cost(median(costs), few, largest, min(costs), max(costs))
+    return replace(
+        whole,
+        rates=(min(rates), max(rates)),
+        sizes=(min(sizes), max(sizes)) if all(sizes) else None,
+        swing=max(step.swing for step in steps),
+    )
+
+
+def per_listener(steps: Sequence[StepFacts], source: str) -> Cost | None:
+    """Memory of a publisher for each of its listeners; None: the steps have too few client counts to tell."""
+    found = fit_budget(next(budget for budget in BUDGETS if budget.name == PUBLISHER_MEMORY), steps)
+    if found is None:
+        return None
+    each, largest = found.terms[1], max(step.clients for step in steps)
+    return Cost(each.estimate or 0.0, f"{source}, {found.steps} steps", largest, each.low, each.high)
+
+
+def one_client(like: StepFacts, rate: float) -> StepFacts:
+    """A second of one subscriber at a rate."""
+    return replace(like, clients=1, publishers=1, seconds=1.0, sent=rate, received=rate, received_bytes=0.0)

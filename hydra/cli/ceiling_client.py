@@ -1,0 +1,149 @@
+"""Clients without a system, in Python: publishers whose messages go nowhere, subscribers that make their own.
+
+native/src/null has the same in C++.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from hydra.client import process_group
+from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind, Transport, read_system
+from hydra.control.client import ControlClient
+from hydra.model import HEADER_BYTES
+from hydra.wire.header import pack_batch
+from hydra.wire.messages import Configure, SystemObject
+
+_BATCH: Final = 2000
+"""Messages that are there at a time: as many as a subscriber takes at most."""
+
+
+class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """When subscribers receive: CLOCK_MONOTONIC, and how far the step's clock is ahead of it."""
+
+    from_ns: int
+    until_ns: int
+    ahead_ns: int
+
+
+class NullPublisher:
+    """Takes everything at once; see :class:`hydra.client.transport.PublisherTransport`."""
+
+    marks_end = False
+
+    def configure(self, command: Configure) -> str:
+        """There is nothing to bind."""
+        read_system(command.system, Window)
+        return "null"
+
+    def probe(self, message: bytes) -> None:
+        """Nobody listens."""
+
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:  # noqa: ARG002  # nothing is sent
+        """All of them."""
+        return len(messages)
+
+    def poll(self) -> None:
+        """There is nothing to do."""
+
+    def framed_bytes(self, message_size: int) -> None:
+        """There is no connection."""
+
+    def flush(self, timeout_s: float) -> bool:  # noqa: ARG002
+        """Nothing is outstanding."""
+        return True
+
+    def delivery(self) -> Delivery | None:
+        """Nobody acknowledges."""
+        return None
+
+    def report_system(self) -> None:
+        """There is nothing to add."""
+
+    def close(self) -> None:
+        """There is no connection."""
+
+
+class NullSubscriber:
+    """Has as many messages as are asked for; see :class:`hydra.client.transport.SubscriberTransport`."""
+
+    def __init__(self) -> None:
+        self._window = Window(from_ns=0, until_ns=0, ahead_ns=0)
+        self._epoch = self._publisher = self._sequence = 0
+        self._payloads: list[bytes] = []
+
+    def configure(self, command: Configure) -> None:
+        """Begins with the first message of its first publisher."""
+        self._window = read_system(command.system, Window)
+        self._epoch, self._publisher, self._sequence = command.epoch, command.publishers[0].publisher, 0
+        self._payloads = [bytes(command.settings.message_size - HEADER_BYTES)] * _BATCH
+
+    def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
+        """A full batch in the window; before and after it, nothing, but not before that was waited for."""
+        now_ns = time.monotonic_ns()
+        if self._window.from_ns <= now_ns < self._window.until_ns:
+            return self._messages(min(limit, _BATCH), now_ns)
+        until_s = (self._window.from_ns - now_ns) / 1e9
+        time.sleep(min(timeout_s, DEAF_AT_MOST_S, until_s if until_s > 0 else timeout_s))
+        return ()
+
+    def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:
+        """Full batches, one behind the other."""
+        messages: list[bytes] = []
+        batches: list[tuple[int, int]] = []
+        end_ns = min(until_ns, self._window.until_ns)
+        while len(messages) < limit and (now_ns := time.monotonic_ns()) < end_ns:
+            some = self._messages(min(limit - len(messages), _BATCH), now_ns)
+            messages += some
+            batches.append((now_ns, len(some)))
+        return messages, batches
+
+    def _messages(self, count: int, now_ns: int) -> list[bytes]:
+        first, self._sequence = self._sequence, self._sequence + count
+        times = np.full(count, now_ns + self._window.ahead_ns, np.uint64)
+        return pack_batch(self._epoch, self._publisher, first, times, self._payloads)
+
+    def reconnect(self) -> tuple[int, int]:
+        """There is no connection."""
+        now_ns = time.monotonic_ns()
+        return now_ns, now_ns
+
+    def undrained(self, system: SystemObject) -> int:  # noqa: ARG002
+        """Nothing waits."""
+        return 0
+
+    def report_system(self) -> None:
+        """There is nothing to add."""
+
+    def close(self) -> None:
+        """There is no connection."""
+
+
+def _publisher(client: int, control: ControlClient) -> Transport:  # noqa: ARG001
+    return NullPublisher()
+
+
+def _subscriber(client: int, control: ControlClient) -> Transport:  # noqa: ARG001
+    return NullSubscriber()
+
+
+def _versions() -> dict[str, str]:
+    return {"python": sys.version.split()[0]}
+
+
+def kinds() -> Mapping[str, Kind]:
+    """The clients that this program offers."""
+    return {
+        "null-pub": Kind("publisher", "python", _versions, _publisher),
+        "null-sub": Kind("subscriber", "python", _versions, _subscriber),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(process_group.main(kinds()))

@@ -1,0 +1,120 @@
+"""Measures ceilings: a group of clients without a system, over the real control channel."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from hydra.control.controller import Controller
+from hydra.errors import ReadinessError
+from hydra.measure.ceiling import Ceiling
+from hydra.model import NativeSpec, Role, SharedSettings
+from hydra.native.command import command
+from hydra.system import Program
+from hydra.wire.clock import wall_offset_ns
+from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, Sent, Start, Stop
+from hydra.wire.protocol_constants import kind_of
+
+LANGUAGES: Final = ("python", "native")
+_WINDOWS: Final = 3
+"""The best of so many counts: whatever else the machine does can only take away."""
+_GROUP: Final = "ceiling"
+_ELSEWHERE: Final = 2**31
+"""The publisher that subscribers listen to; there is none."""
+_WITHIN_S: Final = 60.0
+_END_WITHIN_S: Final = 5.0
+_AHEAD_NS: Final = 300_000_000
+_MOST: Final = 2**40
+"""Messages that subscribers are told were sent: more than any receives."""
+
+
+def measure(language: str, role: Role, clients: int, message_size: int, window_s: float) -> Ceiling:
+    """What these clients can do together when nothing else holds them up: the best of three windows.
+
+    Args:
+        language: one of ``LANGUAGES``.
+        role: of all clients.
+        clients: how many, each a process.
+        message_size: bytes.
+        window_s: the length of a window.
+
+    Raises:
+        ReadinessError: they did not come, or did not answer.
+        MissingDependencyError: the native client was not built.
+    """
+    with _group(_program(language, role), clients) as controller:
+        windows = range(1, _WINDOWS + 1)
+        messages = max(_window(controller, e, role, clients, message_size, round(window_s * 1e9)) for e in windows)
+    return Ceiling(language, role, clients, message_size, messages / window_s)
+
+
+def _program(language: str, role: Role) -> Program:
+    if language == "native":
+        return Program(command("null", role, NativeSpec()), {})
+    return Program.of_module("hydra.cli.ceiling_client", kind_of("null", role))
+
+
+@contextmanager
+def _group(program: Program, clients: int) -> Iterator[Controller]:
+    controller = Controller(_GROUP)
+    lifeline = os.pipe()
+    controller.roster.expect(_GROUP, list(range(clients)))
+    names = ("--group", _GROUP, "--first-id", "0", "--count", str(clients))
+    environment = {**os.environ, **controller.environment, **program.environment, "HYDRA_LIFELINE": str(lifeline[0])}
+    process = subprocess.Popen([*program.command, *names], env=environment, pass_fds=(lifeline[0],))
+    try:
+        if not controller.wait_until(lambda: len(controller.roster.present()) == clients, _WITHIN_S):
+            raise ReadinessError(f"not all of {clients} clients came within {_WITHIN_S:.0f} s", "try fewer")
+        yield controller
+        controller.quit()
+        controller.wait_until(lambda: process.poll() is not None, _END_WITHIN_S)
+    finally:
+        # Whatever is left ends with its lifeline.
+        for end in lifeline:
+            os.close(end)
+        controller.close()
+        try:
+            process.wait(_END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _window(controller: Controller, epoch: int, role: Role, clients: int, message_size: int, window_ns: int) -> int:
+    """The messages that all of them sent or received."""
+    everybody = list(range(clients))
+    controller.roster.begin(epoch)
+    answers = controller.roster.answers
+    ahead_ns = wall_offset_ns()
+    # Clients have that long to hear of it.
+    begin_ns = time.monotonic_ns() + _AHEAD_NS + clients * 1_000_000
+    end_ns = begin_ns + window_ns
+    configure = Configure(
+        epoch=epoch,
+        settings=SharedSettings(rate="max", burst=100, message_size=message_size),
+        publishers=[] if role == "publisher" else [PublisherEndpoint(_ELSEWHERE, "null")],
+        probe=False,
+        system={"from_ns": begin_ns, "until_ns": end_ns, "ahead_ns": ahead_ns},
+    )
+    clock = HostClock(at_ns=0, step_ns=ahead_ns)
+    window = (begin_ns + ahead_ns, end_ns + ahead_ns)
+    controller.tell(everybody, configure)
+    controller.tell(everybody, Start(epoch=epoch, start_at_ns=window[0], stop_at_ns=window[1], clock=clock))
+    controller.wait_until(lambda: time.monotonic_ns() > end_ns, _WITHIN_S)
+    controller.tell(everybody, Stop(epoch=epoch, stop_at_ns=window[1]))
+    if role == "publisher":
+        _await(controller, lambda: len(answers.publisher_reports) == clients)
+        return sum(report.sent for report in answers.publisher_reports.values())
+    sent = Sent(publisher=_ELSEWHERE, sent=_MOST)
+    controller.tell(everybody, Finish(epoch=epoch, publishers=[sent], drain_max_s=0.5, quiet_s=0.1))
+    _await(controller, lambda: len(answers.subscriber_reports.ids) == clients)
+    return int(answers.subscriber_reports.table().in_window.sum())
+
+
+def _await(controller: Controller, reported: Callable[[], bool]) -> None:
+    if not controller.wait_until(reported, _WITHIN_S):
+        raise ReadinessError(f"not all clients reported within {_WITHIN_S:.0f} s", "try fewer")

@@ -1,0 +1,103 @@
+"""Commands that ask a cluster, or make something for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hydra.cli.arguments import USUAL, scenario_argument
+from hydra.config.plugins import system, systems
+from hydra.options import (
+    OUTPUT,
+    SYSTEM,
+    WORD,
+    Command,
+    cluster_flag,
+    config_flag,
+    grouped,
+    implementation_flag,
+    json_flag,
+    late_command,
+    master_flag,
+    overrides,
+)
+from hydra.options.help import MACHINE
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@click.command(
+    cls=Command,
+    section=MACHINE,
+    examples=("hydra agents", "hydra agents --for zmqrate", "hydra agents --config ./cluster.toml --json"),
+)
+@config_flag
+@master_flag
+@grouped(
+    OUTPUT,
+    click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say which of its roles could run on each."),
+    click.option(
+        "--all", "whole", is_flag=True, help="Show also those attributes of a cluster's own that are the same on all."
+    ),
+    json_flag,
+)
+def agents(config: Path | None, master: str, scenario: str | None, as_json: bool, whole: bool, **flags: Any) -> None:
+    """List the cluster's agents with their attributes and free resources."""
+    from hydra.cli.agents import list_agents
+
+    list_agents(config, master, flags, scenario, as_json=as_json, whole=whole)
+
+
+@click.command(
+    cls=Command, section=MACHINE, examples=("hydra ps --master k8s://lab", "hydra ps --master 10.0.0.5:5050")
+)
+@config_flag
+@cluster_flag
+@json_flag
+def ps(config: Path | None, master: str, as_json: bool, **flags: Any) -> None:
+    """List the runs that a cluster still knows, and what they have there."""
+    from hydra.cli.cluster_cleanup import list_leftovers
+
+    list_leftovers(config, master, flags, as_json=as_json)
+
+
+@click.command(cls=Command, section=MACHINE, examples=("hydra kill zmqrate-20260102-030405 --master k8s://lab",))
+@click.argument("run", type=WORD)
+@config_flag
+@cluster_flag
+def kill(run: str, config: Path | None, master: str, **flags: Any) -> None:
+    """End what is left of RUN on a cluster."""
+    from hydra.cli.cluster_cleanup import end_leftovers
+
+    end_leftovers(run, config, master, flags)
+
+
+def _elsewhere_flags(command: _F) -> _F:
+    """The flags of all systems that name servers of the user's own."""
+    theirs: list[Callable[[_F], _F]] = [flag for spec in systems().values() for flag in spec.elsewhere]
+    return grouped(SYSTEM, *theirs)(command)
+
+
+@late_command(
+    "artifact",
+    scenario_argument(default=USUAL),
+    implementation_flag(),
+    _elsewhere_flags,
+    section=MACHINE,
+    examples=("hydra artifact zmqrate", "hydra artifact zmqrate --implementation native"),
+)
+def artifact(scenario: str, **_: Any) -> None:
+    """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
+    from hydra.config.scenario import load_scenario
+
+    loaded = load_scenario(scenario, overrides())
+
+    from hydra.engine.artifacts.archive import build
+    from hydra.system import programs
+
+    spec = system(loaded.system)
+    made = build(programs(spec.make(loaded, spec.servers_of(loaded) > 0, False)))
+    click.echo(f"{made.path}\nsha256 {made.sha256}")

@@ -1,0 +1,39 @@
+"""What published experiments and presets there are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from hydra.config import plugins
+from hydra.events.formatting import duration
+from hydra.report.terminal_layout import tabled, terminal_width
+
+
+def list_experiments(system: str, as_json: bool) -> None:
+    """Prints the experiments of a system."""
+    found = [
+        {
+            "name": each.name,
+            "what it measures": each.title,
+            "published": each.source,
+            "scale": each.scale,
+            "takes": f"about {duration(each.takes_s)}",
+        }
+        for each in plugins.system(system).experiments
+    ]
+    click.echo(json.dumps(found, indent=2) if as_json else tabled(found, terminal_width()))
+
+
+def list_presets(system: str, as_json: bool) -> None:
+    """Prints what every preset of a system sets, and why."""
+    presets = plugins.system(system).presets
+    if as_json:
+        click.echo(json.dumps({name: asdict(preset) for name, preset in presets.items()}, indent=2))
+        return
+    for name, preset in presets.items():
+        click.echo(f"{name}: {preset.about}")
+        lines = [{"key": key, "value": json.dumps(value), "why": why} for key, (value, why) in preset.values.items()]
+        click.echo(tabled(lines, terminal_width(), as_text=True) + "\n")

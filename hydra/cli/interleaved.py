@@ -1,0 +1,338 @@
+"""Several implementations measured by one command, their repeats in turn: a run for each, beneath one folder.
+
+A turn is one repeat of one part of the sweep (a client count, or a point): processes are launched for it and gone
+afterwards. All take that turn before anybody takes the next: repeats of the same number are minutes apart, whatever
+drifts, and each has clients of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from hydra.analysis.figures import measured
+from hydra.analysis.turn_order import orders
+from hydra.cli.fail_if import failed_if
+from hydra.cli.remote_command import run_elsewhere, typed
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, RunDirectoryError, UsageError
+from hydra.events.formatting import duration
+from hydra.model import ClusterSpec, Scenario
+from hydra.monitor.display_mode import is_plain
+from hydra.monitor.exports import Exports
+from hydra.options.engine_choice import Chosen, choose
+from hydra.report import comparison_report
+from hydra.report.conditions import columns, parse
+from hydra.report.run_comparison import compare_runs
+from hydra.report.terminal_layout import fitted, terminal_width
+from hydra.run import launcher
+from hydra.run.outcome import code_of
+from hydra.run.resume import continued, refuse_hidden
+from hydra.store import interleaved
+from hydra.store.database import DATABASE, RunStore
+from hydra.store.folders import check_folder
+from hydra.store.interleaved import Record, TurnRecord
+from hydra.store.redaction import Redactor
+from hydra.store.run_lock import alone_in
+from hydra.store.system_columns import columns_of, sweep_of
+from hydra.store.target_folder import fresh_folder
+from hydra.sweep import Repeated, Turn
+
+CLIENT: Final = "client"
+"""The key of a scenario that says what its clients are written with."""
+REPEAT: Final = "sweep.repeat"
+REPEATS: Final = 10
+"""Unless somebody says otherwise: a difference of 10 % is found in nine of ten comparisons (docs/compare.md)."""
+
+
+def run_interleaved(
+    scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any], resumed: Path | None
+) -> None:
+    """Runs a scenario with several implementations, prints how they compare, and exits with the run's code.
+
+    Args:
+        scenario: its name or path.
+        replaced: what the command replaces in it, by dotted key.
+        flags: those of ``options.run_flags``, of ``options.comparing_flags`` and of the engines.
+        resumed: the folder that is gone on with.
+    """
+    before = _before(resumed, flags) if resumed else None
+    if before:
+        replaced = {**before.overrides, **replaced}
+        refuse_hidden(replaced)
+    sides = before.sides if before else _sides(str(flags["compared"]), replaced)
+    replaced = _repeated(scenario, replaced, next(iter(sides.values())))
+    folder = resumed or flags["out"]
+    runs = {name: _load(scenario, {**replaced, **own}, folder and folder / name) for name, own in sides.items()}
+    first = next(iter(runs.values()))
+    folder = folder or fresh_folder(first.name)
+    for text in flags["fail_if"]:
+        parse(text, columns(first), measured(columns_of(first)))
+    engine = choose(flags["master"], flags["config"], flags)
+    if not before:
+        _check_new(folder)
+    run_elsewhere(engine, first, folder, resumed=before is not None)
+    for each in runs.values():
+        launcher.system_for(each, is_local=engine.spec.is_local).check()
+    redactor = Redactor.of_run(first, *engine.secrets())
+    command_line = typed()
+    record = before or Record(
+        first.name,
+        sides,
+        flags["interleave"] is not False,
+        secrets.randbelow(2**31),
+        {key: redactor.value(value, key) for key, value in replaced.items()},
+        shlex.join(redactor.command_line(command_line)),
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    asked = Asked(
+        *(folder, runs, sides, replaced, engine, load_cluster(flags["config"]), command_line),
+        quiet=flags["quiet"],
+        plain=is_plain(flags),
+    )
+    asked.exports.open(flags)
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):
+        interleaved.write(folder, record)
+        code = measure(asked, record, is_new=before is None)
+    try:
+        compared, lines = compare_runs([folder], "", flags["fail_if"])
+    except HydraError as e:
+        asked.say(f"there is nothing to compare yet: {e}")
+        code = code or EXIT_INCOMPLETE
+    else:
+        text = (
+            comparison_report.json_text(compared)
+            if flags["as_json"]
+            else fitted(comparison_report.markdown(compared), terminal_width())
+        )
+        click.echo(text, nl=False)
+        code = failed_if(lines, code)
+    goes_on = f"; it goes on with --resume {folder}" if code == EXIT_INTERRUPTED else ""
+    asked.say(f"everything is in {folder}{goes_on}")
+    sys.exit(code)
+
+
+def _before(resumed: Path, flags: Mapping[str, Any]) -> Record:
+    """What is kept of the runs that are gone on with.
+
+    Raises:
+        RunDirectoryError: the folder holds something else than what the flags ask for.
+    """
+    if not interleaved.is_interleaved(resumed):
+        raise RunDirectoryError(
+            f"{resumed} holds no runs of several implementations", "leave out --compare-implementations"
+        )
+    record = interleaved.read(resumed)
+    if flags["compared"] is not None and list(_sides(str(flags["compared"]), {})) != list(record.sides):
+        raise RunDirectoryError(f"{resumed} compares {', '.join(record.sides)}", "leave out --compare-implementations")
+    if flags["interleave"] not in (None, record.interleaved):
+        raise RunDirectoryError(
+            f"{resumed} was begun with {'--interleave' if record.interleaved else '--no-interleave'}, which stays so",
+            "leave out --interleave and --no-interleave",
+        )
+    return record
+
+
+def _sides(names: str, replaced: Mapping[str, object]) -> dict[str, dict[str, Any]]:
+    """The folder of each run and what it replaces; an implementation may stand there twice, to see what chance does.
+
+    Raises:
+        UsageError: there are fewer than two.
+    """
+    if CLIENT in replaced:
+        raise UsageError(
+            "--implementation and --compare-implementations both name implementations", "leave out --implementation"
+        )
+    found: dict[str, dict[str, Any]] = {}
+    for name in filter(None, (part.strip() for part in names.split(","))):
+        nth = sum(own[CLIENT] == name for own in found.values()) + 1
+        found[name if nth == 1 else f"{name}-{nth}"] = {CLIENT: name}
+    if len(found) < 2:
+        raise UsageError(
+            f"--compare-implementations {names} names fewer than two", "name them with commas in between: A,B"
+        )
+    return found
+
+
+def _repeated(scenario: str | Path, replaced: Mapping[str, object], own: Mapping[str, object]) -> Mapping[str, object]:
+    """With as many repeats as it takes, unless somebody says how many.
+
+    Raises:
+        UsageError: somebody says one.
+    """
+    repeat = load_scenario(scenario, {**replaced, **own}).sweep.repeat
+    if repeat == 1 and REPEAT in replaced:
+        raise UsageError(
+            "one repeat of each implementation tells nothing of the spread",
+            f"leave out --repeat ({REPEATS}), or say more",
+        )
+    return replaced if repeat > 1 else {**replaced, REPEAT: REPEATS}
+
+
+def _load(scenario: str | Path, replaced: Mapping[str, object], directory: Path | None) -> Scenario:
+    load = partial(load_scenario, scenario)
+    if directory and (directory / DATABASE).is_file():
+        return continued(directory, load, replaced)
+    return load(replaced)
+
+
+def _check_new(folder: Path) -> None:
+    check_folder(folder)
+    if interleaved.is_interleaved(folder):
+        raise RunDirectoryError(f"{folder} already holds runs", "go on with --resume, or choose another --out")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command asks for.
+
+    Attributes:
+        folder: of all runs.
+        scenarios: of each run, by its name.
+        sides: what each run replaces in the scenario.
+        replaced: what all of them replace.
+        engine, cluster: where.
+        command_line: the words of the command.
+        quiet: whether only warnings are shown.
+        plain: whether lines are shown, and no live view.
+        exports: where figures are read meanwhile.
+    """
+
+    folder: Path
+    scenarios: Mapping[str, Scenario]
+    sides: Mapping[str, Mapping[str, Any]]
+    replaced: Mapping[str, object]
+    engine: Chosen
+    cluster: ClusterSpec
+    command_line: Sequence[str]
+    quiet: bool
+    plain: bool
+    exports: Exports = field(default_factory=Exports)
+
+    def say(self, text: str) -> None:
+        """Shows a line, unless only warnings are shown."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+
+def measure(asked: Asked, record: Record, *, is_new: bool) -> int:
+    """Takes all turns that were not taken yet; the exit code.
+
+    Ctrl-C ends it, and keeps everything that was measured.
+
+    Raises:
+        HydraError: it could not go on; what was measured until then is kept.
+    """
+    sweeps = {name: sweep_of(scenario) for name, scenario in asked.scenarios.items()}
+    expected = duration(sum(sweep.expected_s() for sweep in sweeps.values()))
+    asked.say(f"{record.scenario} with {', '.join(asked.scenarios)} into {asked.folder}: more than {expected}")
+    coming = {name: _coming(asked, name, is_new=is_new, again=not record.interleaved) for name in asked.scenarios}
+    codes: dict[str, int] = {}
+    ended, error = "failed", ""
+    record = dataclasses.replace(record, ended="", error="")
+    turns = list(record.turns)
+    try:
+        for block, turn, name in schedule(record, asked.scenarios):
+            if coming[name] is None or turn not in (None, coming[name]):
+                continue  # it is done already, or what it is of does not fit
+            if turn is not None:
+                began = datetime.now(UTC).isoformat(timespec="seconds")
+                turns.append(TurnRecord(block, turn.part, turn.repeat, name, began))
+                interleaved.write(asked.folder, dataclasses.replace(record, turns=turns))
+            label = f"block {block + 1}, {name}"
+            asked.say(label)
+            codes[name], coming[name] = _take(asked, name, turn, f"{label}: ")
+            if codes[name] == EXIT_INTERRUPTED:
+                ended = "interrupted"
+                break
+        else:
+            ended = "finished"
+    except KeyboardInterrupt:
+        ended = "interrupted"
+        return EXIT_INTERRUPTED
+    except HydraError as e:
+        error = str(e)
+        raise
+    finally:
+        interleaved.write(asked.folder, dataclasses.replace(record, turns=turns, ended=ended, error=error))
+    return max(codes.get(name) or _code_of(asked, name) for name in asked.scenarios)
+
+
+def _code_of(asked: Asked, name: str) -> int:
+    """The code of a run's rows, which earlier commands may have measured."""
+    if not (asked.folder / name / DATABASE).is_file():
+        return EXIT_GOOD
+    with RunStore.open(asked.folder / name) as store:
+        return code_of(sweep_of(asked.scenarios[name]).rows(store.results()))
+
+
+def schedule(record: Record, scenarios: Mapping[str, Scenario]) -> Iterator[tuple[int, Turn | None, str]]:
+    """(block, turn, run) in the order in which they are measured; a turn of None is all that a run has to do."""
+    names = list(scenarios)
+    sweep = sweep_of(scenarios[names[0]])
+    if not record.interleaved or not isinstance(sweep, Repeated):
+        yield from ((block, None, name) for block, name in enumerate(names))
+        return
+    parts = {turn.part for turn in sweep.turns}
+    repeats = len(sweep.turns) // len(parts)
+    of_parts = {part: orders(len(names), repeats, record.seed + part) for part in parts}
+    for block, turn in enumerate(sweep.turns):
+        for index in of_parts[turn.part][turn.repeat]:
+            yield block, turn, names[index]
+
+
+def _coming(asked: Asked, name: str, *, is_new: bool, again: bool) -> Turn | None:
+    """The turn that a run is to take next.
+
+    Args:
+        asked: for what.
+        name: the run's.
+        is_new: the command begins, and does not go on.
+        again: rows that failed are measured once more. Not where runs take turns: a repeat that is measured when its
+            turn is over is no pair of the others'.
+    """
+    scenario = asked.scenarios[name]
+    if is_new or not (asked.folder / name / DATABASE).is_file():
+        return _next_turn(scenario, None)
+    with RunStore.open(asked.folder / name, writable=True) as store:
+        if again:
+            launcher.offer_again(scenario, store)
+        return _next_turn(scenario, store)
+
+
+def _next_turn(scenario: Scenario, store: RunStore | None) -> Turn | None:
+    sweep = sweep_of(scenario)
+    return sweep.turn(store.results() if store else []) if isinstance(sweep, Repeated) else None
+
+
+def _take(asked: Asked, name: str, turn: Turn | None, label: str) -> tuple[int, Turn | None]:
+    """Takes a turn of a run; its exit code, and the turn that is next."""
+    scenario, out = asked.scenarios[name], asked.folder / name
+    order = launcher.Order(
+        engine=asked.engine,
+        out=out,
+        command_line=asked.command_line,
+        overrides={**asked.replaced, **asked.sides[name]},
+        resume=(out / DATABASE).is_file(),
+        quiet=asked.quiet,
+        plain=asked.plain,
+        label=label,
+        whole=asked.folder,
+        turn=turn,
+        exports=asked.exports,
+    )
+    code, store = launcher.launch(scenario, asked.cluster, order)
+    with store:
+        return code, _next_turn(scenario, store)

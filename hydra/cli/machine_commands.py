@@ -1,0 +1,118 @@
+"""Commands that tell of this machine."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from hydra.cli.arguments import USUAL, scenario_argument
+from hydra.options import (
+    CLIENTS,
+    COUNTS,
+    WORKLOAD,
+    Command,
+    Counts,
+    config_flag,
+    flags,
+    grouped,
+    implementation_flag,
+    json_flag,
+    keyed,
+    master_flag,
+    overrides,
+    packing_flag,
+    preset_flag,
+    set_flag,
+)
+from hydra.options.help import MACHINE
+from hydra.options.scenario_flags import OfScenario, replaced_by, values_of
+
+
+@click.command(
+    cls=Command,
+    section=MACHINE,
+    examples=("hydra ceiling", "hydra ceiling --implementation native --clients 1,8 --size 24"),
+)
+@grouped(
+    WORKLOAD,
+    click.option("--clients", type=Counts(1), default="1,2,4,8", show_default=True, help="Subscriber counts."),
+    click.option(
+        "--size",
+        "sizes",
+        type=Counts(24, 64 * 1024 * 1024),
+        default="24,1024,16384",
+        show_default=True,
+        help="Bytes of messages.",
+    ),
+    click.option(
+        "--duration",
+        type=click.FloatRange(0.2, 60),
+        default=1.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Of each measurement.",
+    ),
+)
+@grouped(
+    CLIENTS,
+    click.option(
+        "--implementation",
+        "languages",
+        type=click.Choice(["python", "native"]),
+        multiple=True,
+        help="Clients in Python or native ones (default: both).",
+    ),
+)
+@json_flag
+def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], duration: float, as_json: bool) -> None:
+    """Measure what the clients' own code can do on this machine: rows near it tell of Hydra, not of the system.
+
+    It is the code of every run with its connection to the system replaced by none. What was measured is kept in the
+    user's cache, and every later run compares its rows with it.
+    """
+    from hydra.cli.ceiling_command import run_ceiling
+
+    run_ceiling(languages, clients, sizes, duration, as_json=as_json)
+
+
+@click.command(
+    cls=OfScenario,
+    flags=flags(
+        scenario_argument(default=USUAL),
+        config_flag,
+        master_flag,
+        grouped(
+            WORKLOAD,
+            keyed(
+                "--clients", key="sweep.clients", type=COUNTS, help="Client counts to check (default: the scenario's)."
+            ),
+        ),
+        implementation_flag(),
+        packing_flag,
+        preset_flag,
+        set_flag,
+        json_flag,
+    ),
+    section=MACHINE,
+    examples=(
+        "hydra check",
+        "hydra check ./mine.toml --implementation native --clients 1920,7680",
+        "hydra check zmqrate --master 10.0.0.5:5050 --json",
+    ),
+)
+@click.pass_context
+def check(context: click.Context, /, scenario: str, as_json: bool, **_: Any) -> None:
+    """Say what a scenario needs of this machine, and the command that removes each shortage.
+
+    With --master it is the cluster's agents: which roles each could run, and whether every row can be placed on them.
+    Without SCENARIO it is zmqrate. It has the flags of the scenario's system as well: hydra check SCENARIO --help shows
+    them. Exit code 3 if some row does not fit.
+    """
+    from hydra.cli.preflight import check_scenario
+
+    named = context.get_parameter_source("scenario") is not ParameterSource.DEFAULT
+    replaced, flags_ = overrides(replaced_by(context)), values_of(context)
+    sys.exit(check_scenario(scenario, replaced, flags_, named=named, as_json=as_json))

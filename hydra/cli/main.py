@@ -1,0 +1,157 @@
+"""The ``hydra`` command: parse, call, print.
+
+What a command runs is imported when it runs: ``hydra --help`` and a refusal of flags do not wait for it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from hydra.cli.cluster_commands import agents, artifact, kill, ps
+from hydra.cli.error_exit import FULL, REMEDIES, command_of, drop, explained, leave
+from hydra.cli.machine_commands import ceiling, check
+from hydra.cli.measurement_commands import RUNS, run_, slo
+from hydra.cli.result_commands import compare, fit, plan, report, runs, serve
+from hydra.cli.setup_commands import install_completion, schema
+from hydra.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
+from hydra.options.help import MACHINE, MORE, RESULTS, Helped
+from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, leave_at_once_on_the_next
+from hydra.options.plugin_commands import add_flags, commands
+from hydra.options.scenarios import MEASURE
+
+if TYPE_CHECKING:
+    pass
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+SECTIONS: Final = (MEASURE, RESULTS, MACHINE, MORE)
+"""Of the list of commands, in this order."""
+
+
+class Hydra(Helped, click.Group):
+    """Has the commands of systems and engines beside its own."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """In sections, each in alphabetical order."""
+        found = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))}
+        width = formatter.width - 6 - max(map(len, found))
+        rows: dict[str, list[tuple[str, str]]] = {name: [] for name in SECTIONS}
+        for name, command in found.items():
+            section = getattr(command, "section", "") or MORE
+            rows.setdefault(section, []).append((name, command.get_short_help_str(width)))
+        for section, commands_ in rows.items():
+            if commands_:
+                with formatter.section(section):
+                    formatter.write_dl(commands_, col_max=max(map(len, found)))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """In alphabetical order."""
+        return sorted(commands(self.commands))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # likewise
+        """None if there is none of that name."""
+        found = commands(self.commands).get(cmd_name)
+        return found() if found else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is used, with all its flags: those of engines and experiments among them."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            add_flags(command, ctx)
+        return name, command, rest
+
+
+@click.group(
+    cls=Hydra,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    examples=(
+        "hydra zmqrate --clients 30,120 --step-seconds 2 --out runs/first",
+        "hydra report runs/first",
+        "hydra zmqrate --help",
+    ),
+)
+@click.version_option(package_name="hydra-scale", prog_name="hydra")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Find out how a publish-subscribe system behaves as the number of its clients grows."""
+    # For the commands of systems, which know nothing of runs.
+    context.obj = RUNS
+
+
+for _command in (
+    *(run_, slo),
+    *(report, compare, runs, serve, fit, plan),
+    *(agents, artifact, ceiling, check, kill, ps),
+    *(install_completion, schema),
+):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Runs the command; what goes wrong is one line on standard error and an exit code."""
+    interrupt_on_the_first()
+    atexit.register(ignore_signals)  # the first, so that it is called last
+    try:
+        try:
+            _obey()
+        finally:
+            # What could not be written is still in the buffers: at the end Python would try again, and exit with 120.
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except OSError:
+                    drop(stream)
+                except KeyboardInterrupt:
+                    drop(stream)
+                    raise
+    except KeyboardInterrupt:  # on the way out of something else
+        sys.exit(EXIT_INTERRUPTED)
+    finally:
+        leave_at_once_on_the_next()  # threads of libraries may still end
+
+
+def _obey() -> None:
+    try:
+        for number, word in enumerate(sys.argv):
+            if not word.isascii() and any("\ud800" <= c <= "\udfff" for c in word):
+                raise UsageError(f"argument {number} is not UTF-8", "set the terminal to UTF-8")
+        cli(standalone_mode=False)
+    except click.exceptions.Exit as e:
+        sys.exit(e.exit_code)
+    except click.Abort:
+        sys.exit(EXIT_INTERRUPTED)
+    except click.ClickException as e:
+        # One line instead of click's usage block: what, where, what to try.
+        where = command_of(e)
+        if not sys.argv[1:] or e.format_message().startswith("Usage:"):  # a command alone, which asks for its help
+            click.echo(e.format_message(), err=True)
+            sys.exit(e.exit_code)
+        leave(f"{where}: {explained(e, where)} (see {where} --help)", e.exit_code)
+    except HydraError as e:
+        leave(f"hydra: {e}", e.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing can be said to them any more.
+        drop(sys.stdout)
+        sys.exit(EXIT_FAILED)
+    except OSError as e:
+        if e.errno == errno.EIO and hung_up():
+            sys.exit(EXIT_INTERRUPTED)
+        if e.errno is None or e.errno not in (REMEDIES if e.filename else FULL):
+            raise
+        what = f"{e.filename}: {e.strerror}"
+        if not e.filename:
+            drop(sys.stdout)
+            what = f"cannot write: {e.strerror}"
+        leave(f"hydra: {what}; {REMEDIES[e.errno]}", EXIT_USAGE)
+
+
+if __name__ == "__main__":
+    main()

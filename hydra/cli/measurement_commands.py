@@ -1,0 +1,100 @@
+"""``hydra run`` and ``hydra slo``: commands that measure any scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from hydra.cli.arguments import scenario_argument
+from hydra.options import (
+    ExperimentCommand,
+    Runs,
+    comparing_flags,
+    flags,
+    implementation_flag,
+    overrides,
+    preset_flag,
+    run_flags,
+    slo_flags,
+)
+from hydra.options.plugin_commands import refuse_comparing
+from hydra.options.scenario_flags import OfScenario, like_of, replaced_by, values_of
+from hydra.options.scenarios import MEASURE
+
+
+def _scenario(*order: Any) -> None:
+    from hydra.cli.run_command import run_scenario
+
+    run_scenario(*order)
+
+
+def _experiment(system: str, name: str, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:
+    from hydra.cli.experiment_lookup import find
+
+    if name or values["resume"] is None:
+        find(system, name)
+
+    from hydra.cli.experiment_command import run_experiment
+
+    run_experiment(system, name, replaced, values)
+
+
+def _experiments(*order: Any) -> None:
+    from hydra.cli.experiment_listing import list_experiments
+
+    list_experiments(*order)
+
+
+def _presets(*order: Any) -> None:
+    from hydra.cli.experiment_listing import list_presets
+
+    list_presets(*order)
+
+
+RUNS: Final = Runs(_scenario, _experiment, _experiments, _presets)
+"""What the commands of systems call, which know nothing of runs."""
+
+
+@click.command(
+    "run",
+    cls=OfScenario,
+    flags=flags(preset_flag, comparing_flags, run_flags, scenario_argument(required=True)),
+    section=MEASURE,
+    examples=(
+        "hydra run ./mine.toml --clients 10,50 --out runs/mine",
+        "hydra run ./mine.toml --set sweep.duration_s=2.0 --json",
+        "hydra run ./mine.toml --help",
+    ),
+)
+@click.pass_context
+def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
+    """Run any scenario: a name from conf/scenarios or a TOML file; or a published experiment by its name.
+
+    It has the flags of the scenario's system as well, or of the experiment: hydra run SCENARIO --help shows them.
+    """
+    replaced, values = overrides(replaced_by(context)), values_of(context)
+    if isinstance(like_of(context), ExperimentCommand):
+        refuse_comparing(scenario, values)
+        _experiment("", scenario, replaced, values)
+    else:
+        _scenario(scenario, replaced, values)
+
+
+@click.command(
+    cls=OfScenario,
+    flags=flags(slo_flags, preset_flag, implementation_flag(), run_flags, scenario_argument(required=True)),
+    table="fixed",
+    section=MEASURE,
+    examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10min --p99 20ms --loss 0",),
+)
+@click.pass_context
+def slo(context: click.Context, /, scenario: str, **_: Any) -> None:
+    """Say whether a workload holds: yes (exit code 0), no or unknown (3), and the margin of each objective.
+
+    It has the flags of the scenario's system as well: hydra slo SCENARIO --help shows them.
+    """
+    from hydra.cli.slo_command import run_slo
+
+    run_slo(scenario, overrides(replaced_by(context)), values_of(context))

@@ -1,0 +1,263 @@
+"""Commands that show what was measured: reports, comparisons, lists, models."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from textwrap import shorten
+from typing import Any
+
+import click
+
+from hydra.cli.arguments import USUAL
+from hydra.errors import EXIT_GOOD
+from hydra.options import (
+    BANDWIDTH,
+    CLIENTS,
+    CLUSTER,
+    COUNTS,
+    MEMORY,
+    OUTPUT,
+    PATH,
+    WORD,
+    WORKLOAD,
+    Command,
+    Concerning,
+    Finite,
+    config_flag,
+    grouped,
+    json_flag,
+    overrides,
+    set_flag,
+)
+from hydra.options.help import RESULTS
+
+
+@click.command(
+    cls=Command,
+    section=RESULTS,
+    examples=("hydra report runs/first --open", "hydra report runs/before runs/after --images auto"),
+)
+@click.argument("runs", metavar="RUN [OTHER]…", type=PATH, nargs=-1, required=True)
+@grouped(
+    OUTPUT,
+    click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too."),
+    click.option(
+        "--plotly",
+        type=click.Choice(["inline", "shared"]),
+        default="inline",
+        show_default=True,
+        help="Where plotly.js (4.7 MB) is: in the page, or in a file beside the run's folder that all pages share.",
+    ),
+    click.option(
+        "--images",
+        type=WORD,
+        metavar="FOLDER|auto",
+        help="Write every plot as PNG and SVG into FOLDER, too (auto: `images` beside the page). Needs Chromium.",
+    ),
+)
+def report(runs: tuple[Path, ...], opened: bool, plotly: str, images: str | None) -> None:
+    """Write report.ipynb and report.html into the run directory RUN, or into the folder of an experiment.
+
+    With other runs it is one page that compares these with the first, written beside that run's folder.
+    """
+    from hydra.jupyter.command import write_report
+
+    paths = write_report(*runs, shared=plotly == "shared", images=images or "")
+    click.echo("\n".join(map(str, paths)))
+    if opened:
+        click.launch(str(next(path for path in paths if path.suffix == ".html")))
+
+
+@click.command(
+    cls=Command,
+    section=RESULTS,
+    examples=(
+        "hydra compare runs/before runs/after",
+        "hydra compare runs/before runs/after --fail-if 'avg_rx_rate_pps < 0.95 * base'",
+    ),
+)
+@click.argument("runs", metavar="A B…", type=PATH, nargs=-1)
+@grouped(
+    OUTPUT,
+    click.option(
+        "--figure", type=WORD, metavar="NAME", help="The figure that decides: a column (default: as docs/compare.md)."
+    ),
+    click.option(
+        "--fail-if",
+        "fail_if",
+        multiple=True,
+        metavar="EXPR",
+        help="Exit with 3 if this is true of a row, such as 'avg_rx_rate_pps < 0.95 * base'.",
+    ),
+    click.option("--all", "whole", is_flag=True, help="Print figures without a difference, too."),
+    click.option("--html", type=PATH, metavar="FILE", help="Write a page with the plots of all runs into FILE."),
+    json_flag,
+)
+def compare(
+    runs: tuple[Path, ...], figure: str | None, fail_if: tuple[str, ...], html: Path | None, **shown: bool
+) -> None:
+    """Compare run directories with the first of them, row by row.
+
+    A folder of runs that took turns (--compare-implementations) stands for all of these.
+    """
+    from hydra.cli.fail_if import failed_if
+    from hydra.report.comparison_report import json_text, markdown
+    from hydra.report.run_comparison import compare_runs
+    from hydra.report.terminal_layout import fitted, terminal_width
+
+    compared, lines = compare_runs(runs, figure or "", fail_if)
+    if html is not None:
+        from hydra.jupyter.command import write_comparison
+
+        click.echo(str(write_comparison(compared, html)), err=True)
+    text = markdown(compared, whole=shown["whole"])
+    click.echo(json_text(compared) if shown["as_json"] else fitted(text, terminal_width()), nl=False)
+    sys.exit(failed_if(lines, EXIT_GOOD))
+
+
+@click.command(cls=Command, section=RESULTS, examples=("hydra runs", "hydra runs /data/runs --json"))
+@click.argument("folder", type=PATH, default=Path("runs"))
+@json_flag
+def runs(folder: Path, as_json: bool) -> None:
+    """List the run directories in FOLDER (default: runs), newest first, with how each ended and why."""
+    from hydra.store.folders import refuse_no_folder
+
+    refuse_no_folder(folder)
+
+    import json
+
+    from hydra.report.catalog import catalog, elsewhere
+    from hydra.report.terminal_layout import tabled, terminal_width
+
+    entries = catalog(folder)
+    # A line of a terminal has room for the beginning of a reason; JSON has all of it.
+    short = [
+        {
+            **{"began (UTC)" if key == "began" else key: value for key, value in entry.items()},
+            "began (UTC)": entry["began"][:16].replace("T", " "),
+            "why": shorten(entry["why"], 72, placeholder=" …"),
+        }
+        for entry in entries
+    ]
+    if as_json:
+        click.echo(json.dumps(entries, indent=2))
+        return
+    if entries:
+        click.echo(tabled(short, terminal_width()))
+    for line in elsewhere(folder, any(entries)):
+        click.echo(line)
+
+
+@click.command(
+    cls=Command,
+    section=RESULTS,
+    examples=("hydra serve", "hydra serve runs --port 8000 --open"),
+)
+@click.argument("folder", type=PATH, default=Path("runs"))
+@grouped(
+    OUTPUT,
+    click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: any free port)."),
+    click.option(
+        "--host", type=WORD, default="127.0.0.1", show_default=True, help="A loopback address; no other is taken."
+    ),
+    click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too."),
+)
+def serve(folder: Path, port: int, host: str, opened: bool) -> None:
+    """Show the runs in FOLDER (default: runs) in a browser on this machine: reports and comparisons.
+
+    Nothing is written into the folder: reports are made when they are opened, into the user's cache. Ctrl-C ends it.
+    """
+    from hydra.serve.command import serve_runs
+
+    serve_runs(folder, host, port, opened=opened)
+
+
+@click.command(
+    cls=Command,
+    section=RESULTS,
+    examples=("hydra fit runs/first", "hydra fit runs/first --clients 10000,100000 --plot fit.html"),
+)
+@click.argument("run", type=PATH)
+@grouped(
+    WORKLOAD,
+    click.option(
+        "--clients", type=COUNTS, default=[], help="Client counts to predict (default: 2, 5, 10 times the largest)."
+    ),
+)
+@grouped(
+    OUTPUT,
+    click.option("--plot", "page", type=PATH, metavar="FILE.html", help="Draw the points, the law and its interval."),
+    json_flag,
+)
+def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None:
+    """Fit the scalability law and linear budgets to the run in RUN, and predict other client counts.
+
+    Needs six client counts. Every prediction has the 95 % interval of a new measurement.
+    """
+    from hydra.cli.fit import fit_run
+
+    fit_run(run, clients, page, as_json)
+
+
+@click.command(
+    cls=Command,
+    section=RESULTS,
+    examples=(
+        "hydra plan --clients 100000 --rate 10",
+        "hydra plan --clients 100000 --rate 10 --cores 16 --memory 64GB --network 10Gbit",
+        "hydra plan --clients 5000 --rate 100 --from runs/first",
+    ),
+)
+@click.argument("scenario", required=False)
+@grouped(
+    WORKLOAD,
+    click.option("--clients", type=click.IntRange(min=1), required=True, help="How many subscribers."),
+    click.option("--rate", type=Finite(min=0, min_open=True), required=True, help="Messages/s to each of them."),
+    click.option(
+        "--from", "runs", type=PATH, multiple=True, metavar="RUN", help="Take costs from this run; several times."
+    ),
+)
+@grouped(
+    CLIENTS,
+    click.option(
+        "--implementation",
+        "--client",
+        "implementation",
+        cls=Concerning,
+        key="client",
+        type=WORD,
+        help="Client implementation.",
+    ),
+)
+@grouped(
+    CLUSTER,
+    click.option("--cores", type=Finite(min=0, min_open=True), help="Of an agent (default: this machine's)."),
+    click.option("--memory", type=MEMORY, help="Of an agent, such as 64GB (default: this machine's)."),
+    click.option("--network", type=BANDWIDTH, help="Of an agent, such as 10Gbit (default: this machine's)."),
+)
+@config_flag
+@set_flag
+@json_flag
+def plan(
+    scenario: str | None,
+    clients: int,
+    rate: float,
+    runs: tuple[Path, ...],
+    cores: float | None,
+    memory: float | None,
+    network: float | None,
+    implementation: str | None,
+    config: Path | None,
+    as_json: bool,
+    **_: Any,
+) -> None:
+    """Say how many agents, publishers and servers so many clients take, what breaks first, and where evidence ends.
+
+    Costs are those of the runs that are named; what these do not tell, those that were measured with Hydra. Exit code 3
+    if something is needed that there cannot be.
+    """
+    from hydra.cli.plan import Asked, show_plan
+
+    asked = Asked(clients, rate, scenario, implementation, runs, cores, memory, network, config, overrides())
+    sys.exit(show_plan(asked, USUAL, as_json))

@@ -1,0 +1,126 @@
+"""What every command does that runs a scenario."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import Any
+
+import click
+
+from hydra.config.cluster import load_cluster
+from hydra.config.scenario import load_scenario
+from hydra.errors import UsageError
+from hydra.model import Scenario
+from hydra.monitor.display_mode import is_plain
+from hydra.options.engine_choice import choose
+from hydra.store.folders import database
+from hydra.store.target_folder import resumed_folder, target_folder
+
+
+def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
+    """Runs a scenario, prints its table and exits with the run's code.
+
+    Args:
+        scenario: its name or path.
+        replaced: what the command replaces in it, by dotted key.
+        flags: those of ``options.run_flags`` and of the engines.
+    """
+    resumed = resumed_folder(flags)
+    if _is_interleaved(flags, resumed):
+        from hydra.cli.interleaved import run_interleaved
+
+        run_interleaved(scenario, replaced, flags, resumed)
+    loaded = asked_scenario(scenario, replaced, flags)
+    engine = choose(flags["master"], flags["config"], flags)
+    # What is refused so far is refused within the time that these take to import.
+    from hydra.cli.fail_if import failed_if
+    from hydra.cli.remote_command import run_elsewhere
+    from hydra.report.conditions import columns, met, parse
+    from hydra.report.tables import json_text, markdown
+    from hydra.report.terminal import terminal
+    from hydra.run import launcher
+    from hydra.store.database import CLIENTS_KEY
+    from hydra.store.system_columns import sweep_of
+
+    conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
+    out = target_folder(loaded.name, flags)
+    run_elsewhere(engine, loaded, out, resumed=resumed is not None)
+    order = launcher.Order(engine=engine, **ordered(out, replaced, flags))
+    code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
+    with store:
+        rows, clients = sweep_of(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
+        events = store.events()
+    if flags["as_json"]:
+        click.echo(json_text(loaded, rows, events))
+    elif sys.stdout.isatty():
+        click.echo(terminal(loaded, rows, clients, get_terminal_size().columns, colours=True))
+    else:
+        click.echo(markdown(loaded, rows, clients))
+    sys.exit(failed_if(met(conditions, rows), code))
+
+
+def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> Scenario:
+    """The scenario that a command names, or that of the run which it resumes."""
+    resumed = resumed_folder(flags)
+    if resumed is None:
+        return load_scenario(scenario, replaced)
+    database(resumed)  # before what takes long to import
+
+    from hydra.run.resume import scenario_of
+
+    return scenario_of(resumed, scenario, replaced)
+
+
+def ordered(out: Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``launcher.Order`` is made of, beside the engine.
+
+    Args:
+        out: the run directory.
+        replaced: what the command replaces in the scenario, by dotted key.
+        flags: as of :func:`run_scenario`.
+
+    Raises:
+        UsageError: others cannot read figures where the flags say.
+    """
+    # Imported when nothing is refused any more.
+    from hydra.cli.remote_command import typed
+    from hydra.monitor.exports import Exports
+
+    exports = Exports()
+    exports.open(flags)
+    return {
+        "out": out,
+        "command_line": typed(),
+        "overrides": replaced,
+        "resume": flags["resume"] is not None,
+        "quiet": flags["quiet"],
+        "exports": exports,
+        "plain": is_plain(flags),
+    }
+
+
+def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:
+    """Whether several implementations are asked for, or were.
+
+    Raises:
+        UsageError: it is said how they take turns, and there is one only; or one of them is resumed by itself.
+    """
+    if flags["compared"] is not None:
+        return True
+    if resumed:
+        from hydra.store.interleaved import is_interleaved, took_turns
+
+        if is_interleaved(resumed):
+            return True
+        if took_turns([resumed]):
+            # Its repeats would not be the pairs of the others' any more.
+            raise UsageError(
+                f"{resumed} is one part of a comparison, and cannot go on alone",
+                f"go on with all of it: --resume {resumed.resolve().parent}",
+            )
+    if flags["interleave"] is not None:
+        raise UsageError("--interleave is of runs that are compared", "name them with --compare-implementations")
+    return False

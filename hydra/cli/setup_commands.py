@@ -1,0 +1,59 @@
+"""``hydra install-completion`` and ``hydra schema``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from hydra.errors import UsageError
+from hydra.options import OUTPUT, Command, grouped
+from hydra.options.help import MORE
+
+
+@click.command(
+    "install-completion",
+    cls=Command,
+    section=MORE,
+    examples=("hydra install-completion", "hydra install-completion zsh", "hydra install-completion fish --show"),
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
+@grouped(OUTPUT, click.option("--show", is_flag=True, help="Print the script, and write nothing."))
+@click.pass_context
+def install_completion(context: click.Context, shell: str | None, show: bool) -> None:
+    """Have your shell complete hydra's commands, flags and scenarios with the Tab key.
+
+    Without SHELL it is the one of $SHELL. It writes one file, whose removal undoes it; doing it again changes nothing.
+    """
+    from hydra.cli.completion import VARIABLE, completion_for, shell_of
+    from hydra.store.files import write_whole
+
+    made = completion_for(shell or shell_of(os.environ), context.find_root().command, os.environ)
+    if show:
+        click.echo(made.text)
+        return
+    there = made.file.read_text() if made.file.is_file() else ""
+    if there and VARIABLE not in there:
+        raise UsageError(f"{made.file} is there, and not of Hydra", "move it away, or print the script with --show")
+    if there == made.text:
+        click.echo(f"{made.file} is there already")
+    else:
+        made.file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(made.file, made.text, "check the permissions, or print it with --show")
+        click.echo(f"wrote {made.file}; it is read by shells that you start from now on")
+    for remark in made.remarks:
+        click.echo(remark)
+    click.echo(f"to undo it: rm {made.file}")
+
+
+@click.command(cls=Command, section=MORE, examples=("hydra schema", "hydra schema ./mine.toml > mine.schema.json"))
+@click.argument("scenario", required=False)
+def schema(scenario: str | None) -> None:
+    """Print the JSON Schema of what --json prints and rows.json holds.
+
+    With SCENARIO it has exactly the columns that this scenario's rows can have; without, those of every scenario that
+    comes along.
+    """
+    from hydra.cli.schema import schema_of
+
+    click.echo(schema_of(scenario), nl=False)

@@ -1,0 +1,159 @@
+"""What the steps of a run used, read from its database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from hydra.analysis.costs import StepFacts
+from hydra.config.plugins import system
+from hydra.errors import UsageError
+from hydra.measure.column_names import AGGREGATE, GONE, RATE_HELD, VERDICT
+from hydra.measure.rates import SECOND_NS
+from hydra.measure.resources import summarise
+from hydra.model import Points, Scenario, StepResult, number, value_of
+from hydra.store.database import RunStore
+from hydra.store.format_upgrade import upgraded
+
+_SERVER_CPU_PCT: Final = "server_cpu_pct"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """A run as a fit needs it.
+
+    Attributes:
+        directory: where it is.
+        scenario: what was asked for.
+        groups: its measured steps, by the settings that vary (one group, named "", where none does).
+        local: whether all of its clients were on one host, so that nothing went over an interface.
+    """
+
+    directory: Path
+    scenario: Scenario
+    groups: Mapping[str, tuple[StepFacts, ...]]
+    local: bool
+
+    @property
+    def steps(self) -> tuple[StepFacts, ...]:
+        """Those of all groups."""
+        return tuple(step for group in self.groups.values() for step in group)
+
+
+def read(directory: Path) -> RunFacts:
+    """The steps of a run that were measured whole.
+
+    Steps with a cohort, and those of which a subscriber died or fell silent, are left out; of a search only the steps
+    that look for the highest rate received count, each client count with the fastest.
+
+    Raises:
+        RunDirectoryError: the directory holds no run, or one that this Hydra cannot read.
+        UsageError: no step of it was measured whole.
+    """
+    groups: dict[str, list[StepFacts]] = {}
+    local = True
+    with RunStore.open(directory) as store:
+        results = store.results()
+        with store.reading():
+            scenario = _built(msgspec.convert(upgraded(store.metadata()["scenario"]), Scenario))
+            for result in _whole(scenario, results):
+                facts = _facts(store, scenario, result)
+                local = local and facts.network_bytes is None
+                groups.setdefault(_name(scenario, result), []).append(facts)
+    if not groups:
+        raise UsageError(
+            f"{directory} has no step that was measured with all of its subscribers", "choose another run: hydra runs"
+        )
+    return RunFacts(directory, scenario, {name: tuple(steps) for name, steps in groups.items()}, local)
+
+
+def _built(scenario: Scenario) -> Scenario:
+    """A stored scenario with the tables of its system as that has them."""
+    kinds = system(scenario.system).tables
+    tables: dict[str, Any] = {
+        name: msgspec.convert(table, kinds[name]) for name, table in scenario.tables.items() if name in kinds
+    }
+    return replace(scenario, tables=tables)
+
+
+def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
+    good = [
+        result
+        for result in results
+        if result.status == "ok"
+        and result.plan.clients > 0
+        and result.plan.cohort.kind == "none"
+        and not number(result.figures.get("cohort_clients"))
+        and not any(number(result.figures.get(column)) for column in GONE)
+        and (number(result.figures.get(AGGREGATE)) or 0) > 0
+    ]
+    if scenario.sweep.search is None:
+        return good
+    fastest: dict[int, StepResult] = {}
+    for result in good:
+        held = fastest.get(result.plan.clients)
+        if held is None or _aggregate(result) > _aggregate(held):
+            fastest[result.plan.clients] = result
+    return list(fastest.values())
+
+
+def _aggregate(result: StepResult) -> float:
+    return number(result.figures.get(AGGREGATE)) or 0.0
+
+
+def _name(scenario: Scenario, result: StepResult) -> str:
+    """``msg_batch 200``: what tells the steps of one table apart beside the client count."""
+    return ", ".join(f"{name} {value_of(result.plan.settings, name)}" for name in scenario.sweep.varied)
+
+
+def _facts(store: RunStore, scenario: Scenario, result: StepResult) -> StepFacts:
+    start_ns, stop_ns = store.window_ns(result.epoch)
+    seconds = (stop_ns - start_ns) / SECOND_NS
+    sums, figures, plan = store.role_sums(result.epoch), result.figures, result.plan
+    publisher, subscriber = sums.get("publisher", {}), sums.get("subscriber", {})
+    servers = len(store.servers(result.epoch))
+    busy_pct = number(figures.get(_SERVER_CPU_PCT))
+    samples = store.host_samples(result.epoch)
+    hosts = [summary for each in samples.values() if (summary := summarise(each, (start_ns, stop_ns))) is not None]
+    sent = sum(use.sent_bytes_s for host in hosts for use in host.interfaces.values())
+    return StepFacts(
+        clients=plan.clients,
+        publishers=scenario.publishers if plan.publishers is None else plan.publishers,
+        servers=servers,
+        direct=system(scenario.system).servers is None,
+        seconds=seconds,
+        rate=None if plan.settings.rate == "max" else float(plan.settings.rate),
+        held=bool(figures.get(RATE_HELD)) and bool(figures.get("passed")),
+        limit=str(figures.get(VERDICT) or ""),
+        throughput=_aggregate(result),
+        sent=publisher.get("messages", 0.0),
+        received=subscriber.get("messages", 0.0),
+        received_bytes=subscriber.get("bytes", 0.0),
+        subscriber_cpu_s=subscriber.get("cpu_s", 0.0),
+        publisher_cpu_s=publisher.get("cpu_s", 0.0),
+        publisher_memory_bytes=publisher.get("max_rss_bytes", 0.0),
+        server_cpu_s=None if busy_pct is None else busy_pct / 100 * servers * seconds,
+        network_bytes=sent * seconds if len(set(store.host_of(result.epoch).values())) > 1 else None,
+        swing=swing(plan.load, plan.duration_s),
+    )
+
+
+def swing(load: Points, duration_s: float) -> float:
+    """The highest rate of a load over its mean one; 1 where it does not change.
+
+    Args:
+        load: its points, as of ``StepPlan``.
+        duration_s: length of the step.
+    """
+    within = [(begin, rate) for begin, rate in load if begin <= duration_s]
+    if not within:
+        return 1.0
+    within.append((duration_s, within[-1][1]))
+    messages = sum((end - begin) * (first + last) / 2 for (begin, first), (end, last) in pairwise(within))
+    highest = max(rate for _, rate in within)
+    return highest * duration_s / messages if messages > 0 else 1.0

@@ -1,0 +1,167 @@
+"""A relay's or server's answer to ``watch``: reads its host and its group's threads, and tells of it in time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from hydra.client.tcp_sampler import ConnectionSampler
+from hydra.client.thread_sampler import ThreadSampler
+from hydra.model import BusyThread, Connections, HostCounters
+from hydra.wire.messages import MAX_SAMPLES, Host, Sample, Watch
+
+if TYPE_CHECKING:
+    from hydra.client.host_counters import HostSampler
+
+_TOLD_WITHIN_NS: Final = 1_000_000_000
+_FORGOTTEN_AFTER_NS: Final = 30_000_000_000
+"""A controller that has not said it for so long is gone, or has other worries."""
+_SOME: Final = 32
+"""Processes that are read of a group of subscribers."""
+_UNREADABLE: Final = (OSError, ValueError, LookupError, RuntimeError)
+"""What reading a kernel raises that is not like others: it is left out then, for the group has to go on."""
+
+
+class Watcher:
+    """Obeys ``watch``.
+
+    Args:
+        ids: the clients of the group.
+        send: takes what was read.
+        host: reads the counters of this host.
+        threads: reads the busiest threads; None: nobody does.
+        clock_ns: CLOCK_MONOTONIC.
+        connections: reads what TCP connections wait for; likewise.
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[int],
+        send: Callable[[Host], None],
+        host: Callable[[], HostCounters],
+        threads: Callable[[], list[BusyThread]] | None,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+        connections: Callable[[], Connections | None] | None = None,
+    ) -> None:
+        self._ids = list(ids)
+        self._send = send
+        self._host = host
+        self._threads = threads
+        self._connections = connections
+        self._clock_ns = clock_ns
+        self._epoch = 0
+        self._ended = 0  # the last epoch whose watch has ended
+        self._every_ns = 0
+        self._with_host = False
+        self._until_ns = 0
+        self._due_ns = 0
+        self._samples: list[Sample] = []
+        self._first_ns = 0
+
+    def take(self, watch: Watch) -> None:
+        """Obeys this message; the first one of an epoch is followed by a sample at the next :meth:`work`."""
+        if watch.epoch < self._epoch:
+            return
+        now_ns = self._clock_ns()
+        if watch.epoch > self._epoch:
+            self._epoch, self._every_ns, self._samples = watch.epoch, 0, []
+        if watch.every_s == 0:
+            self._every_ns, self._ended = 0, self._epoch
+            self._tell()
+        elif self._ended < self._epoch:
+            if not self._every_ns:
+                self._due_ns = now_ns
+            self._every_ns = max(1, round(watch.every_s * 1e9))
+            self._with_host = watch.host
+            self._until_ns = now_ns + _FORGOTTEN_AFTER_NS
+
+    def work(self) -> float:
+        """Does what is due now; returns for how many seconds nothing is, infinity while nobody watches."""
+        now_ns = self._clock_ns()
+        if self._every_ns and now_ns >= self._until_ns:
+            self._every_ns, self._samples = 0, []
+        if not self._every_ns:
+            return float("inf")
+        if now_ns >= self._due_ns:
+            self._read(now_ns)
+            # One that came late is not made up for.
+            self._due_ns += self._every_ns * (1 + (now_ns - self._due_ns) // self._every_ns)
+        if self._samples and (now_ns >= self._first_ns + _TOLD_WITHIN_NS or len(self._samples) >= MAX_SAMPLES):
+            self._tell()
+        tell_ns = self._first_ns + _TOLD_WITHIN_NS if self._samples else self._due_ns
+        return max(0, min(self._due_ns, tell_ns, self._until_ns) - self._clock_ns()) / 1e9
+
+    def _read(self, now_ns: int) -> None:
+        host: HostCounters | None = None
+        threads: list[BusyThread] = []
+        connections: Connections | None = None
+        with contextlib.suppress(*_UNREADABLE):
+            host = self._host() if self._with_host else None
+        with contextlib.suppress(*_UNREADABLE):
+            threads = self._threads() if self._threads is not None else []
+        with contextlib.suppress(*_UNREADABLE):
+            connections = self._connections() if self._connections is not None else None
+        if not self._samples:
+            self._first_ns = now_ns
+        self._samples.append(Sample(now_ns, host, threads, connections))
+
+    def _tell(self) -> None:
+        samples, self._samples = self._samples, []
+        self._send(Host(ids=self._ids, seq=1, epoch=self._epoch, samples=samples))
+
+
+def watcher_of(ids: Sequence[int], send: Callable[[Host], None], parent: int, *, some: bool = False) -> Watcher:
+    """What a real group watches with.
+
+    Args:
+        ids: the clients of the group.
+        send: takes what was read.
+        parent: its first process.
+        some: whether some of its processes stand for all, where there may be thousands that do the same.
+    """
+    processes = Processes(parent, most=_SOME if some else None)
+    return Watcher(ids, send, lambda: _sampler().read(), processes.threads, connections=processes.connections)
+
+
+class Processes:
+    """Reads what a process and its descendants did since they were read before; this process is none of them.
+
+    Args:
+        parent: that process.
+        most: so many are read at most; None: all.
+    """
+
+    def __init__(self, parent: int, *, most: int | None = None) -> None:
+        self._threads = ThreadSampler(parent, most=most)
+        # Without a relay's own connection, to the controller.
+        self._connections = ConnectionSampler(lambda: [pid for pid in self._threads.processes if pid != os.getpid()])
+
+    def threads(self) -> list[BusyThread]:
+        """The busiest threads; errors as in :data:`_UNREADABLE`."""
+        return self._threads.read()
+
+    def connections(self) -> Connections | None:
+        """What their TCP connections wait for, once the threads have been read; errors likewise."""
+        return self._connections.read()
+
+    def read(self) -> tuple[list[BusyThread], Connections | None]:
+        """Both, or nothing of what the kernel does not tell."""
+        threads: list[BusyThread] = []
+        connections: Connections | None = None
+        with contextlib.suppress(*_UNREADABLE):
+            threads = self.threads()
+        with contextlib.suppress(*_UNREADABLE):
+            connections = self.connections()
+        return threads, connections
+
+
+@cache
+def _sampler() -> HostSampler:
+    # Hundreds of relays dial in at once, and of every host only one reads it: the others need no psutil.
+    from hydra.client.host_counters import HostSampler
+
+    return HostSampler()

@@ -1,0 +1,315 @@
+"""The program of a group: a parent that forks a relay and the clients that speak to it.
+
+The parent stays single-threaded and without sockets, so that it can fork at any time. It forks the next client when an
+earlier one has been welcomed, a window at a time, because thousands dialling in at once overflow the listen queue. When
+its lifeline (a pipe from whoever launched it) closes, it takes all its processes with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from hydra.client.client_process import client_main
+from hydra.client.linux_process import die_with_parent, thread_count
+from hydra.client.relay import KILL, Pipes, relay_main
+from hydra.client.transport import Kind
+from hydra.control import curve_keys
+from hydra.control.client import Here, Identity
+from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_RELAY_DIED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
+
+_N = TypeVar("_N", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOptions:
+    """The command line of a group."""
+
+    kind: str
+    group: str
+    first_id: int
+    count: int
+    fork_window: int
+    respawns: int
+
+
+class _OneLineParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see --help\n")
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least or int(text) >= 2**32:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least}")
+        return int(text)
+
+    return parse
+
+
+def parse(arguments: Sequence[str], kinds: Sequence[str]) -> GroupOptions:
+    """The options in a command line; exits with 2 and one line where they make no sense."""
+    parser = _OneLineParser(
+        description="A group of Hydra clients; started by hydra on an agent.",
+        allow_abbrev=False,
+        # To ask the terminal for its width would import all kinds of compression.
+        formatter_class=partial(argparse.HelpFormatter, width=100),
+    )
+    parser.add_argument("kind", choices=kinds)
+    parser.add_argument("--group", required=True, help="the group's id")
+    parser.add_argument("--first-id", required=True, type=_whole(0), help="id of its first client")
+    parser.add_argument("--count", required=True, type=_whole(1), help="clients to fork")
+    parser.add_argument("--fork-window", type=_whole(1), default=128, help="clients forked and not yet welcomed")
+    parser.add_argument("--respawns", type=_whole(0), default=3, help="how often one client is replaced")
+    return GroupOptions(**vars(parser.parse_args(arguments)))
+
+
+def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> int:
+    """Runs a group until its clients have been dismissed or its lifeline closes; returns the exit code."""
+    options = parse(sys.argv[1:] if arguments is None else arguments, sorted(kinds))
+    try:
+        credentials = curve_keys.credentials(os.environ)
+        lifeline = from_environment("HYDRA_LIFELINE", int)
+        welcome_within_s = from_environment("HYDRA_WELCOME_S", float)
+    except ValueError as e:
+        sys.stderr.write(f"hydra group {options.group}: {e}\n")
+        return EXIT_USAGE
+    if lifeline is not None:
+        die_with_parent(os.getppid())
+    # What exists now is shared by all clients; taking it out of the collector's sight keeps its pages shared.
+    gc.collect()
+    gc.freeze()
+    within_s = WELCOME_WITHIN_S if welcome_within_s is None else welcome_within_s
+    return _Parent(options, kinds[options.kind], credentials, lifeline, within_s).run()
+
+
+def from_environment(name: str, number: Callable[[str], _N]) -> _N | None:
+    """The number in an environment variable, None where it is not set."""
+    text = os.environ.get(name)
+    if not text:
+        return None
+    try:
+        return number(text)
+    except ValueError:
+        raise ValueError(f"the environment variable {name} is no number: {text!r}") from None
+
+
+class _Parent:
+    """The group's parent process."""
+
+    def __init__(
+        self,
+        options: GroupOptions,
+        kind: Kind,
+        credentials: curve_keys.Credentials,
+        lifeline: int | None,
+        welcome_within_s: float,
+    ) -> None:
+        self._options = options
+        self._kind = kind
+        self._credentials = credentials
+        self._lifeline = lifeline
+        self._welcome_within_s = welcome_within_s
+        self._clients: dict[int, int] = {}
+        self._incarnations: dict[int, int] = {}
+        self._unwelcomed: set[int] = set()
+        self._waiting = list(reversed(range(options.first_id, options.first_id + options.count)))
+        self._identity = Identity(
+            ids=range(options.first_id, options.first_id + options.count),
+            role=kind.role,
+            group=options.group,
+            incarnation=0,
+            implementation=kind.implementation,
+            versions={},
+            here=Here.read(),
+        )
+        self._relay = 0
+        self._ipc = ""
+        self._ending = False
+        self._stranded = False
+
+    def run(self) -> int:
+        self._welcomes, self._welcome_pipe = os.pipe()
+        self._deaths, self._death_pipe = os.pipe()
+        self._kills, self._kill_pipe = os.pipe()
+        self._place, self._place_pipe = os.pipe()
+        self._wakeups, wakeup_pipe = os.pipe()
+        for fd in (self._wakeups, wakeup_pipe, self._welcomes):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(wakeup_pipe, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _ignore)
+        signal.signal(signal.SIGTERM, self._terminate)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._relay = self._fork(self._run_relay)
+        for fd in (self._deaths, self._kill_pipe, self._place_pipe):
+            os.close(fd)
+        self._ipc = self._open_socket()
+        poller = select.poll()
+        for fd in (self._welcomes, self._wakeups, self._kills, *(() if self._lifeline is None else (self._lifeline,))):
+            poller.register(fd, select.POLLIN)
+        while True:
+            if self._ipc:
+                self._fork_waiting()
+            if not self._clients and not self._waiting:
+                return self._end()
+            for fd, _ in poller.poll():
+                if fd == self._welcomes:
+                    self._take_welcomes()
+                elif fd == self._wakeups:
+                    os.read(self._wakeups, 4096)
+                elif fd == self._kills:
+                    self._kill_clients()
+                else:
+                    self._kill_all()
+                    return 0
+            if self._ending:
+                self._kill_all()
+                return 0
+            if (code := self._reap()) is not None:
+                self._kill_all()
+                return code
+
+    def _open_socket(self) -> str:
+        """The relay's endpoint as clients reach it; "" if there is none, because the relay has ended.
+
+        The parent keeps its socket's file open and removes it with its folder: whoever has not inherited it from here
+        cannot connect, and nothing is left behind, however everything ends.
+        """
+        with os.fdopen(self._place, "rb") as place:
+            told = place.read().rstrip(b"\n")
+        if not told:
+            return ""
+        path = Path(os.fsdecode(told))
+        file = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        path.unlink()
+        path.parent.rmdir()
+        return f"ipc:///proc/self/fd/{file}"
+
+    # --- forking ---------------------------------------------------------------------------------------------------
+
+    def _fork_waiting(self) -> None:
+        while self._waiting and len(self._unwelcomed) < self._options.fork_window:
+            client = self._waiting.pop()
+            incarnation = self._incarnations.get(client, -1) + 1
+            self._incarnations[client] = incarnation
+            identity = replace(self._identity, ids=[client], incarnation=incarnation)
+            pid = self._fork(partial(self._run_client, identity))
+            self._clients[pid] = client
+            self._unwelcomed.add(client)
+
+    def _fork(self, child: Callable[[], int]) -> int:
+        if thread_count() != 1:
+            raise RuntimeError("a group's parent must have one thread when it forks")
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            return pid
+        code = 1
+        try:
+            die_with_parent(parent)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.close(self._welcomes)
+            code = child()
+        finally:
+            # Never back into the parent's code, whatever the child raised.
+            with contextlib.suppress(OSError):
+                if sys.exc_info()[0] is not None:
+                    traceback.print_exc()
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
+
+    def _run_client(self, identity: Identity) -> int:
+        os.close(self._death_pipe)
+        os.close(self._kills)
+
+        def welcomed() -> None:
+            os.write(self._welcome_pipe, f"{identity.ids[0]}\n".encode())
+
+        return client_main(self._kind, self._ipc, identity, self._welcome_within_s, welcomed)
+
+    def _run_relay(self) -> int:
+        for fd in (self._death_pipe, self._welcome_pipe, self._kills, self._place):
+            os.close(fd)
+        # To look for versions takes longer than all else that a client does until it is welcomed: the relay says them.
+        identity = replace(self._identity, versions=self._kind.versions())
+        pipes = Pipes(self._place_pipe, self._deaths, self._kill_pipe)
+        return relay_main(self._credentials, identity, pipes, self._welcome_within_s, os.getppid())
+
+    # --- what happened ---------------------------------------------------------------------------------------------
+
+    def _take_welcomes(self) -> None:
+        # A line is far below PIPE_BUF, so lines are never torn, and a read of many lines ends at a line's end
+        # unless it is full; the rest of such a line comes with the next read.
+        data = os.read(self._welcomes, 65536)
+        while not data.endswith(b"\n"):
+            data += os.read(self._welcomes, 64)
+        self._unwelcomed.difference_update(int(line) for line in data.split())
+
+    def _reap(self) -> int | None:
+        """Takes note of every child that ended; with what the group ends if it was the relay."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return None
+            if pid == 0:
+                return None
+            code = os.waitstatus_to_exitcode(status)
+            if pid == self._relay:
+                return code if code in (EXIT_STRANDED, EXIT_USAGE) else EXIT_RELAY_DIED
+            self._client_ended(pid, code)
+
+    def _client_ended(self, pid: int, code: int) -> None:
+        client = self._clients.pop(pid)
+        self._unwelcomed.discard(client)
+        self._stranded = self._stranded or code == EXIT_STRANDED
+        # Who is stranded may be so because the relay hears nobody; then nobody is to come back.
+        ended = code in (EXIT_DISMISSED, EXIT_STRANDED)
+        replaced = not ended and self._incarnations[client] < self._options.respawns
+        incarnation = self._incarnations[client]
+        death = {"id": client, "incarnation": incarnation, "pid": pid, "status": code, "replaced": replaced}
+        line = json.dumps(death)
+        os.write(self._death_pipe, line.encode() + b"\n")
+        if replaced:
+            self._waiting.append(client)
+
+    def _kill_clients(self) -> None:
+        """The relay was told to end these clients; they count as dead and are replaced."""
+        named = dict(KILL.iter_unpack(os.read(self._kills, 1 << 16)))
+        for pid, client in self._clients.items():
+            if self._incarnations[client] <= named.get(client, -1):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _terminate(self, *_: object) -> None:
+        self._ending = True
+
+    def _kill_all(self) -> None:
+        for pid in (*self._clients, self._relay):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _end(self) -> int:
+        """All clients are gone: closing its pipe tells the relay, which delivers what it has and exits."""
+        os.close(self._death_pipe)
+        os.waitpid(self._relay, 0)
+        return EXIT_STRANDED if self._stranded else EXIT_DISMISSED
+
+
+def _ignore(*_: object) -> None:
+    """SIGCHLD needs a handler of Python's for the wakeup pipe to be written."""

@@ -1,0 +1,470 @@
+"""What a relay decides: which of its clients get a command, and what of their answers goes to the controller, and when.
+
+Pure: the sockets are :mod:`hydra.client.relay`'s, time is passed in, and what is to be said comes out as calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from hydra.client.command_replies import RESEND_EVERY_NS, Command, Commands, Kind
+from hydra.client.registration import Joining
+from hydra.client.reply_aggregation import Gathering
+from hydra.client.report_batches import BATCHED_WITHIN_NS, Batching, Made
+from hydra.model import GroupRole
+from hydra.wire.ids import written
+from hydra.wire.messages import (
+    Ack,
+    ChildExit,
+    Configure,
+    Course,
+    Error,
+    Evict,
+    Finish,
+    FromClient,
+    FromController,
+    Hello,
+    Joined,
+    Ping,
+    Progress,
+    Quit,
+    Ready,
+    Report,
+    Reports,
+    Start,
+    Stop,
+    Welcome,
+    encode,
+)
+from hydra.wire.time_series import CourseSum, parts
+
+ANY_INCARNATION: Final = 2**32 - 1
+_JOINED_AT_ONCE: Final = 10_000
+"""Clients in one ``joined``: many more would not fit into a message."""
+COURSE_WITHIN_NS: Final = 500_000_000
+"""How long what one client tells of its seconds waits for what the others tell."""
+_QUIT: Final = encode(Quit())
+_ACKNOWLEDGED: Final[dict[str, Kind]] = {"configure": Configure, "start": Start, "stop": Stop}
+
+
+class Acknowledged(NamedTuple):
+    """An ``ack`` without its clients and their clocks."""
+
+    epoch: int
+    command: str
+
+
+class IsReady(NamedTuple):
+    """A ``ready`` without its clients."""
+
+    epoch: int
+    endpoint: str
+
+
+class Failed(NamedTuple):
+    """An ``error`` without its clients."""
+
+    epoch: int
+    message: str
+    fatal: bool
+
+
+@dataclass(slots=True)
+class Connection:
+    """One client process; ``living`` until its end is known, or that of its ids by a later one's hello."""
+
+    name: bytes
+    ids: Sequence[int]
+    incarnation: int
+    pid: int
+    living: bool = True
+
+
+class Ends(Protocol):
+    """Where a relay's words go."""
+
+    def to_controller(self, message: FromClient, payload: bytes | None = None) -> None:
+        """Sends a message up; its ``seq`` is set there. The payload is a batch's second frame."""
+
+    def to_client(self, name: bytes, frame: bytes) -> None:
+        """Sends a frame down this connection."""
+
+    def kill(self, client: int, most: int) -> None:
+        """Has the client killed, unless its incarnation is above ``most``."""
+
+
+class Relaying:
+    """The state of one group's relay.
+
+    Args:
+        ids: all clients of the group.
+        role: of all of them.
+        ends: where its words go.
+    """
+
+    def __init__(self, ids: Sequence[int], role: GroupRole, ends: Ends) -> None:
+        self._ids = list(ids)
+        self._role = role
+        self._ends = ends
+        self._connections: dict[bytes, Connection] = {}
+        self._carrier: dict[int, Connection] = {}
+        self._welcome: bytes | None = None
+        self._joined = Joining()
+        self._leaving: dict[bytes, int] = {}  # connections that are to quit, and when they are told again
+        self.dismissed = False
+        """Whether all clients are to go, also those that are still to come."""
+        self._gone: dict[int, ChildExit] = {}
+        self._commands = Commands(role)
+        # A client that is told another command of a kind: until it has answered the ping of this number, which was said
+        # between the two, what answers that kind may be the answer to the one before.
+        self._fences: dict[tuple[Kind, int], int] = {}
+        self._pings = 0
+        self._unready: set[int] = set()
+        self._acknowledged: Gathering[Acknowledged] = Gathering()
+        self._is_ready: Gathering[IsReady] = Gathering()
+        self._failed: Gathering[Failed] = Gathering()
+        self._failed_before: set[Failed] = set()
+        self._batching = Batching()
+        self._cohort: set[int] = set()
+        # What clients have told of the seconds of the step: of the others, and of the cohort.
+        self._courses = (CourseSum(), CourseSum())
+        self._course_ns: int | None = None
+        # What has been answered in this epoch, by client, for a controller that asks again.
+        self._endpoints: dict[int, str] = {}
+        self._failures: dict[tuple[Kind, int], Failed] = {}
+        self._reports: dict[int, Report] = {}
+
+    # --- from the controller ---------------------------------------------------------------------------------------
+
+    def obey(self, message: FromController, now_ns: int) -> None:
+        """Takes a message of the controller's."""
+        match message:
+            case Welcome():
+                self._welcomed(message, now_ns)
+            case Configure() | Start() | Stop() | Finish():
+                self._pass_on(message, now_ns)
+            case Quit():
+                self._dismiss(message, now_ns)
+            case Evict():
+                self._evict(message)
+            case _:
+                pass  # nothing else is theirs
+
+    def _welcomed(self, welcome: Welcome, now_ns: int) -> None:
+        self._joined.named(welcome.ids)
+        if self._welcome is None:
+            # A client lives on its parent alone: it has no silence to fear.
+            self._welcome = encode(Welcome(run=welcome.run, silence_s=0.0))
+            for connection in self._connections.values():
+                self._receive(connection, now_ns)
+
+    def _pass_on(self, command: Command, now_ns: int) -> None:
+        epoch = self._commands.epoch
+        # Who has just taken a dead client's place is nobody that the controller knows of, and this is not meant for it.
+        living = [client for client in self._living(command.ids) if self._joined.is_named(client)]
+        given = self._commands.give(command, living, now_ns)
+        if self._commands.epoch != epoch:
+            self._forget_epoch(now_ns)
+        if isinstance(command, Configure) and command.epoch == self._commands.epoch:
+            self._configured(command, given.new)
+        for client in given.new:
+            self._failures.pop((type(command), client), None)
+        if given.changed:
+            self._pings += 1
+            self._fences.update(dict.fromkeys([(type(command), client) for client in given.changed], self._pings))
+            self._tell(Ping(time_ns=self._pings, reply=True), given.changed)
+        self._tell(command, given.tell)
+        self._repeat(type(command), given.answered, now_ns)
+
+    def _configured(self, command: Configure, clients: Iterable[int]) -> None:
+        """It is another configuration for these clients than before."""
+        proves = command.probe or self._role == "publisher"
+        for client in clients:
+            self._endpoints.pop(client, None)
+        (self._unready.update if proves else self._unready.difference_update)(clients)
+        (self._cohort.update if command.cohort else self._cohort.difference_update)(clients)
+
+    def _forget_epoch(self, now_ns: int) -> None:
+        # What went wrong is told nevertheless: it may be why a client is about to end.
+        self._say_failed(now_ns, at_once=True)
+        for waiting in (self._acknowledged, self._is_ready, self._batching):
+            waiting.clear()
+        self._courses = (CourseSum(), CourseSum())
+        self._course_ns = None
+        self._fences.clear()
+        for some in (self._cohort, self._unready, self._failed_before):
+            some.clear()
+        for kept in (self._endpoints, self._failures, self._reports):
+            kept.clear()
+
+    def _repeat(self, kind: Kind, clients: Sequence[int], now_ns: int) -> None:
+        """The answers to a command that the controller has given again to those that had answered it."""
+        epoch = self._commands.epoch
+        failed = {client: self._failures[kind, client] for client in clients if (kind, client) in self._failures}
+        for client, failure in failed.items():
+            self._failed.add(failure, [client], now_ns)
+        answered = [client for client in clients if client not in failed]
+        if kind is Finish:
+            self._send_batches(self._batching.of(answered))
+            return
+        for client in answered:
+            if kind is Stop and client in self._reports:
+                self._ends.to_controller(self._reports[client])
+            elif kind is Configure and client in self._endpoints:
+                self._is_ready.add(IsReady(epoch, self._endpoints[client]), [client], now_ns)
+        acknowledged = [client for client in answered if kind is not Stop or client not in self._reports]
+        if acknowledged:
+            name = next(name for name, of in _ACKNOWLEDGED.items() if of is kind)
+            self._acknowledged.add(Acknowledged(epoch, name), acknowledged, now_ns)
+
+    def _dismiss(self, message: Quit, now_ns: int) -> None:
+        if not message.ids:
+            self.dismissed = True
+        for name in {self._carrier[client].name for client in self._living(message.ids)}:
+            self._leaving[name] = now_ns
+
+    def _evict(self, message: Evict) -> None:
+        ids = message.ids or self._ids
+        # One that is gone for good: whoever asks for its end has not heard of it.
+        for told in {id(self._gone[c]): self._gone[c] for c in ids if c in self._gone}.values():
+            self._ends.to_controller(told)
+        for client in ids:
+            self._ends.kill(client, ANY_INCARNATION if message.incarnation is None else message.incarnation)
+
+    # --- from clients ----------------------------------------------------------------------------------------------
+
+    def hear(self, name: bytes, message: FromClient, now_ns: int) -> None:
+        """Takes a message of the client process that is connected by this name."""
+        if isinstance(message, Hello):
+            self._introduced(name, message, now_ns)
+            return
+        connection = self._connections.get(name)
+        if connection is None or not set(message.ids) <= set(connection.ids):
+            return
+        match message:
+            case Error():
+                self._complained(message, now_ns)
+            case Course():
+                self._told(message, now_ns)
+            case Report():
+                self._reported(message, now_ns)
+            case Reports():
+                for report in message.each():
+                    self._reported(report, now_ns)
+            case _ if not connection.living:
+                pass  # what it had been told is another's now
+            case Ack():
+                self._answered(message, now_ns)
+            case Ready():
+                self._proven(message, now_ns)
+            case Progress():
+                self._ends.to_controller(message)
+            case _:
+                pass
+
+    def _introduced(self, name: bytes, hello: Hello, now_ns: int) -> None:
+        if not set(hello.ids) <= set(self._ids):
+            return
+        connection = self._connections.get(name)
+        if connection is None:
+            if any(self._incarnation(client) >= hello.incarnation for client in hello.ids):
+                return
+            for before in [self._carrier[client] for client in hello.ids if client in self._carrier]:
+                self._left(before)
+            connection = Connection(name, list(hello.ids), hello.incarnation, hello.pid)
+            self._connections[name] = connection
+            self._carrier.update(dict.fromkeys(hello.ids, connection))
+        if self._welcome is not None or self.dismissed:
+            self._receive(connection, now_ns)
+
+    def _incarnation(self, client: int) -> int:
+        """The latest that has said hello, −1 if there was none."""
+        known = self._carrier.get(client)
+        return -1 if known is None else known.incarnation
+
+    def _receive(self, connection: Connection, now_ns: int) -> None:
+        """Welcomes a client, or sends it away."""
+        if not connection.living:
+            return
+        if self.dismissed:
+            self._leaving[connection.name] = now_ns
+        elif self._welcome is not None:
+            self._ends.to_client(connection.name, self._welcome)
+            self._joined.add(connection.ids, now_ns)
+
+    def exited(self, exit_: ChildExit) -> None:
+        """The process of these clients has ended."""
+        if not exit_.replaced:
+            self._gone.update(dict.fromkeys(exit_.ids, exit_))
+        for connection in {id(c): c for i in exit_.ids if (c := self._carrier.get(i))}.values():
+            if connection.incarnation <= exit_.incarnation:
+                self._left(connection)
+        self._ends.to_controller(exit_)
+
+    def _left(self, connection: Connection) -> None:
+        connection.living = False
+        for client in connection.ids:
+            del self._carrier[client]
+            self._endpoints.pop(client, None)
+            for kind in (Configure, Start, Stop, Finish):
+                self._fences.pop((kind, client), None)
+        self._commands.left(connection.ids)
+        self._unready.difference_update(connection.ids)
+        self._joined.left(connection.ids)
+        self._leaving.pop(connection.name, None)
+
+    def _answered(self, ack: Ack, now_ns: int) -> None:
+        if ack.command == "ping":
+            self._fences = {of: n for of, n in self._fences.items() if of[1] not in ack.ids or n > ack.echo}
+            return
+        kind = _ACKNOWLEDGED.get(ack.command)
+        ids = ack.ids
+        if kind is not None and ack.epoch == self._commands.epoch:
+            ids = self._unfenced(kind, ids)
+            self._commands.answered(kind, ids)
+        if ids:
+            self._acknowledged.add(Acknowledged(ack.epoch, ack.command), ids, now_ns)
+
+    def _proven(self, ready: Ready, now_ns: int) -> None:
+        ids = ready.ids
+        if ready.epoch == self._commands.epoch:
+            ids = self._unfenced(Configure, ids)
+            self._endpoints.update(dict.fromkeys(ids, ready.endpoint))
+            self._unready.difference_update(ids)
+        if ids:
+            self._is_ready.add(IsReady(ready.epoch, ready.endpoint), ids, now_ns)
+
+    def _unfenced(self, kind: Kind, clients: list[int]) -> list[int]:
+        """Those of these clients whose answers to this kind of command are answers to the last of them."""
+        return [client for client in clients if (kind, client) not in self._fences] if self._fences else clients
+
+    def _complained(self, error: Error, now_ns: int) -> None:
+        failed = Failed(error.epoch, error.message, error.fatal)
+        ids = error.ids
+        if error.epoch == self._commands.epoch:
+            ids = self._unfenced(Finish, self._unfenced(Configure, ids))
+            for client in ids:
+                for kind in (Configure, Finish):
+                    if self._commands.waits(kind, client):
+                        self._failures[kind, client] = failed
+                        self._commands.answered(kind, [client])
+                        self._unready.discard(client)
+        if not ids:
+            return
+        if failed in self._failed_before:
+            self._failed.add(failed, ids, now_ns)
+        else:
+            self._failed_before.add(failed)
+            self._ends.to_controller(msgspec.structs.replace(error, ids=ids))
+
+    def _reported(self, report: Report, now_ns: int) -> None:
+        if report.epoch != self._commands.epoch:
+            return
+        (client,) = report.ids
+        if (Stop if report.subscriber is None else Finish, client) in self._fences:
+            return
+        if report.subscriber is None:
+            self._commands.answered(Stop, [client])
+            self._reports[client] = report
+            self._say_course()
+            self._ends.to_controller(report)
+        else:
+            asked = self._commands.waits(Finish, client)
+            self._commands.answered(Finish, [client])
+            # It failed at first, and has reported since: the report is what counts.
+            self._failures.pop((Finish, client), None)
+            new = self._batching.add(report.epoch, client, report.subscriber, self._cohort, now_ns)
+            self._send_batches(self._batching.of([client]) if asked and not new else new)
+
+    def _told(self, course: Course, now_ns: int) -> None:
+        if course.epoch == self._commands.epoch:
+            self._courses[course.ids[0] in self._cohort].add(course.seconds)
+            if self._course_ns is None:
+                self._course_ns = now_ns + COURSE_WITHIN_NS
+
+    def _say_course(self) -> None:
+        """What has been told of the seconds since it was said last, added up."""
+        self._course_ns = None
+        for in_cohort, course in enumerate(self._courses):
+            for part in parts(course.take()):
+                others, cohort = ([], part) if in_cohort else (part, [])
+                epoch = self._commands.epoch
+                self._ends.to_controller(Course(ids=self._ids, seq=1, epoch=epoch, seconds=others, cohort=cohort))
+
+    # --- in time ---------------------------------------------------------------------------------------------------
+
+    def work(self, now_ns: int) -> int | None:
+        """Says what is due; when something will be next, None while nothing is to come."""
+        epoch = self._commands.epoch
+        if joining := self._joined.take(now_ns, complete=len(self._carrier) == len(self._ids)):
+            self._tell_joined(joining)
+        self.say_gathered(now_ns)
+        if self._course_ns is not None and now_ns >= self._course_ns:
+            self._say_course()
+        batch_ns = self._batching.next_ns()
+        if batch_ns is not None and (now_ns >= batch_ns or not self._commands.awaited(Finish)):
+            self._send_batches(self._batching.flush(epoch, self._cohort))
+        for again, clients in self._commands.again(now_ns):
+            self._tell(again, clients)
+        for name, due_ns in self._leaving.items():
+            if now_ns >= due_ns:
+                self._leaving[name] = now_ns + RESEND_EVERY_NS
+                self._ends.to_client(name, _QUIT)
+        gathered = (self._acknowledged.next_ns(), self._is_ready.next_ns(), self._failed.next_ns())
+        others = (self._joined.next_ns(), self._batching.next_ns(), self._commands.next_ns(), *self._leaving.values())
+        others = (self._course_ns, *others)
+        return min((due_ns for due_ns in (*gathered, *others) if due_ns is not None), default=None)
+
+    def say_gathered(self, now_ns: int, *, at_once: bool = False) -> None:
+        """Says what need not wait for its like any longer; ``at_once``: nothing waits."""
+        epoch = self._commands.epoch
+        for (of, command), ids in self._acknowledged.take(now_ns, lambda it: at_once or self._all_acknowledged(it)):
+            self._ends.to_controller(Ack(ids=ids, seq=1, epoch=of, command=command, time_ns=now_ns))
+        proven = not self._unready
+        for (of, endpoint), ids in self._is_ready.take(now_ns, lambda it: at_once or (it.epoch == epoch and proven)):
+            self._ends.to_controller(Ready(ids=ids, seq=1, epoch=of, endpoint=endpoint))
+        self._say_failed(now_ns, at_once=at_once)
+
+    def _say_failed(self, now_ns: int, *, at_once: bool) -> None:
+        for (of, text, fatal), ids in self._failed.take(now_ns, lambda _: at_once):
+            self._ends.to_controller(Error(ids=ids, seq=1, epoch=of, message=text, fatal=fatal))
+
+    def end(self, now_ns: int) -> None:
+        """All clients are gone: says what still waits for others."""
+        self.work(now_ns + BATCHED_WITHIN_NS)
+
+    def _all_acknowledged(self, said: Acknowledged) -> bool:
+        kind = _ACKNOWLEDGED.get(said.command)
+        return kind is not None and said.epoch == self._commands.epoch and not self._commands.awaited(kind)
+
+    def _tell_joined(self, clients: Sequence[int]) -> None:
+        for at in range(0, len(clients), _JOINED_AT_ONCE):
+            ids = clients[at : at + _JOINED_AT_ONCE]
+            processes = [self._carrier[client] for client in ids]
+            incarnations, pids = [p.incarnation for p in processes], [p.pid for p in processes]
+            self._ends.to_controller(Joined(ids=list(ids), seq=1, incarnations=incarnations, pids=pids))
+
+    def _send_batches(self, batches: Iterable[Made]) -> None:
+        for made in batches:
+            # Whoever has the reports has the course that belongs to them.
+            self._say_course()
+            self._ends.to_controller(made.head, made.payload)
+
+    # --- to clients ------------------------------------------------------------------------------------------------
+
+    def _living(self, ids: Sequence[int]) -> list[int]:
+        """Those of these clients that are there; of all where none is named."""
+        return [client for client in ids or self._ids if client in self._carrier]
+
+    def _tell(self, command: Command | Ping, clients: Iterable[int]) -> None:
+        carried: dict[bytes, list[int]] = {}
+        for client in clients:
+            carried.setdefault(self._carrier[client].name, []).append(client)
+        everybody = encode(command, [])
+        for name, ids in carried.items():
+            all_of_it = len(ids) == len(self._connections[name].ids)
+            self._ends.to_client(name, everybody if all_of_it else encode(command, written(ids)))

@@ -1,0 +1,158 @@
+"""The program of a server's group: dials into the control channel, and runs the server once it knows the others.
+
+The server runs under the supervisor, so that neither it nor its data outlive this process, however that ends. This
+process ends when it is told to, on SIGTERM, with its lifeline, when the controller has been silent for too long, and
+when the server ends.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, NoReturn
+
+from hydra.client.client_process import await_welcome
+from hydra.client.host_monitor import watcher_of
+from hydra.client.linux_process import die_with_parent
+from hydra.client.process_group import from_environment, parse
+from hydra.client.server_ports import endpoint_of, kept_ports
+from hydra.client.server_program import ServerProgram
+from hydra.client.supervised_process import Supervised, tail
+from hydra.control import curve_keys
+from hydra.control.client import ControlClient, Here, Identity
+from hydra.errors import EXIT_FAILED, HydraError, ServerError
+from hydra.wire.messages import Error, Join, Quit, Ready, Watch
+from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, RESEND_EVERY_S, WELCOME_WITHIN_S
+
+LOG: Final = "server.log"
+FOLDER: Final = "server"
+_POLL_S: Final = 0.2
+
+
+def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
+    """Runs one server until it is dismissed; returns the exit code, with one line on stderr unless that is 0."""
+    options = parse(sys.argv[1:] if arguments is None else arguments, [program.kind])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's business
+    signal.signal(signal.SIGTERM, _leave)
+    try:
+        credentials = curve_keys.credentials(os.environ)
+        lifeline = from_environment("HYDRA_LIFELINE", int)
+        ports = [int(port) for port in os.environ.get("HYDRA_PORTS", "").split(",") if port] or [0] * program.ports
+        welcome_within_s = from_environment("HYDRA_WELCOME_S", float) or WELCOME_WITHIN_S
+        if len(ports) < program.ports:
+            raise ValueError(f"HYDRA_PORTS names {len(ports)} ports, and a {program.title} needs {program.ports}")
+    except ValueError as e:
+        sys.stderr.write(f"hydra group {options.group}: {e}\n")
+        return EXIT_USAGE
+    if lifeline is not None:
+        die_with_parent(os.getppid())
+    try:
+        with ExitStack() as stack:
+            node = _Node(stack, program, options.first_id, options.group, ports, local=lifeline is not None)
+            control = node.dial(credentials)
+            code = await_welcome(control, credentials.endpoint, welcome_within_s)
+            return node.serve(control, lifeline) if code is None else code
+    except (HydraError, OSError) as e:
+        sys.stderr.write(f"hydra group {options.group}: {e}\n")
+        return EXIT_FAILED
+
+
+def _leave(*_: object) -> NoReturn:
+    """What is under way, a wait or another program, is left by the way of its own ends."""
+    raise SystemExit(EXIT_DISMISSED)
+
+
+class _Node:
+    """What one server's group consists of; all of it ends with ``stack``.
+
+    Raises:
+        MissingDependencyError, ServerError: the server's program is not there, or could not be made ready.
+        OSError: a port is taken.
+    """
+
+    def __init__(
+        self, stack: ExitStack, program: ServerProgram, client: int, group: str, ports: Sequence[int], *, local: bool
+    ) -> None:
+        self._stack = stack
+        self._program = program
+        self._id = client
+        self._group = group
+        # Looked for before anything is promised to the controller.
+        self._versions = program.prepare()
+        # A remote agent whose address nobody told is known by its name.
+        host = os.environ.get("HYDRA_DATA_HOST") or ("127.0.0.1" if local else socket.gethostname())
+        # Nobody else is given the ports until the server binds them.
+        self._kept = stack.enter_context(ExitStack())
+        self._endpoint = endpoint_of(host, self._kept.enter_context(kept_ports(host, ports[: program.ports])))
+
+    def dial(self, credentials: curve_keys.Credentials) -> ControlClient:
+        """Says hello to the controller."""
+        identity = Identity(
+            ids=[self._id],
+            role="server",
+            group=self._group,
+            incarnation=0,
+            implementation=self._program.kind,
+            versions=dict(self._versions),
+            here=Here.read(),
+        )
+        control = ControlClient(credentials, identity)
+        self._stack.callback(control.close)
+        return control
+
+    def serve(self, control: ControlClient, lifeline: int | None) -> int:
+        """Tells where this server will listen and obeys from then on; returns the exit code.
+
+        Raises:
+            ServerError: the server could not be started, or ended; the controller has been told.
+        """
+        server: Supervised | None = None
+        watcher = watcher_of([self._id], control.send, os.getpid())
+        ready_s = 0.0
+        while not (why := control.gone()):
+            if server is None and time.monotonic() >= ready_s:
+                ready_s = time.monotonic() + RESEND_EVERY_S
+                control.send(Ready(ids=[self._id], seq=1, epoch=0, endpoint=self._endpoint))
+            message = control.receive(min(_POLL_S, watcher.work()))
+            if isinstance(message, Quit) or (lifeline is not None and _closed(lifeline)):
+                return EXIT_DISMISSED
+            if isinstance(message, Watch):
+                watcher.take(message)
+            if isinstance(message, Join) and server is None:
+                try:
+                    server = self._start(message)
+                except (HydraError, OSError, ValueError) as e:
+                    raise self._told(control, f"the {self._program.title} could not be started: {e}") from e
+            if server is not None and server.wait_for_end(0.0):
+                raise self._told(control, f"the {self._program.title} ended with {server.status}: {tail(Path(LOG))}")
+        sys.stderr.write(f"hydra group {self._group}: the controller {why}\n")
+        return EXIT_STRANDED
+
+    def _told(self, control: ControlClient, what: str) -> ServerError:
+        control.send(Error(ids=[self._id], seq=1, epoch=0, message=what[:4000], fatal=True))
+        return ServerError(what)
+
+    def _start(self, join: Join) -> Supervised:
+        folder = Path(FOLDER).absolute()
+        # The supervisor does this as well, unless it was killed itself.
+        self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.mkdir()
+        command = self._program.command(folder, self._endpoint, join.system)
+        self._kept.close()
+        # No grace: the data goes with it, and a server that leaves politely may wait for the others.
+        server = Supervised(command, folder, Path(LOG).absolute(), grace_s=0.0)
+        self._stack.callback(server.stop)
+        return server
+
+
+def _closed(lifeline: int) -> bool:
+    readable, _, _ = select.select([lifeline], [], [], 0.0)
+    return bool(readable)

@@ -1,0 +1,97 @@
+"""Where the files that come with Hydra and with its systems are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+from hydra.config import plugins
+from hydra.errors import ConfigError
+from hydra.system import Experiment
+
+
+def conf_dir() -> Path:
+    """Where ``conf/`` is: the package data of an installed Hydra, otherwise the repository's."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "conf"
+    return installed if (installed / "hydra.toml").is_file() else package.parent / "conf"
+
+
+def cache_folder() -> Path:
+    """What can be made or fetched again: ``$XDG_CACHE_HOME/hydra``, or ``~/.cache/hydra``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "hydra"
+
+
+def scenarios() -> list[str]:
+    """The names of the scenarios that come with Hydra and with further systems, in order."""
+    return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
+
+
+def experiments() -> dict[str, Experiment]:
+    """The published experiments that systems repeat, by name, in their order."""
+    return {each.name: each for spec in plugins.systems().values() for each in spec.experiments}
+
+
+class Published(NamedTuple):
+    """An experiment, and the system that repeats it."""
+
+    experiment: Experiment
+    system: str
+
+
+def experiment_named(name: str) -> Published | None:
+    """The published experiment of that name; None: there is none, or a scenario is called so."""
+    if _is_path(name) or _named(name) is not None:
+        return None
+    found = ((each, spec.name) for spec in plugins.systems().values() for each in spec.experiments)
+    return next((Published(each, system) for each, system in found if each.name == name), None)
+
+
+def is_scenario(word: str) -> bool:
+    """Whether a word of a command line can be a scenario or an experiment."""
+    return Path(word).is_file() if _is_path(word) else _named(word) is not None or experiment_named(word) is not None
+
+
+def scenario_path(name_or_path: str | Path) -> Path:
+    """The file of a scenario: what ends in .toml or holds a slash is a path, everything else a name.
+
+    Raises:
+        ConfigError: there is no scenario of that name; the text tells the known ones.
+    """
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or _is_path(text):
+        return Path(text)
+    found = _named(text)
+    if found is None:
+        known, published = scenarios(), experiments()
+        if text in published:
+            raise ConfigError(
+                f"{text} is a published experiment, and no scenario",
+                f"run it with hydra run {text}; known scenarios: {', '.join(known)}",
+            )
+        close = get_close_matches(text, [*known, *published], n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        others = f"; experiments, for hydra run: {', '.join(published)}" if published else ""
+        raise ConfigError(
+            f"no scenario {text!r} in {conf_dir() / 'scenarios'}",
+            f"{hint}known scenarios: {', '.join(known)}{others}; a file of your own needs its path",
+        )
+    return found
+
+
+def _is_path(text: str) -> bool:
+    return text.endswith(".toml") or os.sep in text
+
+
+def _named(name: str) -> Path | None:
+    return next((path for folder in _folders() if (path := folder / f"{name}.toml").is_file()), None)
+
+
+def _folders() -> Iterator[Path]:
+    yield conf_dir() / "scenarios"
+    for spec in plugins.systems().values():
+        if spec.scenarios is not None:
+            yield spec.scenarios

@@ -1,0 +1,219 @@
+"""The registries: which systems can be measured, on which engines their clients can run, and the commands of both.
+
+All are found by entry points, in the groups ``hydra.systems``, ``hydra.engines`` and ``hydra.commands``, so that a
+package of somebody else's adds one without a change to Hydra. An entry point's name is the name that scenarios, flags
+and command lines use; its object is a :class:`~hydra.system.SystemSpec`, an
+:class:`~hydra.engine.interface.EngineSpec` or a click command of that name. It is imported when it is asked for; names
+alone import nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_args
+
+from hydra.errors import ConfigError
+
+if TYPE_CHECKING:
+    import click
+
+    from hydra.engine.interface import EngineSpec
+    from hydra.system import SystemSpec
+
+T = TypeVar("T")
+
+SYSTEMS: Final = "hydra.systems"
+ENGINES: Final = "hydra.engines"
+COMMANDS: Final = "hydra.commands"
+
+
+@cache
+def systems() -> Mapping[str, SystemSpec]:
+    """Every system by its name, in alphabetical order.
+
+    Raises:
+        ConfigError: there is none, or two packages bring the same; when one is asked for: it cannot be imported, or is
+            no specification.
+    """
+    from hydra.system import SystemSpec
+
+    return _Registry(SYSTEMS, SystemSpec)
+
+
+@cache
+def engines() -> Mapping[str, EngineSpec]:
+    """Every engine by its name; errors as for :func:`systems`."""
+    from hydra.engine.interface import EngineSpec
+
+    return _Registry(ENGINES, EngineSpec)
+
+
+@cache
+def commands() -> Mapping[str, click.Command]:
+    """Every command of systems and engines by its name; errors as for :func:`systems`."""
+    import click
+
+    return _Registry(COMMANDS, click.Command)
+
+
+def named(group: str) -> dict[str, str]:
+    """What the entry points of a group name, ``module:attribute`` by name, in alphabetical order; imports nothing.
+
+    Raises:
+        ConfigError: two packages bring the same name.
+    """
+    return {name: point.value for name, point in _points(group, tuple(sys.path)).items()}
+
+
+def without_commands(group: str) -> list[str]:
+    """The names in this group whose packages have no entry points in ``hydra.commands``.
+
+    Their specifications have to be asked for commands.
+    """
+    listed = {point.package for point in _points(COMMANDS, tuple(sys.path)).values()}
+    return [name for name, point in _points(group, tuple(sys.path)).items() if point.package not in listed]
+
+
+def system(name: str) -> SystemSpec:
+    """The system of that name.
+
+    Raises:
+        ConfigError: there is none; the text names the nearest one that there is.
+    """
+    known = systems()
+    if name in known:
+        return known[name]
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1)
+    remedy = f"did you mean {close[0]}?" if close else f"known systems: {', '.join(known)}"
+    raise ConfigError(f"no system {name!r} is installed", remedy)
+
+
+def table_kind(word: str) -> str:
+    """The kind of table that a scenario's ``table`` means: systems may have other words for one."""
+    from hydra.model import TableKind
+
+    if word in get_args(TableKind):
+        return word
+    return next((spec.table_words[word] for spec in systems().values() if word in spec.table_words), word)
+
+
+class _Registry(Mapping[str, T]):
+    """What a group of entry points names; each is imported when it is asked for."""
+
+    def __init__(self, group: str, kind: type[T]) -> None:
+        self._group, self._kind = group, kind
+        self._points = _points(group, tuple(sys.path))
+        self._loaded: dict[str, T] = {}
+        if not self._points:  # Hydra's own are installed with it
+            raise ConfigError(f"no entry point of {group} is installed", "install Hydra again: make install")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._points)
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._points
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def _load(self, name: str) -> T:
+        value = self._points[name].value
+        module, _, attribute = value.partition(":")
+        try:
+            found: Any = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as e:
+            raise ConfigError(
+                f"{value}, the entry point {name!r} of {self._group}, cannot be loaded: {e}",
+                "reinstall the package that brings it, or remove it",
+            ) from e
+        if isinstance(found, self._kind) and getattr(found, "name", "") == name:
+            return found
+        raise ConfigError(
+            f"the entry point {name!r} of {self._group} is no {self._kind.__name__} of that name",
+            "reinstall its package",
+        )
+
+
+# --- entry points ----------------------------------------------------------------------------------------------------
+
+
+class _Point(NamedTuple):
+    """An entry point: ``module:attribute``, and the package that brings it."""
+
+    value: str
+    package: str
+
+
+@cache
+def _points(group: str, path: tuple[str, ...]) -> Mapping[str, _Point]:
+    """The entry points of a group by name, in alphabetical order.
+
+    Args:
+        group: its name.
+        path: the folders that modules are imported from.
+
+    Raises:
+        ConfigError: two packages bring the same name.
+    """
+    found: dict[str, _Point] = {}
+    for package, text in _installed(path).items():
+        for name, value in _entries(text, group):
+            if name in found:
+                raise ConfigError(
+                    f"{package} brings {name!r} of {group}, which {found[name].package} brings already",
+                    "remove one of the packages",
+                )
+            found[name] = _Point(value, package)
+    return dict(sorted(found.items()))
+
+
+@cache
+def _installed(path: tuple[str, ...]) -> dict[str, str]:
+    """What each installed package has for entry points, by the package's name.
+
+    Like importlib.metadata, which alone takes as long to import as all else that ``hydra --help`` needs: a package's
+    first folder on the path counts.
+
+    Args:
+        path: the folders that modules are imported from.
+    """
+    found: dict[str, str] = {}
+    for folder in path:
+        try:
+            names = sorted(os.listdir(folder or "."))  # noqa: PTH208  # one Path less for each of hundreds
+        except OSError:
+            continue  # no folder: an archive of the standard library
+        for name in names:
+            if not name.endswith((".dist-info", ".egg-info")):
+                continue
+            package = name.rpartition(".")[0].partition("-")[0].lower()
+            if package not in found:
+                try:
+                    found[package] = Path(folder, name, "entry_points.txt").read_text(encoding="utf-8")
+                except OSError:
+                    found[package] = ""  # it has none
+    return found
+
+
+def _entries(text: str, group: str) -> Iterator[tuple[str, str]]:
+    """Name and value of each entry of a group; the text is that of an ``entry_points.txt``."""
+    section = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif section == group and not line.startswith(("#", ";")):
+            name, equals, value = line.partition("=")
+            if equals:
+                yield name.strip(), value.partition("[")[0].strip()  # behind [ are extras, as nobody writes them now

@@ -1,0 +1,130 @@
+"""What a machine has too little of, and the command that removes the shortage. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from hydra.config.machine_limits import Machine
+from hydra.config.resource_needs import Needs
+
+GOOD_CLOCKS: Final = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
+"""Clock sources that are read without a system call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Something of which the machine has less than is needed.
+
+    ``grave``: the step does not fit; otherwise it is slower or less exact. ``remedy`` is the exact command to
+    type, or says that this machine's limit cannot be changed.
+    """
+
+    what: str
+    has: str
+    needed: str
+    remedy: str
+    grave: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.has}, needs {self.needed}; {self.remedy}"
+
+
+def shortages(machine: Machine, needed: Needs, running: Needs | None = None) -> list[Shortage]:
+    """Every shortage, the grave ones first.
+
+    Args:
+        machine: as it is now.
+        needed: in all.
+        running: the part of it that runs already: it is in the machine's used threads and memory, so that only the
+            difference has to be free.
+    """
+    threads = needed.threads - (running.threads if running else 0)
+    memory_bytes = needed.memory_bytes - (running.memory_bytes if running else 0)
+    return sorted(_all(machine, needed, threads, memory_bytes), key=lambda shortage: not shortage.grave)
+
+
+def _all(machine: Machine, needed: Needs, threads: int, memory_bytes: int) -> Iterator[Shortage]:
+    """``threads`` and ``memory_bytes`` are what is needed beside what runs; all else is compared as a whole."""
+    if machine.nofile_hard < needed.files:
+        yield Shortage(
+            "open files of one process (hard limit)",
+            str(machine.nofile_hard),
+            str(needed.files),
+            f"add to /etc/security/limits.conf: * hard nofile {needed.files}"
+            if machine.privileged
+            else _cannot("the hard limit of open files"),
+        )
+    elif machine.nofile_soft < needed.files:
+        yield Shortage(
+            "open files of one process (soft limit)",
+            str(machine.nofile_soft),
+            str(needed.files),
+            f"ulimit -n {needed.files} (a run does this by itself)",
+            grave=False,
+        )
+    yield from _counted(machine, "processes of one user", machine.nproc_soft, 0, needed.processes, "ulimit -u {}")
+    yield from _sysctl(machine, "open files of the host", "fs.file-max", machine.file_max, 0, needed.all_files)
+    yield from _sysctl(machine, "process ids", "kernel.pid_max", machine.pid_max, machine.threads, threads)
+    yield from _sysctl(machine, "threads", "kernel.threads-max", machine.threads_max, machine.threads, threads)
+    yield from _counted(
+        machine, "tasks of this control group", machine.cgroup_pids_max, machine.threads, threads,
+        "echo {} > /sys/fs/cgroup/pids.max",
+    )  # fmt: skip
+    yield from _network(machine, needed)
+    if machine.memory_available_bytes < memory_bytes:
+        has, wants = machine.memory_available_bytes / 1e9, memory_bytes / 1e9
+        yield Shortage(
+            "memory",
+            f"{has:.1f} GB available",
+            f"{wants:.1f} GB",
+            "it cannot be raised by this process; use a larger machine, more machines, or fewer clients",
+        )
+    if machine.disk_available_bytes < needed.disk_bytes:
+        has, wants = machine.disk_available_bytes / 1e9, needed.disk_bytes / 1e9
+        yield Shortage(
+            "disk for the servers' logs",
+            f"{has:.1f} GB available",
+            f"{'up to ' if needed.disk_guessed else ''}{wants:.1f} GB",
+            "make room, name a folder on another disk with --out, or take shorter steps",
+            grave=not needed.disk_guessed,
+        )
+    if machine.clock_source not in GOOD_CLOCKS:
+        yield Shortage(
+            "clock source", machine.clock_source, f"one of {', '.join(GOOD_CLOCKS)}",
+            "latencies are less exact: every reading is a system call", grave=False,
+        )  # fmt: skip
+
+
+def _network(machine: Machine, needed: Needs) -> Iterator[Shortage]:
+    ports = machine.ports_last - machine.ports_first + 1
+    # Linux gives every second port to connect() first; beyond those, it searches, and connecting takes longer.
+    if ports < 2 * needed.ports:
+        yield Shortage(
+            "local ports",
+            f"{ports} ({machine.ports_first}-{machine.ports_last})",
+            str(needed.ports) if ports < needed.ports else f"{2 * needed.ports} to connect without a search",
+            'sysctl -w net.ipv4.ip_local_port_range="1024 65535"',
+            grave=ports < needed.ports,
+        )
+    if machine.somaxconn < needed.backlog:
+        yield Shortage(
+            "listen queue", str(machine.somaxconn), str(needed.backlog),
+            f"sysctl -w net.core.somaxconn={needed.backlog}", grave=False,
+        )  # fmt: skip
+
+
+def _sysctl(machine: Machine, what: str, key: str, limit: int, used: int, needed: int) -> Iterator[Shortage]:
+    yield from _counted(machine, what, limit, used, needed, f"sysctl -w {key}={{}}")
+
+
+def _counted(machine: Machine, what: str, limit: int, used: int, needed: int, line: str) -> Iterator[Shortage]:
+    """A limit on a number of things of which some are in use already; 0 is no limit."""
+    if limit and limit < used + needed:
+        remedy = line.format(used + needed) if machine.privileged or "ulimit" in line else _cannot(what)
+        yield Shortage(what, f"{limit} with {used} in use" if used else str(limit), str(needed), remedy)
+
+
+def _cannot(what: str) -> str:
+    return f"{what} cannot be raised by this process; use a larger machine, more machines, or fewer clients"

@@ -1,0 +1,202 @@
+"""Who watches which host during a step, and when that is said. No sockets, no clock."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from hydra.control.clock_offset import HostKey
+from hydra.model import GroupRole
+from hydra.wire.messages import Hello, Host, Sample, Watch
+from hydra.wire.protocol_constants import RESEND_EVERY_S
+
+Place = tuple[str, str, str]
+"""Boot id, time namespace and network namespace: processes with the same three see the same counters."""
+
+_json: Final = msgspec.json.Encoder()
+_sample: Final = msgspec.json.Decoder(Sample)
+_AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
+_REPEAT_NS: Final = 10_000_000_000
+"""A third of the time after which a watch ends by itself."""
+_SUBSCRIBERS: Final = 32
+"""Groups of subscribers that are watched."""
+_MUTE_NS: Final = 2 * _AGAIN_NS
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A relay or server, from which a host and a group can be watched."""
+
+    place: Place
+    agent: str
+    group: str
+    role: GroupRole
+
+    @property
+    def host(self) -> HostKey:
+        """Whose clock it reads."""
+        return self.place[:2]
+
+
+def post_of(hello: Hello) -> Post:
+    """The post of whoever says this; an agent without a name is known by its group."""
+    place = (hello.boot_id, hello.time_namespace, hello.network_namespace)
+    return Post(place, hello.agent or hello.group, hello.group, hello.role)
+
+
+@dataclass(slots=True)
+class _Watcher:
+    """One post in the watch that is on, or was last.
+
+    Attributes:
+        told: the last that was said to it, None if nothing was.
+        told_ns: when that was said last.
+        asked_ns: since when it has been told to read the host, None if it was not.
+        heard_ns: when it told something last in this watch, None if it has not.
+        ended: whether it has told something since the end. (That may have been on its way then. What it has read since
+            is right behind it, and the reports that are waited for come later still.)
+    """
+
+    post: Post
+    told: Watch | None = None
+    told_ns: int = 0
+    asked_ns: int | None = None
+    heard_ns: int | None = None
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class _Watching:
+    """A watch; ``on`` until its end is told."""
+
+    epoch: int
+    every_s: float
+    on: bool = True
+    # Packed: of an hour there are thousands, each with dozens of objects.
+    samples: list[tuple[Post, bytes]] = field(default_factory=list)
+
+
+class HostWatch:
+    """Has every host but the controller's own watched by one of its posts, and of the groups those that tell most.
+
+    These are every publisher and server, and one group of subscribers for each agent, up to ``_SUBSCRIBERS``: they all
+    do the same, and there may be thousands.
+
+    Times are the controller's, ns.
+
+    Args:
+        own: the controller's place, which it reads itself.
+    """
+
+    def __init__(self, own: Place) -> None:
+        self.own = own
+        self._watchers: dict[bytes, _Watcher] = {}
+        self._by_place: dict[Place, list[bytes]] = {}
+        # Asked for between any two messages: among a thousand relays few have threads to tell of, or are told to watch.
+        self._with_threads: dict[bytes, None] = {}
+        self._subscribers: dict[str, dict[bytes, None]] = {}
+        self._told: dict[bytes, None] = {}
+        self._now: _Watching | None = None
+
+    # --- who is there ------------------------------------------------------------------------------------------------
+
+    def joined(self, identity: bytes, post: Post) -> None:
+        """A relay or server said hello."""
+        self._watchers[identity] = _Watcher(post)
+        self._by_place.setdefault(post.place, []).append(identity)
+        if post.role == "subscriber":
+            self._subscribers.setdefault(post.agent, {})[identity] = None
+        else:
+            self._with_threads[identity] = None
+
+    def left(self, identity: bytes) -> None:
+        """A connection is gone; another of its place reads the host from now on, if it was the one that did."""
+        watcher = self._watchers.pop(identity, None)
+        if watcher is not None:
+            self._by_place[watcher.post.place].remove(identity)
+            self._with_threads.pop(identity, None)
+            self._subscribers.get(watcher.post.agent, {}).pop(identity, None)
+            self._told.pop(identity, None)
+
+    def posts(self) -> list[Post]:
+        """Those that are there, and those that have told something in this watch."""
+        told = [] if self._now is None else [post for post, _ in self._now.samples]
+        return list(dict.fromkeys([*(w.post for w in self._watchers.values()), *told]))
+
+    # --- a watch -----------------------------------------------------------------------------------------------------
+
+    def begin(self, epoch: int, every_s: float) -> None:
+        """From now on, until :meth:`end`, everything is watched; what was read before is forgotten."""
+        self._now = _Watching(epoch, every_s)
+        self._told.clear()
+        for identity, watcher in self._watchers.items():
+            self._watchers[identity] = _Watcher(watcher.post)
+
+    def end(self) -> None:
+        """Nothing has to be read any more; what has been read is still taken."""
+        if self._now is not None:
+            self._now.on = False
+
+    def due(self, now_ns: int) -> list[tuple[bytes, Watch]]:
+        """What to say right now, and to whom."""
+        if self._now is None:
+            return []
+        wanted = self._wanted(self._now, now_ns) if self._now.on else self._ends(self._now.epoch)
+        messages = []
+        for identity, watch in wanted:
+            watcher = self._watchers[identity]
+            patience_ns = _REPEAT_NS if self._now.on and watcher.heard_ns is not None else _AGAIN_NS
+            if watcher.told == watch and now_ns < watcher.told_ns + patience_ns:
+                continue
+            if watch.host and (watcher.told is None or not watcher.told.host):
+                watcher.asked_ns = now_ns
+            watcher.told, watcher.told_ns = watch, now_ns
+            self._told[identity] = None
+            messages.append((identity, watch))
+        return messages
+
+    def heard(self, identity: bytes, message: Host, now_ns: int) -> None:
+        """Takes what was read; of another watch than this, or from nobody who is there, it is ignored."""
+        watcher, watching = self._watchers.get(identity), self._now
+        if watcher is not None and watching is not None and message.epoch == watching.epoch:
+            watcher.heard_ns = now_ns
+            watcher.ended = not watching.on
+            watching.samples += [(watcher.post, zlib.compress(_json.encode(s), 1)) for s in message.samples]
+
+    def answered(self) -> bool:
+        """Whether everybody who was told to watch, and is still there, has answered the end."""
+        return all(self._watchers[identity].ended for identity in self._told)
+
+    def samples(self, first: int = 0) -> list[tuple[Post, Sample]]:
+        """What was read in the watch that is on, or was last, in the order of arrival, from number ``first`` on."""
+        packed = [] if self._now is None else self._now.samples[first:]
+        return [(post, _sample.decode(zlib.decompress(text))) for post, text in packed]
+
+    def _wanted(self, watching: _Watching, now_ns: int) -> Iterator[tuple[bytes, Watch]]:
+        readers = [r for p in self._by_place if p != self.own and (r := self._reader(p, now_ns)) is not None]
+        some = islice((next(iter(their)) for their in self._subscribers.values() if their), _SUBSCRIBERS)
+        for identity in dict.fromkeys([*readers, *self._with_threads, *some]):
+            yield identity, Watch(epoch=watching.epoch, every_s=watching.every_s, host=identity in readers)
+
+    def _ends(self, epoch: int) -> Iterator[tuple[bytes, Watch]]:
+        for identity in self._told:
+            if not self._watchers[identity].ended:
+                yield identity, Watch(epoch=epoch, every_s=0.0, host=False)
+
+    def _reader(self, place: Place, now_ns: int) -> bytes | None:
+        """Who reads the host there: who is mute is asked last from then on."""
+        posts = self._by_place[place]
+        for _ in range(len(posts) - 1):
+            if not self._mute(posts[0], now_ns):
+                break
+            posts.append(posts.pop(0))
+        return posts[0] if posts else None
+
+    def _mute(self, identity: bytes, now_ns: int) -> bool:
+        watcher = self._watchers[identity]
+        return watcher.asked_ns is not None and now_ns >= max(watcher.asked_ns, watcher.heard_ns or 0) + _MUTE_NS

@@ -1,0 +1,172 @@
+"""The archive for agents: Hydra and what a run's programs need, made on this machine.
+
+The archive holds ``hydra-run`` and ``program.tar.gz``: a site-packages folder (wheels of this machine, their modules
+compiled) and the native clients if there are any. ``hydra-run`` unpacks that once for all groups of an agent, finds a
+Python of the same minor version there, or says why it cannot start.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import platform
+import re
+import sys
+import tarfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution, version
+from pathlib import Path
+from typing import Final
+
+import hydra
+from hydra.control import LIBRARIES
+from hydra.engine.artifacts.bytecode import compiled, compiled_name
+from hydra.engine.artifacts.script import RUNNER, TEMPLATE, script
+from hydra.errors import ClusterError
+from hydra.system import Program
+
+_LEFT_OUT: Final = re.compile(r"(^|/)(tests?|__pycache__|include|f2py|_pyinstaller)/|\.(pyc|pyi|pxd|h|a)$")
+_GLIBC: Final = re.compile(rb"GLIBC_(\d+)\.(\d+)")
+_KEPT: Final = 3
+"""Archives kept in the cache folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """An archive for agents.
+
+    Attributes:
+        path: the file.
+        name: what it is called in its URI: version, Python, machine and digest.
+        digest: of its contents; tasks of a run refuse an archive of another one.
+        sha256: of the file.
+    """
+
+    path: Path
+    name: str
+    digest: str
+    sha256: str
+
+
+def build(programs: Iterable[Program], cache: Path | None = None) -> Artifact:
+    """The archive for this installation, made only if its contents have changed since it was made last.
+
+    Args:
+        programs: how groups are started here: ``python -m MODULE …``, or a native client by its path.
+        cache: the folder for archives; None is the one in the user's cache.
+
+    Raises:
+        ClusterError: something that belongs into it is not installed, or there is no room.
+    """
+    programs, cache = list(programs), cache or _cache_folder()
+    natives = sorted({Path(p.command[0]) for p in programs if p.command[0] != sys.executable})
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    files, digest = _contents(programs, natives)
+    name = f"hydra-{version('hydra-scale')}-py{python}-{platform.machine()}-{digest}.tar"
+    path = cache / name
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            values = {
+                "machine": platform.machine(),
+                "digest": digest,
+                "python": python,
+                "major": str(sys.version_info.major),
+                "minor": str(sys.version_info.minor),
+                "glibc": ".".join(map(str, glibc_needed(natives))),
+            }
+            part = cache / f".{name}.{os.getpid()}"
+            _write(part, files, script(values))
+            part.replace(path)
+            _forget_old(cache)
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as e:
+        raise ClusterError(f"the agents' archive cannot be made in {cache}: {e}", "set XDG_CACHE_HOME") from e
+    return Artifact(path, name, digest, sha256)
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "hydra" / "artifacts"
+
+
+def glibc_needed(programs: Iterable[Path]) -> tuple[int, int]:
+    """The oldest glibc that all of these programs run on, by the versions of the symbols they name."""
+    found = [(2, 0)]
+    for program in programs:
+        found += ((int(major), int(minor)) for major, minor in _GLIBC.findall(program.read_bytes()))
+    return max(found)
+
+
+def _contents(programs: Sequence[Program], natives: Iterable[Path]) -> tuple[dict[str, Path], str]:
+    """The archive's files by their name in it, and a digest of what they are.
+
+    Our own files count by content, libraries by version: two installations of the same make the same archive.
+    """
+    files: dict[str, Path] = {}
+    digest = hashlib.sha256(TEMPLATE.encode())
+    in_python = [p for p in programs if p.command[0] == sys.executable]
+    if in_python:
+        package = Path(hydra.__file__).parent
+        for path in sorted(package.rglob("*.py")):
+            inside = path.relative_to(package).as_posix()
+            if not _LEFT_OUT.search(inside):
+                files[f"site-packages/hydra/{inside}"] = path
+                digest.update(f"\0{inside}\0".encode() + path.read_bytes())
+        for name in sorted({*LIBRARIES, *(library for p in in_python for library in p.libraries)}):
+            files.update(_distribution(name))
+            digest.update(f"\0{name}=={version(name)}".encode())
+    more = {inside: path for p in programs for inside, path in p.files.items()}
+    for inside, path in sorted(more.items()):
+        files[f"site-packages/hydra/{inside}"] = path
+        with path.open("rb") as file:
+            digest.update(f"\0{inside}\0".encode() + hashlib.file_digest(file, "sha256").digest())
+    for path in natives:
+        files[f"bin/{path.name}"] = path
+        digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
+    return files, digest.hexdigest()[:16]
+
+
+def _distribution(name: str) -> dict[str, Path]:
+    try:
+        listed = distribution(name).files or []
+    except PackageNotFoundError as e:
+        raise ClusterError(f"{name} is not installed, and the agents' archive needs it", f"pip install {name}") from e
+    return {
+        f"site-packages/{file.as_posix()}": Path(str(file.locate()))
+        for file in listed
+        if not file.as_posix().startswith(("..", "/")) and not _LEFT_OUT.search(file.as_posix())
+    }
+
+
+def _write(path: Path, files: Mapping[str, Path], runner: str) -> None:
+    inner = path.with_name(f"{path.name}.program")
+    with gzip.GzipFile(inner, "wb", compresslevel=6, mtime=0) as packed, tarfile.open(fileobj=packed, mode="w|") as tar:
+        for name, source in sorted(files.items()):
+            entry = _entry(
+                name, source.stat().st_size, executable=name.startswith("bin/") or os.access(source, os.X_OK)
+            )
+            with source.open("rb") as file:
+                tar.addfile(entry, file)
+            if name.endswith(".py") and (code := compiled(source)) is not None:
+                tar.addfile(_entry(compiled_name(name), len(code), executable=False), io.BytesIO(code))
+    with inner.open("rb") as file, tarfile.open(path, "w") as tar:
+        tar.addfile(_entry("program.tar.gz", inner.stat().st_size, executable=False), file)
+        tar.addfile(_entry(RUNNER, len(runner.encode()), executable=True), io.BytesIO(runner.encode()))
+    inner.unlink()
+
+
+def _entry(name: str, size: int, *, executable: bool) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = size, 0o755 if executable else 0o644
+    return entry
+
+
+def _forget_old(cache: Path) -> None:
+    archives = sorted(cache.glob("hydra-*.tar*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in archives[_KEPT:]:
+        path.unlink(missing_ok=True)

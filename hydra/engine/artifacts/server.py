@@ -1,0 +1,96 @@
+"""Serves the agents' archive over HTTP."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import secrets
+import threading
+from typing import Final
+
+from hydra.engine.artifacts.archive import Artifact
+from hydra.errors import ClusterError
+
+_PIECE: Final = 1 << 18
+"""Bytes that are read and sent at a time."""
+
+
+class ArtifactServer:
+    """Serves one archive at a path that nobody can guess, in a thread of its own; everything else is not found.
+
+    Attributes:
+        url: where it is.
+    """
+
+    def __init__(self, artifact: Artifact, host: str) -> None:
+        target = f"/{secrets.token_urlsafe(24)}/{artifact.name}"
+        try:
+            self._server = _Server((host, 0), _Handler, artifact, target)
+        except OSError as e:
+            raise ClusterError(
+                f"the archive for agents cannot be served at {host}: {e.strerror}",
+                "name an address of this machine that agents reach",
+            ) from e
+        self.url = f"http://{host}:{self._server.server_address[1]}{target}"
+        self._thread = threading.Thread(target=self._server.serve_forever, name="artifact", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+        self._server.archive.close()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        handler: type[http.server.BaseHTTPRequestHandler],
+        artifact: Artifact,
+        target: str,
+    ) -> None:
+        self.artifact, self.target = artifact, target
+        super().__init__(address, handler)
+        # Held open: a later run may sweep the file out of the cache folder.
+        self.archive = artifact.path.open("rb")
+        self.size = os.fstat(self.archive.fileno()).st_size
+
+    def handle_error(self, *_: object) -> None:
+        """A fetcher that hangs up tells its own agent."""
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+    server_version, sys_version = "hydra", ""
+
+    def do_GET(self) -> None:
+        """The archive."""
+        self._answer(body=True)
+
+    def do_HEAD(self) -> None:
+        """Its length: a fetcher may ask for it before it makes room in its cache."""
+        self._answer(body=False)
+
+    def _answer(self, *, body: bool) -> None:
+        if not secrets.compare_digest(self.path.encode(), self.server.target.encode()):
+            self.send_error(http.HTTPStatus.NOT_FOUND)
+            return
+        self.send_response(http.HTTPStatus.OK)
+        self.send_header("Content-Type", "application/x-tar")
+        self.send_header("Content-Length", str(self.server.size))
+        self.send_header("ETag", f'"{self.server.artifact.sha256}"')
+        self.end_headers()
+        if body:
+            for offset in range(0, self.server.size, _PIECE):
+                # With an offset of its own: several agents read at a time.
+                self.wfile.write(os.pread(self.server.archive.fileno(), _PIECE, offset))
+
+    def log_message(self, *_: object) -> None:
+        """The path is a secret, and the terminal is the progress line's."""

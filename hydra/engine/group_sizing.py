@@ -1,0 +1,184 @@
+"""Into how many groups of which size the clients of a role are split. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from hydra.engine.constraints import describe, permits
+from hydra.engine.placement import merge, place, why_no_agent_matches
+from hydra.engine.resources import Need, fits, need_of
+from hydra.errors import PlacementError
+from hydra.model import Agent, Group, Launch, RoleSpec
+
+_EXTRA_TRIES = 64
+"""How many more groups than agents are tried when an even split does not fit; beyond, the bases eat the gain."""
+
+
+def split(
+    count: int,
+    agents: Iterable[Agent],
+    spec: RoleSpec,
+    max_group: int,
+    *,
+    role: str = "subscriber",
+    running: Sequence[Launch] = (),
+) -> list[int]:
+    """The sizes of the groups, largest first, that spread ``count`` clients evenly over the agents that match.
+
+    Every matching agent gets at least one group as far as there are clients, more where ``max_group`` demands it, and
+    fewer clients where it is small or already has more of the role. ``place`` accepts what this returns.
+
+    Args:
+        count: clients to place.
+        agents: with their free resources.
+        spec: the role's constraints and demand.
+        max_group: the most clients of one group.
+        role: the name under which constraints count.
+        running: groups that run already.
+
+    Raises:
+        PlacementError: they do not fit; the text names the constraint or the room there is.
+    """
+    if max_group < 1:
+        raise ValueError(f"max_group must be at least 1, not {max_group}")
+    if count <= 0:
+        return []
+    cluster = merge(agents)
+    matching = [agent for agent in cluster if all(permits(c, agent, {}) for c in spec.constraints)]
+    if not matching:
+        raise PlacementError(
+            f"no agent for {count} {_plural(role)}: {why_no_agent_matches(spec.constraints, cluster)}",
+            "change the constraints, or add such an agent: hydra agents lists those there are",
+        )
+    room = [_room(agent, spec, max_group, count) for agent in matching]
+    if sum(room) < count:
+        raise _too_many(count, role, spec, matching, sum(room))
+    present: Counter[str] = Counter()
+    for launch in running:
+        if launch.group.role == role:
+            present[launch.agent.id] += launch.group.count
+    shares = _fill(count, [present[agent.id] for agent in matching], room)
+    sizes = sorted((size for share in shares for size in _parts(share, -(-share // max_group))), reverse=True)
+    placed, reason = _try(sizes, cluster, spec, role, running)
+    if placed == len(sizes):
+        return sizes
+
+    # The even split does not go: a constraint allows fewer groups, or the pieces do not fit together. Equal sizes do
+    # better; first as many groups as could be placed, then smaller and smaller pieces.
+    fewest = -(-count // max_group)
+    groups = min(placed, len(matching))
+    while groups >= fewest:
+        sizes = _parts(count, groups)
+        placed, _ = _try(sizes, cluster, spec, role, running)
+        if placed == groups:
+            return sizes
+        groups = min(placed, groups - 1)
+    start = max(fewest, len(matching))
+    for groups in range(start, min(count, start + _EXTRA_TRIES) + 1):
+        sizes = _parts(count, groups)
+        if _try(sizes, cluster, spec, role, running)[0] == groups:
+            return sizes
+    raise PlacementError(
+        f"{count} {_plural(role)} in groups of at most {max_group} cannot be placed: {reason}",
+        f"ask for fewer {_what(role)}, relax the constraints, or raise max_group under [cluster] of the cluster file",
+    )
+
+
+def _plural(role: str) -> str:
+    return "servers" if role == "server" else f"{role} clients"
+
+
+def _too_many(count: int, role: str, spec: RoleSpec, matching: Sequence[Agent], room: int) -> PlacementError:
+    which = " that match " + " and ".join(map(describe, spec.constraints)) if spec.constraints else ""
+    one = need_of(spec.demand, 1)
+    return PlacementError(
+        f"{count} {_plural(role)} do not fit: the {len(matching)} agents{which} have room for {room} "
+        f"(a group of one needs {one})",
+        f"ask for fewer {_what(role)}, lower {role}.demand, or add agents: hydra agents lists those there are",
+    )
+
+
+def _what(role: str) -> str:
+    """What there are fewer of where a role has less: servers; clients of the two others."""
+    return "servers" if role == "server" else "clients"
+
+
+def _room(agent: Agent, spec: RoleSpec, max_group: int, limit: int) -> int:
+    """The most clients of the role, up to ``limit``, that the agent takes in groups as large as allowed."""
+    demand = spec.demand
+
+    def goes(clients: int) -> bool:
+        groups = -(-clients // max_group)
+        need = Need(
+            cpus=groups * demand.base_cpus + clients * demand.cpus_per_client,
+            mem=groups * demand.base_mem + clients * demand.mem_per_client,
+            ports=groups * demand.ports,
+        )
+        return fits(need, agent.resources)
+
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if goes(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _fill(count: int, present: Sequence[int], room: Sequence[int]) -> list[int]:
+    """How many of ``count`` clients each agent gets when the lowest is always filled first.
+
+    ``count`` is at most the sum of ``room``.
+    """
+
+    def poured(level: int) -> list[int]:
+        return [min(max(level - have, 0), space) for have, space in zip(present, room, strict=True)]
+
+    low, high = 0, max(present) + count
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(poured(middle)) <= count:
+            low = middle
+        else:
+            high = middle - 1
+    shares, fuller = poured(low), poured(low + 1)
+    for index in range(len(shares)):
+        if sum(shares) == count:
+            break
+        shares[index] = fuller[index]
+    return shares
+
+
+def _parts(count: int, groups: int) -> list[int]:
+    """``count`` in ``groups`` parts that differ by at most one, the larger first."""
+    if groups == 0:
+        return []
+    size, rest = divmod(count, groups)
+    return [size + 1] * rest + [size] * (groups - rest)
+
+
+def _try(
+    sizes: Sequence[int], agents: Sequence[Agent], spec: RoleSpec, role: str, running: Sequence[Launch]
+) -> tuple[int, str]:
+    """How many groups of these sizes can be placed, and why the first of the others cannot."""
+    launches, unplaced = place(agents, shapes_of(sizes, spec, role), running)
+    return len(launches), unplaced[0].reason if unplaced else ""
+
+
+def shapes_of(sizes: Sequence[int], spec: RoleSpec, role: str) -> list[Group]:
+    """Groups of these sizes for placement alone: they have no program."""
+    return [
+        Group(
+            id=f"{role}-{index}",
+            role=role,
+            first_client=0,
+            count=size,
+            command=(),
+            environment={},
+            demand=spec.demand,
+            constraints=spec.constraints,
+        )
+        for index, size in enumerate(sizes)
+    ]

@@ -1,0 +1,250 @@
+"""Which group runs on which agent, and why one cannot. Pure: one function for both engines."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+from typing import Final, NamedTuple
+
+from hydra.engine.constraints import STILL_OPEN, describe, permits, value_of
+from hydra.engine.resources import Need, add, amounts, fits, need_of, port_count, take
+from hydra.model import Agent, Constraint, Group, Launch, Resources
+
+_MOST_NAMED: Final = 8
+"""How many agents or values a reason names at most: it shall stay one line."""
+
+
+class Unplaced(NamedTuple):
+    """A group that fits nowhere, and the constraint or the resource that is to blame."""
+
+    group: Group
+    reason: str
+
+
+class Placement(NamedTuple):
+    """What can be launched and what cannot, both in the order of the groups that were asked for."""
+
+    launches: list[Launch]
+    unplaced: list[Unplaced]
+
+
+class Shape(NamedTuple):
+    """What placement sees of a group; groups of one shape are interchangeable."""
+
+    role: str
+    constraints: tuple[Constraint, ...]
+    need: Need
+
+
+Rank = tuple[tuple[int, ...], int, int]
+"""Groups of the role per GROUP_BY value, clients of the role on the agent, all clients on it: the lowest is next."""
+
+
+def place(
+    agents: Iterable[Agent], groups: Sequence[Group], running: Iterable[Launch] = (), others: Iterable[Agent] = ()
+) -> Placement:
+    """Places groups so that the clients of each role spread evenly over the agents that match.
+
+    Groups with the fewest matching agents go first, then those with the greatest need: a group that can run anywhere
+    shall not take the only place of one that cannot. The result depends on nothing but the arguments.
+
+    Args:
+        agents: with their free resources. An agent that stands there several times (in several offers) counts as
+            one with the sum.
+        groups: what to place.
+        running: groups that run already; their resources are not part of what is free.
+        others: agents that take nothing now, and will again: what runs there counts. A value that no agent has any
+            more does not keep groups from being spread over those that are left.
+    """
+    board = _Board(merge(agents), groups, running, others)
+    shapes = [Shape(g.role, g.constraints, need_of(g.demand, g.count)) for g in groups]
+
+    def urgency(index: int) -> tuple[int, float, float, int]:
+        shape = shapes[index]
+        return len(board.matching(shape.constraints)), -shape.need.mem, -shape.need.cpus, index
+
+    launches: dict[int, Launch] = {}
+    unplaced: dict[int, Unplaced] = {}
+    for index in sorted(range(len(groups)), key=urgency):
+        launch = board.place(groups[index], shapes[index])
+        if launch is not None:
+            launches[index] = launch
+        else:
+            unplaced[index] = Unplaced(groups[index], board.reason(shapes[index]))
+    return Placement([launches[i] for i in sorted(launches)], [unplaced[i] for i in sorted(unplaced)])
+
+
+def merge(agents: Iterable[Agent]) -> list[Agent]:
+    """The agents with those of the same id made one, in the order of their first appearance."""
+    merged: dict[str, Agent] = {}
+    for agent in agents:
+        known = merged.get(agent.id)
+        merged[agent.id] = agent if known is None else replace(known, resources=add(known.resources, agent.resources))
+    return list(merged.values())
+
+
+def why_no_agent_matches(constraints: Sequence[Constraint], agents: Sequence[Agent]) -> str:
+    """Which constraint leaves no agent, and what it saw; "" if some agent matches."""
+    if not agents:
+        return "the cluster has no agents"
+    left = list(agents)
+    for position, constraint in enumerate(constraints):
+        matching = [agent for agent in left if permits(constraint, agent, {})]
+        if not matching:
+            seen = Counter(value_of(agent, constraint.field) or "no such attribute" for agent in left)
+            values = _some([f"{value} x{count}" for value, count in sorted(seen.items())])
+            earlier = " that match " + " and ".join(map(describe, constraints[:position])) if position else ""
+            return f"0 of {len(left)} agents{earlier} match {describe(constraint)}; seen: {values}"
+        left = matching
+    return ""
+
+
+@dataclass(slots=True)
+class _Queue:
+    """The agents that may still take a group of one shape, best first; ranks in it may be out of date (too low)."""
+
+    heap: list[tuple[Rank, int]]
+    failed_at: int = -1
+    reason: str = ""
+
+
+class _Board:
+    """The state of one placement: what is free, and what runs where.
+
+    Invariant: free resources only shrink and counts only grow, so an agent that a queue has dropped (too small, or
+    refused for good) need never be looked at again, and a rank in a queue can only be too low.
+    """
+
+    def __init__(
+        self, agents: list[Agent], groups: Sequence[Group], running: Iterable[Launch], others: Iterable[Agent]
+    ) -> None:
+        self.agents = agents
+        self.free: list[Resources] = [agent.resources for agent in agents]
+        self._launched = 0
+        self._clients: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._all_clients: Counter[str] = Counter()
+        self._tallies: dict[tuple[str, str], Counter[str | None]] = {
+            (group.role, constraint.field): Counter() for group in groups for constraint in group.constraints
+        }
+        self._fields: defaultdict[str, list[str]] = defaultdict(list)
+        for role, name in self._tallies:
+            self._fields[role].append(name)
+        self._matching: dict[tuple[Constraint, ...], list[int]] = {}
+        self._queues: dict[Shape, _Queue] = {}
+        # The tallies of those values only that some agent has still.
+        there = [*agents, *others]
+        self._values = {name: {value_of(agent, name) for agent in there} for _, name in self._tallies}
+        self._there: dict[tuple[str, str], Counter[str | None]] = {key: Counter() for key in self._tallies}
+        for launch in running:
+            self._count(launch.group, launch.agent)
+
+    def matching(self, constraints: tuple[Constraint, ...]) -> list[int]:
+        """Indexes of the agents that match, whatever runs on them."""
+        if constraints not in self._matching:
+            self._matching[constraints] = [
+                index for index, agent in enumerate(self.agents) if all(permits(c, agent, {}) for c in constraints)
+            ]
+        return self._matching[constraints]
+
+    def place(self, group: Group, shape: Shape) -> Launch | None:
+        queue = self._queues.get(shape)
+        if queue is None:
+            queue = _Queue([(self._rank(shape, index), index) for index in self.matching(shape.constraints)])
+            heapify(queue.heap)
+            self._queues[shape] = queue
+        if queue.failed_at == self._launched:
+            return None
+        heap = queue.heap
+        waiting: list[tuple[Rank, int]] = []
+        launch = None
+        while heap and launch is None:
+            rank, index = heappop(heap)
+            now = self._rank(shape, index)
+            if now != rank:
+                heappush(heap, (now, index))
+            elif fits(shape.need, self.free[index]):
+                refusal = self._refusal(shape, index)
+                if refusal is None:
+                    launch = self._launch(group, shape, index)
+                    heappush(heap, (self._rank(shape, index), index))
+                elif refusal.operator in STILL_OPEN:
+                    waiting.append((rank, index))
+        for entry in waiting:
+            heappush(heap, entry)
+        return launch
+
+    def reason(self, shape: Shape) -> str:
+        """Why a group of this shape was not placed just now."""
+        queue = self._queues[shape]
+        if queue.failed_at != self._launched:
+            queue.failed_at, queue.reason = self._launched, self._explain(shape)
+        return queue.reason
+
+    def _explain(self, shape: Shape) -> str:
+        candidates = self.matching(shape.constraints)
+        if not candidates:
+            return why_no_agent_matches(shape.constraints, self.agents)
+        refusals = {index: self._refusal(shape, index) for index in candidates}
+        by_constraint = Counter(describe(refusal) for refusal in refusals.values() if refusal is not None)
+        refused = " and ".join(f"{text} refuses {count}" for text, count in sorted(by_constraint.items()))
+        allowed = [index for index in candidates if refusals[index] is None]
+        if not allowed:
+            taken = _some([f"{agent} ({clients})" for agent, clients in self._clients[shape.role].items()])
+            return f"{refused} of {len(candidates)} matching agents; {shape.role} clients by agent: {taken}"
+        best = max(allowed, key=lambda index: (_share(shape.need, self.free[index]), -index))
+        free = self.free[best]
+        most = amounts(free.cpus, free.mem, port_count(free) if shape.need.ports else None)
+        text = f"needs {shape.need}: the most that is free on a matching agent is {most} ({self.agents[best].id})"
+        return f"{text}; {refused} of {len(candidates)} matching agents" if refused else text
+
+    def _refusal(self, shape: Shape, index: int) -> Constraint | None:
+        # A constraint that refuses for good is named before one that only waits for its turn.
+        found: Constraint | None = None
+        for constraint in shape.constraints:
+            if not permits(constraint, self.agents[index], self._tally(shape.role, constraint)):
+                if constraint.operator not in STILL_OPEN:
+                    return constraint
+                found = found or constraint
+        return found
+
+    def _tally(self, role: str, constraint: Constraint) -> Mapping[str | None, int]:
+        """The groups of the role that the constraint counts, per value of its field."""
+        tallies = self._there if constraint.operator == "GROUP_BY" else self._tallies
+        return tallies[role, constraint.field]
+
+    def _rank(self, shape: Shape, index: int) -> Rank:
+        agent = self.agents[index]
+        per_value = tuple(
+            self._tallies[shape.role, c.field][value_of(agent, c.field)]
+            for c in shape.constraints
+            if c.operator == "GROUP_BY"
+        )
+        return per_value, self._clients[shape.role][agent.id], self._all_clients[agent.id]
+
+    def _launch(self, group: Group, shape: Shape, index: int) -> Launch:
+        self.free[index], ports = take(self.free[index], shape.need)
+        self._count(group, self.agents[index])
+        self._launched += 1
+        return Launch(group, self.agents[index], ports)
+
+    def _count(self, group: Group, agent: Agent) -> None:
+        self._clients[group.role][agent.id] += group.count
+        self._all_clients[agent.id] += group.count
+        for name in self._fields[group.role]:
+            value = value_of(agent, name)
+            self._tallies[group.role, name][value] += 1
+            if value in self._values[name]:
+                self._there[group.role, name][value] += 1
+
+
+def _some(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
+    return ", ".join(texts[:_MOST_NAMED]) + more
+
+
+def _share(need: Need, free: Resources) -> float:
+    """The part of the need that can be met, by its scarcest resource."""
+    pairs = ((need.cpus, free.cpus), (need.mem, free.mem), (need.ports, port_count(free)))
+    return min((have / required for required, have in pairs if required > 0), default=1.0)

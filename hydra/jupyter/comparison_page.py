@@ -1,0 +1,246 @@
+"""The page of a comparison: the verdicts, the plots of all runs in one, and what else differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, Final
+
+import nbformat
+import plotly.graph_objects as go
+from nbformat import NotebookNode
+from plotly.colors import qualitative
+from plotly.subplots import make_subplots
+
+from hydra.analysis.comparison import Compared, Comparison
+from hydra.jupyter.cells import Html, block, figure, scrolling, style
+from hydra.jupyter.drawing import Marked, finish, line, panels
+from hydra.jupyter.plot_style import dress
+from hydra.jupyter.report import PLOTLY, Plot, file_name
+from hydra.measure.column import MICROSECONDS
+from hydra.measure.column_names import CLIENTS, POINT
+from hydra.model import number
+from hydra.report.comparison_report import change, interval, method, notes, probability, samples, verdict, warnings
+
+_MOST_PANELS: Final = 3
+_MOST_ROWS: Final = 6
+"""Rows whose repeats are drawn: more panels side by side cannot be read."""
+
+
+def notebook(comparison: Comparison) -> NotebookNode:
+    """The page as a notebook whose cells were executed."""
+    base, *others = (escape(side.name) for side in comparison.sides)
+    names = f"{' and '.join(others)} against {base}"
+    cautions = "".join(f"<li>{escape(text)}</li>" for text in warnings(comparison))
+    head = f'<div class="hydra"><h1>{names}</h1><p class="lead">{escape(method(comparison))}</p>'
+    cautions = f'<ul class="cautions">{cautions}</ul>' if cautions else ""
+    cells = [
+        _cell(Html(f"{style()}{head}{cautions}</div>")),
+        _heading(f"The primary figure: {comparison.primary.name}"),
+        _cell(_table(comparison, comparison.first)),
+        *_drawn("Difference of each row, with its 95 % interval", changes(comparison)),
+        *_drawn("All runs", overlaid(comparison)),
+        *_drawn("Every repeat: one point is one sample", repeats(comparison)),
+        *_drawn("Second by second: drawn, and never counted as samples", slices(comparison)),
+        _heading("Other figures"),
+        _cell(_table(comparison, comparison.others)),
+        _heading("What else differs"),
+        _cell(_environment(comparison)),
+        _heading("What has to be known of single rows"),
+        _cell(_list([*notes(comparison), *_unmatched(comparison)])),
+    ]
+    made: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata={"title": f"Hydra: {names}"})
+    return made
+
+
+def _heading(text: str) -> NotebookNode:
+    cell: NotebookNode = nbformat.v4.new_markdown_cell(f"## {text}")
+    return cell
+
+
+def _cell(shown: Html | Plot) -> NotebookNode:
+    data: dict[str, Any] = {PLOTLY: shown.data()} if isinstance(shown, Plot) else {"text/html": shown.text}
+    cell: NotebookNode = nbformat.v4.new_code_cell("", outputs=[nbformat.v4.new_output("display_data", data=data)])
+    return cell
+
+
+def _drawn(title: str, plot: go.Figure | None) -> list[NotebookNode]:
+    return [] if plot is None else [_heading(title), _cell(Plot(plot, file_name(title)))]
+
+
+def _table(comparison: Comparison, compared: Sequence[Compared]) -> Html:
+    heads = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
+    body = "".join(_line(each, paired=comparison.paired) for each in compared)
+    inner = f"<thead><tr>{''.join(f'<th>{escape(head)}</th>' for head in heads)}</tr></thead><tbody>{body}</tbody>"
+    return block(scrolling(inner, "rows"))
+
+
+def _line(each: Compared, *, paired: bool) -> str:
+    told = escape(verdict(each))
+    cells = (
+        *(escape(text) for text in (each.row, each.other, each.column.name)),
+        *(figure(each.column, value) for value in (each.base_shown, each.other_shown)),
+        *(escape(text) for text in (change(each), interval(each))),
+        escape(probability(each.p_adjusted)),
+        escape(samples(each, paired=paired)),
+        f"<strong>{told}</strong>" if each.differs else told,
+    )
+    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _environment(comparison: Comparison) -> Html:
+    if not comparison.environment:
+        return block('<p class="all-good">Nothing that was recorded.</p>')
+    head = "".join(f"<th>{escape(name)}</th>" for name in ("", *(side.name for side in comparison.sides)))
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in (each.what, *each.values))}</tr>"
+        for each in comparison.environment
+    )
+    return block(scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows"))
+
+
+def _unmatched(comparison: Comparison) -> list[str]:
+    return [f"{row}: in {name}, and not in all" for name, rows in comparison.unmatched.items() for row in rows]
+
+
+def _list(lines: Iterable[str]) -> Html:
+    items = "".join(f"<li>{escape(text)}</li>" for text in lines)
+    return block(f"<ul>{items}</ul>" if items else '<p class="all-good">Nothing.</p>')
+
+
+# --- plots ---------------------------------------------------------------------------------------------------------
+
+
+def overlaid(comparison: Comparison) -> go.Figure | None:
+    """The primary figure and the first others of other units against the client count, a line for each run."""
+    known = {each.column.name: each.column for each in (*comparison.first, *comparison.others)}
+    units: dict[str, str] = {}
+    for name, column in known.items():
+        if any(number(side.shown.get(name)) for row in comparison.rows for side in row.rows):  # not 0 everywhere
+            units.setdefault(column.unit, name)  # several rates side by side tell little more than one of them
+    names = list(units.values())[:_MOST_PANELS]
+    drawn = panels(names)
+    across = POINT if any(row.settings.get(POINT) for row in comparison.rows) else CLIENTS
+    for panel, name in enumerate(names, start=1):
+        for number_, side in enumerate(comparison.sides):
+            for label, rows in _groups(comparison, number_):
+                color = qualitative.D3[number_ % len(qualitative.D3)]
+                line(drawn, rows, across, name, escape(f"{side.name}{label}"), color, panel=panel)
+    return finish(drawn, "clients", [known[name].axis_title for name in names])
+
+
+def _groups(comparison: Comparison, number_: int) -> list[tuple[str, Marked]]:
+    """The rows of a run that a line goes through: those that differ in the client count alone."""
+    groups: dict[str, Marked] = {}
+    for matched in comparison.rows:
+        row = matched.rows[number_]
+        label = "" if matched.settings.get(POINT) else matched.name.partition(" clients")[2]
+        groups.setdefault(label, []).append((dict(row.shown), "; ".join(row.notes)))
+    return list(groups.items())
+
+
+def changes(comparison: Comparison) -> go.Figure | None:
+    """The difference in the primary figure with its interval, of every row and run."""
+    drawable = [each for each in comparison.first if _limited(each)]
+    kinds = {each.kind for each in drawable}
+    if len(kinds) != 1:
+        return None  # nothing is known, or shares and differences do not share an axis
+    scale, unit = (100.0, "%") if kinds == {"ratio"} else (1.0, comparison.primary.unit)
+    drawn = go.Figure()
+    for number_, side in enumerate(comparison.sides[1:], start=1):
+        its = [each for each in drawable if each.other == side.name]
+        middle = [scale * (each.change or 0.0) for each in its]
+        trace = go.Scatter(
+            x=middle,
+            # Of several runs each has a line of its own: upon each other they could not be told apart.
+            y=[each.row if len(comparison.sides) == 2 else f"{each.row}, {escape(side.name)}" for each in its],
+            name=escape(side.name),
+            mode="markers",
+            marker={"size": 9, "color": qualitative.D3[number_ % len(qualitative.D3)]},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [scale * (each.high or 0.0) - at for each, at in zip(its, middle, strict=True)],
+                "arrayminus": [at - scale * (each.low or 0.0) for each, at in zip(its, middle, strict=True)],
+            },
+            customdata=[[escape(f"{change(each)} ({interval(each)}): {verdict(each)}")] for each in its],
+            hovertemplate="%{y}: %{customdata[0]}<extra>%{fullData.name}</extra>",
+        )
+        drawn.add_trace(trace)
+    drawn.add_vline(x=0, line={"color": "#52606d", "width": 1})
+    across = f"{comparison.primary.name}: difference from {escape(comparison.sides[0].name)}, {unit}"
+    height = 200 + 34 * len(drawable)
+    dress(drawn, height)
+    drawn.update_xaxes(title_text=across)
+    drawn.update_yaxes(type="category", autorange="reversed")
+    return drawn
+
+
+def _limited(compared: Compared) -> bool:
+    """Whether its interval can be drawn."""
+    known = (compared.change, compared.low, compared.high)
+    return all(value is not None and math.isfinite(value) for value in known)
+
+
+def repeats(comparison: Comparison) -> go.Figure | None:
+    """The primary figure of every repeat in its order, a panel for each of the first rows."""
+    rows, title, scale = comparison.rows[:_MOST_ROWS], comparison.primary.axis_title, 1.0
+    if comparison.primary.unit == MICROSECONDS:
+        title, scale = f"{title.removesuffix(MICROSECONDS)}ms", 1e-3
+    drawn = panels([escape(row.name) for row in rows])
+    for panel, row in enumerate(rows, start=1):
+        for number_, (side, its) in enumerate(zip(comparison.sides, row.rows, strict=True)):
+            found = [number(repeat.figures.get(comparison.primary.name)) for repeat in its.repeats]
+            values = [None if value is None else value * scale for value in found]
+            trace = go.Scatter(
+                x=list(range(1, len(values) + 1)),
+                y=values,
+                name=escape(side.name),
+                legendgroup=side.name,
+                showlegend=panel == 1,
+                mode="lines+markers",
+                line={"color": qualitative.D3[number_ % len(qualitative.D3)], "width": 1},
+                hovertemplate="repeat %{x}: %{y:,.6g}<extra>%{fullData.name}</extra>",
+            )
+            drawn.add_trace(trace, row=1, col=panel)
+    dress(drawn, 380)
+    longest = max((len(its.repeats) for row in rows for its in row.rows), default=0)
+    drawn.update_xaxes(title_text="repeat", dtick=max(1, longest // 10))
+    drawn.update_yaxes(title_text=title, col=1)
+    return drawn
+
+
+def slices(comparison: Comparison) -> go.Figure | None:
+    """What arrived in each second and how late, a line for each step; None where no seconds were kept."""
+    rows = [row for row in comparison.rows if any(its.slices for its in row.rows)][:_MOST_PANELS]
+    if not rows:
+        return None
+    titles = [escape(row.name) for row in rows]
+    drawn = make_subplots(rows=2, cols=len(rows), shared_xaxes=True, column_titles=titles, vertical_spacing=0.08)
+    for panel, row in enumerate(rows, start=1):
+        for number_, (side, its) in enumerate(zip(comparison.sides, row.rows, strict=True)):
+            color = qualitative.D3[number_ % len(qualitative.D3)]
+            for steps, slices_ in enumerate(its.slices):
+                at = [each.at_s for each in slices_]
+                late_ms = [None if each.p99_us is None else each.p99_us / 1000 for each in slices_]
+                for height, values in enumerate(([each.received_pps for each in slices_], late_ms), start=1):
+                    trace = go.Scatter(
+                        x=at,
+                        y=values,
+                        name=escape(side.name),
+                        legendgroup=side.name,
+                        showlegend=panel == height == 1 and steps == 0,
+                        mode="lines",
+                        opacity=0.8,
+                        line={"color": color, "width": 1},
+                        hovertemplate=f"repeat {steps + 1}, %{{x}} s: %{{y:,.4g}}<extra>%{{fullData.name}}</extra>",
+                    )
+                    drawn.add_trace(trace, row=height, col=panel)
+    dress(drawn, 520)
+    drawn.update_xaxes(title_text="seconds since the start of the step", row=2)
+    drawn.update_yaxes(rangemode="tozero", row=1)
+    drawn.update_yaxes(type="log", row=2)
+    drawn.update_yaxes(title_text="received/s, all subscribers", row=1, col=1)
+    drawn.update_yaxes(title_text="latency p99, ms", row=2, col=1)
+    return drawn

@@ -1,0 +1,134 @@
+"""The plots of latency: against the client count, as percentile curves, and over the window of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
+
+from hydra.jupyter.drawing import finish, line, log_axis
+from hydra.jupyter.lazy_run_data import histograms_of, lags_of
+from hydra.jupyter.plot_series import across, has, marked, passing, shades, shown_steps
+from hydra.jupyter.plot_style import dress
+from hydra.jupyter.rate_plots import by_settings
+from hydra.jupyter.run_data import Run
+from hydra.measure.column_names import CLIENTS, LATENCY_BOUND
+from hydra.measure.due_messages import asked_s
+from hydra.measure.lag import Lags
+from hydra.measure.latency import curve
+from hydra.measure.step_columns import DUE, SENT, latency_columns
+from hydra.model import StepResult, number
+from hydra.store.system_columns import columns_of
+
+_US_IN_MS: Final = 1000
+_PERCENTS: Final = {1: "0 %", 2: "50 %"} | {10**digits: f"{100 - 100 / 10**digits:.10g} %" for digits in range(1, 10)}
+"""What stands below an axis of percentiles where one message in so many is later."""
+_MOST_SLOWEST: Final = 6
+"""Lines over the window beside which the slowest subscribers have one of their own."""
+
+
+def latency(run: Run) -> go.Figure | None:
+    """Latency percentiles against the client count; for a search, of the fastest step within its figure."""
+    rows = marked(run)
+    if run.scenario.sweep.search:
+        rows = [({CLIENTS: step.plan.clients, **step.figures}, "") for step in passing(run)]
+    percentiles = next((columns for columns in map(latency_columns, (DUE, SENT)) if has(rows, columns[0].name)), None)
+    if percentiles is None:
+        return None
+    if run.scenario.sweep.vary:
+        return by_settings(run, [column for column in percentiles if column.title in ("p50", "p99", "max")])
+    figure = go.Figure()
+    colors = sample_colorscale("Plasma", shades(len(percentiles)))
+    for column, color in zip(percentiles, colors, strict=True):
+        line(figure, rows, across(run), column.name, column.title, color)
+    return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [percentiles[0].axis_title])
+
+
+def percentiles(run: Run) -> go.Figure | None:
+    """The latency at every percentile, a curve a row: of all messages that its subscribers received."""
+    figure = go.Figure()
+    for label, color, steps in shown_steps(run):
+        bound_us = max((number(step.figures.get(LATENCY_BOUND)) or 0.0 for step in steps), default=0.0)
+        points = [(x, max(us, bound_us)) for x, us in curve(histograms_of(run, [step.epoch for step in steps]))]
+        points = [(x, us / _US_IN_MS) for x, us in points if us > 0]
+        if not points:
+            continue
+        at = [x for x, _ in points]
+        trace = go.Scatter(
+            x=[float(f"{x:.4g}") for x in at],
+            y=[float(f"{ms:.4g}") for _, ms in points],
+            name=label,
+            legendgroup=label,
+            mode="lines",
+            line={"color": color, "width": 2},
+            customdata=[f"{100 - 100 / x:.7g}" for x in at],
+            hovertemplate="%{customdata} % within %{y:,.4g} ms<extra>%{fullData.name}</extra>",
+        )
+        figure.add_trace(trace)
+    drawn = finish(figure, "messages that came within this time", ["latency, ms"])
+    if drawn is not None:
+        furthest = max(float(x) for trace in drawn.data for x in trace.x)
+        ticks = {at: text for at, text in _PERCENTS.items() if at <= furthest * 1.5}
+        drawn.update_xaxes(
+            tickvals=list(ticks),
+            ticktext=list(ticks.values()),
+            tickangle=0,
+            range=[-0.05, np.log10(max(furthest, 10.0)) + 0.1],
+        )
+    return drawn
+
+
+def over_time(run: Run) -> go.Figure | None:
+    """How late the newest messages were in the course of each row's window; None where that was not stored.
+
+    Steps whose seconds were kept have a plot of their own.
+    """
+    lines = [(label, color, found) for label, color, steps in shown_steps(run) if (found := _lags(run, steps))]
+    figure = go.Figure()
+    for label, color, (seconds, lags) in lines:
+        middle = np.nanmedian(lags, axis=0)
+        _draw(figure, seconds, middle, label, color)
+        if len(lags) > 1 and len(lines) <= _MOST_SLOWEST:
+            _draw(figure, seconds, np.nanmax(lags, axis=0), label, color, slowest=True)
+    if not figure.data:
+        return None
+    dress(figure)
+    figure.update_xaxes(title_text="seconds since the start of the step", rangemode="tozero")
+    values = [y for trace in figure.data for y in trace.y if y]
+    figure.update_yaxes(type="log", title_text="age of the newest message, ms", **log_axis(values))
+    return figure
+
+
+def _lags(run: Run, steps: Sequence[StepResult]) -> tuple[list[float], Lags] | None:
+    """Seconds since the start, and each subscriber's lag (ms) then; of a repeated row, of the last repeat."""
+    step = steps[-1]
+    lags = 1000 * lags_of(run, step.epoch)
+    if step.epoch in run.answers or not len(lags):
+        return None
+    known = np.asarray(~np.isnan(lags).all(axis=0))
+    if known.sum() < 2:
+        return None
+    width_s = asked_s(step.plan) / len(known)
+    return [round((part + 0.5) * width_s, 4) for part in np.flatnonzero(known).tolist()], lags[:, known]
+
+
+def _draw(
+    figure: go.Figure, seconds: Sequence[float], lags_ms: Lags, label: str, color: str, *, slowest: bool = False
+) -> None:
+    # A lag of 0 is one below the microsecond that it is counted in.
+    values = [float(f"{max(ms, 0.001):.4g}") for ms in lags_ms.tolist()]
+    whose = "the slowest subscriber" if slowest else "the median subscriber"
+    trace = go.Scatter(
+        x=seconds,
+        y=values,
+        name=label,
+        legendgroup=label,
+        showlegend=not slowest,
+        mode="lines",
+        line={"color": color, "width": 1 if slowest else 2, "dash": "dot" if slowest else "solid"},
+        hovertemplate=f"%{{x:.4g}} s: %{{y:,.4g}} ms, {whose}<extra>%{{fullData.name}}</extra>",
+    )
+    figure.add_trace(trace)

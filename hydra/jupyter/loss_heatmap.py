@@ -1,0 +1,199 @@
+"""Who lost messages when: subscribers against the rows of a run, and against the window of the row that lost most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from hydra.jupyter.drawing import panels
+from hydra.jupyter.lazy_run_data import losers_of, losses_of, plan_of, subscribers_of
+from hydra.jupyter.plot_series import rate_of, shown_steps
+from hydra.jupyter.plot_style import dress
+from hydra.jupyter.run_data import Run
+from hydra.measure.column_names import GROUP
+from hydra.measure.column_names import LOSS as LOST
+from hydra.measure.due_messages import edges
+from hydra.measure.loss_by_subscriber import shares
+from hydra.model import StepResult, number
+
+_MOST_GROUPS: Final = 60
+"""Lines of the heat map: of more subscribers several share one."""
+_PARTS: Final = 60
+"""Parts of the window."""
+_MOST_STEPS: Final = 40
+_LEAST_DECADES: Final = 2
+_COLORS: Final = (
+    # From nothing, which is pale on white and on black, to everything.
+    (0.0, "rgba(128, 138, 150, 0.18)"),
+    (0.001, "#fde7a9"),
+    (0.35, "#f9a03f"),
+    (0.7, "#d7301f"),
+    (1.0, "#6b0011"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Losers:
+    """The plot, and what has to be known of it: one line of text."""
+
+    figure: go.Figure
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """A heat map: the share lost in %, by group of subscribers and place across; None where it is not known."""
+
+    across: list[Any]
+    names: list[str]
+    percents: list[list[float | None]]
+
+
+def losers(run: Run) -> Losers | None:
+    """The heat maps of subscribers against steps and against time; None where nobody lost anything."""
+    steps, at = _steps(run)
+    ids = subscribers_of(run)
+    if not steps or not ids or any(step.figures.get(GROUP) is not None for _, step in steps):
+        return None  # members of a group share the messages: none of them has a loss of its own
+    ids = range(ids.start, ids.stop, math.ceil(len(ids) / _MOST_GROUPS))
+    everyone = _by_step(run, steps, ids)
+    if not any(cell for line in everyone.percents for cell in line):
+        return None
+    label, worst = steps[at]
+    maps, titles = [everyone], ["in each step"]
+    within, unlisted = _by_time(run, worst, ids)
+    if within is not None:
+        maps.append(within)
+        titles.append(f"{label}: when it was due")
+    if len(steps) == 1 and within is not None:
+        maps, titles = maps[1:], titles[1:]
+    figure = panels(titles)
+    highest = max(cell for each in maps for line in each.percents for cell in line if cell)
+    lowest = min(cell for each in maps for line in each.percents for cell in line if cell)
+    top = math.ceil(math.log10(highest))
+    floor = min(math.floor(math.log10(lowest)), top - _LEAST_DECADES)
+    for panel, each in enumerate(maps, start=1):
+        figure.add_trace(_heat(each, floor, top, first=panel == 1), row=1, col=panel)
+    dress(figure, 200 + 6 * max(len(each.names) for each in maps) + 124)
+    figure.update_layout(showlegend=False, margin={"r": 110})
+    figure.update_yaxes(autorange="reversed", showgrid=False, nticks=12, type="category")
+    figure.update_yaxes(title_text="subscriber", col=1)
+    figure.update_xaxes(showgrid=False)
+    if within is not None:
+        figure.update_xaxes(title_text="seconds since the start of the step", col=len(maps))
+    if maps[0] is everyone:
+        figure.update_xaxes(type="category", tickangle=-40, nticks=16, row=1, col=1)
+    return Losers(figure, _remark(ids.step, worst, unlisted, within=within is not None))
+
+
+def _steps(run: Run) -> tuple[list[tuple[str, StepResult]], int]:
+    """The last step of each row, or of a search the slowest steps that lost something; and which one is looked into.
+
+    That is the step that lost most; of a search, whose fastest steps lose whatever they are asked for, the slowest that
+    did not pass.
+    """
+    if run.scenario.sweep.search is None:
+        found = [(label, steps[-1]) for label, _, steps in shown_steps(run)]
+        found = sorted(found, key=lambda each: -_lost(each[1]))[:_MOST_STEPS] if len(found) > _MOST_STEPS else found
+        return found, max(range(len(found)), key=lambda n: (_lost(found[n][1]), found[n][1].plan.clients), default=0)
+    tried = [r for r in run.results if r.status == "ok" and r.plan.cohort.kind == "none" and _lost(r)]
+    shown = sorted(sorted(tried, key=rate_of)[:_MOST_STEPS], key=lambda r: (r.plan.clients, rate_of(r)))
+    failed = [n for n, r in enumerate(shown) if not r.figures.get("passed")]
+    worst = min(failed or range(len(shown)), key=lambda n: rate_of(shown[n]), default=0)
+    return [(f"{r.plan.clients} at {_rate(r)}", r) for r in shown], worst
+
+
+def _lost(step: StepResult) -> float:
+    return number(step.figures.get(LOST)) or 0.0
+
+
+def _rate(step: StepResult) -> str:
+    rate = step.plan.settings.rate
+    return "max" if rate == "max" else f"{rate:,.0f}/s"
+
+
+def _by_step(run: Run, steps: Sequence[tuple[str, StepResult]], ids: range) -> _Map:
+    columns = [{each.group: each for each in losses_of(run, step.epoch, ids)} for _, step in steps]
+    groups = range(max((group for column in columns for group in column), default=-1) + 1)
+    percents: list[list[float | None]] = []
+    for group in groups:
+        its = [column.get(group) for column in columns]
+        percents.append([_short(100 * e.lost / e.expected) if e is not None and e.expected else None for e in its])
+    labels: list[str] = []
+    for label, _ in steps:
+        again = sum(each.split("\u2009#")[0] == label for each in labels)
+        labels.append(f"{label}\u2009#{again + 1}" if again else label)
+    return _Map(labels, [_name(ids, group) for group in groups], percents)
+
+
+def _by_time(run: Run, step: StepResult, ids: range) -> tuple[_Map | None, int]:
+    """The map of one step, and how many subscribers have more gaps than are stored."""
+    found, sent = losers_of(run, step.epoch)
+    groups = {each.group: each for each in losses_of(run, step.epoch, ids)}
+    if not found or not groups:
+        return None, 0
+    plan = plan_of(run, step)
+    if plan is None:
+        return None, 0
+    seconds, sequences = edges(plan, sent, _PARTS)
+    if sequences[-1] <= 0:
+        return None, 0
+    numbers = range(min(groups), max(groups) + 1)
+    its = [range(ids.start + n * ids.step, ids.start + (n + 1) * ids.step) for n in numbers]
+    expected = [groups[n].expected if n in groups else 0 for n in numbers]
+    percents = 100 * shares(found, its, expected, sequences)
+    middles = [float(f"{at:.4g}") for at in ((seconds[:-1] + seconds[1:]) / 2).tolist()]
+    cells = [
+        [_short(c) if due and not math.isnan(c) else None for c in line]
+        for line, due in zip(percents.tolist(), expected, strict=True)
+    ]
+    if not any(cell for line in cells for cell in line):
+        return None, 0
+    return _Map(middles, [_name(ids, n) for n in numbers], cells), sum(each.unlisted > 0 for each in found)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def _name(ids: range, group: int) -> str:
+    first = ids.start + group * ids.step
+    return str(first) if ids.step == 1 else f"{first:,} – {first + ids.step - 1:,}"
+
+
+def _heat(each: _Map, floor: int, top: int, *, first: bool) -> go.Heatmap:
+    """Colours stand for the logarithm of the loss; what lost nothing has that of nothing."""
+    lowest = floor - 0.001 * (top - floor)
+    z = [[None if c is None else round(math.log10(c), 3) if c else lowest for c in line] for line in each.percents]
+    texts = [["" if c is None else f"{c:g}" for c in line] for line in each.percents]
+    ticks = list(range(floor, top + 1))
+    return go.Heatmap(
+        x=each.across,
+        y=each.names,
+        z=z,
+        text=texts,
+        zmin=lowest,
+        zmax=top,
+        colorscale=[list(pair) for pair in _COLORS],
+        hoverongaps=False,
+        showscale=first,
+        colorbar={"title": "lost, %", "tickvals": ticks, "ticktext": [f"{10.0**e:g}" for e in ticks], "x": 1.01},
+        hovertemplate="subscriber %{y}, %{x}: %{text} % lost<extra></extra>",
+    )
+
+
+def _remark(size: int, worst: StepResult, unlisted: int, *, within: bool) -> str:
+    said = [
+        "What each subscriber lost of what was due to it; pale: nothing, blank: it was not there or did not report."
+    ]
+    if size > 1:
+        said.append(f"A line is the mean of {size:,} subscribers.")
+    if within and worst.plan.settings.rate == "max":
+        said.append("At full speed a message has no due time: it stands where it does among those that were sent.")
+    if within and unlisted:
+        said.append(f"Of {unlisted:,} subscribers only the first gaps are stored: it is blank where the others may be.")
+    return " ".join(said)

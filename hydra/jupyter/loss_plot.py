@@ -1,0 +1,205 @@
+"""The plot of losses, each point with its 95 % interval and with what that was found from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import plotly.graph_objects as go
+from plotly.colors import qualitative
+
+from hydra.jupyter.drawing import Floor, Interval, Marked, finish, level, line
+from hydra.jupyter.plot_series import Tried, across, groups, has, marked, rate_of, together, tried
+from hydra.jupyter.rate_plots import STEP
+from hydra.jupyter.run_data import Run
+from hydra.measure import confidence, search_columns
+from hydra.measure.column import HIGH, INTERVAL, LOW
+from hydra.measure.column_names import BURSTS, CLIENTS, LOSS, REQUESTED, SHORTFALL
+from hydra.measure.confidence import Limits
+from hydra.measure.due_messages import asked_s
+from hydra.measure.loss_bursts import read
+from hydra.model import SearchSpec, StepResult, number
+from hydra.report.loss_limits import loss_limits
+from hydra.store.system_columns import columns_of
+from hydra.sweep import Row
+
+_NOT_LOST: Final = ("late_pct", "undrained_pct", "unknown_pct")
+"""What did not come in the window and is no loss."""
+_RATE: Final = "rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The plot, and what its bars are: one line of text, "" where there are none."""
+
+    figure: go.Figure
+    remark: str
+
+
+def loss(run: Run) -> Lost | None:
+    """Loss against the rate where it varies, otherwise against the client count.
+
+    For a search it is what fell short at each rate. Where one line is enough for the loss, what came late, still waited
+    or is unknown stands beside it.
+    """
+    if run.scenario.sweep.search is not None:
+        return _searched(run, run.scenario.sweep.search)
+    rows = _known(run, marked(run))
+    rates = {row.get(_RATE) for row, _ in rows}
+    by_rate = len(rates) > 1 and all(isinstance(rate, int | float) for rate in rates)
+    if by_rate:
+        others = [name for name in run.scenario.sweep.varied if name != _RATE]
+        lines, x = together(run, rows, [CLIENTS, *others]), REQUESTED
+    else:
+        lines, x = groups(run, rows), across(run)
+    parts = [LOSS, *(c for c in _NOT_LOST if len(lines) == 1 and any(number(row.get(c)) for row, _ in rows))]
+    floor, figure = Floor(rows, parts), go.Figure()
+    for label, color, group in lines:
+        if by_rate:
+            group = sorted(group, key=lambda pair: number(pair[0].get(x)) or 0.0)
+        for part, its in zip(parts, (color, *qualitative.D3[1:]), strict=False):
+            name = label if label and part == LOSS else STEP[part].title
+            interval = _limits(LOSS) if part == LOSS else None
+            line(figure, group, x, part, name, its, place=floor, interval=interval)
+    upwards = "% of what was due" if len(parts) > 1 else STEP[LOSS].axis_title
+    drawn = finish(figure, columns_of(run.scenario)[x].axis_title, [upwards], floor)
+    return Lost(drawn, _remark(has(rows, LOSS + HIGH))) if drawn else None
+
+
+def _limits(column: str) -> Interval:
+    return lambda row: (row.get(column + LOW), row.get(column + HIGH))
+
+
+def _remark(some: bool) -> str:
+    return "Bars are the 95 % interval of each point (docs/report.md)." if some else ""
+
+
+# --- rows of a grid --------------------------------------------------------------------------------------------------
+
+
+def _known(run: Run, rows: Marked) -> Marked:
+    """The rows with the limits of their loss beside it."""
+    found: Marked = []
+    for row, note in rows:
+        lost, half = number(row.get(LOSS)), number(row.get(LOSS + INTERVAL))
+        limits = loss_limits(row, run.rows)
+        if limits is None and lost is not None and half is not None:
+            # Repeats of earlier versions, whose bursts are not known.
+            limits = Limits(max(lost - half, 0.0), min(lost + half, 100.0))
+        if limits is not None:
+            row = {**row, LOSS + LOW: limits.low, LOSS + HIGH: limits.high}
+        found.append((row, note))
+    return found
+
+
+def _bursts(row: Row) -> tuple[float, ...] | None:
+    """The bursts of a step; None where they were not counted."""
+    text = row.get(BURSTS)
+    return None if text is None else read(str(text))
+
+
+def _one_more(bursts: Sequence[Sequence[float]]) -> float | None:
+    """What one more burst would cost (seconds), where there was none: the mean of the step that lost least."""
+    least = min((its for its in bursts if its), key=sum, default=None)
+    return sum(least) / len(least) if least else None
+
+
+def _percent(limits: Limits | None) -> Limits | None:
+    return limits and Limits(100 * limits.low, min(100 * limits.high, 100.0))
+
+
+# --- steps of a search -----------------------------------------------------------------------------------------------
+
+
+def _searched(run: Run, search: SearchSpec) -> Lost | None:
+    """A point a rate, of all steps at it: whether one loses anything is chance, so no line is drawn to the next."""
+    lines = tried(run)
+    # Steps of earlier versions have their loss only.
+    column = SHORTFALL if has([row for each in lines for row in each.rows], SHORTFALL) else LOSS
+    shown = [(each, _with_limits(each)) for each in lines]
+    everything = [row for _, rows in shown for row in rows]
+    floor, figure = Floor(everything, [column]), go.Figure()
+    for each, rows in shown:
+        line(
+            figure, rows, REQUESTED, column, each.label, each.color, place=floor, joined=False, interval=_limits(column)
+        )
+    remark = _remark(has(everything, SHORTFALL + HIGH))
+    if len(everything) < sum(len(each.steps) for each in lines):
+        remark = f"A point is all steps at its rate. {remark}"
+    if figure.data and column == SHORTFALL:
+        target = 100 * search.target
+        level(figure, target, f"target {target:g} %")
+        if _answers(run, search, lines, figure):
+            remark += " A diamond is the rate that was found, with its interval from all steps together."
+    drawn = finish(figure, STEP[REQUESTED].axis_title, [STEP[column].axis_title], floor)
+    return Lost(drawn, remark.strip()) if drawn else None
+
+
+def _with_limits(each: Tried) -> Marked:
+    """The steps at each rate together, with the limits of their shortfall in %."""
+    bursts = [_bursts(row) for row, _ in each.rows]
+    one_more = _one_more([its for its in bursts if its])
+    at_rates: dict[float, list[tuple[StepResult, tuple[float, ...]]]] = {}
+    found: Marked = []
+    for (row, note), its, step in zip(each.rows, bursts, each.steps, strict=True):
+        if its is None:
+            found.append((row, note))
+        else:
+            at_rates.setdefault(rate_of(step), []).append((step, its))
+    for steps in at_rates.values():
+        length = sum(asked_s(step.plan) for step, _ in steps)
+        bursts_of_all = [size for _, its in steps for size in its]
+        row = {**steps[-1][0].figures, SHORTFALL: 100 * sum(bursts_of_all) / length}
+        if limits := _percent(confidence.of_bursts(bursts_of_all, length, one_more)):
+            row |= {SHORTFALL + LOW: limits.low, SHORTFALL + HIGH: limits.high}
+        found.append((row, _not_passed([step for step, _ in steps])))
+    return found
+
+
+def _not_passed(steps: Sequence[StepResult]) -> str:
+    count = sum(not step.figures.get("passed") for step in steps)
+    if not count:
+        return ""
+    return "did not pass" if len(steps) == 1 else f"{count} of {len(steps)} steps at this rate did not pass"
+
+
+def _answers(run: Run, search: SearchSpec, lines: Sequence[Tried], figure: go.Figure) -> bool:
+    """Marks what was found below the target of loss, on its line; whether there was any."""
+    some = False
+    for row in run.rows:
+        for column, prefix in search_columns.prefixes(search).items():
+            low, rate, high = (number(row.get(name)) for name in (f"{prefix}_low_pps", column, f"{prefix}_high_pps"))
+            if not prefix.startswith("loss") or low is None or rate is None or high is None:
+                continue
+            its = [each for each in lines if each.clients == row.get(CLIENTS)]
+            mark = prefix.removeprefix(search_columns.sndhwm_prefix(0).removesuffix("0"))
+            own = [each for each in its if str(each.settings.system.get("sndhwm")) == mark] or its
+            if own:
+                _diamond(figure, (low, rate, high), 100 * search.target, own[0])
+                some = True
+    return some
+
+
+def _diamond(figure: go.Figure, rates: tuple[float, float, float], target: float, its: Tried) -> None:
+    low, rate, high = rates
+    said = f"found: {rate:,.0f}/s, 95 % interval {low:,.0f} to {high:,.0f}/s"
+    trace = go.Scatter(
+        x=[rate],
+        y=[target],
+        name=its.label,
+        legendgroup=its.label,
+        showlegend=False,
+        mode="markers",
+        marker={"size": 12, "color": its.color, "symbol": "diamond", "line": {"color": "white", "width": 1}},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [high - rate],
+            "arrayminus": [rate - low],
+            "thickness": 2.5,
+            "width": 7,
+        },
+        hovertemplate=f"{said}<extra>{its.label}</extra>",
+    )
+    figure.add_trace(trace)

@@ -1,0 +1,193 @@
+"""The rows and steps of a run that lines are drawn through: which belong together, in which colour, by which name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plotly.colors import qualitative, sample_colorscale
+
+from hydra.jupyter.drawing import Marked
+from hydra.jupyter.run_data import Run
+from hydra.measure import search_columns
+from hydra.measure.column import REPEATS
+from hydra.measure.column_names import CLIENTS, POINT
+from hydra.model import SHARED, Figure, Settings, StepResult, number, value_of
+from hydra.report.tables import headings, name_of
+from hydra.sweep import Row
+
+
+def across(run: Run) -> str:
+    """The column that figures are drawn against: the client count, or the name of the row where a sweep lists them."""
+    return POINT if run.scenario.sweep.points else CLIENTS
+
+
+def marked(run: Run) -> Marked:
+    """All rows, each with its notes as one text."""
+    return [(row, "; ".join(note.text for note in notes)) for row, notes in zip(run.rows, run.notes, strict=True)]
+
+
+def has(rows: Marked, column: str) -> bool:
+    """Whether any of the rows has such a figure."""
+    return any(number(row.get(column)) is not None for row, _ in rows)
+
+
+# --- rows that a line goes through -----------------------------------------------------------------------------------
+
+
+def groups(run: Run, rows: Marked) -> list[tuple[str, str, Marked]]:
+    """(label, colour, rows) for every combination of the settings that vary."""
+    varied = list(run.scenario.sweep.vary)
+    return [("", qualitative.D3[0], rows)] if not varied else together(run, rows, varied)
+
+
+def together(run: Run, rows: Marked, names: Sequence[str]) -> list[tuple[str, str, Marked]]:
+    """(label, colour, rows) for every combination of these columns."""
+    keys = list(dict.fromkeys(tuple(row.get(v) for v in names) for row, _ in rows))
+    titles = headings(run.scenario)
+    return [
+        (
+            ", ".join(_named(name, titles.get(name, name), value) for name, value in zip(names, key, strict=True)),
+            color,
+            [(r, n) for r, n in rows if tuple(r.get(v) for v in names) == key],
+        )
+        for key, color in zip(keys, scale(len(keys)), strict=True)
+    ]
+
+
+def _named(name: str, title: str, value: Figure) -> str:
+    return f"{value:,} clients" if name == CLIENTS and isinstance(value, int) else f"{title} {value}"
+
+
+def by_clients(rows: Marked) -> list[tuple[str, str, Marked]]:
+    """(label, colour, rows) for every client count."""
+    counts = sorted({count for row, _ in rows if (count := number(row.get(CLIENTS))) is not None})
+    colors = scale(len(counts))
+    return [
+        (f"{count:g} clients", color, [(r, n) for r, n in rows if r.get(CLIENTS) == count])
+        for count, color in zip(counts, colors, strict=True)
+    ]
+
+
+def scale(count: int) -> list[str]:
+    """Colours of so many lines: of few such as differ most, of many such as rise with what they stand for."""
+    if count <= len(qualitative.D3):
+        return list(qualitative.D3[:count])
+    return list(sample_colorscale("Viridis", shades(count)))
+
+
+def shades(count: int) -> list[float]:
+    """Of a colour scale what can be told from white paper and from a dark page."""
+    return [0.25 + 0.6 * i / max(count - 1, 1) for i in range(count)]
+
+
+# --- steps -----------------------------------------------------------------------------------------------------------
+
+
+def rate_of(result: StepResult) -> float:
+    """The rate that a step was asked for, in messages/s; infinite for ``max``."""
+    rate = result.plan.settings.rate
+    return math.inf if rate == "max" else rate
+
+
+def steps_of(run: Run, row: Row) -> list[StepResult]:
+    """The steps that a row of a grid was made of, oldest first: several where it was repeated."""
+    varied = run.scenario.sweep.varied
+    found = [
+        result
+        for result in run.results
+        if result.status == "ok"
+        and (result.plan.clients, result.plan.point) == (row.get(CLIENTS), row.get(POINT) or "")
+        and all(value_of(result.plan.settings, name) == row.get(name) for name in varied)
+    ]
+    return found if REPEATS in row else found[-1:]
+
+
+def shown_steps(run: Run) -> list[tuple[str, str, list[StepResult]]]:
+    """(label, colour, steps) of every row; of a search the fastest step that passed within its figure."""
+    if run.scenario.sweep.search is None:
+        found = [(name_of(run.scenario, row), steps) for row in run.rows if (steps := steps_of(run, row))]
+    else:
+        found = [(f"{r.plan.clients:,} clients at {rate_of(r):,.0f}/s", [r]) for r in passing(run)]
+    return [(label, color, steps) for (label, steps), color in zip(found, scale(len(found)), strict=True)]
+
+
+def passing(run: Run) -> list[StepResult]:
+    """For every client count of a search the fastest step without a cohort that passed.
+
+    Chance lets steps pass far above the rate that was found: where there is one, at most it counts.
+    """
+    limits = {row.get(CLIENTS): _found(run, row) for row in run.rows}
+    best: dict[int, StepResult] = {}
+    for result in run.results:
+        held = best.get(result.plan.clients)
+        passed = result.status == "ok" and result.figures.get("passed") and result.plan.cohort.kind == "none"
+        within = rate_of(result) <= limits.get(result.plan.clients, math.inf)
+        if passed and within and (held is None or rate_of(result) >= rate_of(held)):
+            best[result.plan.clients] = result
+    return [best[clients] for clients in sorted(best)]
+
+
+def _found(run: Run, row: Row) -> float:
+    """The highest rate (messages/s) that a search without a cohort vouches for; infinite where there is none."""
+    search = run.scenario.sweep.search
+    names = search_columns.prefixes(search) if search else {}
+    rates = [
+        number(row.get(column))
+        for column, name in names.items()
+        if name.startswith("loss") and f"{name}_high_pps" in row
+    ]
+    return max((rate for rate in rates if rate is not None), default=math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """All steps of a search, slowest first, that differ in the rate alone.
+
+    Rows are their figures; those of steps that did not pass are marked.
+    """
+
+    clients: int
+    settings: Settings
+    label: str
+    color: str
+    steps: list[StepResult]
+
+    @property
+    def rows(self) -> Marked:
+        """The figures of each step, slowest first."""
+        return [(dict(step.figures), "" if step.figures.get("passed") else "did not pass") for step in self.steps]
+
+
+def tried(run: Run) -> list[Tried]:
+    """The steps of a search without a cohort, by the client count and all settings but the rate."""
+    found: dict[tuple[int, Settings], list[StepResult]] = {}
+    for r in sorted(run.results, key=rate_of):
+        if r.status == "ok" and r.plan.cohort.kind == "none":
+            key = (r.plan.clients, replace(r.plan.settings, rate="max"))
+            found.setdefault(key, []).append(r)
+    names = dict.fromkeys(name for _, settings in found for name in (*SHARED, *settings.system))
+    varied = [name for name in names if len({value_of(settings, name) for _, settings in found}) > 1]
+    order = sorted(found, key=lambda key: (key[0], [_rank(value_of(key[1], name)) for name in varied]))
+    return [
+        Tried(clients, settings, f"{clients:,} clients{_set_to(settings, varied)}", color, found[clients, settings])
+        for (clients, settings), color in zip(order, scale(len(order)), strict=True)
+    ]
+
+
+def _rank(value: Figure) -> tuple[bool, Any]:
+    """Sorts the values of one setting; one that is not set comes first."""
+    return value is not None, value
+
+
+def _set_to(settings: Settings, names: Iterable[str]) -> str:
+    """What tells steps apart: ``, sndhwm 1,000, nodrop``; a setting that is off is not named."""
+    values = [(name, value_of(settings, name)) for name in names]
+    texts = [
+        name if value is True else f"{name} {value:,}" if isinstance(value, int | float) else f"{name} {value}"
+        for name, value in values
+        if value is not None and value is not False
+    ]
+    return "".join(f", {text}" for text in texts)

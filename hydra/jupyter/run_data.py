@@ -1,0 +1,142 @@
+"""A run as the notebooks see it: read once, from its directory alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hydra.events.event import StoredEvent
+from hydra.events.warnings import EarlierRates, ForeignRates, HydraWarning
+from hydra.measure.resources import HostSummary, busiest, summarise
+from hydra.model import AgentClock, BusyThread, Scenario, StepPlan, StepResult
+from hydra.report.published import Published, published_for
+from hydra.report.row_warnings import notes_of
+from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
+from hydra.store.format_upgrade import searched_otherwise, stored_rows, upgraded
+from hydra.store.slo_results import Answer, answer_of
+from hydra.store.system_columns import sweep_of
+from hydra.sweep import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything that a report is made of.
+
+    Attributes:
+        directory: where it was read from.
+        metadata: what was recorded of the run, by key.
+        scenario: what was asked for, without its secrets.
+        rows: the table, as the sweep makes it of the steps; of a run that this Hydra would search otherwise, as stored.
+        notes: for every row, what has to be known before its figures are believed.
+        results: the steps themselves.
+        coming: the step that would be next, None if the sweep is complete.
+        events: what happened, oldest first.
+        published: the table that this experiment was published with, None if it never was.
+        servers: what each server told of a step, by the step's epoch and the server's name; steps of which one did.
+        clocks: of a step's agents, by the step's epoch and the agent; steps with agents on other hosts than the
+            controller's.
+        hosts: what each host did in a step, by the step's epoch and the host; steps in which some host was sampled.
+        host_of: of such a step, the host of each agent.
+        threads: the busiest threads of publishers and servers, by the step's epoch and the agent; likewise.
+        answers: what came of the steps whose seconds were asked for, by epoch, also of those that never ended.
+        earlier: what has to be known of the rows of an earlier version, None if there is nothing.
+    """
+
+    directory: Path
+    metadata: Mapping[str, Any]
+    scenario: Scenario
+    rows: list[Row]
+    notes: list[list[HydraWarning]]
+    results: list[StepResult]
+    coming: StepPlan | None
+    events: list[StoredEvent]
+    published: Published | None
+    servers: Mapping[int, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    clocks: Mapping[int, Mapping[str, AgentClock]] = field(default_factory=dict)
+    hosts: Mapping[int, Mapping[str, HostSummary]] = field(default_factory=dict)
+    host_of: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    threads: Mapping[int, Mapping[str, Sequence[BusyThread]]] = field(default_factory=dict)
+    answers: Mapping[int, Answer] = field(default_factory=dict)
+    earlier: HydraWarning | None = None
+
+    @property
+    def ended(self) -> str:
+        """How the run ended: ``finished``, ``interrupted``, ``failed``; "" if it was killed or still goes on."""
+        return str(self.metadata.get(ENDED_KEY, ""))
+
+    @property
+    def error(self) -> str:
+        """Why the run failed, "" if it did not or nobody kept it."""
+        return str(self.metadata.get(ERROR_KEY, ""))
+
+
+def load(directory: Path | str) -> Run:
+    """Reads a run.
+
+    Raises:
+        RunDirectoryError: the directory holds no run, or one that this Hydra cannot read.
+    """
+    path = Path(directory)
+    with RunStore.open(path) as store:
+        metadata, results, events = store.metadata(), store.results(), store.events()
+        servers = {r.epoch: told for r in results if (told := store.servers(r.epoch))}
+        clocks = {r.epoch: store.clocks(r.epoch) for r in results}
+        hosts = {r.epoch: its for r in results if (its := _hosts(store, r.epoch))}
+        host_of = {epoch: store.host_of(epoch) for epoch in hosts}
+        threads = {r.epoch: found for r in results if (found := _threads(store, r.epoch))}
+        with store.reading():
+            scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
+            # One is shown, and each takes megabytes.
+            shown = store.courses()[-1:] if scenario.has_course else ()
+            answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}
+            earlier: HydraWarning | None = EarlierRates() if searched_otherwise(metadata["scenario"]) else None
+            coming: StepPlan | None = None
+            try:
+                rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)
+            except ValueError:
+                if scenario.sweep.search is None:
+                    raise
+                rows, earlier = stored_rows(path), ForeignRates()
+            notes = [notes_of(row, scenario, rows) for row in rows]
+    if metadata.get(ENDED_KEY) == "finished":
+        # A version that tried failed steps only once has finished what this one would still try.
+        coming = None
+    return Run(
+        directory=path,
+        metadata=metadata,
+        scenario=scenario,
+        rows=rows,
+        notes=notes,
+        results=results,
+        coming=coming,
+        events=events,
+        published=published_for(scenario),
+        servers=servers,
+        clocks={epoch: of for epoch, of in clocks.items() if not all(clock.same_host for clock in of.values())},
+        hosts=hosts,
+        host_of=host_of,
+        threads=threads,
+        answers=answers,
+        earlier=earlier,
+    )
+
+
+def _hosts(store: RunStore, epoch: int) -> dict[str, HostSummary]:
+    window_ns = store.window_ns(epoch)
+    summaries = {host: summarise(samples, window_ns) for host, samples in store.host_samples(epoch).items()}
+    return {host: summary for host, summary in summaries.items() if summary is not None}
+
+
+def _threads(store: RunStore, epoch: int) -> dict[str, list[BusyThread]]:
+    window_ns = store.window_ns(epoch)
+    found = {agent: busiest(samples, window_ns) for agent, samples in store.threads(epoch).items()}
+    return {agent: threads for agent, threads in found.items() if threads}
+
+
+def _played(scenario: Scenario, results: list[StepResult]) -> tuple[list[Row], StepPlan | None]:
+    sweep = sweep_of(scenario)
+    return sweep.rows(results), sweep.next(results)

@@ -1,0 +1,147 @@
+"""Tables of what is known of each step besides its row: servers, hosts, threads and clocks. Each is folded away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Any, Final
+
+from hydra.events.formatting import describe
+from hydra.jupyter.cells import UNKNOWN, figure, scrolling
+from hydra.jupyter.run_data import Run
+from hydra.measure.column import Column
+from hydra.measure.resources import HostSummary
+
+_OF_BYTES: Final = "_bytes"
+_MOST_LINES: Final = 400
+"""Of a table: a page of a long search would be megabytes of them."""
+_NAMED: Final = 3
+"""Agents of one host that are named."""
+
+
+def details(run: Run) -> Iterator[str]:
+    """The tables; nothing in place of one that nothing is known for."""
+    yield _servers(run)
+    yield _hosts(run)
+    yield _threads(run)
+    yield _clocks(run)
+
+
+def _servers(run: Run) -> str:
+    """What each server told of each step, folded away; nothing where none did."""
+    if not run.servers:
+        return ""
+    names = list(dict.fromkeys(n for told in run.servers.values() for its in told.values() for n in its))
+    lines = (
+        (epoch, server, *(_server_figure(name, its.get(name)) for name in names))
+        for epoch, told in run.servers.items()
+        for server, its in told.items()
+    )
+    return _by_step(run, "Each server in each step", ("Server", *map(_unit_named, names)), lines)
+
+
+def _hosts(run: Run) -> str:
+    """What each host did in each step, folded away; nothing for runs of earlier versions."""
+    if not run.hosts:
+        return ""
+    lines = (
+        (epoch, host, _named(agent for agent, its in run.host_of[epoch].items() if its == host), *_host(summary))
+        for epoch, of_hosts in run.hosts.items()
+        for host, summary in of_hosts.items()
+    )
+    return _by_step(run, "Each host in each step", ("Host", "Agents", *_OF_HOST), lines)
+
+
+_OF_HOST: Final = (
+    *("CPU, %", "busiest core, %", "of CPU steal, %", "waiting for CPU, %", "for memory, %", "for I/O, %"),
+    *("memory used at most, GiB", "left at least, GiB", "busiest interface", "in, MiB/s", "out, MiB/s"),
+    *("busiest link, % of its speed", "dropped packets", "TCP segments sent once more, %"),
+)
+
+
+def _host(s: HostSummary) -> Iterator[str]:
+    """The figures of ``_OF_HOST``; the busiest interface is the one that carried most bytes, known speed or not."""
+    yield from (f"{pct:.1f}" for pct in (s.cpu_mean_pct, s.cpu_busiest_core_pct, s.steal_pct))
+    yield from (_percent(s.pressure.get(of)) for of in ("cpu", "memory", "io"))
+    yield from (f"{size / 2**30:,.2f}" for size in (s.memory_used_max_bytes, s.memory_available_min_bytes))
+    if s.interfaces:
+        name, use = max(s.interfaces.items(), key=lambda item: item[1].received_bytes_s + item[1].sent_bytes_s)
+        yield from (name, f"{use.received_bytes_s / 2**20:,.2f}", f"{use.sent_bytes_s / 2**20:,.2f}")
+    else:
+        yield from (UNKNOWN,) * 3
+    yield from (_percent(s.network_share), f"{s.drops:,}", _percent(s.segments_retransmitted, 3))
+
+
+def _percent(share: float | None, digits: int = 1) -> str:
+    return UNKNOWN if share is None else f"{100 * share:.{digits}f}"
+
+
+def _named(agents: Iterable[str]) -> str:
+    every = list(agents)
+    others = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
+    return (", ".join(every[:_NAMED]) or UNKNOWN) + others
+
+
+def _threads(run: Run) -> str:
+    """The busiest threads of publishers and servers in each step, folded away; nothing where none were told."""
+    if not run.threads:
+        return ""
+    lines = (
+        (epoch, agent, thread.name, str(thread.pid), f"{thread.cpu_pct:.1f}")
+        for epoch, of_agents in run.threads.items()
+        for agent, threads in of_agents.items()
+        for thread in threads
+    )
+    heads = ("Agent", "Thread", "of process", "CPU, % of a core")
+    return _by_step(run, "Busiest threads of publishers and servers in each step", heads, lines)
+
+
+def _clocks(run: Run) -> str:
+    """The clock of each agent on another host than the controller's, folded away; nothing where there is none."""
+    if not run.clocks:
+        return ""
+    heads = ("Agent", "offset, s", "rate, ppm", "bound, µs", "shortest round trip, µs", "jumps")
+    lines = (
+        (
+            *(epoch, agent, f"{clock.offset_ns / 1e9:,.6f}", f"{clock.rate_ppb / 1e3:+,.3f}"),
+            *(f"{clock.error_ns / 1e3:,.1f}", f"{clock.rtt_min_ns / 1e3:,.1f}", f"{clock.jumps:,}"),
+        )
+        for epoch, of_agents in run.clocks.items()
+        for agent, clock in of_agents.items()
+        if not clock.same_host
+    )
+    return _by_step(run, "Clocks: each agent's in each step, against the controller's", heads, lines)
+
+
+def _by_step(run: Run, title: str, heads: Iterable[str], lines: Iterable[Sequence[Any]]) -> str:
+    """A table, folded away, whose lines begin with the epoch of a step and go on with texts."""
+    plans = {result.epoch: escape(describe(result.plan, run.scenario.sweep.varied)) for result in run.results}
+    head = "".join(f"<th>{escape(text)}</th>" for text in ("Step", *heads))
+    lines = list(lines)
+    body = "".join(
+        f"<tr><td>{plans[epoch]}</td>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"
+        for epoch, *texts in lines[:_MOST_LINES]
+    )
+    text = scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
+    if len(lines) > _MOST_LINES:
+        text += f'<p class="below">The first {_MOST_LINES} of {len(lines):,} lines; run.db has all of them.</p>'
+    return f"<details><summary>{escape(title)}</summary>{text}</details>"
+
+
+def _unit_named(name: str) -> str:
+    """``in, MiB/s`` of ``in_bytes_per_s``, ``cpu, % of the time`` of ``cpu_seconds_per_s``, and so on."""
+    what, rate, _ = name.partition("_per_s")
+    per = "/s" if rate else ""
+    if what.endswith("_seconds") and rate:
+        return f"{what.removesuffix('_seconds')}, % of the time"
+    if what.endswith(_OF_BYTES):
+        return f"{what.removesuffix(_OF_BYTES).replace('_', ' ')}, MiB{per}"
+    return f"{what.replace('_', ' ')}{per}"
+
+
+def _server_figure(name: str, value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    what = name.removesuffix("_per_s")
+    unit = 2**20 if what.endswith(_OF_BYTES) else 0.01 if what.endswith("_seconds") else 1
+    return figure(Column(name), value / unit)

@@ -1,0 +1,179 @@
+"""Marathon's placement constraints as rules for Kubernetes' scheduler. Pure.
+
+What they mean on nodes: an agent without the attribute is refused by every operator except UNLIKE, so each rule that
+looks at other Pods also asks that the node has the label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hydra.engine.constraints import permits, value_of
+from hydra.kubernetes.nodes import HOSTNAME, Json
+from hydra.model import Agent, Constraint, Launch
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_PREFERENCE: Final = 100
+"""The greatest weight there is."""
+
+_KEY: Final = re.compile(r"(?:[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
+_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?")
+_PLAIN: Final = re.compile(r"(?:[-_A-Za-z0-9]|\\[-_.])*")
+_GROUP: Final = re.compile(r"\((?:\?:)?([^()]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a Pod's ``spec`` says of where it may run.
+
+    Attributes:
+        affinity: ``spec.affinity``.
+        spread: ``spec.topologySpreadConstraints``.
+        pinned: whether the node is required and nothing else asked: placement has kept the constraints.
+    """
+
+    affinity: Json
+    spread: list[Json]
+    pinned: bool
+
+
+def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[str]:
+    """The roles of which a GROUP_BY is not as even as the scheduler demands: it would let some Pods wait for ever.
+
+    It compares each value with the emptiest one, also with one at which others have taken all room. Placement fills
+    the values that have room, so it has to decide then; and for every GROUP_BY of the role: where a value is required
+    for one, the scheduler counts no other nodes for the others, which are not as even there.
+
+    Args:
+        launches: all groups of the run that are there, or about to be.
+        nodes: those over which the scheduler spreads, whatever is free on them.
+    """
+    found: set[str] = set()
+    for role, constraints in dict.fromkeys((each.group.role, each.group.constraints) for each in launches):
+        eligible = [node for node in nodes if all(permits(c, node, {}) for c in constraints)]
+        on = Counter(each.agent.id for each in launches if each.group.role == role)
+        for field, least in [(c.field, int(c.value or 0)) for c in constraints if c.operator == "GROUP_BY"]:
+            there: Counter[str | None] = Counter()
+            for node in eligible:
+                there[value_of(node, field)] += on[node.id]
+            fewest = min(there.values(), default=0) if len(there) >= least else 0
+            if max(there.values(), default=0) > fewest + 1:
+                found.add(role)
+    return found
+
+
+def rules(constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, str], *, decided: bool = False) -> Rules:
+    """The rules for one Pod.
+
+    Args:
+        constraints: of its group.
+        agent: the node that placement chose. It is required where a constraint has no translation, else preferred.
+        match: labels of the Pods of the same role and run, this one among them.
+        decided: whether the value of each GROUP_BY is that of the node, and not the scheduler's choice.
+    """
+    translated = [
+        _kept(constraint, agent) if decided and constraint.operator == "GROUP_BY" else _translated(constraint, match)
+        for constraint in constraints
+    ]
+    asked = [rule for rule in translated if rule is not None]
+    spread = _distinct(rule.spread for rule in asked)
+    # Two spreads over one label would be refused.
+    if len(asked) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
+        return Rules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent.id)]}}}, [], pinned=True)
+    node: Json = {_PREFERRED: [{"weight": _PREFERENCE, "preference": _named(agent.id)}]}
+    if expressions := _distinct(rule.node for rule in asked):
+        node[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    affinity: Json = {"nodeAffinity": node}
+    if together := _distinct(rule.together for rule in asked):
+        affinity["podAffinity"] = {_REQUIRED: together}
+    if apart := _distinct(rule.apart for rule in asked):
+        affinity["podAntiAffinity"] = {_REQUIRED: apart}
+    return Rules(affinity, spread, pinned=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One constraint: what it asks of the node, and with whom or without whom the Pod may be there."""
+
+    node: Json
+    together: Json | None = None
+    apart: Json | None = None
+    spread: Json | None = None
+
+
+def _key(constraint: Constraint) -> str:
+    return HOSTNAME if constraint.field in ("hostname", "@hostname") else constraint.field
+
+
+def _kept(constraint: Constraint, agent: Agent) -> _Rule | None:
+    """The value of the field that placement chose."""
+    key, value = _key(constraint), value_of(agent, constraint.field)
+    if value is None or not _KEY.fullmatch(key):
+        return None
+    return _Rule({"key": key, "operator": "In", "values": [value]})
+
+
+def _translated(constraint: Constraint, match: Mapping[str, str]) -> _Rule | None:
+    key = _key(constraint)
+    if not _KEY.fullmatch(key):
+        return None
+    there: Json = {"key": key, "operator": "Exists"}
+    others: Json = {"topologyKey": key, "labelSelector": {"matchLabels": dict(match)}}
+    match constraint.operator, constraint.value:
+        case "CLUSTER", "":
+            # The first Pod of a role may run anywhere: Kubernetes lets it pass if it matches its own rule.
+            return _Rule(there, together=others)
+        case "CLUSTER", value:
+            return _Rule({"key": key, "operator": "In", "values": [value]}) if _VALUE.fullmatch(value) else None
+        case "LIKE", ".*":
+            return _Rule(there)
+        case ("LIKE" | "UNLIKE") as operator, value:
+            values = alternatives(value)
+            # What has no such label is not among the values either: NotIn accepts it, as UNLIKE does.
+            return (
+                _Rule({"key": key, "operator": "In" if operator == "LIKE" else "NotIn", "values": values})
+                if (values)
+                else None
+            )
+        case ("UNIQUE", _) | ("MAX_PER", "1"):
+            return _Rule(there, apart=others)
+        case "GROUP_BY", value:
+            spread = {
+                "maxSkew": 1,
+                **others,
+                "whenUnsatisfiable": "DoNotSchedule",
+                # Nodes that no Pod of this kind may use shall not keep the others from being filled.
+                "nodeTaintsPolicy": "Honor",
+            }
+            return _Rule(there, spread={**spread, "minDomains": int(value)} if value else spread)
+    return None
+
+
+def alternatives(expression: str) -> list[str]:
+    """The values that a regular expression such as ``r1|r2`` or ``(r1|r2)`` stands for, sorted.
+
+    Empty where it is more than alternatives, or one of them cannot be a label's value.
+    """
+    grouped = _GROUP.fullmatch(expression)
+    parts = (grouped[1] if grouped else expression).split("|")
+    if not all(_PLAIN.fullmatch(part) for part in parts):
+        return []
+    values = {part.replace("\\", "") for part in parts}
+    return sorted(values) if all(_VALUE.fullmatch(value) for value in values) else []
+
+
+def _named(node: str) -> Json:
+    return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+
+
+def _distinct(parts: Iterable[Json | None]) -> list[Json]:
+    found: list[Json] = []
+    for part in parts:
+        if part is not None and part not in found:
+            found.append(part)
+    return found

@@ -1,0 +1,184 @@
+"""What the API server refuses, and what a Pod's events tell → one line for people. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from hydra.kubernetes.nodes import Json
+from hydra.kubernetes.pending_pods import one_line
+
+Kind = Literal[
+    "quota", "security", "webhook", "rights", "namespace", "terminating", "conflict", "credentials", "invalid",
+    "missing", "unavailable", "other",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a call failed.
+
+    Attributes:
+        kind: of the reason.
+        what: what failed and why, one line.
+        remedy: what to try.
+        final: whether another try would end the same.
+    """
+
+    kind: Kind
+    what: str
+    remedy: str
+    final: bool
+
+
+_FORBIDDEN: Final = re.compile(r'^[\w.]+ "[^"]*" is forbidden: ')
+_SIGNS: Final[tuple[tuple[str, Kind], ...]] = (
+    # (what stands in a message, whatever the status is; its kind); the first that fits counts.
+    (r"being terminated|NamespaceTerminating", "terminating"),
+    (r"exceeded quota|failed quota|(maximum|minimum) [\w.-]+ usage per|limit to request ratio", "quota"),
+    (r"violates PodSecurity|security context constraint", "security"),
+    (r"object has been modified|object is being deleted", "unavailable"),
+    (r"denied the request|calling webhook|denied request", "webhook"),
+    (r'User "system:anonymous"|certificate has expired|provide credentials', "credentials"),
+    (r'^namespaces? "[^"]*" not found', "namespace"),
+)
+_STATUSES: Final[dict[int, Kind]] = {
+    0: "unavailable", 400: "invalid", 401: "credentials", 403: "rights", 404: "missing", 409: "conflict",
+    413: "invalid", 415: "invalid", 422: "invalid", 429: "unavailable",
+}  # fmt: skip
+_HOPELESS: Final = re.compile(r"certificate verify failed|CERTIFICATE_VERIFY_FAILED|Name or service not known")
+"""Of no connection at all: what does not mend itself."""
+
+
+def refusal(status: int, reason: str, message: str, *, doing: str, namespace: str) -> Refusal:
+    """Why the API server did not do what it was asked.
+
+    Args:
+        status: HTTP's; 0: there was no answer.
+        reason: the API's word, such as ``AlreadyExists``; may be "".
+        message: the API's, for people.
+        doing: what was asked, ``create pods``.
+        namespace: where; "" for what is in none.
+    """
+    kind = _kind(status, message)
+    said = one_line(_FORBIDDEN.sub("", message)) or reason or (f"status {status}" if status else "no connection")
+    where = f" in namespace {namespace}" if namespace else ""
+    cannot = f"cannot {doing}{where}"
+    try_again = kind == "unavailable" and not (status == 0 and _HOPELESS.search(message))
+    what, remedy = {
+        "quota": (f"{cannot}: {said}", _quota_remedy(message)),
+        "security": (f"{cannot}: {said}", _security_remedy(message)),
+        "webhook": (
+            f"{cannot}: {said}",
+            "ask the cluster's operator what Pods must have; labels, annotations and pod in [kubernetes] add it",
+        ),
+        "rights": (f"{cannot}: {said}", _rights_remedy(message)),
+        "namespace": (f"{cannot}: it does not exist", f"kubectl create namespace {namespace}, or name another one"),
+        "terminating": (f"{cannot}: it is being deleted", "wait until it is gone and make it anew, or name another"),
+        "conflict": (
+            f"{cannot}: {said}",
+            "hydra ps and hydra kill find a run of the same name; or give this one another",
+        ),
+        "credentials": (f"{cannot}: the API server does not know who asks ({said})", "log in to the cluster anew"),
+        "invalid": (
+            f"{cannot}: {said}",
+            "look at what [kubernetes] adds to Pods: pod, tolerations, labels, annotations",
+        ),
+        "missing": (f"{cannot}: {said}", "was it deleted by somebody else?"),
+        "unavailable": (
+            f"{cannot}: {said}",
+            "does it run? kubectl cluster-info" if try_again else "look at the cluster's entry in your kubeconfig",
+        ),
+        "other": (f"{cannot}: {said}", ""),
+    }[kind]
+    unanswered = kind == "webhook" and "calling webhook" in message
+    return Refusal(kind, what, remedy, final=not (try_again or unanswered))
+
+
+def is_full(message: str) -> bool:
+    """Whether a quota has no room for what it would allow otherwise."""
+    return "exceeded quota" in message
+
+
+def _kind(status: int, message: str) -> Kind:
+    if status == 0:
+        return "unavailable"
+    for sign, kind in _SIGNS:
+        if re.search(sign, message):
+            return kind
+    return "unavailable" if status >= 500 else _STATUSES.get(status, "other")
+
+
+def _quota_remedy(message: str) -> str:
+    if "must specify" in message:
+        unset = " and ".join(f"{each}_limit_ratio" for each in ("cpu", "memory") if f"limits.{each}" in message)
+        return f"set {unset} in [kubernetes]" if unset else "ask for a quota without them, or another namespace"
+    if "pods=" in message:
+        return "make fewer and larger groups (max_group), or ask for a larger quota"
+    if re.search(r"cpu|memory", message):
+        return "change the demand of clients and servers, or ask for another quota"
+    return "ask for a larger quota"
+
+
+def _security_remedy(message: str) -> str:
+    if "must be in the range" in message:  # OpenShift
+        return "set pod.securityContext.runAsUser and runAsGroup in [kubernetes] to a number of that range"
+    return "drop what pod in [kubernetes] adds, or use a namespace whose Pod Security allows it"
+
+
+def _rights_remedy(message: str) -> str:
+    if "service account" in message:
+        return "kubectl get serviceaccounts; service_account in [kubernetes] names it"
+    if "PriorityClass" in message:
+        return "kubectl get priorityclasses; priority_class in [kubernetes] names it"
+    return "is the namespace right? an administrator gives the rights: kubectl apply conf/kubernetes"
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+_NOISE: Final = frozenset({"MissingClusterDNS", "DNSConfigForming", "BackOff"})
+"""Reasons of warnings that keep no Pod from starting, or only repeat another one."""
+_BARE: Final = re.compile(r"Error: \w+")
+"""A message that holds nothing but the reason of another warning."""
+
+
+_CREATING: Final = "Error creating: "
+_FORBIDDEN_STATUS: Final = 403
+"""Of what a Job's controller is refused: quotas and admission rules. Its events do not tell the status."""
+
+
+def not_started(events: Iterable[Json]) -> str:
+    """The latest warning among a Pod's events, ``FailedMount: …``, one line; "" if there is none."""
+    told = [(_when(event), event.get("reason") or "", event.get("message") or "", event) for event in events]
+    warnings = [
+        each for each in told
+        if each[3].get("type") == "Warning" and each[1] not in _NOISE and not _BARE.fullmatch(each[2])
+    ]  # fmt: skip
+    if not warnings:
+        return ""
+    _, reason, message, event = max(warnings, key=lambda each: each[0])
+    times = (event.get("series") or {}).get("count") or event.get("count") or 1
+    text = ": ".join(filter(None, (reason, one_line(message))))
+    return f"{text} ({times} times)" if times > 1 else text
+
+
+def not_made(events: Iterable[Json], *, namespace: str) -> Refusal | None:
+    """Why a Job makes no Pod, by its own events: what its controller was refused; None if nothing is told."""
+    told = [
+        (_when(event), message.removeprefix(_CREATING))
+        for event in events
+        if (message := event.get("message") or "").startswith(_CREATING)
+    ]
+    if not told:
+        return None
+    _, message = max(told)
+    return refusal(_FORBIDDEN_STATUS, "", message, doing="create pods", namespace=namespace)
+
+
+def _when(event: Json) -> str:
+    """As the API writes it, so that texts compare like times."""
+    series = (event.get("series") or {}).get("lastObservedTime")
+    return str(series or event.get("lastTimestamp") or event.get("eventTime") or event.get("firstTimestamp") or "")

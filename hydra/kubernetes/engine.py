@@ -1,0 +1,91 @@
+"""The Kubernetes engine: groups are Pods on the nodes of a cluster.
+
+:class:`~hydra.kubernetes.state.KubernetesState` decides; ``driver.py`` holds the connection to the API server.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from hydra.engine.driver_engine import DrivenEngine, Driver
+from hydra.errors import ClusterError
+from hydra.kubernetes.program_delivery import Delivery
+from hydra.kubernetes.state import KubernetesState
+from hydra.model import Agent, Group, Launch
+from hydra.system import Waiting
+
+_CONFIRM_WITHIN_S: Final = 5.0
+_STOP_WITHIN_S: Final = 120.0
+"""The driver takes 12 s at most, and 0.2 s for each Pod."""
+_TICK_S: Final = 0.1
+
+
+class KubernetesEngine(DrivenEngine[KubernetesState]):
+    """Runs groups as Pods that belong to the run's keeper: what its driver ends, the keeper removes where it cannot."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        state: KubernetesState,
+        delivery: Delivery,
+        address: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(driver, state, address, _STOP_WITHIN_S, clock)
+        self._delivery = delivery
+
+    def agents(self) -> list[Agent]:
+        """The nodes as they are now, with what is free on each as far as is known.
+
+        Raises:
+            ClusterError: the run is no more.
+        """
+        agents = super().agents()
+        self._raise_fatal()
+        return agents
+
+    def _refresh(self) -> None:
+        """Has the nodes listed anew where they are older than 5 s: some may have come, gone or been cordoned.
+
+        Waits for that, 2 s at most: groups are placed between rows, while nothing is measured.
+        """
+        self._pump()
+        while self._state.awaits_nodes(self._clock()) and not self._driver.closed:
+            self._send()
+            self._pump(_TICK_S)
+
+    def confirm(self, wait: Waiting) -> None:
+        """Asks the API server whether the keeper's Job is there, to which everything of the run belongs.
+
+        Where it does not answer, nobody knows.
+
+        Raises:
+            ClusterError: it is not, or nothing can be launched any more for another reason.
+        """
+        self._raise_fatal()
+        self._state.look()
+        self._send()
+
+        def answered() -> bool:
+            self._pump()
+            return not self._state.looking
+
+        wait(answered, _CONFIRM_WITHIN_S)
+        self._raise_fatal()
+
+    def _raise_fatal(self) -> None:
+        if self._state.fatal[0]:
+            raise ClusterError(*self._state.fatal)
+
+    def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
+        archived = {group.id for group in groups if self._delivery.is_archived(group)}
+        return self._state.launch([self._delivery.prepared(group) for group in groups], now, archived)
+
+    def _heard(self, message: dict[str, Any], now: float) -> None:
+        super()._heard(message, now)
+        if message["kind"] == "stopped" and (left := self._state.standing.left(message)):
+            sys.stderr.write(f"hydra: {left}\n")

@@ -1,0 +1,53 @@
+"""``hydra fetch``: the directory of a run in the cluster."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hydra.options import PATH, RUN, WORD, Command, cluster_flag, config_flag, grouped
+from hydra.options.help import MACHINE
+
+
+@click.command(
+    cls=Command,
+    section=MACHINE,
+    examples=(
+        "hydra fetch zmqrate-20260102-030405 --master kubernetes",
+        "hydra fetch zmqrate-20260102-030405 --master k8s://lab --namespace hydra --follow",
+    ),
+)
+@click.argument("run", type=WORD)
+@config_flag
+@cluster_flag
+@grouped(
+    RUN,
+    click.option("--out", type=PATH, help="Run directory to make (default: runs/RUN)."),
+    click.option("--follow", is_flag=True, help="Show its log until it ends, and fetch it then."),
+)
+def fetch(run: str, config: Path | None, master: str, out: Path | None, follow: bool, **flags: Any) -> None:
+    """Fetch the directory of RUN from the Kubernetes cluster in which its command runs (--in-cluster).
+
+    Of a run that has not ended yet, what it has measured so far is copied. One that has ended is copied whole, and then
+    removed from the cluster.
+    """
+    from hydra.config.engines import load_engine
+    from hydra.errors import UsageError
+    from hydra.kubernetes.spec import SPEC
+
+    name = Path(run).name
+    if not name:
+        raise UsageError(f"{run!r} names no run", f"hydra ps --master {master} lists them")
+    if not (SPEC.handles(master) or master == SPEC.name):
+        raise UsageError(f"--master {master} is no Kubernetes cluster, where commands run", f"write {SPEC.masters}")
+    settings = load_engine(SPEC.name, config, {"namespace": flags.get("namespace")})
+
+    from hydra.kubernetes.in_cluster.fetch import fetch_run, follow_run
+
+    folder = out or Path("runs") / name
+    if follow:
+        sys.exit(follow_run(master, settings, name, folder))
+    click.echo(fetch_run(master, settings, name, folder))

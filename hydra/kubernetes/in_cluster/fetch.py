@@ -1,0 +1,141 @@
+"""Fetches what a command in the cluster has measured, and removes what it has left there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import click
+
+from hydra.errors import EXIT_INTERRUPTED, ClusterError, UsageError
+from hydra.kubernetes.in_cluster.job_state import explained, has_begun, is_kept, kept_s, why_not_begun
+from hydra.kubernetes.in_cluster.log import Log
+from hydra.kubernetes.in_cluster.log_follower import GivenUp, follow
+from hydra.kubernetes.in_cluster.objects import COMMAND
+from hydra.kubernetes.in_cluster.run_job import Place
+from hydra.kubernetes.in_cluster.transfer import Fetched, refuse_existing, release, transfer
+from hydra.kubernetes.settings import KubernetesSettings
+
+Json = dict[str, Any]
+
+
+def follow_run(master: str, settings: KubernetesSettings, run: str, out: Path) -> int:
+    """The exit code of a command in the cluster, which is followed from its first line on.
+
+    Ctrl-C ends this process only: the command may be somebody else's.
+
+    Raises:
+        UsageError: the cluster knows no such run.
+        ClusterError: as for :func:`followed_and_fetched`.
+    """
+    refuse_existing(out)
+    place, pod = _found(master, settings, run)
+    return followed_and_fetched(place, pod, out, ends=False)
+
+
+def fetch_run(master: str, settings: KubernetesSettings, run: str, out: Path) -> str:
+    """Fetches a run directory as it is now, and says what it is; a run that has ended is removed from the cluster.
+
+    Raises:
+        UsageError: the cluster knows no such run.
+        RunDirectoryError: ``out`` is there already.
+        ClusterError: there is nothing to fetch, or it cannot be fetched.
+    """
+    refuse_existing(out)
+    place, pod = _found(master, settings, run)
+    fetched = transfer(place, pod["metadata"]["name"], out)
+    if not fetched.measured and not fetched.ended:
+        raise ClusterError(f"{run} has measured nothing yet", f"try again: {place.fetching}")
+    if not fetched.measured:
+        log = f"kubectl logs -n {place.namespace} job/{place.name} -c {COMMAND}"
+        raise ClusterError(f"{run} has ended and measured nothing", f"its log says why: {log}; hydra kill removes it")
+    if not fetched.ended:
+        return f"{out} has what {run} has measured so far; it goes on"
+    _remove(place, pod)
+    return f"{out} has all of {run}, which {_how(fetched, pod)}"
+
+
+def followed_and_fetched(place: Place, pod: Json, out: Path, *, ends: bool) -> int:
+    """Follows a command that has begun to its end, fetches its run directory and removes what it has left.
+
+    Args:
+        place: where it runs.
+        pod: its own.
+        out: the run directory here.
+        ends: whether Ctrl-C asks the command to end.
+
+    Raises:
+        ClusterError: the run is lost, or its directory cannot be fetched yet.
+    """
+    try:
+        ended = follow(place, pod, Log(place.run, str(out)), ends=ends)
+        fetched = _fetched(place, ended, out)
+    except GivenUp:
+        place.tidy(whole=True)
+        return EXIT_INTERRUPTED
+    except KeyboardInterrupt:
+        return left_there(place)
+    _remove(place, ended)
+    return _code(ended, fetched, out)
+
+
+def _remove(place: Place, pod: Json) -> None:
+    if pod["metadata"].get("deletionTimestamp"):
+        release(place, pod["metadata"]["name"])
+    place.tidy()
+
+
+def left_there(place: Place) -> int:
+    """The exit code of a command that ends while its run stays in the cluster; says how to fetch it."""
+    click.echo(f"the run stays in the cluster: {place.fetching}", err=True)
+    return EXIT_INTERRUPTED
+
+
+def _fetched(place: Place, ended: Json, out: Path) -> Fetched:
+    try:
+        return transfer(place, ended["metadata"]["name"], out)
+    except ClusterError as e:
+        if ended["metadata"].get("deletionTimestamp"):
+            what = f"the Pod of {place.run} was deleted before its run directory could be fetched"
+            raise ClusterError(what, "hydra kill does that, for example") from None
+        raise ClusterError(e.what, f"{f'{e.remedy}; then ' if e.remedy else ''}{place.fetching}") from None
+
+
+def _code(pod: Json, fetched: Fetched, out: Path) -> int:
+    if _is_own(fetched.code):
+        return fetched.code
+    what, remedy = explained(pod)
+    kept = f"what it had measured is in {out}" if fetched.measured else "it had measured nothing"
+    raise ClusterError(f"the command in the cluster has not come to its end: {what}; {kept}", remedy)
+
+
+def _is_own(code: int | None) -> TypeGuard[int]:
+    """Whether a command ended by itself: signals have the numbers from 128 on, of which it uses Ctrl-C's."""
+    return code is not None and code <= EXIT_INTERRUPTED
+
+
+def _how(fetched: Fetched, pod: Json) -> str:
+    if _is_own(fetched.code):
+        return f"has ended with exit code {fetched.code}"
+    return f"has not come to its end: {explained(pod)[0]}"
+
+
+def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[Place, Json]:
+    """Where a run is, and its Pod, from which its directory can be fetched."""
+    place = Place.of(master, settings, run)
+    pod = place.pod()
+    if pod is None:
+        raise UsageError(
+            f"no command {run} runs in the cluster's namespace {place.namespace}",
+            f"hydra ps --master {master} --namespace {place.namespace} lists the runs that it knows",
+        )
+    if not has_begun(pod):
+        what, remedy = why_not_begun(pod, (), 0.0, place.namespace)
+        remedy = remedy or f"kubectl describe pod -n {place.namespace} says more, hydra kill {run} removes it"
+        raise ClusterError(f"{run} has not begun{': ' if what else ''}{what}", remedy)
+    if not is_kept(pod):
+        raise ClusterError(
+            f"the directory of {run} is gone: it was kept for {kept_s(pod)} s after its end",
+            "raise keep_s in [kubernetes] for the next one",
+        )
+    return place, pod

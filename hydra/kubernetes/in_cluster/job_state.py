@@ -1,0 +1,82 @@
+"""What the Pod of a command says of it: whether it has begun, why it does not, how it has ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from hydra.kubernetes.api_errors import not_started, refusal
+from hydra.kubernetes.in_cluster.objects import COMMAND, KEEPING
+from hydra.kubernetes.nodes import Json
+from hydra.kubernetes.pod_status import status
+
+BEGINS_WITHIN_S: Final = 300.0
+"""How long a command may take to begin: an image of some hundred MB may have to be pulled."""
+_NEVER_BEGUN: Final = ("StartError", "ContainerCannotRun")
+"""Of a container: its first process could not be started."""
+_PATIENCE_S: Final = {"node": 60.0, "image": 30.0}
+"""How long it may wait for these once something is wrong."""
+
+
+def has_begun(pod: Json) -> bool:
+    """Whether the command runs, or has run."""
+    state = _state(pod, COMMAND)
+    ended = state.get("terminated")
+    return "running" in state or (ended is not None and ended.get("reason") not in _NEVER_BEGUN)
+
+
+def is_kept(pod: Json) -> bool:
+    """Whether the run directory is there to be fetched, at once or in a moment."""
+    return "terminated" not in _state(pod, KEEPING)
+
+
+def kept_s(pod: Json) -> int:
+    """How long it is kept after the command's end."""
+    keeping = next(each for each in pod["spec"]["containers"] if each["name"] == KEEPING)
+    return int(keeping["command"][-1])
+
+
+def has_ended(pod: Json) -> bool:
+    """Whether the command has run, and does not any more."""
+    return "terminated" in _state(pod, COMMAND)
+
+
+def why_not_begun(pod: Json | None, events: Sequence[Json], waited_s: float, namespace: str) -> tuple[str, str]:
+    """What keeps a command from beginning, and what to try; ("", "") while it may still begin.
+
+    Args:
+        pod: None: there is none yet.
+        events: warnings about its Job and about it.
+        waited_s: since its Job was made.
+        namespace: of both.
+    """
+    late = waited_s > BEGINS_WITHIN_S
+    if pod is None:
+        refused = next((e for e in reversed(events) if e.get("reason") == "FailedCreate"), None)
+        if refused is not None:
+            message = str(refused.get("message", "")).partition(": ")[2]
+            told = refusal(403, "Forbidden", message, doing="create pods", namespace=namespace)
+            return told.what, told.remedy
+        return ("its Job has made no Pod", "look at the cluster's controller manager") if late else ("", "")
+    found = status(pod)
+    if found.hopeless or found.state in ("failed", "lost", "killed"):
+        return found.detail, ""
+    if found.detail and waited_s > _PATIENCE_S.get(found.waits_for, BEGINS_WITHIN_S):
+        if "Insufficient" in found.detail:
+            what = found.detail.partition("; ")[0]
+            return what, "add nodes, end other Pods, or lower controller_cpus and controller_mem in [kubernetes]"
+        return found.detail, ""
+    return (not_started(events) or found.detail or "it has not begun", "look at its Pod's events") if late else ("", "")
+
+
+def explained(pod: Json) -> tuple[str, str]:
+    """What ended a command that has left no exit code of its own, and what to try."""
+    if _state(pod, COMMAND).get("terminated", {}).get("reason") == "OOMKilled":
+        return "it needed more memory than its Pod may have", "raise controller_mem in [kubernetes]"
+    # Behind the colon stand its last lines, which its log has shown.
+    return status(pod).detail.partition(":")[0], ""
+
+
+def _state(pod: Json, container: str) -> Json:
+    found = pod.get("status", {}).get("containerStatuses", ())
+    return next((each.get("state", {}) for each in found if each["name"] == container), {})

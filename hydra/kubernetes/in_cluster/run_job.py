@@ -1,0 +1,175 @@
+"""Where a command runs in the cluster: its Job, its Pod, and the calls that ask for them."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import click
+
+from hydra.errors import ClusterError
+from hydra.kubernetes import names
+from hydra.kubernetes.api_client import Api, ApiError
+from hydra.kubernetes.in_cluster.objects import PART
+from hydra.kubernetes.node_listing import opened, refused
+from hydra.kubernetes.removal import AGAIN, remove
+from hydra.kubernetes.settings import KubernetesSettings
+
+Json = dict[str, Any]
+
+_CREATED_WITHIN_S: Final = 5.0
+_REMOVED_WITHIN_S: Final = 30.0
+_AWAY_S: Final = 60.0
+_LOOK_S: Final = 2
+_PAUSE_S: Final = 0.5
+
+
+class NotMadeError(ClusterError):
+    """The cluster has refused to make an object: what has its name, if anything, is not ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A run in the cluster.
+
+    Attributes:
+        api: as whom.
+        master: what ``--master`` names.
+        namespace: where.
+        run: the run's name.
+    """
+
+    api: Api
+    master: str
+    namespace: str
+    run: str
+
+    @classmethod
+    def of(cls, master: str, settings: KubernetesSettings, run: str) -> Place:
+        """The place of a run that ``--master`` and the settings name; makes no call yet.
+
+        Raises:
+            UsageError: there is no such context.
+            MissingDependencyError: the official client is not installed.
+        """
+        api = opened(master)
+        return cls(api, master, settings.namespace or api.namespace, run)
+
+    @property
+    def name(self) -> str:
+        """Of the Job."""
+        return names.object_name(self.run, PART)
+
+    @property
+    def fetching(self) -> str:
+        """The command that fetches the run directory."""
+        return shlex.join(["hydra", "fetch", self.run, *self._where])
+
+    @property
+    def _where(self) -> list[str]:
+        return ["--master", self.master, "--namespace", self.namespace]
+
+    def path(self, kind: str, name: str = "") -> str:
+        """Of objects of a kind (``jobs``, ``pods``, …), or of one of them."""
+        group = "/apis/batch/v1" if kind == "jobs" else "/api/v1"
+        return f"{group}/namespaces/{self.namespace}/{kind}" + (f"/{name}" if name else "")
+
+    def create(self, kind: str, body: Json) -> Json:
+        """Creates an object; its annotations tell it from those of others.
+
+        Raises:
+            NotMadeError: the cluster refuses.
+            ClusterError: it does not say whether it has made it.
+        """
+        deadline, unanswered = time.monotonic() + _CREATED_WITHIN_S, False
+        while True:
+            try:
+                return self.api.call("POST", self.path(kind), body)
+            except ApiError as e:
+                try:
+                    if e.reason == "AlreadyExists" and unanswered:
+                        there = self.api.call("GET", self.path(kind, body["metadata"]["name"]))
+                        # It was made although the answer was lost.
+                        if there["metadata"].get("annotations", {}).items() >= body["metadata"]["annotations"].items():
+                            return there
+                        unanswered = False
+                except ApiError as again:
+                    e = again
+                unanswered = unanswered or e.status in (0, 500, 504)
+                if e.status not in AGAIN or e.reason == "AlreadyExists" or time.monotonic() > deadline:
+                    told = self.refused(e, f"create {kind}")
+                    raise told if unanswered else NotMadeError(told.what, told.remedy) from None
+            time.sleep(_PAUSE_S)
+
+    def pod(self) -> Json | None:
+        """The command's Pod as it is now; None: there is none.
+
+        Raises:
+            ClusterError: the API server refuses, or is not there.
+        """
+        try:
+            return _newest(self.api.call("GET", self.path("pods"), query=self._mine())["items"])
+        except ApiError as e:
+            raise self.refused(e, "list pods") from None
+
+    def changes(self, within_s: float) -> Iterator[Json | None]:
+        """The Pod now, whenever something may have become of it, and every two seconds; until the time is over.
+
+        Raises:
+            ApiError: the API server refuses, or has been away for a minute.
+        """
+        heard = time.monotonic()
+        deadline = heard + within_s
+        while time.monotonic() < deadline:
+            try:
+                listed = self.api.call("GET", self.path("pods"), query=self._mine())
+                heard = time.monotonic()
+                yield _newest(listed["items"])
+                asked = {**self._mine(), "resourceVersion": listed["metadata"]["resourceVersion"]}
+                next(self.api.watch(self.path("pods"), asked, _LOOK_S), None)
+            except ApiError as e:
+                if e.status not in (*AGAIN, 410) or time.monotonic() - heard > _AWAY_S:
+                    raise
+                time.sleep(_PAUSE_S)
+
+    def events(self, *objects: str) -> list[Json]:
+        """The warnings about some objects, by name; none where nobody may see them, or nobody answers just now."""
+        found: list[Json] = []
+        for name in objects:
+            query = {"fieldSelector": f"involvedObject.name={name},type=Warning"}
+            try:
+                found += self.api.call("GET", self.path("events"), query=query)["items"]
+            except ApiError as e:
+                if e.status not in (403, *AGAIN):
+                    raise
+        return found
+
+    def tidy(self, *, whole: bool = False) -> None:
+        """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done.
+
+        Args:
+            whole: also what the command has made, as it is lost or is not to be waited for.
+        """
+        try:
+            until = time.monotonic() + _REMOVED_WITHIN_S
+            left = remove(self.api, self.namespace, names.selector(self.run, () if whole else (PART,)), until)
+            what = f"{left} Pods of {self.run} have not ended within {_REMOVED_WITHIN_S:g} s" if left else ""
+        except ApiError as e:
+            what = self.refused(e, f"delete the Job {self.name}").what
+        if what:
+            kill = shlex.join(["hydra", "kill", self.run, *self._where])
+            click.echo(f"warning: {what}; {kill} removes what is left in the cluster", err=True)
+
+    def refused(self, error: ApiError, doing: str) -> ClusterError:
+        """What the API server has refused, for people."""
+        return refused(error, doing, self.namespace)
+
+    def _mine(self) -> dict[str, str]:
+        return {"labelSelector": names.selector(self.run, (PART,))}
+
+
+def _newest(pods: Sequence[Json]) -> Json | None:
+    return max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)

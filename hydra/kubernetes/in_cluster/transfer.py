@@ -1,0 +1,150 @@
+"""The way of a run directory from its Pod to this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tarfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Final, cast
+
+from hydra.errors import ClusterError, RunDirectoryError
+from hydra.kubernetes import streams
+from hydra.kubernetes.api_client import ApiError
+from hydra.kubernetes.in_cluster.job_state import is_kept
+from hydra.kubernetes.in_cluster.objects import KEEPING, packing, releasing
+from hydra.kubernetes.in_cluster.run_job import Place
+from hydra.kubernetes.removal import AGAIN
+from hydra.store.folders import DATABASE, check_folder
+from hydra.store.run_lock import alone_in
+
+_STATE: Final = ".hydra/state"
+_TRIES_S: Final = 60.0
+"""How long it is tried again when the connection breaks."""
+_GONE: Final = "container not found"
+"""What a node says of a container that has ended, or has not begun."""
+_SILENT_S: Final = 600.0
+"""How long nothing may come: a database is copied in the Pod before its first byte does, however large it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What has come.
+
+    Attributes:
+        measured: whether there is a run's database; otherwise nothing has come.
+        ended: whether the command had ended by then.
+        code: its exit code; None: it had not ended, or was killed.
+    """
+
+    measured: bool
+    ended: bool
+    code: int | None
+
+
+def transfer(place: Place, pod: str, out: Path) -> Fetched:
+    """Fetches a run's directory as of now; ``out`` is whole, or not there.
+
+    Raises:
+        RunDirectoryError: ``out`` is there already.
+        ClusterError: it cannot be had, or came incomplete.
+    """
+    refuse_existing(out)
+    deadline = time.monotonic() + _TRIES_S
+    while True:
+        try:
+            return _transferred(place, pod, out)
+        except ApiError as e:
+            if e.status not in AGAIN or (_GONE in e.message and _is_gone(place)) or time.monotonic() > deadline:
+                raise place.refused(e, "exec in pods") from None
+        except (tarfile.TarError, EOFError) as e:
+            if time.monotonic() > deadline:
+                raise ClusterError(f"the directory of {place.run} came incomplete: {e}", "try it again") from None
+        time.sleep(1.0)
+
+
+def release(place: Place, pod: str) -> None:
+    """Tells a Pod that somebody deletes that all has been fetched: its grace is not shortened by deleting it again."""
+    with contextlib.suppress(ApiError):  # it goes by itself then, somewhat later
+        for _ in streams.execute(place.api, place.namespace, pod, KEEPING, releasing()):
+            pass
+
+
+def _transferred(place: Place, pod: str, out: Path) -> Fetched:
+    whole = out.resolve()
+    draft = whole.with_name(f".{whole.name}.part")
+    draft.mkdir(parents=True, exist_ok=True)
+    with alone_in(draft):
+        try:
+            shutil.rmtree(draft / place.run, ignore_errors=True)  # of a command that was killed
+            sent = streams.execute(place.api, place.namespace, pod, KEEPING, packing(place.run), _SILENT_S)
+            fetched = _received(sent, draft, place)
+            if fetched.measured:
+                (draft / place.run).rename(whole)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return fetched
+
+
+def _is_gone(place: Place) -> bool:
+    """Whether the Pod keeps the directory no more."""
+    try:
+        pod = place.pod()
+    except ClusterError:
+        return False
+    return pod is None or not is_kept(pod)
+
+
+def refuse_existing(out: Path) -> None:
+    """Refuses a directory that cannot be made, or holds something.
+
+    Raises:
+        RunDirectoryError: so it is.
+    """
+    check_folder(out)
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise RunDirectoryError(f"{out} exists", "choose another folder with --out")
+
+
+def _received(pieces: Iterator[bytes], draft: Path, place: Place) -> Fetched:
+    state, measured = {"ended": False, "exit": None}, False
+    # It is read as it comes: nobody knows how much it is.
+    with tarfile.open(fileobj=cast(IO[bytes], _Pieces(pieces)), mode="r|gz") as archive:
+        for member in archive:
+            content = archive.extractfile(member)
+            if content is None:
+                continue
+            if member.name == _STATE:
+                state = json.loads(content.read())
+                continue
+            path = PurePosixPath(member.name)
+            if path.is_absolute() or ".." in path.parts or path.parts[0] != place.run:
+                raise ClusterError(f"the cluster sent a file of another place: {member.name}")
+            target = draft / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("wb") as file:
+                shutil.copyfileobj(content, file)
+            measured = measured or path.name == DATABASE
+    return Fetched(measured, bool(state["ended"]), cast("int | None", state["exit"]))
+
+
+class _Pieces:
+    """Pieces of bytes as a file that is read from."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes; none at the end."""
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._rest = piece
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        return taken

@@ -1,0 +1,265 @@
+"""The objects of a run's groups: a Pod for each group, a Secret for each environment. Pure.
+
+Pods keep to the strictest of Kubernetes' Pod Security Standards, ``restricted``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hydra.engine.resources import Need, need_of
+from hydra.kubernetes import names
+from hydra.kubernetes.affinity import rules
+from hydra.kubernetes.nodes import Json
+from hydra.kubernetes.pod_status import MAIN
+from hydra.kubernetes.scripts import source
+from hydra.kubernetes.settings import OWN_IMAGE, KubernetesSettings
+from hydra.model import Demand, Launch
+
+USER: Final = 10001
+"""The user of Hydra's own image; any other image gets on with it, too."""
+
+CONTAINER: Final = "group"
+"""A group's own container in its Pod."""
+WORK: Final = "/work"
+"""Where a group runs."""
+ARCHIVE: Final = "/hydra"
+"""Where the archive is unpacked."""
+RUNNER: Final = "hydra-run"
+"""The script in the archive that starts a group."""
+
+_OPTED_OUT: Final = {"sidecar.istio.io/inject": "false"}
+_ANNOTATIONS: Final = {
+    **_OPTED_OUT,
+    "linkerd.io/inject": "disabled",
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+}
+"""No proxy between what is measured, and no Pod moved in the middle of a run; users' own annotations come first."""
+
+_NODE_GONE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_MILLI: Final = 1000
+_LEAST_LIMIT: Final = 256
+"""MB: a demand that says little shall not have its group killed, unless the ratio is 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What all objects of a run have in common.
+
+    Attributes:
+        run: its name.
+        namespace: where they are.
+        owner: the reference to the object with which they go; {} before there is one.
+        settings: the engine's.
+        image: of the groups' containers.
+        archive: whether every group gets the archive.
+        opening: what this process makes is told by that from what others have made for the same run.
+    """
+
+    run: str
+    namespace: str
+    owner: Json
+    settings: KubernetesSettings
+    image: str
+    archive: bool
+    opening: str = ""
+
+
+def metadata(family: Family, name: str, part: str, **labels: str) -> Json:
+    """An object's ``metadata``; ``labels`` as :func:`names.labels` takes them."""
+    return {
+        "name": name,
+        "namespace": family.namespace,
+        "labels": labels_of(family, part, **labels),
+        "annotations": {names.RUN_NAME: family.run},
+        **({"ownerReferences": [family.owner]} if family.owner else {}),
+    }
+
+
+def labels_of(family: Family, part: str, **more: str) -> dict[str, str]:
+    """An object's labels; ``more`` as :func:`names.labels` takes them."""
+    return names.labels(family.run, part, **more, **({"opening": family.opening} if family.opening else {}))
+
+
+def own_image(settings: KubernetesSettings, version: str) -> str:
+    """Hydra's own image: the one in the settings, else the one of this version."""
+    # No tag has a plus sign, which stands in versions between releases.
+    return settings.image or f"{OWN_IMAGE}:{version.replace('+', '-')}"
+
+
+def environment(family: Family, values: Mapping[str, str]) -> Json:
+    """The Secret that holds an environment; equal ones have the same name."""
+    digest = hashlib.sha256(json.dumps(dict(values), sort_keys=True).encode()).hexdigest()[:16]
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(family, names.object_name(family.run, f"env-{digest}", family.opening), "environment"),
+        "type": "Opaque",
+        "immutable": True,
+        "stringData": dict(values),
+    }
+
+
+def whole(demand: Demand, count: int) -> Demand:
+    """The demand of a group of ``count`` as its Pod requests it: thousandths of a CPU and whole MB, rounded up."""
+    need = need_of(demand, count)
+    return Demand(base_cpus=_up(need.cpus * _MILLI) / _MILLI, base_mem=float(_up(need.mem)), ports=need.ports)
+
+
+def _up(amount: float) -> int:
+    # The rounding inside keeps 114.00000000000001 from becoming 115.
+    return math.ceil(round(amount, 6))
+
+
+def security() -> tuple[Json, Json]:
+    """The ``securityContext`` of a Pod and of a container, as ``restricted`` demands them."""
+    pod = {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    container = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    return pod, container
+
+
+def verbatim(words: Iterable[str]) -> list[str]:
+    """A command or arguments that the kubelet passes on as they are, where it would replace ``$(NAME)``."""
+    return [word.replace("$", "$$") for word in words]
+
+
+def group_pod(
+    family: Family,
+    launch: Launch,
+    command: Sequence[str],
+    secret: str,
+    *,
+    archive: bool,
+    grace_s: int,
+    decided: bool = False,
+) -> Json:
+    """The Pod of a group.
+
+    Args:
+        family: of the run.
+        launch: the group, its node and its ports.
+        command: as it shall run in the container.
+        secret: the name of the Secret with its environment.
+        archive: an init container unpacks the archive, by ``HYDRA_ARCHIVE_URL`` and ``HYDRA_ARCHIVE_SHA256`` of the
+            environment, and the command stands behind its ``hydra-run``.
+        grace_s: what a group has to end by itself before it is killed.
+        decided: as :func:`rules` takes them.
+    """
+    group, settings = launch.group, family.settings
+    name = names.object_name(family.run, group.id, family.opening)
+    meta = metadata(family, name, "group", group=group.id, role=group.role)
+    meta["annotations"][MAIN] = CONTAINER
+    match = {key: meta["labels"][key] for key in (names.RUN, names.PART, names.ROLE)}
+    where = rules(group.constraints, launch.agent, match, decided=decided)
+    pod_security, container_security = security()
+    mounts = [{"name": "work", "mountPath": WORK}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108  # the Pod's own
+    if archive:
+        mounts.append({"name": "hydra", "mountPath": ARCHIVE})
+    same: Json = {
+        "image": family.image,
+        "imagePullPolicy": settings.pull_policy,
+        "workingDir": WORK,
+        "envFrom": [{"secretRef": {"name": secret}}],
+        "resources": resources(settings, need_of(group.demand, group.count)),
+        "securityContext": container_security,
+        "volumeMounts": mounts,
+        # The last lines of stderr are in the Pod's status then: nobody needs the right to read logs.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    container: Json = {
+        "name": CONTAINER,
+        "command": verbatim(["sh", f"{ARCHIVE}/{RUNNER}", *command] if archive else command),
+        "env": [
+            {"name": "HYDRA_AGENT", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+            {"name": "HYDRA_DATA_HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+            {"name": "HYDRA_PORTS", "value": ",".join(map(str, launch.ports))},
+            {"name": "HOME", "value": WORK},
+        ],
+        "ports": [{"containerPort": port, "protocol": "TCP"} for port in launch.ports],
+        **same,
+    }
+    fetch = {"name": "fetch", "command": ["python3", "-c", *verbatim([source("fetch")])], **same}
+    spec: Json = {
+        "restartPolicy": "Never",
+        # The Pod's first process is then Kubernetes' own: it reaps, and SIGTERM is not ignored as by a PID 1.
+        "shareProcessNamespace": True,
+        "terminationGracePeriodSeconds": grace_s,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": pod_security,
+        "affinity": where.affinity,
+        **({"topologySpreadConstraints": where.spread} if where.spread else {}),
+        **({"initContainers": [fetch]} if archive else {}),
+        "containers": [container],
+        "volumes": [{"name": mount["name"], "emptyDir": {}} for mount in mounts],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", **dressed(family, {"metadata": meta, "spec": spec})}
+
+
+def resources(settings: KubernetesSettings, need: Need) -> Json:
+    """A container's ``resources``: requests as much as it needs, limits by the settings' ratios."""
+    milli, mem = _up(need.cpus * _MILLI), _up(need.mem)
+    limits = {}
+    if milli and settings.cpu_limit_ratio:
+        limits["cpu"] = f"{_up(milli * settings.cpu_limit_ratio)}m"
+    if mem and settings.memory_limit_ratio:
+        most = _up(mem * settings.memory_limit_ratio)
+        limits["memory"] = f"{most if settings.memory_limit_ratio == 1 else max(most, _LEAST_LIMIT)}Mi"
+    return {"requests": {"cpu": f"{milli}m", "memory": f"{mem}Mi"}, **({"limits": limits} if limits else {})}
+
+
+def dressed(family: Family, pod: Json) -> Json:
+    """A Pod, or a Job's template of one, with what the user wants of all Pods of a run.
+
+    Hydra's own labels stay as they are, as its objects are found by them.
+    """
+    settings = family.settings
+    meta = pod["metadata"]
+    spec = {
+        **pod["spec"],
+        "tolerations": [
+            *(
+                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": settings.node_lost_s}
+                for key in _NODE_GONE
+            ),
+            *(dict(toleration) for toleration in settings.tolerations),
+        ],
+    }
+    if settings.priority_class:
+        spec["priorityClassName"] = settings.priority_class
+    return {
+        **pod,
+        "metadata": {
+            **meta,
+            "labels": {**_OPTED_OUT, **settings.labels, **meta.get("labels", {})},
+            "annotations": {**_ANNOTATIONS, **settings.annotations, **meta.get("annotations", {})},
+        },
+        "spec": merged(spec, settings.pod),
+    }
+
+
+def merged(document: Any, patch: Any) -> Any:
+    """The document after a JSON merge patch (RFC 7386)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(document) if isinstance(document, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result

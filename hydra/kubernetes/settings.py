@@ -1,0 +1,95 @@
+"""The table ``[kubernetes]`` of the cluster file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from hydra.engine.resources import parse_resources
+
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_VALUES: Final = "at most 63 letters, digits, -, _ and ., of which the first and the last is a letter or digit"
+_TOLERATION: Final = {"key": str, "operator": str, "value": str, "effect": str, "tolerationSeconds": int}
+_HYDRAS_OWN: Final = ("containers", "initContainers", "volumes", "restartPolicy", "affinity", "tolerations")
+"""Fields of a Pod's ``spec`` that a merge patch would not add to."""
+OWN_IMAGE: Final = "hydra"
+"""The name of Hydra's own image where none is given; its tag is the version."""
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesSettings:
+    """Never stored with a run. Tables and lists are written in TOML as they would be in a Pod's YAML.
+
+    Attributes:
+        namespace: where everything of a run is made; "" is the context's own.
+        image: Hydra's own image, of which every Pod is made; "" is ``hydra:VERSION``.
+        python_image: any image with Python instead; an init container fetches the archive into it. "" is none.
+        pull_policy: of all images.
+        advertise: this machine's address as Pods reach it; "" is the one that routes to the nodes.
+        artifact: the URL of a copy of the archive that somebody else serves; "" serves it here.
+        in_cluster: whether the whole command runs in the cluster.
+        service_account: as whom a controller in the cluster asks the API.
+        controller_cpus, controller_mem: what a controller in the cluster requests: CPUs and MB.
+        keep_s: how long a controller in the cluster keeps its run directory for hydra fetch once it has ended.
+        priority_class: of all Pods; "" is none.
+        ports: a range, ``31000-32000``: of these each server gets some.
+        cpu_limit_ratio: a Pod's CPU limit over what it requests; 0 sets none, as a quota stops clients within a burst.
+        memory_limit_ratio: a Pod's memory limit over what it requests; 0 sets none.
+        node_lost_s: how long a Pod stays on a node that does not answer.
+        tolerations: of all Pods, as in a Pod's ``spec.tolerations``.
+        labels, annotations: of all Pods, beside Hydra's own.
+        pod: further fields of a Pod's ``spec``, merged into it (a JSON merge patch, RFC 7386); none of Hydra's own.
+    """
+
+    namespace: str = ""
+    image: str = ""
+    python_image: str = ""
+    pull_policy: str = "IfNotPresent"
+    advertise: str = ""
+    artifact: str = ""
+    in_cluster: bool = False
+    service_account: str = "hydra"
+    controller_cpus: float = 0.5
+    controller_mem: float = 512.0
+    keep_s: int = 3600
+    priority_class: str = ""
+    ports: str = "31000-32000"
+    cpu_limit_ratio: float = 0.0
+    memory_limit_ratio: float = 2.0
+    node_lost_s: int = 30
+    tolerations: tuple[Mapping[str, object], ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    pod: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.pull_policy not in _PULL_POLICIES:
+            raise ValueError(f"pull_policy must be one of {', '.join(_PULL_POLICIES)}, not {self.pull_policy!r}")
+        if self.namespace and not _LABEL.fullmatch(self.namespace):
+            raise ValueError(f"namespace must be lower-case letters, digits and -, not {self.namespace!r}")
+        try:
+            parse_resources(f"ports:[{self.ports}]")
+        except ValueError:
+            raise ValueError(f"ports must be a range within 1-65535, as in '31000-32000', not {self.ports!r}") from None
+        for name in ("cpu_limit_ratio", "memory_limit_ratio"):
+            ratio = getattr(self, name)
+            if ratio and ratio < 1:
+                raise ValueError(f"{name} must be 0 for no limit, or 1 or more, not {ratio}")
+        for key, value in self.labels.items():
+            if not _VALUE.fullmatch(value):
+                raise ValueError(f"labels.{key} must be {_VALUES}")
+        for key in _HYDRAS_OWN:
+            if key in self.pod:
+                raise ValueError(f"pod.{key} would replace what Hydra writes there")
+        for number, toleration in enumerate(self.tolerations):
+            for key, its in toleration.items():
+                # The API would take no notice of a key that it does not know.
+                if key not in _TOLERATION:
+                    raise ValueError(f"tolerations.{number}.{key} is no key of a toleration: {', '.join(_TOLERATION)}")
+                if type(its) is not _TOLERATION[key]:
+                    kind = "a whole number" if _TOLERATION[key] is int else "a text in quotes"
+                    raise ValueError(f"tolerations.{number}.{key} must be {kind}, not {its!r}")

@@ -1,0 +1,100 @@
+"""What generic code knows of Kubernetes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import click
+
+from hydra.engine.interface import Engine, EngineSpec, Opening, Relocation
+from hydra.kubernetes.settings import KubernetesSettings
+from hydra.model import Agent
+from hydra.options import WORD
+
+
+@contextlib.contextmanager
+def _opened(opening: Opening) -> Iterator[Engine]:
+    """Makes what the run's Pods belong to, and proves that they reach this machine."""
+    from hydra.kubernetes.run_start import opened
+
+    with opened(opening) as engine:
+        yield engine
+
+
+def _agents(master: str, _: Sequence[Agent], settings: KubernetesSettings) -> list[Agent]:
+    from hydra.kubernetes.node_listing import agents
+
+    return agents(master, settings)
+
+
+def _relocate(asked: Relocation) -> int | None:
+    if not asked.settings.in_cluster:
+        return None
+
+    from hydra.kubernetes.in_cluster.remote_run import relocate
+
+    return relocate(asked)
+
+
+def _leftovers(master: str, settings: KubernetesSettings) -> list[dict[str, object]]:
+    from hydra.kubernetes.cleanup import leftovers
+
+    return leftovers(master, settings)
+
+
+def _end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
+    from hydra.kubernetes.cleanup import end_run
+
+    return end_run(master, settings, run)
+
+
+def _check(master: str, settings: KubernetesSettings) -> Iterator[str]:
+    from hydra.kubernetes.preflight import check
+
+    return check(master, settings)
+
+
+SPEC: Final = EngineSpec(
+    name="kubernetes",
+    masters="kubernetes, or k8s://CONTEXT of your kubeconfig",
+    handles=lambda master: master == "k8s" or master.startswith("k8s:"),
+    is_local=False,
+    open=_opened,
+    agents=_agents,
+    leftovers=_leftovers,
+    end_run=_end_run,
+    check=_check,
+    settings=KubernetesSettings,
+    bounds={
+        "controller_cpus": (0.01, 1000),
+        "controller_mem": (64, 1e6),
+        "cpu_limit_ratio": (0, 100),
+        "keep_s": (0, 7 * 86_400),
+        "memory_limit_ratio": (0, 100),
+        "node_lost_s": (1, 3600),
+    },
+    relocate=_relocate,
+    cluster_flags=(click.Option(["--namespace"], type=WORD, help="Of Kubernetes: where the Pods of runs are."),),
+    flags=(
+        click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
+        click.Option(
+            ["--artifact"],
+            type=WORD,
+            metavar="URL",
+            help="A copy of the agents' archive that you serve (hydra artifact).",
+        ),
+        click.Option(
+            ["--image", "python_image"],
+            type=WORD,
+            metavar="IMAGE",
+            help="Any image with Python for Kubernetes' Pods, instead of Hydra's own.",
+        ),
+    ),
+    run_flags=(
+        click.Option(
+            ["--in-cluster"], is_flag=True, default=None, help="Run the whole command in the Kubernetes cluster."
+        ),
+    ),
+)

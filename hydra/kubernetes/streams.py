@@ -1,0 +1,105 @@
+"""What the API server streams: the log of a container, and what a command in it says."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from hydra.kubernetes.api_client import Api, ApiError, errors, refused
+
+_SILENT_S: Final = 60.0
+"""How long a log may say nothing before it is asked for anew, as the connection may be dead."""
+_OUT, _ERR, _STATUS = 1, 2, 3
+"""Channels of a command's connection."""
+
+
+def log(api: Api, namespace: str, pod: str, container: str, since: str = "") -> Iterator[str]:
+    """The lines of a container's log as they come, each behind its time; ends with the container.
+
+    Args:
+        api: as whom.
+        namespace: of the Pod.
+        pod: its name.
+        container: whose log.
+        since: the time of an earlier line: those of its second come again.
+
+    Raises:
+        ApiError: it was refused, the connection broke, or the log was silent for a minute.
+    """
+    query: dict[str, str | bool] = {"container": container, "follow": True, "timestamps": True}
+    if since:
+        query["sinceTime"] = since
+    yield from api.lines(f"/api/v1/namespaces/{namespace}/pods/{pod}/log", query, _SILENT_S)
+
+
+def execute(
+    api: Api, namespace: str, pod: str, container: str, command: Sequence[str], silent_s: float = _SILENT_S
+) -> Iterator[bytes]:
+    """What a command in a container writes to its standard output, piece by piece.
+
+    Args:
+        api: as whom.
+        namespace: of the Pod.
+        pod: its name.
+        container: where the command runs.
+        command: program and arguments.
+        silent_s: how long it may write nothing.
+
+    Raises:
+        ApiError: it was refused, the connection broke, or the command failed; its last words are the message.
+    """
+    # Not the client's own reader, which puts together all that has come before anybody sees a byte of it.
+    from kubernetes.stream.ws_client import create_websocket, get_websocket_url
+    from websocket import ABNF
+
+    asked = [("container", container), ("stdout", "true"), ("stderr", "true"), ("command", list(command))]
+
+    def connect(configuration: Any) -> Any:
+        url = get_websocket_url(f"{configuration.host}/api/v1/namespaces/{namespace}/pods/{pod}/exec", asked)
+        headers = {auth["key"]: auth["value"] for auth in configuration.auth_settings().values()}
+        with _broken():
+            return create_websocket(configuration, url, headers)
+
+    said, told = b"", b""
+    connection = api.connected(connect)
+    with _broken():
+        try:
+            connection.settimeout(silent_s)
+            while True:
+                kind, frame = connection.recv_data_frame(control_frame=True)
+                if kind == ABNF.OPCODE_CLOSE:
+                    break
+                if kind not in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) or not frame.data:
+                    continue
+                channel, piece = frame.data[0], bytes(frame.data[1:])
+                if channel == _OUT and piece:
+                    yield piece
+                elif channel == _ERR:
+                    said += piece
+                elif channel == _STATUS:
+                    told += piece
+        finally:
+            connection.close(timeout=1)
+    if not told:
+        raise ApiError(0, "", "the connection ended before the command did")
+    status: Any = json.loads(told)
+    if status.get("status") != "Success":
+        last = next(reversed(said.decode(errors="replace").strip().splitlines()), "")
+        # A command that fails has no status of HTTP's; 0 would mean that nobody has answered.
+        raise ApiError(int(status.get("code") or 400), str(status.get("reason")), last or str(status.get("message")))
+
+
+@contextlib.contextmanager
+def _broken() -> Iterator[None]:
+    """What a connection raises as an :class:`ApiError`."""
+    from websocket import WebSocketBadStatusException, WebSocketException
+
+    try:
+        with errors():
+            yield
+    except WebSocketBadStatusException as e:
+        raise refused(e.status_code, e.resp_body or b"") from None
+    except WebSocketException as e:
+        raise ApiError(0, "", str(e) or type(e).__name__) from None

@@ -1,1 +1,0 @@
-"""What a scenario needs of its machine, against what the machine has."""

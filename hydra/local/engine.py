@@ -1,0 +1,265 @@
+"""The embedded engine: agents declared on this machine, a child process per group. No daemon, nothing to install."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+from hydra.engine.placement import merge, place
+from hydra.engine.resources import add, subtract, taken_by
+from hydra.errors import ClusterError, PlacementError
+from hydra.local.namespaces import address_in, here, inside
+from hydra.model import Agent, Group, GroupEvent, Launch, Resources
+from hydra.system import Waiting
+
+TERM_GRACE_S: Final = 2.0
+"""How long a killed group has to end by itself before SIGKILL."""
+
+_CLOSE_GRACE_S: Final = 3.0
+_REAP_DEADLINE_S: Final = 2.0
+_POLL_S: Final = 0.005
+_TAIL_BYTES: Final = 2048
+_TAIL_LINES: Final = 5
+
+
+@dataclass(slots=True)
+class _Running:
+    """A launched group whose parent process has not been reaped yet."""
+
+    launch: Launch
+    process: subprocess.Popen[bytes]
+    stderr: Path
+    kill_at: float | None = None
+    """Once asked to end: when SIGKILL is due (s, the engine's clock)."""
+    forced: bool = False
+
+
+class LocalEngine:
+    """Runs groups as child processes of the thread that calls ``launch``.
+
+    A group has its own session, process group and sandbox folder (its working directory, with the files stdout and
+    stderr). Beside its own environment it gets HYDRA_AGENT, HYDRA_PORTS (comma separated, may be empty) and
+    HYDRA_LIFELINE: the number of a file descriptor that reads end-of-file when this process is gone, however it went.
+    On an agent with a network namespace of its own it runs in there, and HYDRA_DATA_HOST is the address that it has.
+
+    There are no threads: PR_SET_PDEATHSIG, which groups set, fires when the *thread* that started them ends.
+    Not safe to be called from several threads.
+    """
+
+    is_local: Final = True
+
+    def __init__(
+        self,
+        agents: Sequence[Agent],
+        sandbox_root: Path,
+        *,
+        grace_s: float = TERM_GRACE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._agents = {agent.id: agent for agent in merge(agents)}
+        self._hosts = {agent.netns: address_in(agent.netns) for agent in self._agents.values() if agent.netns}
+        self.address = here(self._hosts.values())
+        self._free: dict[str, Resources] = {agent.id: agent.resources for agent in self._agents.values()}
+        self._sandbox_root = sandbox_root.absolute()
+        self._grace_s = grace_s
+        self._clock = clock
+        self._running: dict[str, _Running] = {}
+        self._events: list[GroupEvent] = []
+        # Both ends are closed in every program that this process starts; launch() passes on the read end alone.
+        self._lifeline: tuple[int, int] | None = os.pipe()
+
+    def agents(self) -> list[Agent]:
+        """The declared agents with the resources that are free on each now."""
+        return [replace(agent, resources=self._free[agent.id]) for agent in self._agents.values()]
+
+    def launch(self, groups: Sequence[Group]) -> list[Launch]:
+        """Places the groups and starts them; either all of them or none.
+
+        Raises:
+            PlacementError: a group fits nowhere; the text names the group and the constraint or resource.
+            ClusterError: a group could be placed and not started, or its id cannot be used.
+        """
+        if self._lifeline is None:
+            raise ClusterError("the local cluster is closed", "make a new one")
+        self._refuse_bad_ids(groups)
+        self._reap()
+        launches, unplaced = place(self.agents(), groups, [running.launch for running in self._running.values()])
+        if unplaced:
+            group, reason = unplaced[0]
+            more = f" (and {len(unplaced) - 1} more groups)" if len(unplaced) > 1 else ""
+            raise PlacementError(
+                f"group {group.id} ({group.count} {group.role} clients){more}: {reason}",
+                "change the constraints, the demand, or the agents in conf/hydra.toml",
+            )
+        started: list[_Running] = []
+        try:
+            for launch in launches:
+                started.append(self._start(launch, self._lifeline[0]))  # noqa: PERF401 (kept when one fails)
+        except BaseException:  # Ctrl-C too must not leave half of them
+            self._end_now(started)
+            raise
+        for running in started:
+            launch = running.launch
+            self._running[launch.group.id] = running
+            self._free[launch.agent.id] = subtract(self._free[launch.agent.id], taken_by(launch))
+            self._events.append(GroupEvent(launch.group.id, "running", launch.agent.id, f"pid {running.process.pid}"))
+        return launches
+
+    def kill(self, groups: Iterable[str]) -> None:
+        """Asks these groups to end (SIGTERM); what is left after the grace is killed by a later ``events``."""
+        for group in groups:
+            running = self._running.get(group)
+            if running is not None and running.kill_at is None:
+                running.kill_at = self._clock() + self._grace_s
+                _signal(running, signal.SIGTERM)
+
+    def events(self) -> list[GroupEvent]:
+        """What happened since the last call, oldest first."""
+        self._reap()
+        events, self._events = self._events, []
+        return events
+
+    def confirm(self, wait: Waiting) -> None:
+        """Nobody else can end a run on this machine as a whole."""
+
+    def close(self) -> None:
+        """Ends everything within about 3 s and frees what the engine holds; ``events`` still tells what ended."""
+        if self._lifeline is None:
+            return
+        try:
+            self.kill(list(self._running))
+            self._reap_until(self._clock() + min(self._grace_s, _CLOSE_GRACE_S))
+        finally:  # also when a second Ctrl-C cuts the wait short
+            for running in self._running.values():
+                running.kill_at = running.kill_at or self._clock()
+                running.forced = True
+                _signal(running, signal.SIGKILL)
+            self._reap_until(self._clock() + _REAP_DEADLINE_S)
+            for end in self._lifeline:
+                os.close(end)
+            self._lifeline = None
+
+    def _refuse_bad_ids(self, groups: Sequence[Group]) -> None:
+        seen = set(self._running)
+        for group in groups:
+            if group.id in seen:
+                raise ClusterError(f"group {group.id!r} is running already", "give every group an id of its own")
+            # The id is the name of the sandbox folder.
+            if group.id in ("", ".", "..") or "/" in group.id or "\0" in group.id:
+                raise ClusterError(f"group id {group.id!r} cannot be a folder name", "use letters, digits, - and _")
+            seen.add(group.id)
+
+    def _start(self, launch: Launch, lifeline: int) -> _Running:
+        group, netns = launch.group, launch.agent.netns
+        command = inside(netns, group.command) if netns else group.command
+        sandbox = self._sandbox_root / group.id
+        environment = {
+            **os.environ,
+            **group.environment,
+            "HYDRA_AGENT": launch.agent.id,
+            "HYDRA_LIFELINE": str(lifeline),
+            "HYDRA_PORTS": ",".join(map(str, launch.ports)),
+            **({"HYDRA_DATA_HOST": self._hosts[netns]} if netns else {}),
+        }
+        try:
+            sandbox.mkdir(parents=True, exist_ok=True)
+            # Appending: a group that is launched again under its id keeps what the first one said.
+            with (sandbox / "stdout").open("ab") as stdout, (sandbox / "stderr").open("ab") as stderr:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    cwd=sandbox,
+                    env=environment,
+                    pass_fds=(lifeline,),
+                    start_new_session=True,
+                )
+        except (OSError, ValueError, IndexError) as error:  # the last two: an empty command, a NUL byte in it
+            program = group.command[0] if group.command else "an empty command"
+            raise ClusterError(
+                f"group {group.id} cannot be started on {launch.agent.id}: {program}: {error}",
+                "check that the program exists, the limits (ulimit -u, ulimit -n) and the space on the disk",
+            ) from error
+        return _Running(launch, process, sandbox / "stderr")
+
+    def _reap(self) -> None:
+        """Notes which groups have ended, and kills those whose grace is over."""
+        for name, running in list(self._running.items()):
+            if _has_exited(running.process.pid):
+                # Not reaped yet, so the number of its process group cannot belong to anybody else.
+                _signal(running, signal.SIGKILL)
+                running.process.wait()
+                del self._running[name]
+                agent = running.launch.agent.id
+                self._free[agent] = add(self._free[agent], taken_by(running.launch))
+                self._events.append(_ending(running))
+            elif running.kill_at is not None and not running.forced and self._clock() >= running.kill_at:
+                running.forced = True
+                _signal(running, signal.SIGKILL)
+
+    def _reap_until(self, deadline: float) -> None:
+        self._reap()
+        while self._running and self._clock() < deadline:
+            time.sleep(_POLL_S)
+            self._reap()
+
+    def _end_now(self, started: Sequence[_Running]) -> None:
+        for running in started:
+            _signal(running, signal.SIGKILL)
+        for running in started:
+            running.process.wait()
+
+
+def _has_exited(pid: int) -> bool:
+    """Whether the child has ended; it stays unreaped."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # somebody else in this process reaped it
+        return True
+
+
+def _signal(running: _Running, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile; the next look finds that out
+        os.killpg(running.process.pid, number)
+
+
+def _ending(running: _Running) -> GroupEvent:
+    """The last event of a reaped group."""
+    code = running.process.returncode
+    if code < 0:
+        try:
+            how = f"killed by {signal.Signals(-code).name}"
+        except ValueError:
+            how = f"killed by signal {-code}"
+    else:
+        how = f"exit status {code}"
+    state: Literal["killed", "finished", "failed"]
+    if running.kill_at is not None:
+        state, detail = "killed", how + (", as SIGTERM was not enough" if running.forced else "")
+    elif code == 0:
+        state, detail = "finished", how
+    else:
+        tail = _tail(running.stderr)
+        state, detail = "failed", f"{how}: {tail}" if tail else f"{how}; {running.stderr} is empty"
+    return GroupEvent(running.launch.group.id, state, running.launch.agent.id, detail)
+
+
+def _tail(path: Path) -> str:
+    """The last lines of a file, at most about 2 kB, joined into one."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}"
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " | ".join(lines[-_TAIL_LINES:])

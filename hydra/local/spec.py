@@ -1,0 +1,44 @@
+"""What generic code knows of the embedded engine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from hydra.engine.interface import Engine, EngineSpec, Opening
+from hydra.errors import UsageError
+from hydra.model import Agent
+
+
+@contextlib.contextmanager
+def _opened(opening: Opening) -> Iterator[Engine]:
+    _require(opening.agents)
+    from hydra.local.engine import LocalEngine
+
+    with contextlib.closing(LocalEngine(opening.agents, opening.folder / "sandbox")) as engine:
+        yield engine
+
+
+def _agents(_master: str, declared: Sequence[Agent], _settings: Any) -> list[Agent]:
+    _require(declared)
+    from hydra.engine.placement import merge
+
+    return merge(declared)
+
+
+def _require(declared: Sequence[Agent]) -> None:
+    if not declared:
+        raise UsageError(
+            "the cluster file declares no agents, on which --master local runs",
+            "write [[agents]] as in conf/hydra.toml, or name another --master",
+        )
+
+
+SPEC: Final = EngineSpec(
+    name="local",
+    masters="local",
+    is_local=True,
+    open=_opened,
+    agents=_agents,
+)

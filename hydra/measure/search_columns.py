@@ -1,0 +1,210 @@
+"""The columns of a search: the rates that were searched for (``conf/reference/*.csv``), and what stands beside each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from hydra.measure.column import PER_SECOND, TEXT, YES_NO, Column
+from hydra.measure.column_names import AGGREGATE_MAX, FAILED_STEPS, GENERATOR_LIMITED, STEP_S
+from hydra.measure.step_columns import PUBLISHED
+from hydra.model import Figure, SearchSeries, SearchSpec
+
+LENGTH: Final = Column(STEP_S, "s", "length of a step of the row", repeats="common")
+FAILED: Final = Column(FAILED_STEPS, "steps", "steps of the row that were measured again")
+_TOGETHER: Final = Column(
+    AGGREGATE_MAX, PER_SECOND, "mean `aggregate_pps` of the same steps", "Aggregate Max pps", better="higher"
+)
+
+ANSWER: Final = "_answer"
+WHY: Final = "_why"
+LOW_PPS: Final = "_low_pps"
+HIGH_PPS: Final = "_high_pps"
+SEEN: Final = "_seen"
+NEEDED: Final = "_needed_s"
+FLOOR: Final = ("_floor_pct", "_floor_low_pct", "_floor_high_pct")
+HOLES: Final = "_holes_pps"
+LONE: Final = "_lone_loser"
+LONE_PCT: Final = "_lone_loser_loss_pct"
+WITHOUT: Final = ("_without_it_pps", "_without_it_low_pps", "_without_it_high_pps")
+START_MS: Final = "_start_lost_ms"
+"""What the names of columns beside a rate end with."""
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:.6g}".replace(".", "_")
+
+
+def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
+    """The column of a search's figure.
+
+    With the published settings these are the columns of the first table in ``conf/reference``; with others the name
+    says so, because the figures cannot be laid side by side.
+    """
+    if series == "max_rate":
+        text = "`avg_rx_rate_pps` at the rate at which most is received, drops allowed: a mean over steps of their own"
+        return Column("max_rate_with_drop_pps", PER_SECOND, text, "MaxRate at SUB With Drop")
+    if series == "nodrop":
+        text = "the same while the publisher waits instead of dropping"
+        return Column("max_rate_nodrop_pps", PER_SECOND, text, "MaxRate at Sub (XPUB_NODROP)")
+    if series == "loss":
+        return _loss_column(search)
+    share = f"{_percent(search.cohort_fraction)}pct_clients"
+    whose = f"{search.cohort_fraction * 100:g}% of clients"
+    of_others = f"the same of the other clients while {search.cohort_fraction * 100:g} % of the clients"
+    if series == "slow":
+        half = search.slow_share == 0.5
+        part = "half" if half else f"{_percent(search.slow_share)}pct"
+        speed = "half" if half else f"{search.slow_share * 100:g} %"
+        return Column(
+            f"max_rate_{share}_{part}_rate_pps",
+            PER_SECOND,
+            f"{of_others} read at {speed} of the first figure",
+            f"{whose} at {'Half Rate' if half else f'{search.slow_share * 100:g}% of the Rate'}",
+        )
+    twice = search.reconnect_rate == 2.0
+    times = "" if twice else f"_{search.reconnect_rate:g}_per_s".replace(".", "_")
+    often = "twice" if twice else f"{search.reconnect_rate:g} times"
+    return Column(
+        f"max_rate_{share}_reconnecting{times}_pps",
+        PER_SECOND,
+        f"{of_others} reconnect {often} a second",
+        f"{whose} Reconnecting",
+    )
+
+
+def _loss_column(search: SearchSpec) -> Column:
+    text = "the highest rate whose expected shortfall is within the target, which the name says"
+    if not search.loss_target:
+        return Column("max_rate_without_drop_pps", PER_SECOND, text, "MaxRate without Drop")
+    name = f"max_rate_below_{_percent(search.loss_target)}pct_drop_pps"
+    return Column(name, PER_SECOND, text, f"MaxRate at Sub (< {search.loss_target * 100:g}% Drop)")
+
+
+def _sndhwm_column(sndhwm: int, search: SearchSpec) -> Column:
+    """The column of the search below the loss target at one of several high-water marks.
+
+    As it was published, only the first of them names the target.
+    """
+    loss = _loss_column(search)
+    name, first = f"max_rate_sndhwm_{sndhwm}_pps", ""
+    if sndhwm == search.sndhwms[0]:
+        name = f"{loss.name.removesuffix('_pps')}_sndhwm_{sndhwm}_pps"
+        first = f"< {search.loss_target * 100:g}% Drop, "
+    return replace(loss, name=name, heading=f"MaxRate at Sub ({first}SNDHWM = {sndhwm})")
+
+
+def sndhwm_prefix(sndhwm: int) -> str:
+    """What the columns beside the figure at one of several high-water marks begin with."""
+    return f"loss_sndhwm_{sndhwm}"
+
+
+def _rates(search: SearchSpec) -> list[tuple[str, SearchSeries, Column]]:
+    """(what the columns beside it begin with, series, column) of every rate that is searched for, in order."""
+    found: list[tuple[str, SearchSeries, Column]] = []
+    for series in search.series:
+        if series == "loss" and search.sndhwms:
+            found += [(sndhwm_prefix(mark), series, _sndhwm_column(mark, search)) for mark in search.sndhwms]
+        else:
+            found.append((series, series, rate_column(series, search)))
+    return [(prefix, series, replace(column, better="higher")) for prefix, series, column in found]
+
+
+def rates(search: SearchSpec) -> dict[str, str]:
+    """What the columns beside a rate begin with → the column of the rate."""
+    return {prefix: column.name for prefix, _, column in _rates(search)}
+
+
+def prefixes(search: SearchSpec) -> dict[str, str]:
+    """The column of a rate → what the names of the columns beside it begin with."""
+    return {column: prefix for prefix, column in rates(search).items()}
+
+
+def published(search: SearchSpec) -> tuple[Column, ...]:
+    """The columns of a search's table in their order."""
+    found = [replace(PUBLISHED[0], heading="Client Count")]
+    for _, series, column in _rates(search):
+        found += [column, _TOGETHER] if series == "max_rate" else [column]
+    return tuple(found)
+
+
+def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
+    """What a search says of one rate, in the order of the table; ``prefix`` begins the names."""
+    steps = Column(f"{prefix}_steps", "steps", "steps that were measured for it")
+    why = Column(
+        f"{prefix}{WHY}", TEXT, "why there is no figure, or what speaks against it, in a word", repeats="common"
+    )
+    note = Column(f"{prefix}_note", TEXT, "the same, and all that was found beside it, in words", repeats="noted")
+    verdict = Column(
+        f"{prefix}_verdict",
+        TEXT,
+        "what limited the slowest step that fell short (for `max_rate` and `nodrop`, the fastest one)",
+        repeats="common",
+    )
+    limited = Column(f"{prefix}_{GENERATOR_LIMITED}", YES_NO, f"`{GENERATOR_LIMITED}` of that step", repeats="common")
+    around = [
+        Column(f"{prefix}_{end}_pps", PER_SECOND, "Student's 95 % interval of the mean over its steps")
+        for end in ("low", "high")
+    ]
+    if series == "max_rate":
+        return *around, verdict, limited, steps, why, note
+    if series == "nodrop":
+        together = replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading="")
+        return *around, verdict, limited, together, steps, why, note
+    found = [*_answer(prefix), steps, why, note, verdict, limited]
+    if series in ("slow", "reconnecting"):
+        text = "`cohort_loss_pct` of that step"
+        found.append(Column(f"{prefix}_cohort_loss_pct", "%", text, digits="six"))
+    if series == "slow":
+        text = "`cohort_felt` of that step"
+        found.append(Column(f"{prefix}_cohort_felt", YES_NO, text, repeats="common"))
+    return tuple(found)
+
+
+def _answer(prefix: str) -> tuple[Column, ...]:
+    """An answer, and what was found beside it: see ``hydra/sweep/search_figures.py``."""
+    limits = "the 95 % interval of *R*, or where there is no figure, of what is known of it so far"
+    floor = "what is lost at any rate, with its 95 % interval"
+    without = "*R* without the subscriber that loses alone, with its 95 % interval"
+    return (
+        Column(
+            f"{prefix}{ANSWER}",
+            TEXT,
+            "`figure`; `none`: no rate holds; or `unknown`: the search cannot tell. Empty: nothing was searched for",
+            repeats="common",
+        ),
+        Column(f"{prefix}{LOW_PPS}", PER_SECOND, limits),
+        Column(f"{prefix}{HIGH_PPS}", PER_SECOND, limits),
+        Column(
+            f"{prefix}{SEEN}",
+            YES_NO,
+            "whether the figure rests on what was seen near it; no: more on how losses usually grow with the rate",
+            repeats="common",
+        ),
+        Column(
+            f"{prefix}{NEEDED}", "s", "seconds of measuring, those spent among them, that would tell", repeats="median"
+        ),
+        *(Column(f"{prefix}{end}", "%", floor) for end in FLOOR),
+        Column(
+            f"{prefix}{HOLES}",
+            TEXT,
+            "rates (messages/s) between which more than the target is lost and not above: `from to`, comma between",
+            repeats="common",
+        ),
+        Column(f"{prefix}{LONE}", "", "the subscriber that loses alone, at every rate", repeats="common"),
+        Column(f"{prefix}{LONE_PCT}", "%", "its loss"),
+        *(Column(f"{prefix}{end}", PER_SECOND, without) for end in WITHOUT),
+        Column(f"{prefix}{START_MS}", "ms", "what is lost as each step starts, in time of traffic", repeats="median"),
+    )
+
+
+def answers(row: Mapping[str, Figure]) -> list[str]:
+    """What the searches of a row have answered: ``figure``, ``none``, ``unknown``; several where repeats differ."""
+    return [str(value) for name, value in row.items() if name.endswith(ANSWER) and value is not None]
+
+
+def search_columns(search: SearchSpec) -> tuple[Column, ...]:
+    """All columns of a search's row in their order."""
+    of_rates = (column for prefix, series, _ in _rates(search) for column in beside(prefix, series))
+    return *published(search), LENGTH, *of_rates, FAILED

@@ -1,0 +1,179 @@
+"""The Mesos engine: groups are command tasks on the agents of a Mesos cluster.
+
+:class:`~hydra.mesos.state.MesosState` decides; ``driver.py`` holds the connection to the master.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import importlib.util
+import platform
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from hydra.engine.address import resolved
+from hydra.engine.artifacts.archive import Artifact
+from hydra.engine.artifacts.script import RUNNER, rewritten
+from hydra.engine.artifacts.server import ArtifactServer
+from hydra.engine.driver_engine import DrivenEngine, Driver
+from hydra.errors import ClusterError, MissingDependencyError
+from hydra.mesos import translate
+from hydra.mesos.master import INSTALL, hosts, route_to
+from hydra.mesos.settings import MesosSettings
+from hydra.mesos.state import MesosState, TaskProgram
+from hydra.model import Group, Launch
+from hydra.system import Waiting
+
+OFFERS_WITHIN_S: Final = 30.0
+"""How long a run waits at its beginning for the first offers."""
+_SETTLE_S: Final = 3.0
+"""How long it waits for further agents once the first have been offered."""
+_CONFIRM_WITHIN_S: Final = 1.0
+_STOP_WITHIN_S: Final = 12.0
+"""The teardown is one HTTP call, for which pymesos waits 10 s at most."""
+
+
+class MesosEngine(DrivenEngine[MesosState]):
+    """Runs groups as tasks of a framework of its own, which ends with it.
+
+    A group starts when an offer of its agent comes, within about a second.
+    """
+
+    def __init__(
+        self,
+        master: str,
+        settings: MesosSettings,
+        run: str,
+        artifact: Artifact | None,
+        log: Path,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Starts the driver's process and, unless ``settings.artifact`` names a copy, the archive's server.
+
+        Args:
+            master: ``host:port`` or ``zk://…``.
+            settings: how the framework introduces itself.
+            run: the run's name; the framework is called by it.
+            artifact: the archive for agents; None if groups bring nothing but what agents have.
+            log: where the driver's process writes.
+            clock: seconds.
+
+        Raises:
+            MissingDependencyError: pymesos is not installed.
+            UsageError: master or ``settings.advertise`` is no address.
+            ClusterError: there is no route to the master.
+        """
+        if importlib.util.find_spec("pymesos") is None or importlib.util.find_spec("http_parser") is None:
+            raise MissingDependencyError("--master needs pymesos, which is not installed", INSTALL)
+        hosts(master)
+        address = resolved(settings.advertise) if settings.advertise else route_to(master)
+        self._master = master
+        self._settings = settings
+        with contextlib.ExitStack() as stack:
+            url = settings.artifact
+            if artifact is not None and not url:
+                server = ArtifactServer(artifact, address)
+                stack.callback(server.close)
+                url = server.url
+            driver = Driver("hydra.mesos.driver", log)
+            stack.callback(driver.close)
+            super().__init__(driver, MesosState(_program(url, artifact)), address, _STOP_WITHIN_S, clock)
+            self._log = log
+            framework = translate.framework_info(
+                name=settings.framework(run),
+                user=settings.user or getpass.getuser(),
+                role=settings.role,
+                principal=settings.principal,
+                failover_timeout_s=settings.failover_timeout_s,
+                hostname=platform.node(),
+            )
+            known_as = {"principal": settings.principal, "secret": settings.secret}
+            self._driver.send([{"call": "open", "master": master, **known_as, "framework": framework}])
+            self._held = stack.pop_all()
+
+    def await_offers(self, within_s: float = OFFERS_WITHIN_S) -> None:
+        """Waits until the cluster's agents have been offered; the one call here that waits.
+
+        Raises:
+            ClusterError: no master answers, it refuses, or it offers nothing.
+        """
+        deadline = self._clock() + within_s
+        settled: float | None = None
+        while not self._state.offered_all():
+            now = self._clock()
+            if self._state.fatal:
+                raise ClusterError(f"Mesos at {self._master}: {self._state.fatal}", f"see {self._log}")
+            if self._state.agents():
+                settled = settled or min(deadline, now + _SETTLE_S)
+                if now >= settled:
+                    return
+            if now >= deadline:
+                raise self._nothing_offered(within_s)
+            self._pump(0.1)
+
+    def confirm(self, wait: Waiting) -> None:
+        """Gives the master a moment: it tells of the framework's end after that of its tasks.
+
+        Raises:
+            ClusterError: the framework is no more.
+        """
+
+        def ended() -> bool:
+            self._pump()
+            return bool(self._state.fatal)
+
+        wait(ended, _CONFIRM_WITHIN_S)
+        self._state.require_framework()
+
+    def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
+        if self._program_is_ours():
+            groups = [_for_agents(group) for group in groups]
+        return self._state.launch(groups, now)
+
+    def _release(self) -> None:
+        self._held.close()
+
+    def _program_is_ours(self) -> bool:
+        return bool(self._state.program.uris)
+
+    def _nothing_offered(self, within_s: float) -> ClusterError:
+        if not self._state.framework:
+            return ClusterError(
+                f"no Mesos master at {self._master} took our framework within {within_s:g} s",
+                f"check --master, and principal and secret under [mesos]; see {self._log}",
+            )
+        there = self._state.agents_there
+        seen = "" if there is None else f", and it has {there} active agents"
+        return ClusterError(
+            f"the Mesos master at {self._master} offered nothing to role {self._settings.role} "
+            f"within {within_s:g} s{seen}",
+            "see hydra agents and hydra ps --master …: other frameworks, a quota or reservations may hold it all",
+        )
+
+
+def _program(url: str, artifact: Artifact | None) -> TaskProgram:
+    if not url:
+        return TaskProgram()
+    return TaskProgram(
+        uris=(translate.Uri(url),),
+        # There is no shell in between: sh is the program, and the sandbox its working directory.
+        prefix=("/bin/sh", RUNNER),
+        environment={"HYDRA_ARTIFACT": artifact.digest} if artifact is not None else {},
+    )
+
+
+def _for_agents(group: Group) -> Group:
+    return Group(
+        id=group.id,
+        role=group.role,
+        first_client=group.first_client,
+        count=group.count,
+        command=tuple(rewritten(group.command)),
+        environment=group.environment,
+        demand=group.demand,
+        constraints=group.constraints,
+    )

@@ -1,0 +1,76 @@
+"""What generic code knows of Mesos."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import click
+
+from hydra.engine.interface import Engine, EngineSpec, Opening
+from hydra.mesos.settings import MesosSettings
+from hydra.model import Agent
+from hydra.options import WORD
+
+
+@contextlib.contextmanager
+def _opened(opening: Opening) -> Iterator[Engine]:
+    """A framework of its own. Nothing is made for a master that is no address, or does not answer."""
+    from hydra.engine.artifacts.archive import build
+    from hydra.mesos.engine import MesosEngine
+    from hydra.mesos.master import leader
+
+    leader(opening.master)
+    opening.folder.mkdir(parents=True, exist_ok=True)
+    artifact = build(opening.programs())
+    log = opening.folder / "mesos.log"
+    engine = MesosEngine(opening.master, opening.settings, opening.run, artifact, log)
+    with contextlib.closing(engine):
+        engine.await_offers()
+        yield engine
+
+
+def _agents(master: str, _: Sequence[Agent], settings: MesosSettings) -> list[Agent]:
+    from hydra.mesos.cleanup import operator_api
+
+    return operator_api(settings, master).agents()
+
+
+def _leftovers(master: str, settings: MesosSettings) -> list[dict[str, object]]:
+    from hydra.mesos.cleanup import leftovers
+
+    return leftovers(master, settings)
+
+
+def _end_run(master: str, settings: MesosSettings, run: str) -> list[str]:
+    from hydra.mesos.cleanup import end_run
+
+    return end_run(master, settings, run)
+
+
+SPEC: Final = EngineSpec(
+    name="mesos",
+    masters="the address of a Mesos master",
+    # A host's name alone cannot be told from anything else; zk:// is ZooKeeper, which knows the master.
+    handles=lambda master: "://" not in master or master.startswith("zk://"),
+    is_local=False,
+    open=_opened,
+    agents=_agents,
+    settings=MesosSettings,
+    bounds={"failover_timeout_s": (0, 1e9)},
+    environment={"principal": "HYDRA_MESOS_PRINCIPAL", "secret": "HYDRA_MESOS_SECRET"},
+    flags=(
+        click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
+        click.Option(
+            ["--artifact"],
+            type=WORD,
+            metavar="URL",
+            help="A copy of the agents' archive that you serve (hydra artifact).",
+        ),
+    ),
+    secrets=lambda settings: (settings.secret,),
+    users=lambda settings: (settings.principal,),
+    leftovers=_leftovers,
+    end_run=_end_run,
+)

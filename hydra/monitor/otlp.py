@@ -1,0 +1,144 @@
+"""Sends the figures to an OpenTelemetry receiver, by its official library."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Final
+
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Gauge,
+    Histogram,
+    HistogramDataPoint,
+    Metric,
+    MetricExportResult,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+)
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+from hydra.monitor.distribution import BOUNDS_US, Distribution
+from hydra.monitor.families import Family
+
+EVERY_S: Final = 5.0
+"""Between two pushes."""
+_FIRST_S: Final = 1.0
+_PUSH_S: Final = 4.0
+"""How long one may take, with what the library tries again."""
+_LAST_S: Final = 5.0
+"""How long the end of the command waits for the last one."""
+_LAST_TRY_S: Final = 1.0
+"""The same where a push has failed before."""
+_PATH: Final = "/v1/metrics"
+
+
+class OtlpPusher:
+    """Pushes from when it is made until :meth:`close`, by a thread of its own.
+
+    Args:
+        url: of the receiver; without a path, the usual one is added.
+        read: what is pushed.
+        every_s: seconds between two pushes.
+    """
+
+    def __init__(self, url: str, read: Callable[[], Sequence[Family]], every_s: float = EVERY_S) -> None:
+        # It would write what is wrong into the lines of the run, each time.
+        library = logging.getLogger("opentelemetry")
+        library.addHandler(logging.NullHandler())
+        library.propagate = False
+        self._read = read
+        self._every_s = every_s
+        self._began_ns = time.time_ns()
+        self._resource = Resource.create({"service.name": "hydra"})
+        self._scope = InstrumentationScope("hydra", version("hydra-scale"))
+        self._exporter = OTLPMetricExporter(endpoint=_with_path(url), timeout=_PUSH_S)
+        self._failed = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._push_until_closed, name="otlp", daemon=True)
+        self._thread.start()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a push has failed."""
+        return self._failed.is_set()
+
+    def close(self) -> None:
+        """Pushes what is known now, and waits for that, but not for long."""
+        self._closing.set()
+        self._thread.join(_LAST_S if not self.failed else _LAST_TRY_S)
+        if self._thread.is_alive():
+            self._failed.set()
+        self._exporter.shutdown()
+
+    def _push_until_closed(self) -> None:
+        # The first one comes soon: if nobody takes it, that is told early.
+        wait_s = min(_FIRST_S, self._every_s)
+        while not self._closing.wait(wait_s):
+            self._push()
+            wait_s = self._every_s
+        self._push()
+
+    def _push(self) -> None:
+        found = self._read()
+        if not found:
+            return
+        try:
+            done = self._exporter.export(self._data(found))
+        except OSError:  # what earlier versions let through
+            done = MetricExportResult.FAILURE
+        if done is not MetricExportResult.SUCCESS:
+            self._failed.set()
+
+    def _data(self, found: Sequence[Family]) -> MetricsData:
+        span = self._began_ns, time.time_ns()
+        metrics = [_metric(family, span) for family in found]
+        scope = ScopeMetrics(self._scope, metrics, "")
+        return MetricsData([ResourceMetrics(self._resource, [scope], "")])
+
+
+def _metric(family: Family, span: tuple[int, int]) -> Metric:
+    """A family in the library's form; ``span`` is when counting began, and now."""
+    began_ns, now_ns = span
+    data: Sum | Gauge | Histogram
+    if family.kind == "histogram":
+        distributions = [_distribution(dict(labels), value, span) for labels, value in family.distributions]
+        data = Histogram(distributions, AggregationTemporality.CUMULATIVE)
+    else:
+        points = [
+            NumberDataPoint(dict(labels), began_ns if family.kind == "counter" else 0, now_ns, value)
+            for labels, value in family.samples
+        ]
+        is_sum = family.kind == "counter"
+        data = Sum(points, AggregationTemporality.CUMULATIVE, is_monotonic=True) if is_sum else Gauge(points)
+    return Metric(family.name, family.help, family.unit, data)
+
+
+def _distribution(labels: dict[str, str], value: Distribution, span: tuple[int, int]) -> HistogramDataPoint:
+    return HistogramDataPoint(
+        attributes=labels,
+        start_time_unix_nano=span[0],
+        time_unix_nano=span[1],
+        count=value.count,
+        sum=value.sum_s,
+        bucket_counts=list(value.counts),
+        explicit_bounds=[bound / 1e6 for bound in BOUNDS_US],
+        # Nobody keeps them for a whole run; the protocol has them optional.
+        min=None,  # type: ignore[arg-type]
+        max=None,  # type: ignore[arg-type]
+    )
+
+
+def _with_path(url: str) -> str:
+    """The address that pushes go to: a receiver is mostly named by host and port."""
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return url if slash and path else f"{scheme}://{host}{_PATH}"

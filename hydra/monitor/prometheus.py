@@ -1,0 +1,155 @@
+"""An address from which Prometheus reads the figures, by its official library."""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Final
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.core import HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from hydra.monitor.distribution import BOUNDS_US
+from hydra.monitor.families import Family
+from hydra.options.metrics_flags import cannot_listen, family_of, written
+
+_READER_S: Final = 10.0
+"""Who asks and then says or takes nothing for so long is left."""
+_PATIENCE: Final = 1.5
+_MORE_S: Final = 1.0
+"""The last read is waited for by so many times the time between the two before, and so many seconds more."""
+_LONGEST_S: Final = 30.0
+"""Whoever reads less often is not waited for."""
+_CLOSING_S: Final = 2.0
+
+
+class PrometheusEndpoint:
+    """Listens from when it is made until :meth:`close`; threads of its own answer.
+
+    Args:
+        host: an address of this machine.
+        port: 0: any that is free.
+        read: what is told whoever asks.
+
+    Attributes:
+        url: where the figures are.
+
+    Raises:
+        UsageError: nobody can listen there.
+    """
+
+    def __init__(self, host: str, port: int, read: Callable[[], Sequence[Family]]) -> None:
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Families(read))
+        self._answers = _Answers()
+        try:
+            kind = _Server6 if family_of(host, port) == socket.AF_INET6 else _Server
+            self._server = kind((host, port), _Handler)
+        except OSError as e:
+            raise cannot_listen(host, port, e) from e
+        self._server.set_app(self._answers.counted(make_wsgi_app(registry)))
+        self.url = f"http://{written(host, self._server.server_port)}/metrics"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="prometheus", daemon=True)
+        self._thread.start()
+
+    def patience_s(self) -> float:
+        """How long the next read is worth waiting for; 0: nobody has read twice, or somebody reads too seldom."""
+        every_s = self._answers.every_s()
+        return 0.0 if every_s is None or every_s > _LONGEST_S else _PATIENCE * every_s + _MORE_S
+
+    def await_read(self, timeout_s: float) -> bool:
+        """Waits for a read that begins from now on; whether it came."""
+        return self._answers.await_next(timeout_s)
+
+    def close(self) -> None:
+        """Closes the port; an answer that is on its way may end in a part."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(_CLOSING_S)
+
+
+class _Families(Collector):
+    def __init__(self, read: Callable[[], Sequence[Family]]) -> None:
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._read():
+            yield _metric(family)
+
+
+def _metric(family: Family) -> Metric:
+    """A family in the library's form."""
+    if family.kind == "histogram":
+        names = list(family.distributions[0][0])
+        histogram = HistogramMetricFamily(family.name, family.help, labels=names)
+        bounds = [*(str(bound / 1e6) for bound in BOUNDS_US), "+Inf"]
+        for labels, found in family.distributions:
+            counts = zip(bounds, accumulate(found.counts), strict=True)
+            histogram.add_metric([labels[name] for name in names], list(counts), found.sum_s)
+        return histogram
+    metric = Metric(family.name, family.help, family.kind)
+    for labels, value in family.samples:
+        metric.add_sample(f"{family.name}_total" if family.kind == "counter" else family.name, dict(labels), value)
+    return metric
+
+
+class _Answers:
+    """When whole answers were given."""
+
+    def __init__(self) -> None:
+        self._given = threading.Condition()
+        self._times_s: list[float] = []
+
+    def every_s(self) -> float | None:
+        """The time between the last two; None before there are two."""
+        with self._given:
+            return self._times_s[-1] - self._times_s[-2] if len(self._times_s) > 1 else None
+
+    def await_next(self, timeout_s: float) -> bool:
+        """Whether one that was begun from now on is given in time."""
+        now_s = time.monotonic()
+        with self._given:
+            return self._given.wait_for(lambda: bool(self._times_s) and self._times_s[-1] > now_s, timeout_s)
+
+    def counted(self, app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
+        """The same application; each of its answers that is given is counted."""
+
+        def counting(environ: Any, start_response: Any) -> Iterable[bytes]:
+            asked_s = time.monotonic()
+            yield from app(environ, start_response)
+            with self._given:
+                # As of when it was asked for: what has happened since is not in it.
+                self._times_s = [*self._times_s[-1:], asked_s]
+                self._given.notify_all()
+
+        return counting
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = _READER_S
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing: the run's own lines are there."""
+
+
+class _Server(socketserver.ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        # Without the name of this host, for which HTTPServer asks whoever knows names, which may take seconds.
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.setup_environ()
+
+    def handle_error(self, *_: object) -> None:
+        """Says nothing of a reader that is gone."""
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6

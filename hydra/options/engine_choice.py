@@ -1,0 +1,100 @@
+"""Which engine a run is on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.config.engines import load_engine
+from hydra.config.plugins import engines
+from hydra.engine.interface import Engine, EngineSpec, Opening
+from hydra.errors import UsageError
+from hydra.model import Agent
+from hydra.options.plugin_commands import masters
+from hydra.system import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """An engine that ``--master`` names, with its settings; these may hold secrets and are never stored."""
+
+    master: str
+    spec: EngineSpec
+    settings: Any
+
+    def open(
+        self,
+        agents: Sequence[Agent],
+        run: str,
+        out: Path,
+        programs: Callable[[], Sequence[Program]],
+        tell: Callable[[str], None],
+    ) -> AbstractContextManager[Engine]:
+        """The engine for a run, closed at the end.
+
+        Args:
+            agents: those of the cluster file.
+            run: its name.
+            out: its directory.
+            programs: those of the groups that will be launched; see :class:`~hydra.engine.interface.Opening`.
+            tell: as there.
+
+        Raises:
+            UsageError, ClusterError, MissingDependencyError: it cannot be used.
+        """
+        return self.spec.open(Opening(self.master, agents, self.settings, run, out, programs, tell))
+
+    def agents(self, declared: Sequence[Agent]) -> list[Agent]:
+        """The agents with what is free on each; registers nothing.
+
+        Args:
+            declared: those of the cluster file.
+
+        Raises:
+            UsageError, ClusterError: the master is none, or does not answer.
+        """
+        return self.spec.agents(self.master, declared, self.settings)
+
+    def secrets(self) -> tuple[Iterable[str], Iterable[str]]:
+        """The values of the settings that must not be seen, and the names that may stand before them."""
+        return self.spec.secrets(self.settings), self.spec.users(self.settings)
+
+
+def choose(master: str, config: Path | None, flags: Mapping[str, object] | None = None) -> Chosen:
+    """The engine of a ``--master``, with the settings of its table, of the environment and of flags.
+
+    The tables of the other engines are read as well, so that a mistake in one is not found only when it is needed.
+
+    Args:
+        master: what ``--master`` names.
+        config: the cluster file; None is ``conf/hydra.toml``.
+        flags: those of a command, by name; only the engines' are looked at.
+
+    Raises:
+        UsageError: no engine knows such a master, or a flag of another engine was given.
+        ConfigError: a table of the cluster file cannot be used.
+    """
+    spec = _engine_of(master)
+    given = flags or {}
+    own = {str(flag.name): given.get(str(flag.name)) for flag in spec.all_flags}
+    owners: dict[str, list[str]] = {}
+    for other in engines().values():
+        for flag in other.all_flags:
+            if flag.name not in own and given.get(str(flag.name)) is not None:
+                owners.setdefault(flag.opts[0], []).append(other.masters)
+    for name, theirs in owners.items():
+        raise UsageError(f"{name} is for another --master: {', or '.join(theirs)}", f"name one, or leave out {name}")
+    settings = {name: load_engine(name, config, own if name == spec.name else None) for name in engines()}
+    return Chosen(master, spec, settings[spec.name])
+
+
+def _engine_of(master: str) -> EngineSpec:
+    known = engines()
+    named = known.get(master.partition("://")[0])
+    found = named or next((spec for spec in known.values() if spec.handles(master)), None)
+    if found is None:
+        raise UsageError(f"--master {master} is of no engine that is installed", f"write {masters()}")
+    return found

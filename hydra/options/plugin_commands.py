@@ -1,0 +1,105 @@
+"""What systems and engines contribute to the ``hydra`` command: commands, and flags of those that run anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from hydra.config import plugins
+from hydra.config.plugins import engines, systems
+from hydra.errors import ConfigError, UsageError
+from hydra.options.help_sections import CLUSTER, put
+
+if TYPE_CHECKING:
+    from hydra.engine.interface import EngineSpec
+    from hydra.system import SystemSpec
+
+
+def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.Command]]:
+    """Every command by its name, each as a function that imports it.
+
+    Args:
+        own: those that the ``hydra`` command has by itself.
+
+    Raises:
+        ConfigError: a package brings a name that is taken, or cannot be asked for its commands.
+    """
+    found: dict[str, Callable[[], click.Command]] = {name: partial(_itself, each) for name, each in own.items()}
+    listed = plugins.commands()
+    for name in listed:
+        if name in found:
+            raise _taken(plugins.named(plugins.COMMANDS)[name], f"command {name}")
+        found[name] = partial(listed.__getitem__, name)
+    specs: list[SystemSpec | EngineSpec] = [systems()[name] for name in plugins.without_commands(plugins.SYSTEMS)]
+    specs += [engines()[name] for name in plugins.without_commands(plugins.ENGINES)]
+    for spec in specs:
+        for command in spec.commands:
+            if str(command.name) in found:
+                raise _taken(spec.name, f"command {command.name}")
+            found[str(command.name)] = partial(_itself, command)
+    return found
+
+
+def _itself(command: click.Command) -> click.Command:
+    return command
+
+
+def add_flags(command: click.Command, context: click.Context) -> None:
+    """Adds the flags that engines bring, once; they may have them in common.
+
+    Which a command gets follows from what it has: with ``--master`` it asks a cluster, with ``--set`` as well it is
+    about a scenario's groups, and with ``--resume`` it runs them.
+
+    Raises:
+        ConfigError: one cannot be loaded, or brings a flag that is taken.
+    """
+    options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
+    for option in options:
+        if option.name == "master" and not option.help:
+            option.help = f"{masters()}."
+    names = {str(option.name) for option in options}
+    if "master" not in names:
+        return
+    brought = {name: _flags_for(names, spec) for name, spec in engines().items()}
+    theirs = [flag for flags in brought.values() for flag in flags]
+    for flag in theirs:
+        put(flag, CLUSTER)
+    for engine, flags in brought.items():
+        for flag in flags:
+            if any(option in theirs and (option.name, option.opts) == (flag.name, flag.opts) for option in options):
+                continue
+            if any(set(flag.opts) & set(option.opts) or flag.name == option.name for option in options):
+                raise _taken(engine, f"flag {flag.opts[0]} of hydra {command.name}")
+            options.append(flag)
+            command.params.append(flag)
+
+
+def _flags_for(names: Set[str], spec: EngineSpec) -> list[click.Option]:
+    """The engine's flags of a command whose own have these names, and ``master`` among them."""
+    groups, whole = "sets" in names, "resume" in names
+    return [*spec.cluster_flags, *(spec.flags if groups else ()), *(spec.run_flags if whole else ())]
+
+
+def _taken(who: str, what: str) -> ConfigError:
+    return ConfigError(f"{who} brings the {what}, which is there already", "remove its package")
+
+
+def masters() -> str:
+    """What can be written behind ``--master``, for people."""
+    return ", or ".join(spec.masters for spec in engines().values())
+
+
+def refuse_comparing(experiment: str, flags: Mapping[str, object]) -> None:
+    """Refuses the flags of runs that are compared where an experiment is run.
+
+    Raises:
+        UsageError: one was given.
+    """
+    if flags["compared"] is not None or flags["interleave"] is not None:
+        raise UsageError(
+            f"{experiment} is an experiment, whose implementations are not interleaved",
+            "name them with --implementation, and compare the folders of its parts",
+        )

@@ -1,0 +1,99 @@
+"""What runs there are in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from hydra.errors import RunDirectoryError, UnreadableRunError
+from hydra.report.experiments import read
+from hydra.store import interleaved
+from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
+from hydra.store.folders import DATABASE, RECORD, is_experiment, refuse_no_folder
+
+UNREADABLE: Final = "unreadable"
+"""How a run ended that cannot be read."""
+
+
+def catalog(folder: Path) -> list[dict[str, Any]]:
+    """The runs directly below ``folder``, newest first: where, what, when, how many steps, how it ended and why so.
+
+    An experiment is one of them, and its parts are its steps; runs that were measured together are one of them as well,
+    and its turns are its steps. A run that cannot be read has the reason in place of all
+    else.
+
+    Raises:
+        RunDirectoryError: there is no such folder.
+    """
+    refuse_no_folder(folder)
+    entries = [entry(directory) for directory in directories(folder)]
+    return sorted(entries, key=lambda entry: str(entry["began"]), reverse=True)
+
+
+def directories(folder: Path) -> list[Path]:
+    """The directories below ``folder`` that :func:`catalog` lists, in no order."""
+    return [found.parent for name in (DATABASE, RECORD, interleaved.RECORD) for found in folder.glob(f"*/{name}")]
+
+
+def elsewhere(folder: Path, listed: bool) -> list[str]:
+    """Where runs are that stand a folder deeper; a line that there are none, if nothing was ``listed`` either."""
+    here = set(directories(folder))
+    found = [(below, len(directories(below))) for below in sorted(folder.iterdir()) if below not in here]
+    lines = [f"{below} holds {count} more: hydra runs {below}" for below, count in found if count]
+    return lines if lines or listed else [f"there is no run in {folder}; a command that measures makes one"]
+
+
+def entry(directory: Path) -> dict[str, Any]:
+    """What :func:`catalog` tells of one of :func:`directories`."""
+    if is_experiment(directory):
+        return _experiment(directory)
+    if interleaved.is_interleaved(directory):
+        return _together(directory)
+    try:
+        with RunStore.open(directory) as store, store.reading():
+            return _entry(directory, store)
+    except RunDirectoryError as e:
+        # Where it is stands in the first column.
+        why = e.brief if isinstance(e, UnreadableRunError) else e.what
+        return dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": UNREADABLE, "why": why}
+
+
+_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "ended", "why")
+
+
+def _entry(directory: Path, store: RunStore) -> dict[str, Any]:
+    metadata = store.metadata()
+    results = store.results()
+    values = (
+        str(directory),
+        metadata["scenario"]["name"],
+        metadata["began"],
+        metadata["scenario"]["client"],
+        len(results),
+        sum(r.status != "ok" for r in results),
+        metadata.get(ENDED_KEY) or "unfinished",
+        str(metadata.get(ERROR_KEY, "")),
+    )
+    return dict(zip(_COLUMNS, values, strict=True))
+
+
+def _experiment(folder: Path) -> dict[str, Any]:
+    try:
+        record = read(folder)
+    except RunDirectoryError as e:
+        return dict.fromkeys(_COLUMNS, "") | {"run": str(folder), "ended": UNREADABLE, "why": e.what}
+    failed = sum(bool(part.reason) for part in record.parts)
+    ended = record.ended or "unfinished"
+    values = (str(folder), record.experiment, record.began, "", len(record.parts), failed, ended, record.error)
+    return dict(zip(_COLUMNS, values, strict=True))
+
+
+def _together(folder: Path) -> dict[str, Any]:
+    try:
+        record = interleaved.read(folder)
+    except RunDirectoryError as e:
+        return dict.fromkeys(_COLUMNS, "") | {"run": str(folder), "ended": UNREADABLE, "why": e.what}
+    ended = record.ended or "unfinished"
+    clients = ", ".join(record.sides)
+    values = (str(folder), record.scenario, record.began, clients, len(record.turns), "", ended, record.error)
+    return dict(zip(_COLUMNS, values, strict=True))

@@ -1,0 +1,184 @@
+"""Run directories as sides of a comparison."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from hydra.analysis.compared_runs import Repeat, Side, SideRow
+from hydra.analysis.figures import usual
+from hydra.errors import RunDirectoryError, UsageError
+from hydra.events.runs import SystemFact
+from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
+from hydra.model import PASSED_OVER, SHARED, Figure, Scenario, StepResult, value_of
+from hydra.report.comparison_seconds import SlicesOfRows, key_of_row, slices_of
+from hydra.report.latency_bound import at_most
+from hydra.report.row_warnings import notes_of
+from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore
+from hydra.store.folders import is_experiment
+from hydra.store.format_upgrade import searched_otherwise, upgraded
+from hydra.store.interleaved import folders_of, took_turns
+from hydra.store.system_columns import columns_of, sweep_of
+from hydra.sweep import Repeated, Row
+
+_OF_SEARCH: Final = ("loss_target", "series", "sndhwms", "cohort_fraction", "slow_share", "reconnect_rate")
+"""What gives the rates of a search their meaning."""
+_NOT_COMPARED: Final = re.compile(r"description|.*\bdemand\b.*|sweep\.(clients|points|search)")
+"""Keys of a scenario whose differences are told elsewhere, or follow from others."""
+_ADDRESS: Final = re.compile(r":\d+\b")
+
+
+def load_sides(folders: Sequence[Path]) -> tuple[list[Side], bool]:
+    """Reads the runs that are to be compared; the sides, and whether these took turns.
+
+    Args:
+        folders: run directories, or folders of runs that were measured together.
+
+    Raises:
+        UsageError: these are fewer than two runs, or one of them twice.
+        RunDirectoryError: one cannot be read.
+    """
+    if alone := next((folder for folder in folders if is_experiment(folder)), None):
+        raise UsageError(f"{alone} is an experiment of several runs", "compare folders in it: each is a run")
+    runs = folders_of(folders)
+    if len(runs) < 2:
+        raise UsageError(
+            "there are fewer than two runs to compare",
+            "name two run directories, or the folder of runs that took turns",
+        )
+    names = _names(runs)
+    sides: list[Side] = []
+    first: dict[object, str] = {}
+    for run, name in zip(runs, names, strict=True):
+        side, identity = _load(run, name)
+        if (twice := first.setdefault(identity, name)) != name:
+            raise UsageError(f"{twice} and {name} are the same run", "compare it with another one")
+        sides.append(side)
+    return sides, took_turns(runs)
+
+
+def _names(runs: Sequence[Path]) -> list[str]:
+    """The shortest ends of the paths that tell the runs apart.
+
+    Raises:
+        UsageError: one stands there twice.
+    """
+    resolved = [run.resolve() for run in runs]
+    if len(set(resolved)) < len(resolved):
+        twice = next(run for run in resolved if resolved.count(run) > 1)
+        raise UsageError(f"{twice} is named twice", "name two different runs")
+    longest = max(len(run.parts) for run in resolved)
+    for length in range(1, longest + 1):
+        names = ["/".join(run.parts[-length:]) for run in resolved]
+        if len(set(names)) == len(names):
+            return names
+    return [str(run) for run in resolved]
+
+
+def _load(run: Path, name: str) -> tuple[Side, object]:
+    """A side, and what tells its run from every other one wherever it was copied to."""
+    with RunStore.open(run) as store:
+        metadata, results, events = store.metadata(), store.results(), store.events()
+        with store.reading():
+            stored = metadata["scenario"]
+            if searched_otherwise(stored):
+                raise RunDirectoryError(f"{run} is a search of an earlier Hydra", "measure it anew to compare it")
+            scenario = msgspec.convert(upgraded(stored), Scenario)
+            rows, repeats = _played(run, scenario, results)
+        slices = slices_of(store, results, scenario.sweep.varied)
+        told = [e.text.partition(": ") for e in events if e.kind == SystemFact.kind]
+        # Addresses and names that each run makes for itself differ always and mean nothing.
+        its_own = str(metadata.get("name") or run.name)
+        facts = {name: text for name, _, text in told if its_own not in text and not _ADDRESS.search(text)}
+        began = tuple(store.window_ns(result.epoch) for result in results[:1])
+    side = Side(
+        name=name,
+        directory=str(run),
+        system=scenario.system,
+        rows=[_row(scenario, row, rows, its, slices) for row, its in zip(rows, repeats, strict=True)],
+        columns=columns_of(scenario),
+        searches=_searches(scenario),
+        varied=scenario.sweep.varied,
+        primary=usual(scenario),
+        facts=_facts(metadata, scenario, facts),
+    )
+    return side, (metadata.get("began"), metadata.get("name"), began) if results else run.resolve()
+
+
+def _played(run: Path, scenario: Scenario, results: list[StepResult]) -> tuple[list[Row], list[list[Row]]]:
+    """The rows of a run, and those of each one's repeats."""
+    sweep = sweep_of(scenario)
+    try:
+        rows = sweep.rows(results)
+        return rows, sweep.repeats(results) if isinstance(sweep, Repeated) else [[row] for row in rows]
+    except ValueError as e:
+        raise RunDirectoryError(
+            f"the steps of {run} are not those that its scenario asks for: {e}",
+            "compare it with the Hydra that made it",
+        ) from e
+
+
+def _row(scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Row], slices: SlicesOfRows) -> SideRow:
+    names = dict.fromkeys((*SHARED, *scenario.settings.system))
+    settings: dict[str, Figure] = {name: value_of(scenario.settings, name) for name in names}
+    if scenario.sweep.search is not None:
+        del settings["rate"]
+    settings |= {name: row.get(name) for name in scenario.sweep.varied}
+    settings |= {
+        POINT: row.get(POINT),
+        CLIENTS: row.get(CLIENTS),
+        PUBLISHERS: row.get(PUBLISHERS) or scenario.publishers,
+    }
+    notes = [str(note) for note in notes_of(row, scenario, rows)]
+    its_slices = slices.get(key_of_row(row, scenario.sweep.varied), [])
+    return SideRow(settings, [_repeat(each) for each in repeats], row, notes, its_slices)
+
+
+def _repeat(row: Row) -> Repeat:
+    if row[STATUS] != "ok":
+        reason = str(row.get(REASON) or row[STATUS])
+        return Repeat({}, problem=reason, passed_over=row[STATUS] == "partial" or reason == PASSED_OVER)
+    return Repeat(row, frozenset(name for name in row if at_most(row, name) is not None))
+
+
+def _searches(scenario: Scenario) -> str:
+    search = scenario.sweep.search
+    if search is None:
+        return ""
+    told = msgspec.to_builtins(search)
+    return f"searches for {', '.join(f'{name} {told[name]}' for name in _OF_SEARCH if told[name])}"
+
+
+def _facts(metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str]) -> dict[str, object]:
+    """What can differ between runs: what was asked for, where it ran, and what clients and servers said they are."""
+    asked = msgspec.to_builtins(scenario)
+    for table in ("settings", "native"):
+        # As they are written in a file.
+        own = asked[table].pop("system")
+        asked[table] |= own
+    libraries: dict[str, str] = {}
+    for client in metadata.get(CLIENTS_KEY, ()):
+        said = ", ".join(f"{name} {version}" for name, version in client["versions"].items())
+        before = libraries.get(client["role"])
+        libraries[client["role"]] = f"{before}; {said}" if before and said not in before else said
+    return {
+        **_without(asked),
+        "libraries": libraries,
+        "servers": dict(system),
+        **{key: metadata.get(key) for key in ("host", "versions", "limits", "master", "cluster")},
+        "ended": metadata.get(ENDED_KEY) or "unfinished",
+    }
+
+
+def _without(table: Mapping[str, Any], key: str = "") -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in table.items():
+        dotted = f"{key}.{name}" if key else name
+        if _NOT_COMPARED.fullmatch(dotted):
+            continue
+        found[name] = _without(value, dotted) if isinstance(value, Mapping) else value
+    return found

@@ -1,0 +1,262 @@
+"""A comparison of runs as text and as JSON, and what ``--fail-if`` says of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import compress
+from typing import Any, Final
+
+from tabulate import tabulate
+
+from hydra.analysis.comparison import NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, Comparison, family
+from hydra.events.formatting import number
+from hydra.measure.column import Column
+from hydra.model import Figure
+from hydra.report.conditions import Condition, met
+from hydra.report.row_warnings import MARK
+
+_HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
+_WORST: Final = 1000.0
+"""Ratios beyond this many times are shown as such."""
+
+
+def markdown(comparison: Comparison, *, whole: bool = False) -> str:
+    """The comparison for people.
+
+    Args:
+        comparison: the one.
+        whole: whether figures without a difference stand in the table of the others, too.
+    """
+    shown = [c for c in comparison.others if whole or c.differs]
+    parts = [
+        f"# {' against '.join(side.name for side in (*comparison.sides[1:], comparison.sides[0]))}",
+        method(comparison),
+        *(f"- {MARK} {text}" for text in warnings(comparison)),
+        f"## {comparison.primary.name}",
+        _table(comparison, comparison.first, left_out=("figure",)),
+        "## Other figures" if comparison.others else "",
+        _table(comparison, shown) if shown else "",
+        "" if whole else _rest(comparison),
+        "## What else differs" if comparison.environment else "",
+        _environment(comparison) if comparison.environment else "",
+        _listed("Rows that not all of the runs have", _unmatched(comparison)),
+        _listed("What has to be known of single rows", _noted(comparison)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def method(comparison: Comparison) -> str:
+    """How the runs were compared, in two sentences."""
+    how = "pairs of repeats that took turns" if comparison.paired else "repeats as independent samples"
+    better = comparison.primary.better
+    unit = ", ".join(filter(None, [comparison.primary.unit, f"{better} is better" if better else ""]))
+    return (
+        f"Base: {comparison.sides[0].name}. Compared: {how}. Primary figure: {comparison.primary.name}"
+        f"{f' ({unit})' if unit else ''}; p and intervals are adjusted among its rows, and "
+        "among all other figures: together the intervals of each hold their truths in 95 %."
+    )
+
+
+def warnings(comparison: Comparison) -> Iterator[str]:
+    """What weakens a comparison."""
+    if not comparison.paired:
+        yield (
+            "the runs did not take turns: whatever else changed from one to the next (neighbours, temperature, caches) "
+            "counts as a difference, and no run is called better; measure them with --compare-implementations"
+        )
+    few = {each.name: min(len(row.repeats) for row in each.rows) for each in comparison.sides if each.rows}
+    if alone := [name for name, count in few.items() if count < 2]:
+        yield f"{', '.join(alone)}: one repeat has no spread, so that there is no verdict; measure with --repeat"
+
+
+def _table(comparison: Comparison, compared: Sequence[Compared], left_out: Sequence[str] = ()) -> str:
+    """A line for each; without what the title above it says already."""
+    if len(comparison.sides) == 2:
+        left_out = [*left_out, "run"]
+    warned = {matched.name for matched in comparison.rows if any(row.notes for row in matched.rows)}
+    body = [
+        (
+            f"{each.row} {MARK}" if each.row in warned else each.row,
+            each.other,
+            each.column.name,
+            _figure(each.base_shown),
+            _figure(each.other_shown),
+            change(each),
+            interval(each),
+            probability(each.p_adjusted),
+            samples(each, paired=comparison.paired),
+            verdict(each),
+        )
+        for each in compared
+    ]
+    align = ("left", "left", "left", *["right"] * 6, "left")
+    kept = [head not in left_out for head in _HEADS]
+    heads, align = tuple(compress(_HEADS, kept)), tuple(compress(align, kept))
+    lines = [list(compress(line, kept)) for line in body]
+    return tabulate(lines, headers=heads, tablefmt="pipe", disable_numparse=True, colalign=align if body else None)
+
+
+def _figure(value: Figure) -> str:
+    return "—" if value is None else number(value)
+
+
+def change(compared: Compared) -> str:
+    """``+3.2 %``, or the difference in the figure's unit."""
+    return _changed(compared, compared.change)
+
+
+def interval(compared: Compared) -> str:
+    """``+1.0 … +5.4 %``."""
+    if compared.low is None or compared.high is None:
+        return "—"
+    low, high = _changed(compared, compared.low), _changed(compared, compared.high)
+    unit = low.partition(" ")[2]
+    return f"{low.removesuffix(f' {unit}') if unit and high.endswith(unit) else low} … {high}"
+
+
+def _changed(compared: Compared, value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return "—"
+    if math.isinf(value) or (compared.kind == "ratio" and value <= -1):
+        return "no limit"
+    if compared.kind == "difference":
+        unit = f" {compared.column.unit}" if compared.column.unit else ""
+        sign = "-" if value < 0 else "+"
+        return f"{sign}{number(abs(value))}{' points' if compared.column.unit == '%' else unit}"
+    if value + 1 >= _WORST:
+        return f"> {_WORST:g}×"
+    digits = 2 if abs(value) < 0.001 else 1 if abs(value) < 1 else 0
+    return f"{100 * value:+.{digits}f} %"
+
+
+def probability(p: float | None) -> str:
+    """A p value as people read it."""
+    return "—" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def samples(compared: Compared, *, paired: bool) -> str:
+    """How many repeats, and what was left out."""
+    a, b = compared.repeats
+    text = f"{a} pairs" if paired else f"{a} and {b}"
+    return f"{text} ({compared.left_out})" if compared.left_out else text
+
+
+def verdict(compared: Compared) -> str:
+    """The verdict, and why there is none."""
+    return f"{compared.verdict}: {compared.reason}" if compared.reason else compared.verdict
+
+
+def _rest(comparison: Comparison) -> str:
+    """How many of the other figures are not in the table."""
+    counts = Counter(each.verdict for each in comparison.others if not each.differs)
+    texts = [f"{counts[said]} with {said}" for said in (NO_DIFFERENCE, NO_SPREAD, NO_VERDICT) if counts[said]]
+    return f"Not in the table: {' and '.join(texts)}; --all prints them." if texts else ""
+
+
+def _environment(comparison: Comparison) -> str:
+    heads = ["", *(side.name for side in comparison.sides)]
+    body = [[each.what, *(value or "—" for value in each.values)] for each in comparison.environment]
+    return tabulate(body, headers=heads, tablefmt="pipe", disable_numparse=True)
+
+
+def _unmatched(comparison: Comparison) -> list[str]:
+    return [f"{name}: {row}" for name, rows in comparison.unmatched.items() for row in rows]
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """The notes of single rows of each run."""
+    return [
+        f"{row.name}, {side.name}: {'; '.join(its.notes)}"
+        for row in comparison.rows
+        for side, its in zip(comparison.sides, row.rows, strict=True)
+        if its.notes
+    ]
+
+
+def _noted(comparison: Comparison) -> list[str]:
+    """The same notes, each once, behind the rows that have it."""
+    rows: dict[str, list[str]] = {}
+    for row in comparison.rows:
+        for side, its in zip(comparison.sides, row.rows, strict=True):
+            for note in its.notes:
+                rows.setdefault(note, []).append(f"{row.name}, {side.name}")
+    return [f"{'; '.join(names)}: {note}" for note, names in rows.items()]
+
+
+def _listed(title: str, lines: Iterable[str]) -> str:
+    items = "\n".join(f"- {line}" for line in lines)
+    return f"## {title}\n\n{items}" if items else ""
+
+
+def json_text(comparison: Comparison) -> str:
+    """The comparison for programs; full precision, all figures."""
+    body = {
+        "base": comparison.sides[0].name,
+        "runs": [{"name": side.name, "directory": side.directory, "system": side.system} for side in comparison.sides],
+        "paired": comparison.paired,
+        "primary": comparison.primary.name,
+        "comparisons": [
+            *(_told(each, is_primary=True) for each in comparison.first),
+            *(_told(each, is_primary=False) for each in comparison.others),
+        ],
+        "rows": [{"row": row.name, **row.settings} for row in comparison.rows],
+        "unmatched": comparison.unmatched,
+        "environment": [
+            {"what": each.what, **dict(zip((side.name for side in comparison.sides), each.values, strict=True))}
+            for each in comparison.environment
+        ],
+        "warnings": [*warnings(comparison), *notes(comparison)],
+    }
+    return json.dumps(body, indent=1, allow_nan=False) + "\n"
+
+
+def _told(compared: Compared, *, is_primary: bool) -> dict[str, Any]:
+    column: Column = compared.column
+    told = {name: _finite(value) for name, value in asdict(compared).items() if name != "column"}
+    return {"figure": column.name, "unit": column.unit, "primary": is_primary, **told}
+
+
+def _finite(value: Figure | Sequence[int]) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def held(conditions: Sequence[Condition], comparison: Comparison) -> list[str]:
+    """One line for every condition of ``--fail-if`` that is true, of a row of a run or of it against the base."""
+    lines = [
+        f"{side.name}, {line}"
+        for number, side in enumerate(comparison.sides)
+        for line in met(
+            [condition for condition in conditions if not condition.of_base],
+            [dict(row.rows[number].shown) for row in comparison.rows],
+        )
+    ]
+    for condition in (condition for condition in conditions if condition.of_base):
+        for compared in _of(comparison, condition.column):
+            if compared.change is None or math.isnan(compared.change):
+                lines.append(f"{compared.other}, {compared.row}: {condition}: the figure is not known")
+            elif condition.holds_for(*_against(compared)):
+                lines.append(
+                    f"{compared.other}, {compared.row}: {condition} holds, it is {change(compared)} "
+                    f"(95 % interval {interval(compared)})"
+                )
+    if any(condition.of_base for condition in conditions):
+        base = comparison.sides[0].name
+        lines += [f"{base} alone has the row {name}" for name in comparison.unmatched.get(base, ())]
+    return lines
+
+
+def _of(comparison: Comparison, column: str) -> Sequence[Compared]:
+    """A figure of each row and run: as the tables have it, where they do."""
+    told = [each for each in (*comparison.first, *comparison.others) if each.column.name == column]
+    return told or family(comparison.sides, comparison.rows, [column], paired=comparison.paired)
+
+
+def _against(compared: Compared) -> tuple[float, float]:
+    """The figure and that of the base, in any unit."""
+    base = 1.0 if compared.level is None else compared.level
+    change_ = compared.change or 0.0
+    return base + change_, base

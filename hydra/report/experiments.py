@@ -1,0 +1,188 @@
+"""The folder of an experiment: what was asked for and how it ended, its tables, and a run directory for each part."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+from tabulate import tabulate
+
+from hydra.errors import RunDirectoryError
+from hydra.measure.column import TEXT, YES_NO, Column
+from hydra.model import Figure
+from hydra.report.tables import cell
+from hydra.store.files import write_whole
+from hydra.store.folders import RECORD
+from hydra.system import View as View  # what a report reads, which uses no system
+
+T = TypeVar("T")
+
+TABLE: Final = "table.json"
+_TABLE: Final = "table"
+"""The first column of ``table.csv``: which of the tables a row is of."""
+_ROOM: Final = "free some space; every part keeps what it measured in its own folder"
+
+
+@dataclass(frozen=True, slots=True)
+class PartRecord:
+    """One part: the folder of its run, how that ended, and why there is none ("": there is one)."""
+
+    name: str
+    ended: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is kept of an experiment beside its tables; no secrets.
+
+    Attributes:
+        experiment, title, source: which one, what it is about, and who published it.
+        scale, options: what was asked for.
+        overrides: keys that the user replaced in every part.
+        command_line, began: how and when.
+        ended: ``finished``, ``interrupted`` or ``failed``; "" while it goes on.
+        error: why it failed.
+        parts: in their order.
+    """
+
+    experiment: str
+    title: str
+    source: str
+    scale: float
+    options: dict[str, Any]
+    overrides: dict[str, Any]
+    command_line: str
+    began: str
+    ended: str = ""
+    error: str = ""
+    parts: list[PartRecord] = field(default_factory=list)
+
+    @property
+    def at_scale(self) -> str:
+        """At which scale it was, as tables say it."""
+        return "the original" if self.scale == 1 else f"scale {self.scale:g} of the original"
+
+
+def read(folder: Path) -> Record:
+    """What is kept of the experiment in a folder.
+
+    Raises:
+        RunDirectoryError: there is none, or it cannot be read.
+    """
+    return _decoded(folder / RECORD, Record)
+
+
+def read_views(folder: Path) -> list[View]:
+    """The tables of the experiment in a folder, none if there are none yet; errors as for :func:`read`."""
+    path = folder / TABLE
+    return _decoded(path, _Tables).tables if path.is_file() else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    experiment: str
+    scale: float
+    tables: list[View]
+
+
+def _decoded(path: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        raise RunDirectoryError(
+            f"{path.parent} holds no experiment: there is no {path.name}", "name the folder of an experiment"
+        ) from None
+    except (OSError, msgspec.MsgspecError, ValueError) as e:
+        raise RunDirectoryError(f"cannot read {path}: {e}", "it is damaged, or of another version of Hydra") from e
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Writes ``experiment.json``.
+
+    Raises:
+        HydraError: the folder cannot be written.
+    """
+    write_whole(folder / RECORD, _json(record), _ROOM)
+
+
+def write_tables(folder: Path, record: Record, views: Sequence[View]) -> None:
+    """Writes ``table.md``, ``table.csv`` and ``table.json``; errors as for :func:`write_record`."""
+    texts = {"table.md": markdown(record, views), "table.csv": csv_text(views), TABLE: json_text(record, views)}
+    for name, text in texts.items():
+        write_whole(folder / name, text, _ROOM)
+
+
+def markdown(record: Record, views: Sequence[View]) -> str:
+    """``table.md``: every table with what has to be known of it, and why a part is missing."""
+    head = [f"# {record.title}", f"{record.source}; measured at {record.at_scale}"]
+    missing = [f"- **{part.name}** was not run: {part.reason}" for part in record.parts if part.reason]
+    parts = [*head, *(_view(view) for view in views), "\n".join(missing)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _view(view: View) -> str:
+    columns = shown(view)
+    words = ["left" if column.unit == TEXT else "right" for column in columns]
+    body = [[cell(column, row.get(column.name)) for column in columns] for row in view.rows]
+    table = tabulate(
+        body,
+        headers=[column.title for column in columns],
+        tablefmt="pipe",
+        disable_numparse=True,
+        colalign=words if body else None,
+    )
+    return "\n\n".join(part for part in (f"## {view.title}", table, "\n".join(f"- {n}" for n in view.notes)) if part)
+
+
+def shown(view: View) -> list[Column]:
+    """The columns of a view that some row has a figure of, or that say what a row is."""
+    return [
+        column
+        for column in view.columns
+        if column.unit in (TEXT, YES_NO) or any(row.get(column.name) is not None for row in view.rows)
+    ]
+
+
+def csv_text(views: Sequence[View]) -> str:
+    """``table.csv``: the rows of all tables, in full precision; which table a row is of stands first."""
+    names = dict.fromkeys(column.name for view in views for column in view.columns)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [_TABLE, *names], lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for view in views:
+        writer.writerows({_TABLE: view.title, **row} for row in view.rows)
+    return out.getvalue()
+
+
+def json_text(record: Record, views: Sequence[View]) -> str:
+    """``table.json``: the tables with the meaning of their columns; every row has all columns in their order."""
+    tables = [
+        {
+            **msgspec.to_builtins(view),
+            "columns": [msgspec.to_builtins(column) for column in view.columns],
+            "rows": [{column.name: row.get(column.name) for column in view.columns} for row in view.rows],
+        }
+        for view in views
+    ]
+    return _json({"experiment": record.experiment, "scale": record.scale, "tables": tables})
+
+
+def figures_of(views: Sequence[View]) -> list[str]:
+    """Every column of numbers that a table has: what a condition can be about."""
+    numbers = [column.name for view in views for column in view.columns if column.unit not in (TEXT, YES_NO)]
+    return list(dict.fromkeys(numbers))
+
+
+def rows_of(views: Sequence[View]) -> list[dict[str, Figure]]:
+    """The rows of all tables."""
+    return [dict(row) for view in views for row in view.rows]
+
+
+def _json(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"

@@ -1,0 +1,93 @@
+"""The JSON Schema of what ``--json`` prints and ``rows.json`` holds, made from the columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from hydra.events.event import Level
+from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, TEXT, YES_NO, Column
+from hydra.measure.column_names import CLIENTS, STATUS
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_SCALAR: Final = ["number", "string", "boolean", "null"]
+_REQUIRED: Final = (CLIENTS, STATUS)
+_BESIDE: Final[Mapping[str, str]] = {
+    INTERVAL: "half the width of the 95 % interval of the repeats' mean",
+    COUNT: "of how many repeats the figure is, where these are not all",
+    LOW: "the lowest of the repeats' figures",
+    HIGH: "the highest of the repeats' figures",
+}
+
+
+def rows_schema(columns: Iterable[Column], *, complete: bool) -> dict[str, Any]:
+    """The schema.
+
+    Args:
+        columns: those that a row can have.
+        complete: whether a row can have no others.
+    """
+    suffixes = () if complete else tuple(_BESIDE)  # these have a pattern
+    properties = {column.name: _of(column) for column in columns if not (suffixes and column.name.endswith(suffixes))}
+    beside = {f"{suffix}$": {"type": ["number", "null"], "description": text} for suffix, text in _BESIDE.items()}
+    row: dict[str, Any] = {"type": "object", "properties": properties, "required": list(_REQUIRED)}
+    if complete:
+        row["additionalProperties"] = False
+    else:
+        row["patternProperties"] = beside
+        row["additionalProperties"] = {"type": _SCALAR}
+    return {
+        "$schema": DIALECT,
+        "title": "Rows of a run",
+        "description": "What hydra --json prints, and rows.json in a run's directory.",
+        "type": "object",
+        "required": ["scenario", "system", "client", "rows", "warnings"],
+        "additionalProperties": False,
+        "properties": {
+            "scenario": {"type": "string", "description": "name of the scenario"},
+            "system": {"type": "string", "description": "what was measured"},
+            "client": {"type": "string", "description": "implementation of the clients"},
+            "rows": {"type": "array", "items": row},
+            "warnings": {"type": "array", "items": _WARNING},
+        },
+    }
+
+
+def text(schema: Mapping[str, Any]) -> str:
+    """The schema as a file."""
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+_WARNING: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "required": ["row", "clients", "step", "level", "text", "remedy"],
+    "additionalProperties": False,
+    "properties": {
+        "row": {"type": ["integer", "null"], "minimum": 0, "description": "place in rows, from 0; null: the whole run"},
+        "clients": {"type": ["integer", "null"], "description": "subscribers of that row"},
+        "step": {"type": ["integer", "null"], "description": "number of the step; null: of none, or of several"},
+        "level": {
+            "enum": [str(level) for level in Level if level is not Level.ROUTINE],
+            "description": "fail: something was not measured; loss: figures say less than they seem to; "
+            "note: worth knowing before they are believed",
+        },
+        "text": {"type": "string", "description": "what has to be known"},
+        "remedy": {"type": "string", "description": "what to try; empty: nothing is to be done"},
+    },
+}
+
+
+def _of(column: Column) -> dict[str, Any]:
+    about = {"title": column.title, "description": column.help} if column.help else {"title": column.title}
+    if column.name == CLIENTS:
+        return {"type": "integer", **about, "unit": column.unit}
+    if column.name == STATUS:
+        return {"enum": ["ok", "partial", "failed", "skipped"], **about}
+    if column.unit == TEXT:
+        return {"type": ["string", "null"], **about}
+    if column.unit == YES_NO:
+        return {"type": ["boolean", "null"], **about}
+    # A setting may be a word: a rate of max.
+    kind = ["number", "null"] if column.unit and column.repeats != "common" else _SCALAR
+    return {"type": kind, **about, **({"unit": column.unit} if column.unit else {})}

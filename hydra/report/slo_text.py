@@ -1,0 +1,121 @@
+"""The answer to whether a workload holds, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from tabulate import tabulate
+
+from hydra.events.formatting import number
+from hydra.events.warnings import HydraWarning
+from hydra.measure.event_recovery import Consequence, Stretch
+from hydra.measure.slo import Judged, word
+from hydra.model import Scenario
+from hydra.report.row_warnings import MARK
+from hydra.store.slo_results import Answer
+
+
+def json_text(answer: Answer, notes: Sequence[HydraWarning] = ()) -> str:
+    """The answer as JSON, with the warnings of its row."""
+    objectives = [{**asdict(o), "answer": word(o.holds), "margin": o.margin} for o in answer.objectives]
+    body = {
+        "answer": word(answer.holds),
+        "measure_s": measure_s(answer),
+        "holds": answer.holds,
+        "objectives": objectives,
+        "events": [asdict(c) for c in answer.consequences],
+        "highest_backlog": answer.highest_backlog,
+        "complete": answer.complete,
+        "warnings": [{"level": str(note.level), "text": note.text, "remedy": note.remedy} for note in notes],
+    }
+    return json.dumps(body, indent=1, allow_nan=False) + "\n"
+
+
+def answered(answer: Answer) -> str:
+    """Yes, no or unknown, in a sentence."""
+    if answer.holds is not None:
+        return f"{word(answer.holds)}: the workload {'holds' if answer.holds else 'does not hold'}"
+    seconds = measure_s(answer)
+    more = f": measure for at least {seconds} s" if seconds else " whether the workload holds"
+    return f"{word(None)}{more}"
+
+
+def measure_s(answer: Answer) -> int | None:
+    """How long a step would tell; None: the answer is known, or something else is missing than seconds."""
+    unknown = [o.measure_s for o in answer.objectives if o.holds is None]
+    known = [seconds for seconds in unknown if seconds is not None]
+    return max(known) if known and answer.holds is None and len(known) == len(unknown) else None
+
+
+def remarks(answer: Answer) -> list[str]:
+    """What has to be known besides, one text each."""
+    notes = [f"{o.name}: {o.why}" for o in answer.objectives if o.why]
+    if answer.complete is False:
+        notes.append("some figures of the seconds were lost on their way: what is said of events may be too low")
+    return notes
+
+
+def markdown(scenario: Scenario, answer: Answer, notes: Sequence[HydraWarning] = ()) -> str:
+    """The answer, each objective with its margin, what each event has done, and the warnings of the row."""
+    parts = [f"# {scenario.name}: {answered(answer)}", objectives_table(answer.objectives)]
+    if lines := [*remarks(answer), *(f"{MARK} {note}" for note in notes)]:
+        parts.append("\n".join(f"- {line}" for line in lines))
+    if answer.consequences:
+        parts.append(events_table(answer))
+    parts.append(f"Highest backlog: {answer.highest_backlog:,} copies.")
+    return "\n\n".join(parts) + "\n"
+
+
+def objectives_table(objectives: Sequence[Judged], kind: str = "pipe") -> str:
+    """Each objective with its margin, as a table of this kind of ``tabulate``."""
+    headings = ["objective", "target", "measured", "margin", "95 % limits", "holds"]
+    return tabulate([_objective_row(o) for o in objectives], headings, kind, disable_numparse=True)
+
+
+def _objective_row(o: Judged) -> list[str]:
+    unit = {"ms": " ms", "pct": " %", "s": " s"}.get(o.name.rpartition("_")[2], " messages")
+    sign = ">=" if o.name == "rate" else "<="
+
+    def text(value: float | None) -> str:
+        return "—" if value is None else f"{number(value, 4)}{unit}"
+
+    return [
+        o.name,
+        f"{sign} {text(o.target)}",
+        text(o.measured),
+        text(o.margin),
+        text(None) if o.low is None and o.limit is None else f"{text(o.low)} – {text(o.limit)}",
+        word(o.holds),
+    ]
+
+
+def events_table(answer: Answer, kind: str = "pipe") -> str:
+    """What each event has done, likewise."""
+    rows = [
+        [
+            c.kind,
+            f"{number(c.at_s)} s",
+            _recovered(c, answer.facts.interval_s),
+            f"{c.highest_backlog:,}",
+            f"{c.catch_up_pps:,.0f}/s",
+            "—" if c.lost is None else f"{c.lost:,}",
+            *(_latency(stretch) for stretch in (c.before, c.during, c.after)),
+        ]
+        for c in answer.consequences
+    ]
+    headings = ["event", "at", "recovered after", "highest backlog", "caught up at", "lost"]
+    headings += [f"p50 / p99 / max {when}" for when in ("before", "during", "after")]
+    return tabulate(rows, headings, kind, disable_numparse=True)
+
+
+def _recovered(c: Consequence, interval_s: float) -> str:
+    if c.recovered_s is None:
+        return "not recovered"
+    return f"{c.recovered_s:g} s" + (f", then {c.bad_after * interval_s:g} s bad" if c.bad_after else "")
+
+
+def _latency(stretch: Stretch) -> str:
+    values = (stretch.p50_us, stretch.p99_us, stretch.max_us)
+    return " / ".join("—" if us is None else f"{number(us / 1000)}" for us in values) + " ms"

@@ -1,0 +1,206 @@
+"""A run's tables: ``table.md`` with the published headings, ``table.csv`` and ``rows.json``. Made from rows alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tabulate import tabulate
+
+from hydra.events.event import StoredEvent
+from hydra.events.formatting import number
+from hydra.events.warnings import HydraWarning
+from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
+from hydra.measure.column_names import CLIENTS, LOSS, POINT, PUBLISHERS
+from hydra.model import Figure, Scenario
+from hydra.report.latency_bound import beside, shown
+from hydra.report.loss_limits import loss_limits
+from hydra.report.row_warnings import MARK, notes_of, told_once
+from hydra.report.search_display import efforts, interval_of, legend, whole, without_figure
+from hydra.report.warning_list import warnings
+from hydra.store.files import write_whole
+from hydra.store.format_upgrade import ROWS
+from hydra.store.system_columns import columns_of, in_order, published_columns
+from hydra.sweep import Row
+
+
+def headings(scenario: Scenario) -> dict[str, str]:
+    """The heading of every column that a row of this scenario can have."""
+    return {name: column.title for name, column in columns_of(scenario).items()}
+
+
+def table_columns(scenario: Scenario) -> list[Column]:
+    """Published columns, with varied settings that are not among them after the numbers of clients."""
+    columns = published_columns(scenario)
+    known = columns_of(scenario)
+    names = {column.name for column in columns}
+    varied = [known[name] for name in scenario.sweep.varied if name not in names]
+    last = 1 + max(n for n, column in enumerate(columns) if column.name in (CLIENTS, PUBLISHERS))
+    return [*columns[:last], *varied, *columns[last:]]
+
+
+def name_of(scenario: Scenario, row: Row) -> str:
+    """What tells a row from the others: its point, or ``60 clients, Batch 200``."""
+    if row.get(POINT):
+        return str(row[POINT])
+    known = columns_of(scenario)
+    varied = [f"{known[v].title} {number(row.get(v))}" for v in scenario.sweep.vary]
+    return ", ".join([f"{number(row.get(CLIENTS))} clients", *varied])
+
+
+def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
+    """``table.md``: the published headings, and below the table what has to be known about single rows.
+
+    A row with a note carries ``MARK`` in its first cell, so that nobody reads its figures without it.
+    """
+    columns = table_columns(scenario)
+    notes: list[tuple[str, list[HydraWarning]]] = []
+    body: list[list[str]] = []
+    for row in rows:
+        about = notes_of(row, scenario, rows)
+        notes.append((name_of(scenario, row), about))
+        cells = [_with_interval(c, row, scenario, rows) for c in columns]
+        if about:
+            cells[0] = f"{cells[0]} {MARK}"
+        body.append(cells)
+    table = tabulate(
+        body,
+        headers=[column.title for column in columns],
+        tablefmt="pipe",
+        # Numbers are text already: tabulate would round and re-format them.
+        disable_numparse=True,
+        colalign=["right"] * len(columns) if body else None,
+    )
+    effort = "\n".join(f"- {text}" for text in efforts(scenario, rows))
+    below = [
+        legend(scenario, rows),
+        "\n".join(f"- {MARK} **{names}**: {said}" for names, said in told_once(notes)),
+        effort,
+    ]
+    parts = [f"# {scenario.name}", scenario.description, clients_line(scenario, clients), table, *below]
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def clients_line(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> str:
+    """Which implementation the clients are, with what libraries, and whether each of them is a process of its own."""
+    packed = scenario.native.clients_per_process
+    each = f"{packed} subscribers to a process" if packed > 1 else "one process each"
+    return f"Clients: {'; '.join(said_by(clients)) or scenario.client}, {each}"
+
+
+def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What clients said that they are, such as ``native (libx 4.3.4)``; with the role where roles differ.
+
+    Args:
+        clients: the run's fact: ``role``, ``implementation`` and ``versions`` of each kind.
+    """
+    roles: dict[str, list[str]] = {}
+    for client in clients:
+        versions = ", ".join(f"{library} {version}" for library, version in client["versions"].items())
+        text = f"{client['implementation']} ({versions})" if versions else str(client["implementation"])
+        roles.setdefault(text, []).append(f"{client['role']}s")
+    everywhere = {role for names in roles.values() for role in names}
+    return [
+        text if set(names) == everywhere else f"{' and '.join(dict.fromkeys(names))} {text}"
+        for text, names in roles.items()
+    ]
+
+
+def _with_interval(column: Column, row: Row, scenario: Scenario, rows: Sequence[Row]) -> str:
+    """A cell with the 95 % interval of what was searched for or repeated, and of how many repeats if not of all."""
+    name = column.name
+    if limits := interval_of(row, name, scenario):
+        return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
+    if answer := without_figure(row, name, scenario):
+        return answer
+    text, interval, count = cell(column, shown(row, name)), row.get(name + INTERVAL), row.get(name + COUNT)
+    text += beside(row, name)
+    if name == LOSS and (known := loss_limits(row, rows)):
+        text = f"{text} [{cell(column, _rounded(known.low))} – {cell(column, _rounded(known.high))}]"
+    elif interval is not None:
+        text = f"{text} ± {cell(column, interval)}"
+    return text if count is None else f"{text} ({count} of {row.get(REPEATS)})"
+
+
+def _rounded(limit: float) -> float:
+    """To as many digits as the limit of an interval has a meaning."""
+    return float(f"{limit:.3g}")
+
+
+def cell(column: Column, value: Figure) -> str:
+    """A figure as text."""
+    if value is None:
+        return "—"
+    if isinstance(value, float):
+        if column.digits == "six":
+            text = f"{value:.6g}"
+            return number(value, 6) if "e" in text else text
+        return f"{value:.0f}" if value.is_integer() or column.digits == "none" else f"{value:.2f}"
+    return str(value)
+
+
+def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
+    """``table.csv``: full precision, column names of ``conf/reference``; nothing for a figure that is not known.
+
+    A latency below the bound of the clocks stands there as ``< 305``, what it may be at most; above it, as it was
+    measured, with the bound in a column of its own. ``rows.json`` has what was measured.
+    """
+    columns = [column.name for column in in_order(scenario, rows)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: shown(row, name) for name in row} for row in rows)
+    return out.getvalue()
+
+
+def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = ()) -> str:
+    """``rows.json``: the rows as objects, every one with all columns in their order, and all warnings.
+
+    ``report/json_schema.py`` describes it.
+
+    Args:
+        scenario: what was asked for.
+        rows: the table.
+        events: what happened in the run.
+    """
+    columns = in_order(scenario, rows)
+    told = {
+        "scenario": scenario.name,
+        "system": scenario.system,
+        "client": scenario.client,
+        "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
+        "warnings": warnings(scenario, rows, events),
+    }
+    return json.dumps(told, indent=1, allow_nan=False) + "\n"
+
+
+def write(
+    directory: Path,
+    scenario: Scenario,
+    rows: Sequence[Row],
+    clients: Sequence[Mapping[str, Any]] = (),
+    events: Iterable[StoredEvent] = (),
+) -> list[Path]:
+    """Writes the three files, each at once or not at all, and returns their paths.
+
+    Args:
+        directory: where to.
+        scenario: what was asked for.
+        rows: the table.
+        clients: the run's fact of that name: what its clients said that they are.
+        events: what happened in the run.
+
+    Raises:
+        HydraError: the directory cannot be written.
+    """
+    texts = {
+        "table.md": markdown(scenario, rows, clients),
+        "table.csv": csv_text(scenario, rows),
+        ROWS: json_text(scenario, rows, events),
+    }
+    remedy = f"everything measured is in {directory / 'run.db'}"
+    return [write_whole(directory / name, text, remedy) for name, text in texts.items()]

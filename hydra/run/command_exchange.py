@@ -1,0 +1,148 @@
+"""Commands to clients and their answers: told again and again until everybody has answered or died, or time is up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pyroaring import BitMap
+
+from hydra.control.command_retry import Outstanding
+from hydra.control.controller import Controller
+from hydra.errors import StepError
+from hydra.events.formatting import named
+from hydra.run.deployment import Deployment
+from hydra.system import System
+from hydra.wire.messages import FromController, encode
+from hydra.wire.protocol_constants import RESEND_EVERY_S
+
+ANSWER_WITHIN_S: Final = 30.0
+"""How long clients have for what takes them no time."""
+
+Shares = Sequence[tuple[BitMap, FromController]]
+"""Clients, and the command that is theirs."""
+
+
+class Asker:
+    """Asks the clients of a deployment, and finds out what keeps them from answering.
+
+    Arguments:
+        controller: speaks with them.
+        deployment: knows who is there.
+        system: may fail meanwhile.
+        clock_ns: CLOCK_MONOTONIC.
+    """
+
+    def __init__(
+        self, controller: Controller, deployment: Deployment, system: System, clock_ns: Callable[[], int]
+    ) -> None:
+        self._controller = controller
+        self._deployment = deployment
+        self._system = system
+        self._clock_ns = clock_ns
+
+    def ask(
+        self,
+        shares: Shares,
+        answered: Callable[[], BitMap],
+        timeout_s: float,
+        look: Callable[[], None] = lambda: None,
+        *,
+        told: bool = False,
+        margin_s: float = 0.0,
+        every_s: float = RESEND_EVERY_S,
+    ) -> BitMap:
+        """Sends these clients their commands, repeatedly, until each has answered or died.
+
+        Args:
+            shares: which clients get which command.
+            answered: the clients that have answered so far; others may be among them.
+            timeout_s: how long that may take.
+            look: called repeatedly meanwhile; an exception that it raises ends the wait.
+            told: whether the commands have been sent once already.
+            margin_s: how long it may take after the last new answer.
+            every_s: how often the command is sent again to those that have not answered.
+
+        Returns those that have neither answered in time nor died.
+        """
+        deployment = self._deployment
+        required = _everybody(shares)
+        longest = max((len(encode(command)) for _, command in shares), default=1)
+        connections = [ids for _, ids in self._controller.roster.identities(required)]
+        outstanding = Outstanding(
+            connections, self._now_s(), timeout_s, margin_s=margin_s, every_s=every_s, command_bytes=longest
+        )
+        if not told:
+            self._tell(shares, required)
+
+        def done() -> bool:
+            deployment.watch()
+            look()
+            answers, now_s = answered(), self._now_s()
+            if _all_in(required, answers, deployment.died):
+                return True
+            outstanding.heard(len(answers), now_s)
+            if again := outstanding.again(answers, deployment.died, now_s):
+                self._tell(shares, again)
+            return outstanding.over(now_s)
+
+        self._controller.wait_until(done, math.inf)
+        return required - answered() - deployment.died
+
+    def _tell(self, shares: Shares, clients: BitMap) -> None:
+        for ids, command in shares:
+            self._controller.tell(ids & clients, command)
+
+    def require(
+        self,
+        shares: Shares,
+        answered: Callable[[], BitMap],
+        who: str,
+        what: str,
+        timeout_s: float,
+        *,
+        told: bool = False,
+    ) -> None:
+        """Gives these clients their commands and waits until they, as far as they live, have answered.
+
+        Raises:
+            StepError: some did not, said that they cannot, or the system under test failed.
+        """
+        asked = _everybody(shares)
+
+        def look() -> None:
+            for client, text in self._controller.roster.answers.errors.items():
+                if client in asked:
+                    raise StepError(f"client {client}: {text}")
+            self.look_for_failure()
+
+        self.insist(self.ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
+
+    def insist(self, missing: BitMap, asked: int, who: str, what: str, timeout_s: float) -> None:
+        """Evicts the clients that have not answered; raises StepError if there are any."""
+        if missing:
+            self._deployment.evict(missing)
+            raise StepError(f"{len(missing)} of {asked} {who} did not {what} within {timeout_s:g} s: {named(missing)}")
+
+    def look_for_failure(self) -> None:
+        """Raises StepError if the system under test can carry no more."""
+        if failure := self._system.failure():
+            raise StepError(failure)
+
+    def _now_s(self) -> float:
+        return self._clock_ns() / 1e9
+
+    def require_publishers(self) -> None:
+        """Raises StepError if a publisher died."""
+        if dead := self._deployment.died & BitMap(self._deployment.publishers):
+            raise StepError(f"publisher {dead.min()} died")
+
+
+def _everybody(shares: Shares) -> BitMap:
+    return BitMap().union(*(ids for ids, _ in shares))
+
+
+def _all_in(required: BitMap, answered: BitMap, died: BitMap) -> bool:
+    """Whether all of these clients have answered or died; counted first, for it is asked after every few messages."""
+    return len(answered) + len(died) >= len(required) and not required - answered - died

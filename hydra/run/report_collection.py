@@ -1,0 +1,204 @@
+"""The end of a step: publishers report, subscribers are told what to expect, drain and report."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from pyroaring import BitMap
+
+from hydra.control.controller import Controller
+from hydra.control.list_limits import fit_unacknowledged
+from hydra.model import PublisherReport, StepPlan
+from hydra.monitor.step_progress import Tick, draining, reading
+from hydra.run.command_exchange import ANSWER_WITHIN_S, Asker
+from hydra.run.deployment import Deployment
+from hydra.run.log_end import settled
+from hydra.run.subscription_map import audiences
+from hydra.run.window import TICK_NS
+from hydra.system import System, SystemSpec
+from hydra.wire.messages import Finish, Sent, Stop
+from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
+from hydra.wire.report_batch import DRAIN_ENDS
+from hydra.wire.subscriber_table import EMPTY, SubscriberTable
+
+_REPORT_MARGIN_S: Final = 15.0
+"""Reports are waited for until none has come for this long, however many there are."""
+_QUIET_S: Final = 0.5
+_QUIET_PER_CLIENT_S: Final = 0.00025
+_NOTHING_FOLLOWS: Final = [DRAIN_ENDS.index("complete"), DRAIN_ENDS.index("marked")]
+"""Ends of a drain after which no data of the step can follow; after any other end, some may still be on its way."""
+
+_AGES: Final = ("latency_count", "latency_min_us", "latency_p50_us", "latency_p99_us", "latency_max_us")
+_AGES_OF_ALL: Final = (
+    "lag_bins_us", "latency_bounds", "latency_counts", "cohort_latency_bounds", "cohort_latency_counts",
+)  # fmt: skip
+
+Publishers = Mapping[int, PublisherReport]
+"""Their reports by id."""
+
+
+class Collector:
+    """Takes the reports of one step.
+
+    Attributes:
+        drain_max_s: how long its subscribers may drain.
+
+    Arguments:
+        plan: what is measured.
+        epoch: the step's number.
+        window: its begin and end (ns on the step's clock).
+        now_ns: reads that clock.
+        others: as for :class:`hydra.run.step.Stepper`.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        deployment: Deployment,
+        system: System,
+        spec: SystemSpec,
+        asker: Asker,
+        drain_max_s: float | None,
+        plan: StepPlan,
+        epoch: int,
+        window: tuple[int, int],
+        now_ns: Callable[[], int],
+    ) -> None:
+        self._controller = controller
+        self._deployment = deployment
+        self._system = system
+        self._spec = spec
+        self._asker = asker
+        self._plan = plan
+        self._epoch = epoch
+        self._window = window
+        self._now_ns = now_ns
+        self._stored = spec.stored(plan.settings)
+        self.drain_max_s = plan.duration_s + 5 if drain_max_s is None else drain_max_s
+        if self._stored:
+            # They read all of it, which may take them as long as it took to send it.
+            self.drain_max_s = max(self.drain_max_s, plan.duration_s)
+
+    # --- publishers ------------------------------------------------------------------------------------------------
+
+    def publishers(self, log_begin: int | None) -> tuple[Publishers, int | None]:
+        """Ends the window for everybody; the publishers' reports, and by how many messages the servers' log grew.
+
+        Args:
+            log_begin: the messages in the log when the step began, None where there is none.
+
+        Raises:
+            StepError: a publisher died or did not report, or the system failed.
+        """
+        deployment, answers = self._deployment, self._controller.roster.answers
+        stop = Stop(epoch=self._epoch, stop_at_ns=self._window[1])
+        publishers = BitMap(deployment.publishers)
+        live = BitMap(range(0) if self._stored else deployment.subscribers)
+        self._controller.tell(live, stop)
+        # A publisher that stopped early has reported an error, and still reports what it sent.
+        timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
+        missing = self._asker.ask(
+            [(publishers, stop)],
+            lambda: BitMap(answers.publisher_reports),
+            timeout_s,
+            self._asker.look_for_failure,
+            margin_s=_REPORT_MARGIN_S,
+        )
+        self._asker.insist(missing, len(publishers), "publishers", "report", timeout_s)
+        self._asker.require_publishers()
+        if round(self._plan.duration_s * 1e9) > self._window[1] - self._window[0]:
+            # Only this message tells a subscriber that the window has ended earlier than planned.
+            self._asker.ask([(live, stop)], lambda: answers.acked("stop"), ANSWER_WITHIN_S, told=True)
+        reports = fit_unacknowledged(answers.publisher_reports)
+        if log_begin is None:
+            return reports, None
+        expected = log_begin + sum(r.sent for r in reports.values())
+        log_end = settled(self._system, self._plan.settings, self._controller.wait_until, expected)
+        grown = (log_end or 0) - log_begin
+        if self._spec.log_acknowledges(self._plan.settings):
+            # What the servers accepted is what their log grew by (there is one publisher).
+            reports = {p: replace(r, acknowledged=grown) for p, r in reports.items()}
+        return reports, grown
+
+    # --- subscribers -----------------------------------------------------------------------------------------------
+
+    def subscribers(self, publishers: Publishers, tick: Tick) -> None:
+        """Tells the subscribers what to expect, and waits for their reports."""
+        since_ns = self._now_ns()
+        self._finish(publishers, lambda now_ns: tick(draining(self.drain_max_s, since_ns, now_ns)))
+
+    def stored(self, publishers: Publishers, since_ns: int, tick: Tick) -> None:
+        """The same of subscribers that read what was stored, since then."""
+        deployment, answers = self._deployment, self._controller.roster.answers
+        expected = sum(r.acknowledged for r in publishers.values())
+        shared = self._spec.group(self._plan.settings) != ""
+
+        def tell(now_ns: int) -> None:
+            tick(reading(expected, answers.progress, deployment.subscribers, since_ns, now_ns, shared=shared))
+
+        self._finish(publishers, tell)
+
+    def _finish(self, publishers: Publishers, tell: Callable[[int], None]) -> None:
+        """Waits for the reports; ``tell`` is called a few times a second with the time on the step's clock, ns."""
+        subscribers, answers = BitMap(self._deployment.subscribers), self._controller.roster.answers
+        if not subscribers:
+            return
+        next_tick_ns = self._now_ns()
+
+        def look() -> None:
+            nonlocal next_tick_ns
+            self._asker.look_for_failure()
+            now_ns = self._now_ns()
+            if now_ns >= next_tick_ns:
+                next_tick_ns = now_ns + TICK_NS
+                tell(now_ns)
+
+        sent = {p: Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in publishers.items()}
+        finish = Finish(
+            epoch=self._epoch,
+            publishers=[],
+            drain_max_s=self.drain_max_s,
+            quiet_s=quiet_s(len(subscribers)),
+            system=self._system.finish(),
+        )
+        one = self._spec.one_publisher(self._plan.settings)
+        self._asker.ask(
+            [
+                (listeners, msgspec.structs.replace(finish, publishers=[sent[p] for p in theirs]))
+                for theirs, listeners in audiences(subscribers, sorted(sent), one=one)
+            ],
+            lambda: answers.subscriber_reports.ids,
+            self.drain_max_s + _REPORT_MARGIN_S,
+            look,
+            margin_s=_REPORT_MARGIN_S,
+        )
+
+
+def caught_up(reports: SubscriberTable, cohort: BitMap, *, nothing_left: bool = False) -> BitMap:
+    """The subscribers that no more data of the step can reach; all others prove their readiness again.
+
+    ``nothing_left``: they are a group that has received everything.
+    """
+    done = np.isin(reports.drain, _NOTHING_FOLLOWS) | nothing_left
+    return BitMap(array("I", reports.ids[done].astype(np.uint32).tobytes())) - cohort
+
+
+def quiet_s(clients: int) -> float:
+    """How long a subscriber with missing messages receives nothing before it counts them as lost, in seconds.
+
+    A publisher serves its connections in turn. At full rate and 7,680 subscribers one turn was seen to take a second,
+    which is 0.13 ms for each of them; twice that is waited for, and what a scheduler may take on a small step.
+    """
+    return _QUIET_S + clients * _QUIET_PER_CLIENT_S
+
+
+def stored_only(reports: SubscriberTable) -> SubscriberTable:
+    """Reports without the ages of the messages: those that were stored were not in flight."""
+    none: dict[str, Any] = dict.fromkeys(_AGES, np.zeros_like(reports.latency_count))
+    none |= dict.fromkeys(_AGES_OF_ALL, EMPTY.latency_counts)
+    return replace(reports, **none)

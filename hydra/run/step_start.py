@@ -1,0 +1,387 @@
+"""The beginning of a step: everybody is configured, proves that they are ready, and is told the window."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from pyroaring import BitMap
+
+from hydra.control.controller import Controller
+from hydra.errors import StepError
+from hydra.events.formatting import named
+from hydra.events.journal import Journal
+from hydra.events.steps import StartUnacknowledged
+from hydra.model import Settings, SharedSettings, StepPlan, shared_of
+from hydra.run.clocks import StepClocks, known, unknown
+from hydra.run.command_exchange import ANSWER_WITHIN_S, Asker, Shares
+from hydra.run.deployment import Deployment
+from hydra.run.log_end import settled
+from hydra.run.step_timing import Phases
+from hydra.run.subscription_map import audiences, turns
+from hydra.system import System, SystemSpec
+from hydra.wire.clock import wall_offset_ns
+from hydra.wire.compression import compression
+from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Spell, Start
+
+_SAMPLED: Final = 100
+"""Subscribers that report progress every second, for the progress display."""
+_PROGRESS_A_SECOND: Final = 100
+"""Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
+_COURSES_A_SECOND: Final = 1000
+"""Clients that tell of their seconds in a second at most: more tell of several seconds at once."""
+_LEAD_NS: Final = 200_000_000
+_LEAD_PER_CLIENT_NS: Final = 80_000
+_SLOWEST_PER_CLIENT_NS: Final = 1_000_000
+"""How far ahead of the window ``start`` is sent: so long, and then as long as the settings of this step took on
+the same hosts, but so much at least, and so much at most, for each client of a host, which share its cores.
+
+A forked Python client copies 230 pages of memory when it takes settings for the first time and 30 at its first start,
+which costs it 0.55 ms of CPU in all; each later one costs 0.15 ms. A thousand of them on two cores took 1.4 s for their
+first settings and 0.24 to 0.45 s for later ones; given 0.25 ms each, some missed the first start in four of six runs. A
+start reached 10,240 native clients within 0.37 to 0.45 s, and 1,000 within 0.03 to 0.05 s.
+"""
+_STARTS: Final = 5
+"""How often a step is begun at most: it begins anew when a client has not acknowledged the start in time."""
+_RESENDS_IN_LEAD: Final = 4
+_EASILY: Final = 1 / 3
+"""Share of a lead: when all have acknowledged within it, half the lead would have been enough as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proofs:
+    """Subscribers whose readiness is proven, and what it was proven for beside the processes at both ends."""
+
+    clients: BitMap = field(default_factory=BitMap)
+    of: Hashable = None
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A step that goes on.
+
+    Attributes:
+        start: its window.
+        proven: whose readiness was proven when it began.
+        log_begin: the messages in the servers' log before its first one; see :meth:`hydra.system.System.log_end`.
+        command: what its publishers were configured with.
+        clocks: what each host takes for its clock.
+    """
+
+    start: Start
+    proven: Proofs
+    log_begin: int | None
+    command: Configure
+    clocks: StepClocks
+
+
+class Beginner:
+    """Begins one step after the other.
+
+    Attributes:
+        epoch: the number of the step that is begun, or was last; raised where it has to be begun anew.
+
+    Arguments:
+        spec: what that system is.
+        others: as for :class:`hydra.run.step.Stepper`.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        deployment: Deployment,
+        system: System,
+        asker: Asker,
+        spec: SystemSpec,
+        ready_timeout_s: float,
+        journal: Journal,
+        *,
+        epoch: int,
+        clock_ns: Callable[[], int],
+    ) -> None:
+        self.epoch = epoch
+        self._controller = controller
+        self._deployment = deployment
+        self._system = system
+        self._asker = asker
+        self._spec = spec
+        self._ready_timeout_s = ready_timeout_s
+        self._journal = journal
+        self._clock_ns = clock_ns
+        # A subscriber of another process, or which has to be ready for something else, is probed again.
+        self._proven = Proofs()
+        # How often the lead of the next start is doubled, because it was too short for some client.
+        self._doublings = 0
+        self._settings_ns = 0
+
+    def ready(self, begun: Begun, subscribers: BitMap) -> None:
+        """After a step: these subscribers are ready for the next one, as long as it needs no other proof."""
+        self._proven = replace(begun.proven, clients=begun.proven.clients & subscribers)
+
+    def begin(self, plan: StepPlan, cohort: BitMap, phases: Phases) -> Begun:
+        """Configures and starts all clients; under a new epoch each time some client does not acknowledge it in time.
+
+        Raises:
+            StepError: it could not be begun.
+        """
+        for _ in range(_STARTS):
+            self._controller.roster.begin(self.epoch)
+            self._journal.epoch = self.epoch
+            command, log_begin = self._configure(plan, cohort, phases)
+            # No subscriber is ready for the next step until it is known that no more data of this one can arrive.
+            proven, self._proven = self._proven, Proofs()
+            start, clocks, missing = self._start(plan)
+            if not missing:
+                return Begun(start, proven, log_begin, command, clocks)
+            phases.end("start that failed")
+            self._journal.note(StartUnacknowledged(self.epoch, missing))
+            self._doublings = min(self._doublings + 1, _STARTS - 1)
+            self.epoch += 1
+        self._deployment.evict(missing)
+        raise StepError(f"{len(missing)} clients did not acknowledge one of {_STARTS} starts in time: {named(missing)}")
+
+    def read_stored(self, plan: StepPlan, begun: Begun, read_max_s: float) -> int:
+        """Has the subscribers read what the publishers of this step have stored; returns since when they do (ns).
+
+        That is the moment in which they are told where it begins: some libraries fetch from then on.
+
+        Raises:
+            StepError: some of them cannot.
+        """
+        began_ns = begun.clocks.step_ns(self._clock_ns())
+        self._tell_subscribers(plan, BitMap(), BitMap(), begun.command)
+        start = msgspec.structs.replace(
+            begun.start, start_at_ns=began_ns, stop_at_ns=began_ns + round(read_max_s * 1e9)
+        )
+        answers = self._controller.roster.answers
+        shares = begun.clocks.shares(BitMap(self._deployment.subscribers), start)
+        self._asker.require(shares, lambda: answers.acked("start"), "subscribers", "begin to read", ANSWER_WITHIN_S)
+        return began_ns
+
+    def _configure(self, plan: StepPlan, cohort: BitMap, phases: Phases) -> tuple[Configure, int | None]:
+        """Tells everyone the step's settings and waits until they are ready.
+
+        Subscribers that read what was stored are told when it is: nobody has to be ready for it.
+
+        Returns ``Begun.command`` and ``Begun.log_begin``.
+        """
+        deployment, answers = self._deployment, self._controller.roster.answers
+        told = self._system.configure(plan.settings)
+        publishers = BitMap(deployment.publishers)
+        subscribers = BitMap(range(0) if self._spec.stored(plan.settings) else deployment.subscribers)
+        needed = (deployment.publishers, self._spec.group(plan.settings), self._system.proof(plan.settings))
+        renewed = deployment.take_renewed()
+        if renewed.intersect(publishers) or (subscribers and needed != self._proven.of):
+            self._proven = Proofs()
+        self._proven = replace(self._proven, clients=self._proven.clients - renewed)
+        unproven = subscribers - self._proven.clients
+        shared = self._shared(plan.settings)
+        command = Configure(
+            epoch=self.epoch,
+            settings=shared,
+            publishers=[],
+            probe=bool(unproven),
+            progress_s=self._often_s(),
+            group=self._spec.group(plan.settings),
+            payload_share=compression(shared).share if shared.payload == "json" else 0,
+            load=list(plan.load),
+            course_s=max(1.0, len(deployment.subscribers) / _COURSES_A_SECOND) if plan.course else 0.0,
+            system=told,
+        )
+        timeout_s = self._ready_timeout_s
+        self._asker.require([(publishers, command)], answers.configured, "publishers", "bind", timeout_s)
+        self._asker.require_publishers()
+        phases.end("bind")
+        if subscribers:
+            shares = self._tell_subscribers(plan, cohort, unproven, command)
+            phases.end("settings")
+            self._await_proofs([(ids, share) for ids, share in shares if share.probe])
+            phases.end("readiness")
+            self._proven = Proofs(self._proven.clients | unproven, needed)
+        if not unproven:
+            return command, self._system.log_end(plan.settings)
+        # The log has grown by the probes, which are no messages of the step: end them, and wait until it stops growing.
+        if self._system.log_end(plan.settings) is None:
+            return command, None
+        self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
+        log_begin = settled(self._system, plan.settings, self._controller.wait_until)
+        phases.end("end of probes")
+        return command, log_begin
+
+    def _often_s(self) -> float:
+        """How often publishers and the sampled subscribers tell how far they are."""
+        deployment = self._deployment
+        told = len(deployment.subscribers[:_SAMPLED]) + len(deployment.publishers)
+        return max(1.0, told / _PROGRESS_A_SECOND)
+
+    def _tell_subscribers(
+        self, plan: StepPlan, cohort: BitMap, unproven: BitMap, command: Configure
+    ) -> list[tuple[BitMap, Configure]]:
+        """Gives the subscribers their settings; returns who got which.
+
+        ``command`` is what the publishers got.
+        """
+        deployment, answers = self._deployment, self._controller.roster.answers
+        endpoints = {p: PublisherEndpoint(p, answers.endpoints[p]) for p in deployment.publishers}
+        one = self._spec.one_publisher(plan.settings)
+        # The others report as often as that allows: of a client that dies, its last progress is all that is known.
+        seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
+        everyone, sampled = BitMap(deployment.subscribers), BitMap(deployment.subscribers[:_SAMPLED])
+        shares = []
+        told_ns = self._clock_ns()
+        for in_cohort, probe, sample in itertools.product((False, True), repeat=3):
+            ids = everyone
+            for has, those in ((in_cohort, cohort), (probe, unproven), (sample, sampled)):
+                ids = ids & those if has else ids - those
+            for publishers, listeners in audiences(ids, deployment.publishers, one=one):
+                told = msgspec.structs.replace(
+                    command,
+                    settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
+                    publishers=[endpoints[p] for p in publishers],
+                    probe=probe,
+                    progress_s=command.progress_s if sample else seldom_s,
+                    cohort=in_cohort,
+                    load=[],
+                    spells=[Spell(s.kind, s.begin_s, s.end_s, s.rate) for s in plan.spells] if in_cohort else [],
+                )
+                shares.append((listeners, told))
+        self._asker.require(
+            shares, lambda: answers.acked("configure"), "subscribers", "take their settings", ANSWER_WITHIN_S
+        )
+        self._settings_ns = self._clock_ns() - told_ns
+        return shares
+
+    def _await_proofs(self, shares: Shares) -> None:
+        """Waits until these subscribers have got a probe of every publisher.
+
+        Each of them has its command already, and answers again if the command is sent again.
+        """
+        answers = self._controller.roster.answers
+        timeout_s = self._ready_timeout_s
+        self._asker.require(shares, lambda: answers.ready, "subscribers", "get a probe", timeout_s, told=True)
+        self._asker.require_publishers()
+
+    def _end_probes(self, publishers: BitMap, command: Configure) -> None:
+        """Has the publishers end their probes by a ``configure`` of the same epoch."""
+        roster = self._controller.roster
+        # A late answer to the ``configure`` before must not be taken for an answer to this one: the echo of a ping
+        # arrives after all of those.
+        ping = Ping(time_ns=self._clock_ns(), reply=True)
+        self._asker.require(
+            [(publishers, ping)],
+            lambda: roster.answered_ping(ping.time_ns),
+            "publishers",
+            "answer a ping",
+            ANSWER_WITHIN_S,
+        )
+        roster.answers.forget("configure", publishers)
+        self._asker.require(
+            [(publishers, command)],
+            lambda: roster.answers.acked("configure"),
+            "publishers",
+            "end their probes",
+            ANSWER_WITHIN_S,
+        )
+        self._asker.require_publishers()
+
+    def _await_clocks(self, clients: BitMap) -> None:
+        """Waits until the clocks of all hosts are known.
+
+        Raises:
+            StepError: those of some are not in time; or the step cannot begin for another reason.
+        """
+        roster, died = self._controller.roster, self._deployment.died
+        missing, dead = unknown(roster, clients), len(died)
+
+        def all_known() -> bool:
+            nonlocal missing, dead
+            self._deployment.watch()
+            self._asker.require_publishers()
+            self._asker.look_for_failure()
+            if len(died) > dead:
+                # A host may have nobody left. (With thousands of clients this is not asked after every message.)
+                missing, dead = unknown(roster, clients), len(died)
+            missing = {host: name for host, name in missing.items() if not known(roster, host)}
+            return not missing
+
+        if not self._controller.wait_until(all_known, self._ready_timeout_s):
+            hosts = ", ".join(sorted(set(missing.values())))
+            raise StepError(
+                f"the clock of {hosts} could not be compared with the controller's within {self._ready_timeout_s:g} s: "
+                "no relay there answered enough pings",
+                "look at the stderr of the groups there in the run's sandbox, or raise ready_timeout_s",
+            )
+
+    def _start(self, plan: StepPlan) -> tuple[Start, StepClocks, BitMap]:
+        """Tells all clients when the window begins; returns it, and the clients that had not acknowledged it by then.
+
+        The publishers learn of it only when all subscribers have: if the start fails, nothing has been sent.
+        """
+        deployment, answers = self._deployment, self._controller.roster.answers
+        publishers = BitMap(deployment.publishers)
+        everyone = publishers | BitMap(deployment.subscribers)
+        self._await_clocks(everyone)
+        clocks = StepClocks(self._controller.roster, everyone, self._clock_ns(), wall_offset_ns())
+        subscribers = BitMap() if self._spec.stored(plan.settings) else everyone - publishers
+        lead_ns = lead(clocks.most_on_a_host(subscribers), self._settings_ns) << self._doublings
+        start_ns = clocks.step_ns(self._clock_ns()) + lead_ns
+        command = Start(
+            epoch=self.epoch,
+            start_at_ns=start_ns,
+            stop_at_ns=start_ns + round(plan.duration_s * 1e9),
+            clock=clocks.own,
+        )
+        begins = turns(deployment.publishers, plan.settings.rate, start_ns, one=self._spec.one_publisher(plan.settings))
+        in_turn = [
+            part
+            for ids, begin_ns in begins
+            for part in clocks.shares(BitMap(ids), msgspec.structs.replace(command, start_at_ns=begin_ns))
+        ]
+        for shares, share in ((clocks.shares(subscribers, command), 0.75), (in_turn, 1.0)):
+            left_ns = start_ns - round((1 - share) * lead_ns) - clocks.step_ns(self._clock_ns())
+            missing = self._asker.ask(
+                shares,
+                lambda: answers.acked("start"),
+                left_ns / 1e9,
+                self._asker.look_for_failure,
+                every_s=lead_ns / 1e9 / _RESENDS_IN_LEAD,
+            )
+            self._asker.require_publishers()
+            if missing:
+                return command, clocks, missing
+        left_ns = start_ns - clocks.step_ns(self._clock_ns())
+        if left_ns >= (1 - _EASILY) * lead_ns:
+            # The delay that made the lead longer is over.
+            self._doublings = max(0, self._doublings - 1)
+        # What arrived after the window began may have been acknowledged too late.
+        return command, clocks, publishers if left_ns < 0 else BitMap()
+
+    def _shared(self, settings: Settings) -> SharedSettings:
+        """What clients of every system are told."""
+        burst = self._spec.burst(settings.system) if settings.burst is None else settings.burst
+        # Of a path that is relative, only this process knows to which folder.
+        file = str(Path(settings.payload_file).absolute()) if settings.payload_file else ""
+        return replace(shared_of(settings), burst=burst, payload_file=file)
+
+
+def lead(clients: int, settings_ns: int) -> int:
+    """How far ahead of its window a start is told, ns: one client that hangs does not make it late.
+
+    Args:
+        clients: subscribers of the host that has most of them.
+        settings_ns: how long the subscribers took to take their settings.
+    """
+    return _LEAD_NS + min(max(settings_ns, clients * _LEAD_PER_CLIENT_NS), clients * _SLOWEST_PER_CLIENT_NS)
+
+
+def cohort_settings(plan: StepPlan) -> Settings:
+    """The step's settings as the cohort gets them."""
+    if plan.cohort.kind == "spells":
+        return plan.settings
+    if plan.cohort.kind == "slow":
+        return replace(plan.settings, receive_rate=plan.cohort.rate)
+    return replace(plan.settings, reconnect_rate=plan.cohort.rate)

@@ -1,0 +1,177 @@
+"""Keeps what happens in each second of a step while it goes on, so that it outlives this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import ceil
+from typing import Final
+
+import numpy as np
+from pyroaring import BitMap
+
+from hydra.control.controller import Controller
+from hydra.measure.event_recovery import coarse
+from hydra.measure.latency import count
+from hydra.measure.loss_bursts import lost_before
+from hydra.model import CourseFacts, CourseInterval, Histogram, Points, StepPlan
+from hydra.monitor.step_progress import Moment
+from hydra.run.step import RawStep
+from hydra.store.database import RunStore
+from hydra.wire.buckets import percentiles_us
+from hydra.wire.load import Load
+from hydra.wire.messages import Second
+from hydra.wire.time_series import CourseSum
+
+_MOST_INTERVALS: Final = 3600
+"""Of one step: an hour has each of its seconds, a day intervals of 24 s."""
+_SECOND_NS: Final = 1_000_000_000
+
+
+class CourseKeeper:
+    """Stores the course of one step.
+
+    Args:
+        store: where to.
+        controller: which hears what clients tell.
+        plan: of the step.
+        publishers: how many there are.
+        copies: how many copies of a message are expected at the subscribers outside the cohort, and inside.
+        arrived: takes the latencies of the subscribers outside the cohort, as they come.
+    """
+
+    def __init__(
+        self,
+        store: RunStore,
+        controller: Controller,
+        plan: StepPlan,
+        publishers: int,
+        copies: tuple[float, float],
+        arrived: Callable[[Histogram], None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._controller = controller
+        self._plan = plan
+        self._publishers = publishers
+        self._arrived = arrived
+        self._facts = CourseFacts(0, plan.duration_s, ceil(plan.duration_s / _MOST_INTERVALS), *copies)
+        self._epoch = 0
+        self._next_ns = 0
+        self._through = 0  # intervals before this one are stored, if with nothing but what was due
+        self._told = 0
+        rate = plan.settings.rate
+        points: Points = plan.load or ([] if rate == "max" else [(0.0, float(rate))])
+        self._load = Load(points) if points else None
+        self._latest = Histogram()
+
+    @property
+    def p99_us(self) -> float | None:
+        """Of the latency in the last interval that was told; None before any was."""
+        return percentiles_us(self._latest, [99.0])[0]
+
+    def tick(self, moment: Moment) -> None:
+        """Stores what has come, once a second while the window lasts."""
+        if self._epoch == 0:
+            self._epoch = self._controller.roster.answers.epoch
+            begun_ns = moment.time_ns - round(moment.elapsed_s * _SECOND_NS)
+            self._facts = replace(self._facts, start_ns=begun_ns)
+            self._store.begin_course(self._epoch, self._plan, self._facts)
+            self._next_ns = moment.time_ns + _SECOND_NS
+        elif moment.time_ns >= self._next_ns:
+            self._next_ns = moment.time_ns + _SECOND_NS
+            self._keep(moment.elapsed_s)
+
+    def end(self, raw: RawStep, *, grouped: bool) -> None:
+        """Stores the rest, and what was lost when; whether all of it is there.
+
+        Args:
+            raw: what the clients have reported.
+            grouped: whether the subscribers share the messages: then no subscriber knows what was lost.
+        """
+        if self._epoch == 0:
+            return
+        self._keep(self._plan.duration_s)
+        reported = count(raw.subscribers.latency) + count(raw.subscribers.cohort_latency)
+        self._facts = replace(self._facts, complete=self._told == reported)
+        self._store.begin_course(self._epoch, self._plan, self._facts)
+        if self._load is not None and not grouped and not (raw.dead | raw.silent):
+            self._store.add_lost(self._epoch, self._lost(raw, self._load))
+
+    def _keep(self, elapsed_s: float) -> None:
+        answers = self._controller.roster.answers
+        if answers.epoch != self._epoch:
+            return
+        width = self._facts.interval_s
+        found: dict[int, CourseInterval] = {}
+
+        def at(begin_s: int) -> CourseInterval:
+            return found.setdefault(begin_s, CourseInterval(begin_s, self._due(begin_s)))
+
+        # Also where nothing has been told: that nothing has come is what has to be seen.
+        while self._through < min(elapsed_s, self._plan.duration_s):
+            at(self._through)
+            self._through += width
+        for second in _by_interval(answers.sent, width):
+            found[second.second] = replace(at(second.second), sent=second.messages)
+        for second in _by_interval(answers.received, width):
+            self._told += second.messages
+            self._arrived(second.latency)
+            latency = coarse(second.latency)
+            self._latest = latency if latency.counts else self._latest
+            found[second.second] = replace(at(second.second), received=second.messages, latency=latency)
+        for second in _by_interval(answers.cohort_received, width):
+            self._told += second.messages
+            now = replace(at(second.second), cohort_received=second.messages, cohort_latency=coarse(second.latency))
+            found[second.second] = now
+        if found:
+            self._store.add_seconds(self._epoch, [found[begin_s] for begin_s in sorted(found)])
+
+    def _due(self, begin_s: int) -> int:
+        """Messages of all publishers that are due in the interval, as far as it is part of the window."""
+        if self._load is None:
+            return 0
+        end_s = min(begin_s + self._facts.interval_s, self._plan.duration_s)
+        edges = [max(round(at_s * _SECOND_NS) - 1, -1) for at_s in (begin_s, max(end_s, begin_s))]
+        first, last = (self._load.count_by(edge) for edge in edges)
+        return (last - first) * self._publishers
+
+    def _lost(self, raw: RawStep, load: Load) -> dict[int, int]:
+        """Copies that were lost outside the cohort, by the interval in which they were due."""
+        width, duration_s = self._facts.interval_s, self._plan.duration_s
+        begins = list(range(0, ceil(duration_s), width))
+        times = [*begins, duration_s]
+        edges = np.array([load.count_by(round(at_s * _SECOND_NS) - 1) for at_s in times], np.float64)
+        others = raw.subscribers
+        if raw.cohort:
+            others = others.take(~np.isin(others.ids, raw.cohort.to_array()))
+        before = lost_before(others, float(edges[-1]), edges)
+        return {begin_s: round(lost) for begin_s, lost in zip(begins, np.diff(before), strict=True)}
+
+
+def _by_interval(told: CourseSum, width: int) -> list[Second]:
+    """What has been told, by intervals of so many seconds, named by their begin."""
+    seconds = told.take()
+    if width == 1:
+        return seconds
+    together = CourseSum()
+    together.add(Second(s.second // width * width, s.messages, s.latency) for s in seconds)
+    return together.take()
+
+
+def copies(
+    subscribers: int, cohort: BitMap, publishers: int, *, grouped: bool, one_publisher: bool
+) -> tuple[float, float]:
+    """How many copies of a message are expected outside a step's cohort, and inside.
+
+    Args:
+        subscribers: how many there are.
+        cohort: which of them belong to it.
+        publishers: how many send.
+        grouped: whether the subscribers share the messages.
+        one_publisher: whether each of them listens to one publisher.
+    """
+    if grouped:
+        share = len(cohort) / subscribers if subscribers else 0.0
+        return 1.0 - share, share
+    each = 1 / publishers if one_publisher else 1.0
+    return (subscribers - len(cohort)) * each, len(cohort) * each

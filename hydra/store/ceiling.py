@@ -1,0 +1,71 @@
+"""The ceilings that were measured on this machine: a file in the user's cache."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from hydra.config.file_locations import cache_folder
+from hydra.errors import UsageError
+from hydra.measure.ceiling import Ceiling
+
+_FILE: Final = "ceilings.json"
+
+
+class _Stored(msgspec.Struct):
+    """``machine`` is what they depend on beside their own fields: of another one they say nothing."""
+
+    machine: dict[str, str]
+    ceilings: list[Ceiling]
+
+
+def machine() -> dict[str, str]:
+    """What ceilings depend on: processor and cores, kernel, and the versions of Hydra and Python."""
+    info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    models = [line.partition(":")[2].strip() for line in info if line.startswith("model name")]
+    return {
+        "processor": models[0] if models else platform.machine(),
+        "cores": str(len(models)),
+        "kernel": platform.release(),
+        "host": platform.node(),
+        "hydra": version("hydra-scale"),
+        "python": sys.version.split()[0],
+    }
+
+
+def path() -> Path:
+    """Where they are kept."""
+    return cache_folder() / _FILE
+
+
+def load() -> list[Ceiling]:
+    """Those of this machine; none where none were measured, or what is there cannot be read."""
+    try:
+        stored = msgspec.json.decode(path().read_bytes(), type=_Stored)
+    except (OSError, msgspec.MsgspecError):
+        return []
+    return stored.ceilings if stored.machine == machine() else []
+
+
+def add(ceilings: Iterable[Ceiling]) -> None:
+    """Keeps these with the others of this machine; one that was measured again is replaced.
+
+    Raises:
+        UsageError: the cache cannot be written.
+    """
+    kept = {(c.language, c.role, c.clients, c.message_size): c for c in (*load(), *ceilings)}
+    ordered = [kept[key] for key in sorted(kept)]
+    file = path()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new = file.with_suffix(".new")
+        new.write_bytes(msgspec.json.encode(_Stored(machine(), ordered)))
+        new.replace(file)
+    except OSError as e:
+        raise UsageError(f"cannot write {file}: {e.strerror}", "set XDG_CACHE_HOME") from e

@@ -1,0 +1,475 @@
+"""The run directory: one SQLite file with every raw fact, written step by step.
+
+A step and everything that belongs to it is one transaction, so a killed run has whole steps only. The database is in
+WAL mode with ``synchronous=NORMAL``: a committed step survives the death of the process at any moment (the data is
+with the kernel); a power cut may take the last steps, never the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import astuple
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+
+import msgspec
+
+from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
+from hydra.events.event import Event, StoredEvent
+from hydra.measure import latency
+from hydra.measure.event_recovery import added
+from hydra.measure.figures import Merged, merged
+from hydra.measure.observation import Observation
+from hydra.measure.step_columns import SystemColumns, step_columns
+from hydra.model import (
+    AgentClock,
+    CourseFacts,
+    CourseInterval,
+    Figure,
+    Histogram,
+    HostSample,
+    StepPlan,
+    StepResult,
+    StepStatus,
+    ThreadSample,
+)
+from hydra.store import host_samples as samples
+from hydra.store import time_series
+from hydra.store.client_rows import COLUMNS, client_rows
+from hydra.store.folders import DATABASE as DATABASE
+from hydra.store.folders import database, refuse_run_in
+from hydra.store.format_upgrade import upgraded_plan
+from hydra.store.schema import ADDED, FORMAT, SCHEMA, SINCE
+from hydra.store.subscriber_rows import AT_ONCE
+from hydra.sweep.repetition import MERGED_IN_REPEATS
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+BUSY_S: Final = 10.0
+"""How long a reader (a report of a run that goes on) may be in the way before it is an error."""
+
+CLIENTS_KEY: Final = "clients"
+"""What clients said in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
+
+ENDED_KEY: Final = "ended"
+"""How the run ended: ``finished``, ``interrupted``, ``failed``; "" while it goes on."""
+ERROR_KEY: Final = "error"
+"""Says why a run failed, one line; "" where it did not."""
+_OFFERED_AGAIN: Final = "offered_again"
+"""Holds the epochs of failed steps that a resumed run measures again."""
+
+_HISTOGRAMS: Final = ("latency", "cohort_latency", "lag", "ack")
+
+
+_DAMAGED: Final = (
+    sqlite3.Error, msgspec.MsgspecError, zlib.error, ValueError, TypeError, KeyError, IndexError, AttributeError,
+    OverflowError,
+)  # fmt: skip
+"""What reading bytes that Hydra did not write may raise."""
+
+
+class RunStore:
+    """A run that is written or read; made by :meth:`create` or :meth:`open`, closed as a context manager.
+
+    Every method raises HydraError when the disk is full or fails; what was committed before stays.
+
+    Attributes:
+        directory: the run's.
+        redact: hides the run's secrets in the text of events.
+    """
+
+    def __init__(self, directory: Path, connection: sqlite3.Connection) -> None:
+        self.directory = directory
+        self.redact: Callable[[str], str] = str
+        self._db = connection
+
+    # --- opening -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, directory: Path, metadata: Mapping[str, object], system: SystemColumns | None = None) -> RunStore:
+        """Makes the run directory and its database.
+
+        Args:
+            directory: may exist, but must hold no run.
+            metadata: what is known of the run (``scenario`` redacted: secrets are never stored; versions, hosts,
+                limits, command line), JSON values by key.
+            system: what the system adds to the columns whose meanings are stored.
+
+        Raises:
+            RunDirectoryError: it holds a run already, or cannot be written.
+        """
+        path = directory / DATABASE
+        refuse_run_in(directory)
+        # Under its final name only when it is whole: a run.db without tables would be no run and in the way.
+        draft = directory / f"{DATABASE}.new"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            draft.unlink(missing_ok=True)
+            with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as db:
+                db.executescript(f"BEGIN;{SCHEMA}PRAGMA user_version={FORMAT};")
+                meanings = [(column.name, column.unit, column.help) for column in step_columns(system=system)]
+                db.executemany("INSERT INTO columns VALUES (?, ?, ?)", meanings)
+                db.execute("COMMIT")
+            draft.rename(path)
+        except (OSError, sqlite3.Error) as e:
+            raise RunDirectoryError(
+                f"cannot write the run directory {directory}: {e}", "choose another with --out"
+            ) from e
+        store = cls(directory, _connect(path, writable=True))
+        for key, value in metadata.items():
+            store.set_meta(key, value)
+        return store
+
+    @classmethod
+    def open(cls, directory: Path, writable: bool = False) -> RunStore:
+        """Opens a run that exists.
+
+        Raises:
+            RunDirectoryError: there is none, or it is of another format.
+        """
+        return cls(directory, _connect(database(directory), writable))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file; may be called twice."""
+        self._db.close()
+
+    # --- writing -----------------------------------------------------------------------------------------------
+
+    def set_meta(self, key: str, value: object) -> None:
+        """Stores one entry of the run's metadata, in place of an older one."""
+        with self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, _to_json(value)))
+
+    def add_step(
+        self,
+        result: StepResult,
+        observation: Observation | None = None,
+        histograms: Merged | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Commits a step with all that belongs to it, as one transaction.
+
+        Args:
+            result: its plan, status and figures.
+            observation: the raw reports and samples; None for a step that was skipped or never ran.
+            histograms: what ``figures.merged`` gave for the observation, if it was asked already.
+            meanwhile: called after every few thousand clients, for a million take half a minute; it stores nothing.
+        """
+        o = observation
+        start_ns, stop_ns = o.window_ns if o else (0, 0)
+        plan, figures = _to_json(result.plan), _to_json(dict(result.figures))
+        step = (result.epoch, result.status, result.reason, plan, figures, start_ns, stop_ns)
+        with self._transaction():
+            self._db.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", step)
+            if o is None:
+                return
+            insert = f"INSERT INTO clients VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608  # marks only
+            rows = client_rows(result.epoch, o)
+            while some := list(islice(rows, AT_ONCE)):
+                self._db.executemany(insert, some)
+                meanwhile()
+            histograms = histograms or merged(o)
+            for name in _HISTOGRAMS:
+                h: Histogram = getattr(histograms, name)
+                if h.counts:
+                    below = latency.below_zero(h)
+                    row = (
+                        result.epoch,
+                        name,
+                        h.min_us,
+                        h.max_us,
+                        latency.encode(h),
+                        _to_json(below) if below else None,
+                    )
+                    self._db.execute("INSERT INTO histograms VALUES (?, ?, ?, ?, ?, ?)", row)
+            told = [(result.epoch, server, _to_json(dict(figures))) for server, figures in o.servers.items()]
+            self._db.executemany("INSERT INTO servers VALUES (?, ?, ?)", told)
+            clocks = [(result.epoch, agent, *astuple(clock)) for agent, clock in o.clocks.items()]
+            self._db.executemany("INSERT INTO clocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", clocks)
+            samples.add(self._db, result.epoch, o)
+
+    def begin_course(self, epoch: int, plan: StepPlan, facts: CourseFacts) -> None:
+        """Keeps what the seconds of a step belong to, in place of what was kept."""
+        with self._transaction():
+            time_series.begin(self._db, epoch, plan, facts)
+
+    def add_seconds(self, epoch: int, intervals: Iterable[CourseInterval]) -> None:
+        """Adds what happened in intervals of a step to what was stored of them before."""
+        with self._transaction():
+            for interval in intervals:
+                stored = time_series.of(self._db, epoch, interval.begin_s)
+                time_series.put(self._db, epoch, [added(stored[0], interval) if stored else interval])
+
+    def add_lost(self, epoch: int, lost: Mapping[int, int]) -> None:
+        """Keeps how many copies were lost of what was due in each interval, by its begin."""
+        with self._transaction():
+            time_series.put_lost(self._db, epoch, lost)
+
+    def offer_again(self, epochs: Iterable[int]) -> None:
+        """Leaves failed steps out of :meth:`results` from now on; they stay stored."""
+        self.set_meta(_OFFERED_AGAIN, sorted({*self.meta(_OFFERED_AGAIN, []), *epochs}))
+
+    def add_event(self, event: Event, epoch: int | None = None) -> None:
+        """Keeps that something happened now, in the step of this number or between steps."""
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO events (time_ns, epoch, kind, detail) VALUES (?, ?, ?, ?)",
+                (time.time_ns(), epoch, event.kind, self.redact(str(event))),
+            )
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """One transaction: all of it, or nothing and an error that says what to do."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                # A full disk may have rolled back already.
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        except sqlite3.IntegrityError as e:
+            raise HydraError(f"{self.directory / DATABASE} has this step already: {e}") from e
+        except sqlite3.Error as e:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise HydraError(
+                f"cannot write {self.directory / DATABASE}: {e}",
+                "free some space or check the permissions; everything measured before is kept",
+            ) from e
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever is wrong with what is stored is one error.
+
+        Raises:
+            UnreadableRunError: the database is damaged, or holds what no Hydra stores.
+        """
+        try:
+            yield
+        except _DAMAGED as e:
+            what = " ".join(str(e).split()) or "unknown"
+            raise _unreadable(
+                "cannot read ",
+                self.directory / DATABASE,
+                f": {what} ({type(e).__name__})",
+                "it is damaged, or of another version of Hydra",
+            ) from e
+
+    def meta(self, key: str, default: Any = None) -> Any:
+        """One entry of the run's metadata as it was stored."""
+        with self.reading():
+            row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
+            return default if row is None else json.loads(row[0])
+
+    def metadata(self) -> dict[str, Any]:
+        """The run's metadata by key."""
+        with self.reading():
+            return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM run")}
+
+    def last_epoch(self) -> int:
+        """The highest epoch of a step of which anything is stored, 0 if there is none."""
+        with self.reading():
+            last = int(self._db.execute("SELECT coalesce(max(epoch), 0) FROM steps").fetchone()[0])
+            return max([last, *(time_series.epochs(self._db) if self._has("courses") else [])])
+
+    def course(self, epoch: int) -> tuple[StepPlan, CourseFacts, list[CourseInterval]] | None:
+        """The seconds of a step with what they belong to, also of one that never ended; None where none were kept."""
+        with self.reading():
+            found = time_series.facts_of(self._db, epoch) if self._has("courses") else None
+            return None if found is None else (*found, time_series.of(self._db, epoch))
+
+    def courses(self) -> list[int]:
+        """The epochs of the steps whose seconds were kept."""
+        with self.reading():
+            return time_series.epochs(self._db) if self._has("courses") else []
+
+    def window_ns(self, epoch: int) -> tuple[int, int]:
+        """The start and the end of a step's window (ns since 1970); zeros where it has none."""
+        with self.reading():
+            row = self._db.execute("SELECT start_ns, stop_ns FROM steps WHERE epoch = ?", (epoch,)).fetchone()
+            return (0, 0) if row is None else (int(row[0]), int(row[1]))
+
+    def results(self) -> list[StepResult]:
+        """Every committed step in order: what a sweep continues from. Repeated ones bring their histograms.
+
+        Failed steps that were offered again are left out.
+        """
+        with self.reading():
+            scenario = self.meta("scenario", {})
+            repeated = scenario.get("sweep", {}).get("repeat", 1) > 1
+            left_out = set(self.meta(_OFFERED_AGAIN, []))
+            rows = self._db.execute("SELECT epoch, plan, status, figures, reason FROM steps ORDER BY epoch").fetchall()
+            return [
+                StepResult(
+                    epoch,
+                    msgspec.convert(upgraded_plan(json.loads(plan), scenario.get("system", "")), StepPlan),
+                    msgspec.convert(status, StepStatus),
+                    msgspec.json.decode(figures, type=dict[str, Figure]),
+                    msgspec.convert(reason, str),
+                    {name: h for name in MERGED_IN_REPEATS if (h := self.histogram(epoch, name)).counts}
+                    if repeated
+                    else {},
+                )
+                for epoch, plan, status, figures, reason in rows
+                if epoch not in left_out
+            ]
+
+    def clients(self, epoch: int) -> list[dict[str, Any]]:
+        """The rows of a step's clients, by the names of ``clients.COLUMNS``; JSON columns decoded."""
+        result = []
+        with self.reading():
+            for values in self._db.execute("SELECT * FROM clients WHERE epoch = ? ORDER BY client", (epoch,)):
+                row = dict(zip(COLUMNS, values, strict=True))
+                for name in ("missing_ranges", "more"):
+                    row[name] = json.loads(row[name]) if row[name] else {}
+                result.append(row)
+        return result
+
+    def role_sums(self, epoch: int) -> dict[str, dict[str, float]]:
+        """What a step's clients that reported did together, by role: without a row for each of a million.
+
+        ``clients``, ``messages``, ``bytes``, ``cpu_s``, and ``max_rss_bytes`` of the largest.
+        """
+        with self.reading():
+            rows = self._db.execute(
+                "SELECT role, count(*), sum(messages), sum(bytes), sum(cpu_user_s + cpu_system_s), max(max_rss_bytes) "
+                "FROM clients WHERE epoch = ? AND messages IS NOT NULL GROUP BY role",
+                (epoch,),
+            )
+            names = ("clients", "messages", "bytes", "cpu_s", "max_rss_bytes")
+            return {role: {n: float(v or 0) for n, v in zip(names, sums, strict=True)} for role, *sums in rows}
+
+    def histogram(self, epoch: int, name: str = "latency") -> Histogram:
+        """A merged histogram of a step, empty if nothing was counted.
+
+        It is ``latency``, ``cohort_latency``, ``lag`` or ``ack``.
+        """
+        with self.reading():
+            row = self._db.execute("SELECT * FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)).fetchone()
+            if row is None:
+                return Histogram()
+            # Runs of earlier versions have no column of what is below zero.
+            _, _, min_us, max_us, hdr, *below = row
+            return latency.decode(hdr, min_us, max_us, json.loads(below[0]) if any(below) else ())
+
+    def servers(self, epoch: int) -> dict[str, dict[str, float]]:
+        """What each server told of a step: rates and means by name (``measure/servers.py``), by the server's name."""
+        with self.reading():
+            if not self._has("servers"):
+                return {}
+            rows = self._db.execute("SELECT server, figures FROM servers WHERE epoch = ? ORDER BY rowid", (epoch,))
+            return {server: msgspec.json.decode(figures, type=dict[str, float]) for server, figures in rows}
+
+    def clocks(self, epoch: int) -> dict[str, AgentClock]:
+        """The clock of each agent's host as a step used it, by agent; empty for runs of earlier versions."""
+        with self.reading():
+            if not self._has("clocks"):
+                return {}
+            rows = self._db.execute("SELECT * FROM clocks WHERE epoch = ? ORDER BY agent", (epoch,))
+            return {
+                agent: AgentClock(offset_ns, rate_ppb, error_ns, rtt_min_ns, bool(same_host), jumps)
+                for _, agent, offset_ns, rate_ppb, error_ns, rtt_min_ns, same_host, jumps in rows
+            }
+
+    def host_samples(self, epoch: int) -> dict[str, list[HostSample]]:
+        """A step's samples by host, oldest first; empty for runs of earlier versions."""
+        with self.reading():
+            return samples.of_hosts(self._db, epoch) if self._has("host_counters") else {}
+
+    def host_of(self, epoch: int) -> dict[str, str]:
+        """The host of each agent, as :meth:`host_samples` names it; empty for runs of earlier versions."""
+        with self.reading():
+            return samples.host_of(self._db, epoch) if self._has("agent_hosts") else {}
+
+    def threads(self, epoch: int) -> dict[str, list[ThreadSample]]:
+        """What groups told of their busiest threads, oldest first, by agent; empty for runs of earlier versions."""
+        with self.reading():
+            return samples.of_threads(self._db, epoch) if self._has("threads") else {}
+
+    def ask(
+        self,
+        question: Callable[Concatenate[sqlite3.Connection, Asked], Answer],
+        *about: Asked.args,
+        **more: Asked.kwargs,
+    ) -> Answer:
+        """What a function that reads the database says, such as those of :mod:`hydra.store.subscriber_losses`."""
+        with self.reading():
+            return question(self._db, *about, **more)
+
+    def _has(self, table: str) -> bool:
+        """Whether the run has a table that runs of earlier versions lack."""
+        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone())
+
+    def events(self) -> list[StoredEvent]:
+        """What happened, oldest first."""
+        with self.reading():
+            rows = self._db.execute("SELECT time_ns, epoch, kind, detail FROM events ORDER BY id").fetchall()
+            return msgspec.convert(rows, list[StoredEvent])
+
+
+def _connect(path: Path, writable: bool) -> sqlite3.Connection:
+    """A connection to a run's database.
+
+    Raises:
+        UnreadableRunError: it is no run of this format, or cannot be opened.
+    """
+    db: sqlite3.Connection | None = None
+    try:
+        # A reader of WAL makes a file beside the database; where it may not, nobody writes it either.
+        fixed = not writable and not os.access(path.parent, os.W_OK)
+        name = f"{path.absolute().as_uri()}?{'immutable=1' if fixed else 'mode=rw'}"
+        db = sqlite3.connect(name, uri=True, timeout=BUSY_S, isolation_level=None)
+        if writable:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            if db.execute("PRAGMA user_version").fetchone() == (FORMAT,):
+                db.executescript(SINCE)
+                for table, name, kind in ADDED:
+                    if not db.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, name)).fetchone():
+                        db.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+        else:
+            db.execute("PRAGMA query_only=ON")
+        (found,) = db.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error as e:
+        if db:
+            db.close()
+        raise _unreadable("cannot open ", path, f": {e}", "check that it is a run of Hydra and writable") from e
+    if not found:
+        db.close()
+        raise _unreadable("", path, " is empty", "the run was never begun, or the file is damaged")
+    if found != FORMAT:
+        db.close()
+        formats = f" has format {found}, this Hydra reads format {FORMAT}"
+        raise _unreadable("", path, formats, "use the Hydra that made it")
+    return db
+
+
+def _unreadable(before: str, path: Path, after: str, remedy: str) -> UnreadableRunError:
+    """What is wrong with the database, around its path; in brief around its name."""
+    return UnreadableRunError(f"{before}{path}{after}", f"{before}{path.name}{after}", remedy)
+
+
+def _to_json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,102 @@
+"""Runs of earlier versions: what they stored as this version has it, and those whose rows are shown as they were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Final
+
+from hydra.config import plugins
+from hydra.config.toml import Names
+from hydra.errors import RunDirectoryError
+from hydra.model import SHARED, NativeSpec, Scenario
+from hydra.sweep import Row
+
+ROWS: Final = "rows.json"
+OWN: Final = "system"
+"""The key under which nouns have what is a system's own."""
+
+
+def searched_otherwise(scenario: Mapping[str, Any]) -> bool:
+    """Whether a stored scenario's rates were searched for in another way: its search lacks what this one's has."""
+    search = scenario.get("sweep", {}).get("search")
+    return bool(search) and "fresh_steps" not in search
+
+
+def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored scenario as this version stores it: what is the system's own stands apart from what all share.
+
+    One that is like that already gets the settings that its system has had since. What an earlier version stored of
+    other systems is left out.
+
+    Raises:
+        ConfigError: its system is not installed.
+        KeyError, TypeError, AttributeError: it is no scenario.
+    """
+    if OWN in scenario["settings"]:
+        settings = _completed(scenario["settings"], scenario["system"])
+        return {**scenario, "settings": settings, "tables": _tables(scenario["tables"], scenario["system"])}
+    spec = plugins.system(scenario["system"])
+    _, named = Names(spec.aliases).resolve("", dict(scenario))
+    old: dict[str, Any] = dict(named)  # type: ignore[call-overload]  # a table stays one
+    new = {key: value for key, value in old.items() if key in _fields(Scenario)}
+    new["table"] = plugins.table_kind(old["table"])
+    new["settings"] = _apart(old["settings"], SHARED, spec.settings)
+    new["native"] = _apart(old.get("native", {}), _fields(NativeSpec), spec.native)
+    new["tables"] = _tables({name: old[name] for name in spec.tables if name in old}, spec.name)
+    return new
+
+
+def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:
+    """A stored plan of a step of this system as this version stores it; errors as for :func:`upgraded`."""
+    if OWN in plan["settings"]:
+        return {**plan, "settings": _completed(plan["settings"], system)}
+    spec = plugins.system(system)
+    _, named = Names(spec.aliases).resolve("", {"settings": plan["settings"]})
+    return {**plan, "settings": _apart(named["settings"], SHARED, spec.settings)}  # type: ignore[index]  # see above
+
+
+def _completed(settings: Mapping[str, Any], system: str) -> dict[str, Any]:
+    """Settings with what their system has had only since, as it is unless somebody says otherwise."""
+    spec = plugins.systems().get(system)
+    return {**settings, OWN: _usual(spec.settings if spec else None) | settings[OWN]}
+
+
+def _tables(tables: Mapping[str, Any], system: str) -> dict[str, Any]:
+    spec = plugins.systems().get(system)
+    kinds = spec.tables if spec else {}
+    return {name: _usual(kinds.get(name)) | table for name, table in tables.items()}
+
+
+def _apart(values: Mapping[str, Any], shared: Iterable[str], own: type | None) -> dict[str, Any]:
+    return {
+        **{name: values[name] for name in shared if name in values and name != OWN},
+        OWN: _usual(own) | {name: values[name] for name in _fields(own) if name in values},
+    }
+
+
+def _usual(own: type | None) -> dict[str, Any]:
+    """What the fields of a system's own noun are unless somebody says otherwise."""
+    known = fields(own) if own else ()
+    made = {f.name: f.default_factory() for f in known if f.default_factory is not MISSING}
+    return made | {f.name: f.default for f in known if f.default is not MISSING}
+
+
+def _fields(noun: type | None) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(noun)) if noun else ()
+
+
+def stored_rows(directory: Path) -> list[Row]:
+    """The rows of a run directory as the Hydra that made it wrote them.
+
+    Raises:
+        RunDirectoryError: they are not there, or are none.
+    """
+    path = directory / ROWS
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+        return [dict(row) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        raise RunDirectoryError(f"cannot read {path}: {e}", "use the Hydra that made the run") from e

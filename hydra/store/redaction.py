@@ -1,0 +1,175 @@
+"""Hides secrets in whatever is stored, printed or reported: by the key that they stand under, and by their value."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+import click
+
+from hydra.config import plugins
+from hydra.config.toml import parse_set
+from hydra.errors import ConfigError, HydraError
+from hydra.model import Scenario
+from hydra.options import KEY_VALUE, SET
+from hydra.options.plugin_commands import commands
+
+HIDDEN: Final = "***"
+"""What stands in the place of a secret."""
+
+_LEAST: Final = 4
+"""Characters of a secret that is looked for by its value: shorter ones are a part of ordinary words and numbers."""
+
+_LOGIN: Final = re.compile(r"(://)[^/?#\s@'\"]+@")
+"""User and password in front of the host of a URL."""
+
+_ASSIGNED: Final = re.compile(r"""(?<![\w.-])[\w.-]++["']?\s*[=:]\s*""")
+"""A key and what stands between it and its value."""
+
+
+class Redactor:
+    """Knows the secrets of a run and hides them.
+
+    Args:
+        secrets: values that must not be seen. One with fewer than 4 characters is hidden under its key only.
+        users: names that may stand before a secret in HTTP's basic authentication.
+    """
+
+    def __init__(self, secrets: Iterable[str], users: Iterable[str] = ()) -> None:
+        names = [user for user in users if user]
+        found = {form for secret in secrets for form in _forms(secret, names)}
+        # The longest first: one secret may be the beginning of another.
+        forms = sorted(found, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
+
+    @classmethod
+    def of_run(cls, scenario: Scenario, secrets: Iterable[str] = (), users: Iterable[str] = ()) -> Redactor:
+        """For everything that a run says: the secrets of its scenario, and the engine's."""
+        spec = plugins.system(scenario.system)
+        return cls([*spec.secrets(scenario), *secrets], [*spec.users(scenario), *users])
+
+    @classmethod
+    def of_command(cls, words: Sequence[str]) -> Redactor:
+        """For what is said before there is a scenario: the secrets that stand on a command line, however misspelt."""
+        return cls(_on_command_line(words))
+
+    def text(self, text: str) -> str:
+        """The text without any secret, whatever it was encoded with: JSON, a URL, base64."""
+        if self._pattern is not None:
+            text = self._pattern.sub(HIDDEN, text)
+        return _LOGIN.sub(rf"\1{HIDDEN}@", text)
+
+    @contextlib.contextmanager
+    def in_errors(self) -> Iterator[None]:
+        """Hides every secret in what is raised within."""
+        try:
+            yield
+        except HydraError as e:
+            e.what, e.remedy = self.text(e.what), self.text(e.remedy)
+            raise
+
+    def value(self, value: object, key: str = "") -> object:
+        """A value as JSON or TOML has it, with every secret in it hidden.
+
+        Args:
+            value: tables and lists are gone through; keys stay.
+            key: the dotted key that it stands under.
+        """
+        if is_secret(key):
+            return HIDDEN
+        match value:
+            case str():
+                return self.text(value)
+            case Mapping():
+                return {name: self.value(inner, f"{key}.{name}" if key else str(name)) for name, inner in value.items()}
+            case list() | tuple():
+                return [self.value(inner, key) for inner in value]
+            case _:
+                return value
+
+    def command_line(self, words: Sequence[str]) -> list[str]:
+        """The words of a command; what they assign to a secret key is hidden whatever it is."""
+        hidden: list[str] = []
+        assigns, assigning = False, _assigning(words)
+        for word in words:
+            flag, equals, rest = word.partition("=")
+            if assigns:
+                hidden.append(self._assignment(word))
+            elif equals and flag in assigning:
+                hidden.append(f"{flag}={self._assignment(rest)}")
+            else:
+                hidden.append(self.text(word))
+            assigns = not assigns and word in assigning
+        return hidden
+
+    def _assignment(self, text: str) -> str:
+        key, equals, _ = text.partition("=")
+        if equals and is_secret(key):
+            return f"{key}={HIDDEN}"
+        try:
+            name, value = parse_set(text)
+        except ConfigError:
+            return self.text(text)
+        shown = self.value(value, name)
+        # Written anew only where it has to be: TOML may spell a secret in many ways.
+        return self.text(text) if shown == value else f"{name}={json.dumps(shown, default=str)}"
+
+
+def is_secret(key: str) -> bool:
+    """Whether what stands under a (dotted) key is secret, in whatever system."""
+    return any(spec.is_secret(key) for spec in plugins.systems().values())
+
+
+def _assigning(words: Sequence[str]) -> set[str]:
+    """The flags whose value is KEY=VALUE: ``--set``, and those of the command of a command line, or of all."""
+    known = commands({})
+    # Behind the program; hydra run has the flags of any of them.
+    named = [known[word] for word in words[1:2] if word in known] or known.values()
+    params = [param for load in named for param in _params(load()) if param.metavar == KEY_VALUE]
+    return {SET, *(name for param in params for name in param.opts)}
+
+
+def _params(command: click.Command) -> list[click.Parameter]:
+    return command.get_params(click.Context(command, resilient_parsing=True))
+
+
+def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
+    """Every way in which a secret may be written."""
+    for value in {secret, secret.strip()}:
+        if len(value) < _LEAST or value == HIDDEN:
+            continue
+        yield value
+        yield repr(value)[1:-1]
+        yield json.dumps(value)[1:-1]
+        yield json.dumps(value, ensure_ascii=False)[1:-1]
+        octets = value.encode(errors="surrogateescape")  # a command line may hold what is not UTF-8
+        for escaped in (quote(octets), quote(octets, safe=""), quote_plus(octets)):
+            yield escaped
+            yield re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), escaped)
+        for plain in (value, *(f"{user}:{value}" for user in users)):
+            for encode in (base64.b64encode, base64.urlsafe_b64encode):
+                encoded = encode(plain.encode(errors="surrogateescape")).decode()
+                yield encoded
+                yield encoded.rstrip("=")
+
+
+def _on_command_line(words: Sequence[str]) -> Iterator[str]:
+    assigning = _assigning(words)
+    for number, word in enumerate(words):
+        ends = [m.end() for m in _ASSIGNED.finditer(word) if is_secret(m[0].rstrip("\"'=: \t"))]
+        for end in ends:
+            rest = word[end:]
+            yield rest
+            yield rest.strip(" \"'{}[]")
+            quoted = re.match(r"""(["'])(.*?)\1""", rest, re.DOTALL)
+            if quoted:
+                yield quoted[2]
+        # Without an assignment the next word may be what was meant.
+        assigns = word.startswith(tuple(f"{flag}=" for flag in assigning)) or words[number - 1] in assigning
+        if assigns and not ends and is_secret(word):
+            yield from words[number + 1 : number + 2]

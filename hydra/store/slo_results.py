@@ -1,0 +1,69 @@
+"""Whether a stored step has kept what its scenario asked for, and what its events have done."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from hydra.measure.event_recovery import Consequence, consequences, outstanding
+from hydra.measure.slo import Judged, Recoveries, clock_bound_us, holds, judged
+from hydra.model import EVENT_KINDS, CourseFacts, CourseInterval, EventSpec, SloSpec
+from hydra.store.database import RunStore
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a step that had something to keep.
+
+    ``holds`` is None where that is unknown; ``highest_backlog`` are most copies outstanding; ``complete`` whether all
+    figures of its seconds have arrived.
+    """
+
+    holds: bool | None
+    objectives: Sequence[Judged]
+    consequences: Sequence[Consequence]
+    highest_backlog: int
+    complete: bool | None
+    facts: CourseFacts
+    course: Sequence[CourseInterval]
+
+
+def workload_of(store: RunStore) -> tuple[SloSpec, tuple[EventSpec, ...]]:
+    """What the stored scenario asks for, and its events; nothing in runs of earlier versions."""
+    scenario = store.meta("scenario", {})
+    with store.reading():
+        slo = msgspec.convert(scenario.get("slo", {}), SloSpec)
+        return slo, msgspec.convert(scenario.get("events", []), tuple[EventSpec, ...])
+
+
+def answer_of(store: RunStore, epoch: int) -> Answer | None:
+    """The answer of this step; None where its seconds were not kept."""
+    found = store.course(epoch)
+    if found is None:
+        return None
+    plan, facts, course = found
+    slo, events = workload_of(store)
+    at_once = [event.kind for event in events if event.kind not in EVENT_KINDS]
+    latency = store.histogram(epoch, "latency")
+    figures = next((r.figures for r in store.results() if r.epoch == epoch), {})
+
+    def done(off_us: float = 0.0) -> Sequence[Consequence]:
+        return consequences(facts, course, events, slo, at_once, off_us)
+
+    measured, bound_us = done(), clock_bound_us(figures, latency)
+    best = done(-math.inf if bound_us is None else -bound_us) if bound_us != 0 else measured
+    worst = None if bound_us is None else done(bound_us) if bound_us else measured
+    publishers = plan.publishers or store.meta("scenario", {}).get("publishers", 1)
+    objectives = judged(slo, figures, latency, facts, course, Recoveries(best, worst), publishers)
+    gone = sum(
+        int(count) for name in ("failed_dead", "failed_silent") if isinstance(count := figures.get(name), int | float)
+    )
+    if gone:
+        what = "died, or did not answer"
+        why = f"{gone} subscribers {what}"
+        objectives.append(Judged("failed_subscribers", 0, gone, None, None, holds=False, why=why))
+    backlog = max(outstanding(facts, course), default=0)
+    return Answer(holds(objectives), objectives, measured, backlog, facts.complete, facts, course)

@@ -1,0 +1,329 @@
+"""Every row measured several times, and what its figures are then. Pure.
+
+Rates, counts and shares get their mean and Student's 95 % interval. Percentiles and extremes are never averaged: those
+of latencies are asked of the merged histograms of all repeats, others are the median; both with their range. How many
+repeats a figure is of stands beside it wherever these are not all.
+
+All repetitions of a client count come one after the other, so no client is launched twice for it; the settings that a
+grid varies take turns within a client count. Of points that are listed, one is repeated before the next begins.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
+from statistics import fmean, median, stdev
+from typing import Final, NamedTuple
+
+from hydra.measure import latency
+from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, REPEATS, Column
+from hydra.measure.column_names import LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE, REASON, STATUS
+from hydra.measure.loss_interval import around, pooled, read, written
+from hydra.measure.step_columns import DUE, SENT, step_columns
+from hydra.model import Figure, Histogram, Point, Scenario, StepPlan, StepResult, SweepSpec, number, value_of
+from hydra.sweep.interface import Row, Sweep, apart
+from hydra.wire.buckets import percentiles_us
+from hydra.wire.histogram import merge
+
+_WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
+_OF_STEPS: Final = {column.name: column for column in step_columns()}
+
+MERGED_IN_REPEATS: Final = ("latency", "lag", "ack")
+"""The stored histograms of a step that percentile columns are made of."""
+
+Histograms = Mapping[str, Histogram]
+"""A step's merged histograms by their stored name."""
+
+
+class Turn(NamedTuple):
+    """One repetition of one part of a sweep: what is measured at once where several runs take turns.
+
+    Attributes:
+        part: its number in the sweep: a client count, or a point.
+        repeat: the number of the repetition.
+    """
+
+    part: int
+    repeat: int
+
+
+class Repeated:
+    """A sweep whose rows are each measured ``sweep.repeat`` times; see :class:`hydra.sweep.interface.Sweep`."""
+
+    def __init__(self, scenario: Scenario, make: Callable[[Scenario], Sweep], columns: Mapping[str, Column]) -> None:
+        self._varied = scenario.sweep.varied
+        self._columns = columns
+        self._one_step_a_row = scenario.sweep.search is None
+        parts = _parts(scenario)
+        self._parts = list(parts)
+        self._rounds = [
+            [_Round(make(part), in_order=not self._one_step_a_row) for _ in range(scenario.sweep.repeat)]
+            for part in parts.values()
+        ]
+
+    def next(self, results: Sequence[StepResult]) -> StepPlan | None:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        return next((each.coming for rounds in self._deal(results) for each in rounds if each.coming), None)
+
+    def rows(self, results: Sequence[StepResult]) -> list[Row]:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        return [
+            merged([r for r, _ in of_point], self._columns, [h for _, h in of_point])
+            for of_point in self._of_points(results)
+        ]
+
+    def repeats(self, results: Sequence[StepResult]) -> list[list[Row]]:
+        """For each of :meth:`rows` those of its repeats, in the order in which they were measured."""
+        return [[row for row, _ in of_point] for of_point in self._of_points(results)]
+
+    @property
+    def turns(self) -> list[Turn]:
+        """All its turns, in the order in which it takes them: every repetition of every part."""
+        return [Turn(part, number) for part, rounds in enumerate(self._rounds) for number in range(len(rounds))]
+
+    def turn(self, results: Sequence[StepResult]) -> Turn | None:
+        """Which of its turns the step after these results belongs to; None when there is no such step."""
+        # Parts are left out behind one that is open only: until then, dealt ones have their numbers.
+        open_ = (
+            Turn(part, number)
+            for part, rounds in enumerate(self._deal(results))
+            for number, each in enumerate(rounds)
+            if each.coming
+        )
+        return next(open_, None)
+
+    def offered_again(self, results: Sequence[StepResult]) -> set[int]:
+        """See :class:`hydra.sweep.interface.Sweep`: of a search that failed all steps, as it is repeated as a whole."""
+        epochs: set[int] = set()
+        for each in (each for rounds in self._deal(results) for each in rounds):
+            failed = each.sweep.offered_again(each.taken)
+            epochs |= failed if self._one_step_a_row or not failed else {r.epoch for r in each.taken}
+        return epochs
+
+    def steps(self) -> int | None:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        counts = [each.sweep.steps() for rounds in self._rounds for each in rounds]
+        return None if None in counts else sum(filter(None, counts))
+
+    def bound_s(self) -> float:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        return sum(each.sweep.bound_s() for rounds in self._rounds for each in rounds)
+
+    def expected_s(self) -> float:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        return sum(each.sweep.expected_s() for rounds in self._rounds for each in rounds)
+
+    def _deal(self, results: Sequence[StepResult]) -> list[list[_Round]]:
+        """The rounds of each part that these results have come to; the first that is open is to go on."""
+        dealt: list[list[_Round]] = []
+        of_parts = apart(results, self._parts, _part_of)
+        for rounds, its_results in zip(self._rounds, of_parts.values(), strict=True):
+            if not its_results and any(each.coming for reached in dealt for each in reached):
+                continue
+            dealt.append([])
+            rest = its_results
+            for each in rounds:
+                rest = each.take(rest)
+                dealt[-1].append(each)
+                if each.coming is not None and not rest:
+                    break
+                if all(row[STATUS] == "skipped" for row in each.sweep.rows(each.taken)):
+                    # What does not fit does not fit the next time either.
+                    break
+            if rest:
+                rounds[0].sweep.next(rest[:1])  # a step that it would never ask for has an error of its own
+                raise ValueError("there are more results than this sweep has steps")
+        return dealt
+
+    def _of_points(self, results: Sequence[StepResult]) -> list[list[tuple[Row, Histograms]]]:
+        """For each point all repeats that have come to it."""
+        found: list[list[tuple[Row, Histograms]]] = []
+        for rounds in self._deal(results):
+            repeats: dict[tuple[Figure, ...], list[tuple[Row, Histograms]]] = {}
+            for each in rounds:
+                for row, histograms in self._with_histograms(each) if each.taken else ():
+                    repeats.setdefault(tuple(row[name] for name in self._varied), []).append((row, histograms))
+            found += repeats.values()
+        return found
+
+    def _with_histograms(self, each: _Round) -> list[tuple[Row, Histograms]]:
+        """A round's rows, each with the histograms of its step; the row of a search is of no single step."""
+        rows = each.sweep.rows(each.taken)
+        if not self._one_step_a_row:
+            return [(row, {}) for row in rows]
+        of_steps = {tuple(value_of(r.plan.settings, name) for name in self._varied): r.histograms for r in each.taken}
+        # Where a step was skipped, the rows that follow have no step.
+        return [(row, of_steps.get(tuple(row[name] for name in self._varied), {})) for row in rows]
+
+
+def _parts(scenario: Scenario) -> dict[tuple[str, int], Scenario]:
+    """The parts of a sweep that are each repeated as a whole: client counts or points; by point and client count."""
+    sweep = scenario.sweep
+    parts: dict[tuple[str, int], SweepSpec] = {
+        (point.name, point.clients): dataclasses.replace(sweep, points=(_explicit(scenario, point),), repeat=1)
+        for point in sweep.points
+    } or {("", clients): dataclasses.replace(sweep, clients=(clients,), repeat=1) for clients in sweep.counts}
+    return {part: dataclasses.replace(scenario, sweep=of_part) for part, of_part in parts.items()}
+
+
+def _explicit(scenario: Scenario, point: Point) -> Point:
+    """The point with all that varies in its sweep, so that alone it has a row of the same columns."""
+    usual = {name: value_of(scenario.settings, name) for name in scenario.sweep.varied}
+    return dataclasses.replace(point, settings={**usual, **point.settings})
+
+
+def _part_of(plan: StepPlan) -> tuple[str, int]:
+    return plan.point, plan.clients
+
+
+class _Round:
+    """One repetition of a part: a sweep of its own, which goes on from the results it has taken already.
+
+    Args:
+        sweep: of the part.
+        in_order: whether each step follows from those before it, as in a search. Otherwise what this round has no
+            open row for belongs to a later one: a resumed run comes back to rows of an earlier round.
+
+    Attributes:
+        taken: its results.
+        coming: its next step, None when it is complete.
+    """
+
+    def __init__(self, sweep: Sweep, *, in_order: bool) -> None:
+        self.sweep = sweep
+        self._in_order = in_order
+        self._begin()
+
+    def _begin(self) -> None:
+        self.taken: list[StepResult] = []
+        self.coming = self.sweep.next([])
+        self._seen: list[StepResult] = []
+        self._rest: list[StepResult] = []
+
+    def take(self, results: Sequence[StepResult]) -> list[StepResult]:
+        """Takes what is its own of the results, and gives back the rest.
+
+        Raises:
+            ValueError: it follows from those before it, and is another step.
+        """
+        if list(results[: len(self._seen)]) != self._seen:
+            self._begin()
+        for result in results[len(self._seen) :]:
+            self._seen.append(result)
+            if self.coming is None or not self._takes(result):
+                self._rest.append(result)
+        return list(self._rest)
+
+    def _takes(self, result: StepResult) -> bool:
+        more = [*self.taken, result]
+        try:
+            # Only what the sweep did not refuse is taken.
+            self.coming = self.sweep.next(more)
+        except ValueError:
+            if self._in_order:
+                raise
+            return False
+        self.taken = more
+        return True
+
+
+def merged(
+    rows: Sequence[Row], columns: Mapping[str, Column] = _OF_STEPS, histograms: Sequence[Histograms] = ()
+) -> Row:
+    """One row of several measurements of the same.
+
+    Args:
+        rows: of every repeat; those without figures (failed, skipped) count as repeats all the same.
+        columns: what is known of each column; one that is not among them is told by its figures.
+        histograms: of the repeats' steps, to merge.
+    """
+    if not rows:
+        raise ValueError("there is nothing to merge")
+    result: Row = {}
+    together = _percentiles(rows, histograms)
+    for column in dict.fromkeys(c for row in rows for c in row):
+        values = [row[column] for row in rows if row.get(column) is not None]
+        if column in (STATUS, REASON) or (column in columns and columns[column].repeats == "pooled"):
+            continue
+        numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+        how = columns[column].repeats if column in columns else "mean"
+        if how == "noted":
+            result[column] = _told(values, len(rows))
+        elif how == "common" or not values or len(numbers) < len(values):
+            result[column] = _all_of(values, len(rows))
+        else:
+            if how == "mean":
+                result[column], result[column + INTERVAL] = mean_and_interval(numbers)
+            else:
+                result[column] = together.get(column, median(numbers))
+                result[column + LOW], result[column + HIGH] = min(numbers), max(numbers)
+            if len(numbers) < len(rows):
+                result[column + COUNT] = len(numbers)
+    if any(LOSS_EVIDENCE in row for row in rows):
+        result |= _loss(rows, number(result.get(LOSS)))
+    statuses = [str(row[STATUS]) for row in rows]
+    result[REPEATS] = len(rows)
+    result[STATUS] = next(s for s in _WORST_FIRST if s in statuses)
+    result[REASON] = "; ".join(dict.fromkeys(str(row[REASON]) for row in rows if row.get(REASON)))
+    return result
+
+
+def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[str, Figure]:
+    """The percentiles of the repeats' merged histograms, by the columns that the rows have."""
+    found: dict[str, Figure] = {}
+    columns = {c for row in rows for c in row}
+    all_latencies = merge(h["latency"] for h in histograms if "latency" in h)
+    for prefix in (DUE, SENT):
+        if f"{prefix}_p50_us" in columns:
+            found |= latency.figures(all_latencies, prefix)
+    (found["tx_lag_p99_us"],) = percentiles_us(merge(h["lag"] for h in histograms if "lag" in h), [99.0])
+    found |= latency.ack_figures(merge(h["ack"] for h in histograms if "ack" in h))
+    return {column: value for column, value in found.items() if value is not None}
+
+
+def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
+    """The interval of the mean loss, from the bursts of all repeats together.
+
+    A repeat without a burst has lost nothing by chance, so that Student's interval of a few repeats, 0 ± 0 of those
+    without any, says too little.
+    """
+    steps = [read(str(row[LOSS_EVIDENCE])) for row in rows if row.get(LOSS_EVIDENCE) is not None]
+    if lost_pct is None or len(steps) < sum(row.get(LOSS) is not None for row in rows):
+        return dict.fromkeys((LOSS_CI_LOW, LOSS_CI_HIGH, LOSS_EVIDENCE))
+    limits = around(lost_pct, steps)
+    return {
+        LOSS + INTERVAL: None,
+        LOSS_CI_LOW: limits and limits.low,
+        LOSS_CI_HIGH: limits and limits.high,
+        LOSS_EVIDENCE: written(pooled(steps)),
+    }
+
+
+def mean_and_interval(numbers: Sequence[float]) -> tuple[float, float | None]:
+    """The mean and half the width of its 95 % interval, t(n − 1)·s/√n; no interval of a single number."""
+    from scipy.special import stdtrit  # Student's quantile; only who repeats waits the half second for it
+
+    n = len(numbers)
+    if n < 2:
+        return fmean(numbers), None
+    return fmean(numbers), float(stdtrit(n - 1, 0.975)) * stdev(numbers) / sqrt(n)
+
+
+def _common(values: Sequence[Figure]) -> Figure:
+    """The value that all share, or all of them."""
+    distinct = list(dict.fromkeys(values))
+    return distinct[0] if len(distinct) == 1 else " / ".join(map(str, distinct)) or None
+
+
+def _all_of(values: Sequence[Figure], repeats: int) -> Figure:
+    """Flags: false if any is, true if all are, otherwise not known; texts: all of them."""
+    if values and all(isinstance(v, bool) for v in values):
+        return False if False in values else True if len(values) == repeats else None
+    return _common(values)
+
+
+def _told(values: Sequence[Figure], repeats: int) -> Figure:
+    """Each text with the number of repeats that it was said of."""
+    said = {text: values.count(text) for text in dict.fromkeys(values) if text}
+    return "; ".join(f"{text} ({n} of {repeats} repeats)" for text, n in said.items()) or None

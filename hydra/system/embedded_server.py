@@ -1,0 +1,202 @@
+"""A server on this machine that lives exactly as long as its owner wants it, of whatever system."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from hydra.client.server_ports import accepts, endpoint_of, free_ports
+from hydra.client.server_program import ServerProgram
+from hydra.client.supervised_process import Supervised, tail
+from hydra.errors import ServerError
+from hydra.system import ServerCluster, Waiting, wait_alone
+from hydra.system.worker_thread import Background
+
+START_TIMEOUT_S: Final = 60.0
+PREPARE_TIMEOUT_S: Final = 900.0
+"""The first time on a machine, programs may have to be fetched and made ready."""
+STOP_TIMEOUT_S: Final = 600.0
+"""It is killed within 4 s; removing what it kept may take a slow disk long."""
+PORT_ATTEMPTS: Final = 5
+LOG: Final = "server.log"
+_TAKEN: Final = "in use"
+"""How the last words of a server that found its port taken read, in the kernel's words (EADDRINUSE)."""
+
+
+class EmbeddedServer:
+    """One server by itself; its data is thrown away with it. See :class:`hydra.system.Servers`.
+
+    It runs under a supervisor process: it dies within 2 s of its owner, even by SIGKILL, and the folder goes with it.
+
+    Arguments:
+        program: how it is started.
+        cluster: what it is told as the only one, and when it is up.
+        folder: for data and settings; created, and removed on every exit path. Must not exist, or be empty.
+        log: where the server's output goes; None is inside ``folder`` and goes with it.
+        host: the address to bind and to tell clients.
+        ports: picks so many free ports of a host; another may be quicker to bind them.
+        warm: warms it up before ``start`` returns.
+        wait: how ``start`` and ``stop`` wait for it.
+    """
+
+    def __init__(
+        self,
+        program: ServerProgram,
+        cluster: ServerCluster,
+        folder: Path,
+        *,
+        log: Path | None = None,
+        host: str = "127.0.0.1",
+        ports: Callable[[str, int], list[int]] = free_ports,
+        warm: bool = True,
+        wait: Waiting = wait_alone,
+    ) -> None:
+        self._program = program
+        self._cluster = cluster
+        self._folder = folder.resolve()
+        self._log = (log or self._folder / LOG).resolve()
+        self._host = host
+        self._ports = ports
+        self._warm = warm
+        self._wait = wait
+        self._running: Supervised | None = None
+        self._created = False
+        self._address = self._endpoint = ""
+        self.versions: Mapping[str, str] = {}
+        """Of what it runs, once started."""
+
+    @property
+    def address(self) -> str:
+        """Its address for clients.
+
+        Raises:
+            ServerError: it is not started.
+        """
+        if not self._address:
+            raise ServerError(f"the embedded {self._program.title} is not started", "call start() first")
+        return self._address
+
+    @property
+    def pids(self) -> tuple[int, int] | None:
+        """Process ids of the supervisor and of the server, None when it does not run."""
+        return (self._running.pid, self._running.command_pid) if self._running else None
+
+    def start(self, timeout_s: float = START_TIMEOUT_S) -> str:
+        """Starts it, waits until it answers, warms it up; returns its address for clients.
+
+        Raises:
+            ServerError: it did not come up in ``timeout_s``; holds the last lines of its log.
+            MissingDependencyError: a program that it needs is missing.
+        """
+        title = self._program.title
+        if self._running is not None:
+            raise ServerError(f"the embedded {title} is started already", "stop it first")
+        if self._folder.exists() and any(self._folder.iterdir()):
+            raise ServerError(f"the folder {self._folder} of the {title} is not empty", "name a new one")
+        with contextlib.closing(Background(self._wait)) as background:
+            self.versions = background.ask(self._program.prepare, PREPARE_TIMEOUT_S)
+            deadline = time.monotonic() + timeout_s
+            for _ in range(PORT_ATTEMPTS):
+                if self._start(background, self._ports(self._host, self._program.ports), deadline):
+                    return self._address
+        raise ServerError(f"the {title} found its ports taken {PORT_ATTEMPTS} times in a row", "try again")
+
+    def alive(self) -> bool:
+        """Whether the server's process runs; costs one system call."""
+        return self._running is not None and not self._running.wait_for_end(0.0)
+
+    def failure(self) -> str:
+        """That the server's process ended, and its last words, or ""; costs one system call while it runs."""
+        return "" if self.alive() else f"the embedded {self._program.title} ended: {tail(self._log)}"
+
+    def endpoints(self) -> Sequence[str]:
+        """Where it listens, for clients and for all else; nowhere unless it is started."""
+        return [self._endpoint] if self._address else []
+
+    def processes(self) -> Sequence[int]:
+        """The server's; none unless it runs."""
+        return [self._running.command_pid] if self._running else []
+
+    def kill(self, address: str, when: str) -> None:  # noqa: ARG002
+        """Refuses: a server by itself leaves nobody who could go on."""
+        raise ServerError(f"the {self._program.title} at {address} is the only one", "ask for several")
+
+    def detach(self) -> None:
+        """Lets the server live on without this process; SIGTERM to the supervisor ends it."""
+        if self._running is not None:
+            self._running.detach()
+
+    def stop(self) -> None:
+        """Ends the server and removes its folder; may be called twice, or without ``start``."""
+        running, self._running, self._address = self._running, None, ""
+        created, self._created = self._created, False
+
+        def clear() -> None:
+            if running is not None:
+                running.stop()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+        if created:
+            # On a thread of its own: what the start has asked of another may take long.
+            with contextlib.closing(Background(self._wait)) as background:
+                background.ask(clear, STOP_TIMEOUT_S)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _start(self, background: Background, ports: list[int], deadline: float) -> bool:
+        """Starts it at these ports; False when another was quicker to bind one of them."""
+        title = self._program.title
+        endpoint = endpoint_of(self._host, ports)
+        (join,) = self._cluster.join([endpoint])
+        address = self._cluster.address([endpoint])
+        self._created = True
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            command = self._program.command(self._folder, endpoint, join)
+            self._running = Supervised(command, self._folder, self._log)
+            if self._wait_until_up(background, self._running, ports[0], address, deadline):
+                self._address, self._endpoint = address, endpoint
+                if self._warm:
+                    self._warm_up(background)
+                return True
+            last = tail(self._log)
+        except OSError as e:
+            self.stop()
+            raise ServerError(f"the {title} could not be started: {e}") from None
+        except BaseException:
+            # Ctrl-C as well: nothing may stay behind.
+            self.stop()
+            raise
+        self.stop()
+        if _TAKEN not in last:
+            raise ServerError(f"the {title} ended while it came up: {last}", "see its log and its settings")
+        return False
+
+    def _wait_until_up(
+        self, background: Background, running: Supervised, port: int, address: str, deadline: float
+    ) -> bool:
+        """True when it answers; False when its process ended."""
+        answers = background.repeated(lambda: accepts(self._host, port) and self._cluster.up(address))
+        if not self._wait(lambda: running.wait_for_end(0.0) or answers(), deadline - time.monotonic()):
+            raise ServerError(
+                f"the {self._program.title} did not answer in time: {tail(self._log)}", "see its log and its settings"
+            )
+        return not running.wait_for_end(0.0)
+
+    def _warm_up(self, background: Background) -> None:
+        address, title = self._address, self._program.title
+        try:
+            background.ask(lambda: self._cluster.warm_up(address), START_TIMEOUT_S)
+        except TimeoutError:
+            raise ServerError(
+                f"the warm-up of the {title} at {address} took longer than {START_TIMEOUT_S:.0f} s"
+            ) from None

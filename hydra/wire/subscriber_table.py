@@ -1,0 +1,283 @@
+"""Reports of many subscribers as a table of arrays: what a controller makes of relays' batches. Pure.
+
+There is no Python object a subscriber: a column is an array with the values of all of them.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from mmap import mmap
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, SubscriberReport
+from hydra.wire.arrays import Bytes, Flags, Floats, Ints, offsets, spread, sums
+from hydra.wire.histogram import merge
+from hydra.wire.report_batch import COLUMNS, DRAIN_ENDS, NULL, encode
+from hydra.wire.report_batch_decoder import DTYPES, OF_CLIENTS, OF_LEDGERS, RAGGED, SUMS, read, texts
+
+_GROUP: Final = 100
+"""Clients of a batch that is made here: theirs fit into one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SubscriberTable:
+    """What subscribers reported of one epoch; row i is that of the client ``ids[i]``.
+
+    The attributes are the columns of a ``batch`` in ``docs/control-protocol.md``; nobody writes to them. What a client
+    has several of stands in one array, client after client: ``absent`` (pairs; ``absent_counts`` of each client), the
+    ledgers (``publisher`` … ``truncated``; ``ledger_counts`` of each client), of each ledger ``ranges`` (pairs;
+    ``range_counts``) and ``bits`` (``bits_bytes``), and ``system`` (JSON; ``system_bytes`` of each client).
+    ``lag_bins_us`` has 20 numbers of each client, or none at all.
+
+    The histograms are sums over the batches that the table is made of, whichever rows were taken from it.
+    """
+
+    ids: Ints
+    batches: Ints
+    first_batch: Ints
+    first_ns: Ints
+    last_ns: Ints
+    bytes: Ints
+    stale: Ints
+    undrained: Ints
+    reconnects: Ints
+    felt: Ints
+    drain: Ints
+    max_rss_bytes: Ints
+    cpu_user_s: Floats
+    cpu_system_s: Floats
+    latency_count: Ints
+    latency_min_us: Ints
+    latency_p50_us: Ints
+    latency_p99_us: Ints
+    latency_max_us: Ints
+    lag_bins_us: Ints
+    absent_counts: Ints
+    absent: Ints
+    ledger_counts: Ints
+    publisher: Ints
+    received: Ints
+    in_window: Ints
+    missing: Ints
+    duplicates: Ints
+    reordered: Ints
+    extra: Ints
+    truncated: Ints
+    range_counts: Ints
+    ranges: Ints
+    bits_bytes: Ints
+    bits: Bytes
+    system_bytes: Ints
+    system: Bytes
+    latency_bounds: Ints
+    latency_counts: Ints
+    cohort_latency_bounds: Ints
+    cohort_latency_counts: Ints
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SubscriberTable):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have none
+
+    @property
+    def latency(self) -> Histogram:
+        """Of the clients outside the cohort, summed."""
+        return _histogram(self.latency_bounds, self.latency_counts)
+
+    @property
+    def cohort_latency(self) -> Histogram:
+        """Of the clients of the cohort, summed."""
+        return _histogram(self.cohort_latency_bounds, self.cohort_latency_counts)
+
+    @property
+    def ledger_offsets(self) -> Ints:
+        """Where the ledgers of each client begin, and where the last one's end: one more than there are clients."""
+        return offsets(self.ledger_counts)
+
+    @property
+    def range_offsets(self) -> Ints:
+        """Where the ranges of each ledger begin and the last one's end, counted in ranges."""
+        return offsets(self.range_counts)
+
+    @property
+    def bits_offsets(self) -> Ints:
+        """Where the bits of each ledger begin and the last one's end."""
+        return offsets(self.bits_bytes)
+
+    @property
+    def absent_offsets(self) -> Ints:
+        """Where the absent intervals of each client begin and the last one's end, counted in intervals."""
+        return offsets(self.absent_counts)
+
+    @property
+    def system_offsets(self) -> Ints:
+        """Where the text of ``system`` of each client begins and the last one's ends."""
+        return offsets(self.system_bytes)
+
+    def of_clients(self, of_ledgers: Ints) -> Ints:
+        """The sum of a column of ledgers over those of each client."""
+        if len(of_ledgers) == len(self.ids) == int(np.count_nonzero(self.ledger_counts == 1)):
+            return of_ledgers
+        return sums(of_ledgers, self.ledger_counts)
+
+    def take(self, rows: Ints | Flags) -> SubscriberTable:
+        """The table of these rows, given by their numbers or by a mask; the histograms stay those of all rows."""
+        at: Ints = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
+        if len(at) == len(self.ids) and bool((at == np.arange(len(at))).all()):
+            return self
+        ledgers = spread(self.ledger_offsets, at)
+        lags = self.lag_bins_us.reshape(-1, LAG_BINS)[at].ravel() if len(self.lag_bins_us) else self.lag_bins_us
+        ragged: dict[str, Any] = {
+            "lag_bins_us": lags,
+            "absent": self.absent.reshape(-1, 2)[spread(self.absent_offsets, at)].ravel(),
+            "ranges": self.ranges.reshape(-1, 2)[spread(self.range_offsets, ledgers)].ravel(),
+            "bits": self.bits[spread(self.bits_offsets, ledgers)],
+            "system": self.system[spread(self.system_offsets, at)],
+        }
+        of_ledgers: dict[str, Any] = {name: getattr(self, name)[ledgers] for name in OF_LEDGERS}
+        sums_of_all: dict[str, Any] = {name: getattr(self, name) for name in SUMS}
+        of_clients: dict[str, Any] = {name: getattr(self, name)[at] for name in ("ids", *OF_CLIENTS)}
+        return SubscriberTable(**of_clients, **of_ledgers, **ragged, **sums_of_all)
+
+    def parts(self, most: int) -> Iterator[SubscriberTable]:
+        """Tables of so many rows each, one after the other, whose arrays are parts of this one's; the last has less."""
+        ledgers, ranges, bits = self.ledger_offsets, self.range_offsets, self.bits_offsets
+        absent, system = self.absent_offsets, self.system_offsets
+        for first in range(0, len(self), most):
+            rows = [first, min(first + most, len(self))]
+            of_them: dict[str, Any] = {
+                **dict.fromkeys(("ids", *OF_CLIENTS), rows),
+                **dict.fromkeys(OF_LEDGERS, ledgers[rows]),
+                "lag_bins_us": [LAG_BINS * row for row in rows],
+                "absent": 2 * absent[rows],
+                "ranges": 2 * ranges[ledgers[rows]],
+                "bits": bits[ledgers[rows]],
+                "system": system[rows],
+            }
+            yield replace(self, **{name: getattr(self, name)[slice(*at)] for name, at in of_them.items()})
+
+    def systems(self) -> Iterator[dict[str, Any]]:
+        """What those who have figures of their system's own said of them; nothing of the others."""
+        return map(msgspec.json.decode, texts(self.system, self.system_offsets))
+
+    def ledgers(self, row: int) -> list[LedgerCounts]:
+        """One client's accounts of its publishers."""
+        first, end = self.ledger_offsets[row : row + 2].tolist()
+        ranges, bits = self.range_offsets, self.bits_offsets
+        return [
+            LedgerCounts(
+                publisher=int(self.publisher[k]),
+                received=int(self.received[k]),
+                in_window=int(self.in_window[k]),
+                missing=int(self.missing[k]),
+                missing_ranges=[(a, b) for a, b in self.ranges.reshape(-1, 2)[ranges[k] : ranges[k + 1]].tolist()],
+                truncated=bool(self.truncated[k]),
+                duplicates=int(self.duplicates[k]),
+                reordered=int(self.reordered[k]),
+                extra=int(self.extra[k]),
+                received_bits=b64encode(self.bits[bits[k] : bits[k + 1]].tobytes()).decode(),
+            )
+            for k in range(first, end)
+        ]
+
+    def report(self, client: int) -> SubscriberReport:
+        """What one client reported; its histogram is empty, for only sums of them are in a table.
+
+        Raises:
+            KeyError: it has no row.
+        """
+        row = int(np.searchsorted(self.ids, client))
+        if row == len(self.ids) or self.ids[row] != client:
+            raise KeyError(client)
+        lags = self.lag_bins_us[LAG_BINS * row : LAG_BINS * (row + 1)].tolist()
+        absent = self.absent_offsets[row : row + 2]
+        told = self.system[slice(*self.system_offsets[row : row + 2])].tobytes()
+        return SubscriberReport(
+            ledgers=self.ledgers(row),
+            batches=int(self.batches[row]),
+            first_batch=int(self.first_batch[row]),
+            first_ns=int(self.first_ns[row]),
+            last_ns=int(self.last_ns[row]),
+            bytes=int(self.bytes[row]),
+            stale=int(self.stale[row]),
+            latency=Histogram(),
+            usage=ProcessUsage(
+                float(self.cpu_user_s[row]), float(self.cpu_system_s[row]), int(self.max_rss_bytes[row])
+            ),
+            undrained=int(self.undrained[row]),
+            absent=[(a, b) for a, b in self.absent.reshape(-1, 2)[slice(*absent)].tolist()],
+            reconnects=int(self.reconnects[row]),
+            felt=bool(self.felt[row]),
+            drain=DRAIN_ENDS[self.drain[row]],
+            lag_bins_us=[] if all(x == NULL for x in lags) else [None if x == NULL else x for x in lags],
+            system=msgspec.json.decode(told) if told else None,
+        )
+
+
+def decode(ids: Iterable[int], columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> SubscriberTable:
+    """The table of one batch; its arrays are parts of the payload.
+
+    Args:
+        ids: the clients that the message names, at least one.
+        columns: the names of its columns, each with the number of items.
+        payload: the columns' items.
+
+    Raises:
+        ValueError: it is not what a correct relay sends.
+    """
+    clients = np.fromiter(ids, np.int64)
+    return SubscriberTable(ids=clients, **read(clients, columns, payload))
+
+
+def table_of(reports: Mapping[int, SubscriberReport], cohort: Container[int] = frozenset()) -> SubscriberTable:
+    """The table of these clients' reports, as relays' batches would bring it; errors as in :func:`decode`."""
+    ids = sorted(reports)
+    groups = [ids[first : first + _GROUP] for first in range(0, len(ids), _GROUP)]
+    return concatenate(decode(group, *encode([(c, reports[c]) for c in group], cohort)) for group in groups)
+
+
+def concatenate(tables: Iterable[SubscriberTable]) -> SubscriberTable:
+    """One table of all rows, in the order of their ids.
+
+    Raises:
+        ValueError: a client is in several of them.
+    """
+    parts = sorted((t for t in tables if len(t)), key=lambda t: int(t.ids[0]))
+    if len(parts) < 2:
+        return parts[0] if parts else EMPTY
+    lags = any(len(t.lag_bins_us) for t in parts)
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(t, name) for t in parts]) for name in ("ids", *OF_CLIENTS, *OF_LEDGERS, *RAGGED)
+    }
+    columns["lag_bins_us"] = np.concatenate(
+        [t.lag_bins_us if len(t.lag_bins_us) or not lags else np.full(LAG_BINS * len(t), NULL, np.int64) for t in parts]
+    )
+    for name in ("latency", "cohort_latency"):
+        together = merge(getattr(t, name) for t in parts)
+        columns[f"{name}_counts"] = np.array(together.counts, np.int64)
+        columns[f"{name}_bounds"] = np.array([together.min_us, together.max_us] if together.counts else [], np.int64)
+    table = SubscriberTable(**columns)
+    steps = np.diff(table.ids)
+    if not bool((steps > 0).all()):
+        table = table.take(np.argsort(table.ids, kind="stable"))
+        if not bool((np.diff(table.ids) > 0).all()):
+            raise ValueError("a client is in several tables")
+    return table
+
+
+def _histogram(bounds: Ints, counts: Ints) -> Histogram:
+    return Histogram(counts.tolist(), *bounds.tolist()) if len(counts) else Histogram()
+
+
+EMPTY: Final = SubscriberTable(**{name: np.zeros(0, DTYPES[kind]) for name, kind in (("ids", "q"), *COLUMNS)})
+"""The table of nobody."""
