@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws the picture of the rooms in ``docs/architecture.md`` anew, from the imports in ``hydra/``.
+"""Makes the table and the picture of the packages in ``docs/architecture.md`` anew, from ``hydra/`` itself.
 
-A room is a package or a module right under ``hydra/``; those of systems, which have a ``spec.py``, are drawn as one. An
-arrow says that one uses the other; what follows from other arrows is left out, and so are the nouns, which everybody
-uses.
+The table has each package's sentence and its floor: the length of the longest chain of packages that it uses. In the
+picture systems and engines, which have a ``spec.py``, are drawn as one. An arrow says that one package uses the other;
+what follows from other arrows is left out, and so is the model, which every package uses.
 """
 
 from __future__ import annotations
@@ -11,32 +11,61 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
-NOUNS = {"model", "errors"}
-SYSTEMS = "systems"
-_PART = re.compile(r"(<!-- picture -->\n).*?(<!-- end -->\n)", re.DOTALL)
+MODEL = {"model", "errors"}
+PLUGGED = "systems and engines"
+_PICTURE = re.compile(r"(<!-- picture -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_TABLE = re.compile(r"(<!-- packages -->\n).*?(<!-- end packages -->\n)", re.DOTALL)
 
 Graph = Mapping[str, set[str]]
-"""The rooms that each room uses."""
+"""The packages that each package uses."""
 
 
-def rooms(house: Path) -> dict[str, set[str]]:
-    """The rooms of a package and what each of them uses, without the nouns."""
-    own = {spec.parent.name: SYSTEMS for spec in house.glob("*/spec.py")}
+def packages(house: Path) -> dict[str, set[str]]:
+    """The packages of a house and what each of them uses; ``errors.py`` belongs to the model."""
     uses: dict[str, set[str]] = {}
     for path in sorted(house.rglob("*.py")):
-        room = path.relative_to(house).parts[0].removesuffix(".py")
-        if room != "__init__":
-            used = _used(ast.parse(path.read_text(encoding="utf-8")), house.name)
-            uses.setdefault(own.get(room, room), set()).update(own.get(name, name) for name in used)
-    known = uses.keys() - NOUNS
-    return {room: (used & known) - {room} for room, used in uses.items() if room in known}
+        package = _home(path.relative_to(house).parts[0].removesuffix(".py"))
+        if package != "__init__":
+            used = map(_home, _used(ast.parse(path.read_text(encoding="utf-8")), house.name))
+            uses.setdefault(package, set()).update(used)
+    return {package: (used & uses.keys()) - {package} for package, used in uses.items()}
 
 
-def _used(tree: ast.AST, package: str) -> Iterator[str]:
+def _home(name: str) -> str:
+    return "model" if name in MODEL else name
+
+
+def drawn(graph: Graph, house: Path) -> dict[str, set[str]]:
+    """The graph without the model, systems and engines as one."""
+    one = {spec.parent.name: PLUGGED for spec in house.glob("*/spec.py")}
+    uses: dict[str, set[str]] = {}
+    for package in graph.keys() - {"model"}:
+        name = one.get(package, package)
+        uses.setdefault(name, set()).update(one.get(used, used) for used in graph[package] - {"model"})
+    return {name: used - {name} for name, used in uses.items()}
+
+
+def table(graph: Graph, house: Path) -> str:
+    """The packages with their floors and sentences, the highest first."""
+
+    @cache
+    def floor(package: str) -> int:
+        return 1 + max(map(floor, graph[package]), default=0)
+
+    lines = ["| floor | package | |", "|---|---|---|"]
+    for package in sorted(graph, key=lambda name: (-floor(name), name)):
+        text = ast.get_docstring(ast.parse((house / package / "__init__.py").read_text(encoding="utf-8"))) or ""
+        sentence = " ".join(text.split("\n\n")[0].replace("``", "`").split())
+        lines.append(f"| {floor(package)} | `{package}` | {sentence} |")
+    return "\n".join([*lines, ""])
+
+
+def _used(tree: ast.AST, house: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -44,19 +73,19 @@ def _used(tree: ast.AST, package: str) -> Iterator[str]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        yield from (name.split(".")[1] for name in names if name.startswith(f"{package}."))
+        yield from (name.split(".")[1] for name in names if name.startswith(f"{house}."))
 
 
 def reduced(graph: Graph) -> dict[str, set[str]]:
     """The graph without the arrows that follow from others."""
     return {
-        room: {used for used in uses if not any(_reaches(graph, other, used) for other in uses - {used})}
-        for room, uses in graph.items()
+        package: {used for used in uses if not any(_reaches(graph, other, used) for other in uses - {used})}
+        for package, uses in graph.items()
     }
 
 
-def _reaches(graph: Graph, room: str, target: str) -> bool:
-    seen, waiting = {room}, [room]
+def _reaches(graph: Graph, package: str, target: str) -> bool:
+    seen, waiting = {package}, [package]
     while waiting:
         for used in graph[waiting.pop()] - seen:
             if used == target:
@@ -68,19 +97,28 @@ def _reaches(graph: Graph, room: str, target: str) -> bool:
 
 def picture(graph: Graph) -> str:
     """A flowchart of Mermaid."""
-    arrows = [f"    {room} --> {used}" for room, uses in sorted(reduced(graph).items()) for used in sorted(uses)]
+    names = {package: package.replace(" ", "_") for package in graph}
+    arrows = [
+        f"    {names[package]} --> {names[used]}"
+        for package, uses in sorted(reduced(graph).items())
+        for used in sorted(uses)
+    ]
     return "\n".join(["```mermaid", "flowchart TD", *arrows, "```", ""])
 
 
 def renewed(page: str) -> str:
-    """The page with its picture drawn anew.
+    """The page with its table and its picture made anew.
 
     Raises:
-        ValueError: it has no place for it, or several.
+        ValueError: it has no place for one of them, or several.
     """
-    if len(_PART.findall(page)) != 1:
-        raise ValueError("the page must have one place for the picture: <!-- picture --> … <!-- end -->")
-    return _PART.sub(lambda part: part[1] + picture(rooms(ROOT / "hydra")) + part[2], page)
+    house = ROOT / "hydra"
+    graph = packages(house)
+    for part, text in ((_TABLE, table(graph, house)), (_PICTURE, picture(drawn(graph, house)))):
+        if len(part.findall(page)) != 1:
+            raise ValueError(f"the page must have one place for {part.pattern}")
+        page = part.sub(lambda found, text=text: found[1] + text + found[2], page)  # type: ignore[misc]
+    return page
 
 
 if __name__ == "__main__":

@@ -17,16 +17,19 @@ def test_the_page_shows_the_house_as_it_is() -> None:
     assert SCRIPT["renewed"](page) == page, "run scripts/house_picture.py"
 
 
-def test_a_room_is_a_package_or_a_module_and_uses_what_it_imports(tmp_path: Path) -> None:
+def test_a_package_uses_what_it_imports(tmp_path: Path) -> None:
     house = tmp_path / "house"
     (house / "attic").mkdir(parents=True)
     (house / "model.py").write_text("")
-    (house / "cellar.py").write_text("import house.model\nimport os")
+    (house / "cellar").mkdir()
+    (house / "cellar" / "__init__.py").write_text("import house.model\nimport os")
     (house / "attic" / "box.py").write_text("from house import cellar\ndef f():\n    from house.attic import lid")
     for system in ("here", "there"):
         (house / system).mkdir()
         (house / system / "spec.py").write_text("from house.attic import box")
-    assert SCRIPT["rooms"](house) == {"attic": {"cellar"}, "cellar": set(), "systems": {"attic"}}
+    graph = SCRIPT["packages"](house)
+    assert graph == {"attic": {"cellar"}, "cellar": {"model"}, "here": {"attic"}, "model": set(), "there": {"attic"}}
+    assert SCRIPT["drawn"](graph, house) == {"attic": {"cellar"}, "cellar": set(), "systems and engines": {"attic"}}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,4 @@
-"""Which room of hydra may import which, read from the imports themselves; see docs/architecture.md.
-
-A room is a module or a package; where both are in a table, the longer name counts.
-"""
+"""Which package of hydra may import which, read from the imports themselves; see docs/architecture.md."""
 
 from __future__ import annotations
 
@@ -17,59 +14,70 @@ import pytest
 
 HOUSE = Path(__file__).resolve().parents[1] / "hydra"
 
-ROOMS = [".".join(spec.parent.relative_to(HOUSE.parent).parts) for spec in sorted(HOUSE.rglob("spec.py"))]
-"""Those of systems and engines: entry points name them. A newcomer needs no line in this file."""
+PLUGGED = [".".join(spec.parent.relative_to(HOUSE.parent).parts) for spec in sorted(HOUSE.rglob("spec.py"))]
+"""Packages of systems and engines: entry points name them, and no module outside."""
+
+FLOORS = [
+    # A package uses packages of lower floors, and none of its own floor.
+    "model",
+    "wire",
+    "control events native",
+    "client measure",
+    "analysis sweep",
+    "system",
+    "engine",
+    "config local",
+    "options",
+    "mesos mqtttest natstest store zmqtest",
+    "kubernetes monitor report",
+    "jupyter kafkatest run",
+    "serve",
+    "cli",
+]
+"""Lowest first. ``hydra/errors.py`` and ``hydra/__init__.py`` belong to the model."""
 
 
-def of(room: str, names: str) -> list[str]:
-    """Modules of a room."""
-    return [f"{room}.{name}" for name in names.split()]
+def of(package: str, names: str) -> list[str]:
+    """Modules of a package."""
+    return [f"{package}.{name}" for name in names.split()]
 
 
-CLUSTER = "hydra.engine"
-TIERS = {
-    # Lowest first. A room uses rooms of lower tiers and of its own.
-    "nouns": ["hydra", "hydra.model", "hydra.errors"],
-    "pure": [
-        *of("hydra", "events columns compare sweep measure metrics scaling wire"),
-        *of(CLUSTER, "constraints placement rehearsal resources splitting"),
-        *of(f"{CLUSTER}.kubernetes", "affinity ending inventory keeper names nodes pods refusals scripts settings"),
-        *of(f"{CLUSTER}.kubernetes", "standing state statuses waiting"),
-        *of(f"{CLUSTER}.kubernetes.in_cluster", "cluster_file log objects podstate words"),
-        *of(f"{CLUSTER}.mesos", "translate offered state settings"),
-        *of("hydra.control", "bounded clocks hosts outstanding timekeeper"),
-        *of("hydra.client", "arrivals course spells pacing ledger acks lag repeats gathering joining commands"),
-        *of("hydra.client", "batching relaying"),
-    ],
-    "parts": [
-        *of("hydra", "ceiling config control cluster results client system plugins options servers limits native"),
-        *of("hydra.monitor", "prometheus otlp refusal"),
-    ],
-    "rooms": ROOMS,
-    "runs": of("hydra", "run jupyter experiments planning serve shell"),
-    "command": ["hydra.cli.main"],
-}
+PURE = [
+    *of("hydra", "errors model events measure analysis sweep wire"),
+    *of("hydra.engine", "constraints placement placement_dry_run resources group_sizing"),
+    *of(
+        "hydra.kubernetes", "affinity terminating_pods inventory owner_job names nodes pods api_errors scripts settings"
+    ),
+    *of("hydra.kubernetes", "settings run_health state pod_status pending_pods"),
+    *of("hydra.kubernetes.in_cluster", "cluster_file log objects job_state job_arguments"),
+    *of("hydra.mesos", "translate offers state settings"),
+    *of("hydra.monitor", "distribution families snapshot snapshot_updater"),
+    *of("hydra.control", "list_limits clock_offset host_watch command_retry clock_pings"),
+    *of("hydra.client", "receive_buffer time_series impairments pacing ledger acks lag backoff reply_aggregation"),
+    *of("hydra.client", "registration command_replies report_batches relay_state"),
+]
+"""Without clock, socket, file and process."""
 
 NAMES = {
-    room.removeprefix("hydra.engine."): room
-    for room in ROOMS
-    if room.startswith("hydra.engine.") and room != "hydra.local"  # that is a word of every day
+    package.removeprefix("hydra."): package
+    for package in PLUGGED
+    if not package.endswith("test") and package != "hydra.local"  # that is a word of every day
 }
-"""What is named in one room only, in code and in comments."""
+"""What is named in one package only, in code and in comments."""
 
-_SYSTEMS = [room.removeprefix("hydra.").removesuffix("test") for room in ROOMS if room.endswith("test")]
+_SYSTEMS = [package.removeprefix("hydra.").removesuffix("test") for package in PLUGGED if package.endswith("test")]
 SYSTEMS = re.compile("|".join([*_SYSTEMS, "topic", "bootstrap"]), re.IGNORECASE)
-"""Words of systems, which stand in no room but theirs: neither in code nor in comments."""
+"""Words of systems, which stand in no package but theirs: neither in code nor in comments."""
 
 CHANNEL = {
     # The control channel is made of ZeroMQ sockets, whatever is measured.
     **dict.fromkeys(["hydra.control", "hydra.client.relay", "hydra.client.transport", "hydra.native.build"], "zmq"),
     # The scenario that `hydra check` takes unless another is named, and that examples are of.
-    **dict.fromkeys(["hydra.cli.main", "hydra.cli"], "zmqrate"),
+    "hydra.cli": "zmqrate",
 }
 """The words that a room may say nevertheless."""
 
-ONLY = {"hydra.jupyter": of("hydra", "jupyter model errors results measure sweep columns events compare scaling")}
+ONLY = {"hydra.jupyter": of("hydra", "jupyter model errors store report measure sweep events analysis")}
 """All that a room may use of hydra."""
 
 LIBRARIES = {
@@ -90,7 +98,7 @@ IMPURE = [
     *("subprocess", "multiprocessing", "threading", "asyncio", "concurrent", "signal", "sqlite3", "urllib", "http"),
     *("zmq", "kafka", "confluent_kafka", "pymesos", "psutil"),
 ]
-"""No clock, no socket, no file: what the two lowest tiers do without."""
+"""What pure modules do without."""
 
 IMPURE_ON_PURPOSE = {
     ("hydra.wire.clock", "time"),  # the one place that reads the clock that both ends share
@@ -135,17 +143,21 @@ def imports(module: str, text: str, known: Sources) -> Iterator[tuple[int, str]]
                 yield line, inner if inner in known else origin
 
 
-def within(module: str, room: str) -> bool:
-    # The package `hydra` itself is a room too, but not everything in it is that room.
-    return module == room or (room != "hydra" and module.startswith(f"{room}."))
+def within(module: str, package: str) -> bool:
+    # The package `hydra` itself is a package too, but not everything in it is that package.
+    return module == package or (package != "hydra" and module.startswith(f"{package}."))
+
+
+def package_of(module: str) -> str:
+    """The package right under hydra; of ``hydra/errors.py`` and of hydra itself, the model."""
+    name = module.split(".")[1] if "." in module else ""
+    return "model" if name in {"", "errors"} else name
 
 
 @cache
-def place(module: str) -> tuple[int, str]:
-    """The tier's number and the room of a module; (-1, "") if it is in no table."""
-    rooms = [(len(room), tier, room) for tier, names in enumerate(TIERS.values()) for room in names]
-    _, tier, room = max((r for r in rooms if within(module, r[2])), default=(0, -1, ""))
-    return tier, room
+def floor(module: str) -> int:
+    """The floor of a module's package, 0 the lowest; -1 if it is in no table."""
+    return next((n for n, names in enumerate(FLOORS) if package_of(module) in names.split()), -1)
 
 
 def breaches(known: Sources) -> list[str]:
@@ -155,29 +167,30 @@ def breaches(known: Sources) -> list[str]:
         for module, text in known.items()
         for number, used in imports(module, text, known)
         for line in judge(f"{module}:{number} imports {used}", module, used)
-    ] + [f"{m} has no place in TIERS: decide which tier it belongs to" for m in known if place(m)[0] < 0]
+    ] + [f"{m} has no place in FLOORS: decide on which floor its package is" for m in known if floor(m) < 0]
 
 
 def judge(fact: str, module: str, used: str) -> Iterator[str]:
-    names = list(TIERS)
-    tier, _ = place(module)
     library = used.split(".")[0]
     if library == "hydra":
-        used_tier, _ = place(used)
-        if used_tier > tier >= 0:
-            yield f"{fact}: {names[tier]!r} may not use {names[used_tier]!r}, which is above it"
-        mine, theirs = (next((room for room in ROOMS if within(m, room)), "") for m in (module, used))
-        if mine and theirs and mine != theirs:
-            yield f"{fact}: {mine} and {theirs} never use each other"
+        if package_of(module) != package_of(used) and floor(used) >= floor(module) >= 0:
+            yield f"{fact}: {package_of(module)!r} uses lower floors only, {package_of(used)!r} is on none of these"
+        mine, theirs = (next((package for package in PLUGGED if within(m, package)), "") for m in (module, used))
+        if theirs and mine != theirs:
+            yield f"{fact}: only entry points name {theirs}"
         for limited, allowed in ONLY.items():
             if within(module, limited) and not any(within(used, a) for a in allowed):
                 yield f"{fact}: {limited} uses only {', '.join(sorted(allowed))}"
         return
-    rooms = LIBRARIES.get(library)
-    if rooms is not None and not any(within(module, r) for r in rooms):
-        yield f"{fact}: only {', '.join(rooms)} may import {library}"
-    if 0 <= tier <= names.index("pure") and library in IMPURE and (module, library) not in IMPURE_ON_PURPOSE:
-        yield f"{fact}: {names[tier]!r} is pure, it has no clock, socket, file or process"
+    packages = LIBRARIES.get(library)
+    if packages is not None and not any(within(module, p) for p in packages):
+        yield f"{fact}: only {', '.join(packages)} may import {library}"
+    if is_pure(module) and library in IMPURE and (module, library) not in IMPURE_ON_PURPOSE:
+        yield f"{fact}: it is pure, it has no clock, socket, file or process"
+
+
+def is_pure(module: str) -> bool:
+    return any(within(module, name) for name in PURE)
 
 
 def third_parties(known: Sources, module: str) -> set[str]:
@@ -189,20 +202,20 @@ def test_every_import_follows_the_layers() -> None:
     assert breaches(sources()) == []
 
 
-@pytest.mark.parametrize(("word", "room"), NAMES.items())
-def test_only_its_own_room_names_an_engine(word: str, room: str) -> None:
-    assert [m for m, text in sources().items() if word in text.lower() and not within(m, room)] == []
+@pytest.mark.parametrize(("word", "package"), NAMES.items())
+def test_only_its_own_package_names_an_engine(word: str, package: str) -> None:
+    assert [m for m, text in sources().items() if word in text.lower() and not within(m, package)] == []
 
 
-def test_only_their_own_rooms_name_systems() -> None:
+def test_only_their_own_packages_name_systems() -> None:
     """What is named elsewhere is what a newcomer would have to change as well."""
     named = {}
     for module, text in sources().items():
         said = {word.lower() for word in SYSTEMS.findall(text)}
-        if any(within(module, room) for room in CHANNEL):
-            may = "|".join(word for room, word in CHANNEL.items() if within(module, room))
+        if any(within(module, package) for package in CHANNEL):
+            may = "|".join(word for package, word in CHANNEL.items() if within(module, package))
             said = {word.lower() for word in SYSTEMS.findall(re.sub(may, "", text, flags=re.IGNORECASE))}
-        if said and not any(within(module, room) for room in ROOMS):
+        if said and not any(within(module, package) for package in PLUGGED):
             named[module] = said
     assert named == {}
 
@@ -221,35 +234,34 @@ def test_the_nouns_need_the_standard_library_only(module: str) -> None:
     assert third_parties(sources(), module) == set()
 
 
-def test_the_pure_rooms_open_no_file() -> None:
-    pure = (m for m in sources() if 0 <= place(m)[0] <= 1)
-    assert [m for m in pure if re.search(r"(?<![\w.])open\(", sources()[m])] == []
+def test_what_is_pure_opens_no_file() -> None:
+    assert [m for m in sources() if is_pure(m) and re.search(r"(?<![\w.])open\(", sources()[m])] == []
 
 
-def test_every_room_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
-    named = {room for rooms in (*TIERS.values(), *LIBRARIES.values()) for room in rooms}
+def test_every_package_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
+    named = {name for names in (PURE, *LIBRARIES.values(), *ONLY.values()) for name in names}
+    named |= {f"hydra.{name}" for names in FLOORS for name in names.split()}
     assert named - sources().keys() == set()
 
 
 @pytest.mark.parametrize(
     ("module", "text", "rule"),
     [
-        ("hydra.model", "import hydra.sweep.grid", "'nouns' may not use 'pure'"),
-        ("hydra.sweep.grid", "from hydra.report import store", "'pure' may not use 'parts'"),
-        ("hydra.sweep.grid", "def f():\n    import time", "hydra.sweep.grid:2 imports time: 'pure' is pure"),
-        ("hydra.client.ledger", "import socket", "'pure' is pure"),
-        ("hydra.measure.rates", "import psutil", "'pure' is pure"),
-        ("hydra.client.process_group", "from hydra.run.runner import run", "'parts' may not use 'runs'"),
-        ("hydra.wire.messages", "from hydra.control import controller", "'pure' may not use 'parts'"),
-        ("hydra.wire.messages", "from ..control import controller", "'pure' may not use 'parts'"),
-        ("hydra.local.engine", "import hydra.mesos.state", "never use each other"),
-        ("hydra.zmqtest.system", "from hydra.kafkatest.topics import Topics", "never use each other"),
-        ("hydra.kafkatest.system", "import hydra.zmqtest", "never use each other"),
+        ("hydra.model", "import hydra.sweep.grid", "'model' uses lower floors only"),
+        ("hydra.sweep.grid", "from hydra.store import database", "'sweep' uses lower floors only"),
+        ("hydra.client.pacing", "from hydra.measure import rates", "'measure' is on none of these"),
+        ("hydra.sweep.grid", "def f():\n    import time", "hydra.sweep.grid:2 imports time: it is pure"),
+        ("hydra.client.ledger", "import socket", "it is pure"),
+        ("hydra.measure.rates", "import psutil", "it is pure"),
+        ("hydra.client.process_group", "from hydra.run.runner import run", "'client' uses lower floors only"),
+        ("hydra.wire.messages", "from ..control import controller", "'wire' uses lower floors only"),
+        ("hydra.cli.main", "import hydra.mesos.state", "only entry points name hydra.mesos"),
+        ("hydra.zmqtest.pyzmq", "from hydra.natstest.streams import Streams", "only entry points name hydra.natstest"),
         ("hydra.store.database", "import zmq.utils", "only hydra.control, hydra.zmqtest, hydra.client.relay"),
         ("hydra.zmqtest.pyzmq", "from kafka import KafkaProducer", "only hydra.kafkatest may import kafka"),
         ("hydra.local.engine", "import pymesos", "only hydra.mesos.driver may import pymesos"),
-        ("hydra.jupyter.report", "import hydra.run.step", "hydra.jupyter uses only"),
-        ("hydra.helpers", "", "has no place in TIERS"),
+        ("hydra.jupyter.report", "import hydra.config.toml", "hydra.jupyter uses only"),
+        ("hydra.helpers", "", "has no place in FLOORS"),
     ],
 )
 def test_the_check_notices(module: str, text: str, rule: str) -> None:
@@ -263,7 +275,6 @@ def test_the_check_notices(module: str, text: str, rule: str) -> None:
     [
         ("hydra.store.database", "import sqlite3\nfrom hydra.measure.rates import jain"),
         ("hydra.client.relay", "import zmq"),
-        ("hydra.run.runner", "import hydra.zmqtest.system\nimport hydra.kafkatest.system"),
     ],
 )
 def test_the_check_lets_pass(module: str, text: str) -> None:

@@ -20,7 +20,7 @@ HEAVY = {
 
 MORE_THAN_NAMES = {
     *("importlib.metadata", "email", "json", "tomllib", "msgspec", "difflib"),
-    *("hydra.model", "hydra.system", "hydra.columns", "hydra.config"),
+    *("hydra.model", "hydra.system", "hydra.measure", "hydra.config.scenario"),
 }
 """What it takes to know more of a command than its name and its help: most of it by many dataclasses."""
 

@@ -1,1 +1,1 @@
-"""Whether runs differ: rows with the same settings side by side, and what their repeats tell. Pure."""
+"""Models of figures, and comparisons of runs."""

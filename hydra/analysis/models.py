@@ -5,9 +5,9 @@ The law (N. J. Gunther, Guerrilla Capacity Planning, 2007, ch. 4-6)
     X(N) = λ N / (1 + σ (N − 1) + κ N (N − 1)),   λ > 0, σ ≥ 0, κ ≥ 0
 
 says of the cost N / X that it is a sum of terms that are not negative, 1/λ + σ/λ (N − 1) + κ/λ N (N − 1), which is
-what :mod:`hydra.analysis.nonnegative_fit` fits. What reaches a capacity all at once (a link, a thread, the rate that was asked
-for) has a knee at some K instead: N / X = a + b (N − 1) + c max(N − K, 0), and a plateau behind it. A power of N is
-what the last counts alone say, whatever the form of the curve.
+what :mod:`hydra.analysis.nonnegative_fit` fits. What reaches a capacity all at once (a link, a thread, the rate that
+was asked for) has a knee at some K instead: N / X = a + b (N − 1) + c max(N − K, 0), and a plateau behind it. A power
+of N is what the last counts alone say, whatever the form of the curve.
 
 Near the measured counts the law or the knee is believed, whichever agrees with the points. Farther away the form of
 the curve decides more than the noise does, and the points say little of it: there the interval is that of all three.

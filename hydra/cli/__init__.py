@@ -1,1 +1,1 @@
-"""What a shell gets of the commands: completion, man pages, schemas, and the line that says what is wrong."""
+"""The commands of `hydra`, one file for each family."""

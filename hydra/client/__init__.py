@@ -1,1 +1,1 @@
-"""What a Python client does: fork, pace, send, receive, keep the ledger."""
+"""What one process on a host does: a client of any system, a server, its process group, the relay of that group."""

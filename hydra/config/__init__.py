@@ -1,1 +1,1 @@
-"""TOML to nouns: clusters and scenarios, and the refusal of what cannot be."""
+"""Files and registries → a resolved scenario and a cluster; what a machine can carry of it."""

@@ -1,4 +1,4 @@
-"""The control channel between the controller and its clients: both ends, keys and sockets."""
+"""The control channel: the controller, the connection of a client or relay, keys, clocks of other hosts."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""Where clients run: placement and the engines behind one interface."""
+"""What an engine is: its interface, placement of groups, resources, and the program for agents that have no Hydra."""

@@ -1,1 +1,1 @@
-"""What happens in a run, and what has to be known of it, as values: rendered where they are stored or shown. Pure."""
+"""What happened in a run, and the warnings of a run, a row or a search: a class for each."""

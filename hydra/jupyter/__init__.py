@@ -1,1 +1,1 @@
-"""The notebooks: the report of a run, and a sweep that is started from a cell."""
+"""The page of a run and its notebook, made from the files of the run alone."""

@@ -1,1 +1,1 @@
-"""Kafka as a system under test: its clients' transports, its broker, its topics."""
+"""Kafka as a system that Hydra measures: its clients, brokers, topics, tools and published experiments."""

@@ -1,1 +1,1 @@
-"""The Kubernetes engine: groups are Pods; see docs/kubernetes.md."""
+"""Engine: groups as Pods, and whole commands as a Job."""

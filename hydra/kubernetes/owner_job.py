@@ -1,4 +1,4 @@
-"""The Job to which everything of a run belongs; its Pod runs ``inside/keeper.py``. Pure."""
+"""The Job to which everything of a run belongs; its Pod runs ``pod_scripts/owner_pod.py``. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CPU_LIMIT: Final = {"cpu": "100m"}
 _ATTEMPTS: Final = 20
 CONTAINER: Final = "keeper"
 UNREACHABLE: Final = 3
-"""The exit code of ``inside/keeper.py`` where it never reached the controller."""
+"""The exit code of ``pod_scripts/owner_pod.py`` where it never reached the controller."""
 UID: Final = "batch.kubernetes.io/controller-uid"
 """The label by which Kubernetes tells of which Job a Pod is; only the API server knew it when the Job was made."""
 _ENDS: Final = (
@@ -43,7 +43,7 @@ def job(family: Family, source: str, door: str, image: str) -> Json:
 
     Args:
         family: what the run's objects have in common; its owner is not known yet.
-        source: of ``inside/keeper.py``.
+        source: of ``pod_scripts/owner_pod.py``.
         door: HOST:PORT where it dials in.
         image: of its container.
     """

@@ -192,7 +192,7 @@ def group_pod(
         "ports": [{"containerPort": port, "protocol": "TCP"} for port in launch.ports],
         **same,
     }
-    fetch = {"name": "fetch", "command": ["python3", "-c", *verbatim([source("fetch")])], **same}
+    fetch = {"name": "fetch", "command": ["python3", "-c", *verbatim([source("fetch_archive")])], **same}
     spec: Json = {
         "restartPolicy": "Never",
         # The Pod's first process is then Kubernetes' own: it reaps, and SIGTERM is not ignored as by a PID 1.

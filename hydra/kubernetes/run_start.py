@@ -159,7 +159,7 @@ class _Beginning:
         door = self._await(lambda m: m["kind"] == "door", ANSWERS_WITHIN_S, "open a port")
         if door["message"]:
             raise ClusterError(f"nobody can listen at {address}: {door['message']}", "name another with --advertise")
-        body = owner_job.job(family, source("keeper"), f"{address}:{door['port']}", family.image)
+        body = owner_job.job(family, source("owner_pod"), f"{address}:{door['port']}", family.image)
         owner = owner_job.owner(self._made(body))
         self.hello = self._keeper(family, address, owner)
         python = f"{sys.version_info.major}.{sys.version_info.minor}"

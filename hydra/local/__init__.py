@@ -1,1 +1,1 @@
-"""The embedded cluster as an engine: groups are child processes on this machine."""
+"""Engine: groups as processes of this machine."""

@@ -1,1 +1,1 @@
-"""From raw reports to figures; pure."""
+"""Reports of clients → figures of a row, and the columns that define these figures."""

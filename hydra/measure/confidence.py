@@ -8,8 +8,8 @@ and the variance of the sum, above with one more burst of the largest size. They
 largest of n that were seen, and stands for one (1 + 4/n) times as large. In simulations with 1 to 16 bursts on average
 the interval held the truth in 96 to 98 % of the steps where bursts are of one size, in 94 to 97 % where sizes are
 exponential, and in 87 to 96 % where they are as unequal as log-normal ones with σ = 1.4. Bursts have to be independent:
-``loss_interval.py`` finds which are. Those that are stored for searches (``measure/loss_bursts.py``) are a second long at
-most, so that one that lasts longer is several; the interval is too narrow there.
+``loss_interval.py`` finds which are. Those that are stored for searches (``measure/loss_bursts.py``) are a second long
+at most, so that one that lasts longer is several; the interval is too narrow there.
 """
 
 from __future__ import annotations

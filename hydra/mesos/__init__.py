@@ -1,1 +1,1 @@
-"""Mesos as an engine: groups are tasks of a framework."""
+"""Engine: groups as tasks of a Mesos framework."""

@@ -1,1 +1,1 @@
-"""Figures of a running command for Prometheus and OpenTelemetry: docs/metrics.md."""
+"""Figures and the view of a run while it goes on."""

@@ -1,1 +1,1 @@
-"""MQTT as a system under test: its servers, its Python client, its settings and commands."""
+"""MQTT as a system that Hydra measures: its clients, servers, settings and commands."""

@@ -1,1 +1,1 @@
-"""The native client's program: how it is built, and how it is started."""
+"""The C++ client: built, found, started."""

@@ -1,1 +1,1 @@
-"""NATS as a system under test: core publish-subscribe, and JetStream."""
+"""NATS as a system that Hydra measures: core publish-subscribe, and JetStream."""

@@ -89,7 +89,7 @@ run_flags = flags(
         click.option("--otlp", type=OtlpUrl(), help="Send figures to the OpenTelemetry receiver at URL (OTLP, HTTP)."),
     ),
 )
-"""Flags of every command that runs a scenario; those of engines are added by ``hydra.options.plugin_commands.add_flags``."""
+"""Flags of every command that runs a scenario; ``plugin_commands.add_flags`` adds those of engines."""
 
 comparing_flags = grouped(
     COMPARISON,

@@ -1,1 +1,1 @@
-"""What is kept of a run, and the tables that derive from it."""
+"""Rows as text, JSON and warnings; runs compared; published tables."""

@@ -1,1 +1,1 @@
-"""The local page that lists runs, opens their reports and lays runs upon each other."""
+"""Pages of a folder of runs: `hydra serve`."""

@@ -1,1 +1,1 @@
-"""."""
+"""The run directory and its database."""

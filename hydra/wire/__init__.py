@@ -1,1 +1,1 @@
-"""What both ends of every wire use: the messages of the control channel, the header of the data, histograms, clocks."""
+"""What both ends of the control channel share: messages, reports as columns, histograms, the clock."""

@@ -1,8 +1,8 @@
 """The messages of the control channel: encode and decode, nothing else.
 
-One message is one ZeroMQ frame with one JSON object; a ``batch`` has a second frame, which :mod:`hydra.wire.report_batch`
-writes and :mod:`hydra.wire.subscriber_table` reads. ``docs/control-protocol.md`` is the specification for clients in any language;
-``tests/golden/`` pins the bytes.
+One message is one ZeroMQ frame with one JSON object; a ``batch`` has a second frame, which
+:mod:`hydra.wire.report_batch` writes and :mod:`hydra.wire.subscriber_table` reads. ``docs/control-protocol.md`` is the
+specification for clients in any language; ``tests/golden/`` pins the bytes.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Raw ZMQ PUB/SUB as a system under test: its clients' transports."""
+"""ZeroMQ as a system that Hydra measures: raw PUB/SUB over its clients' transports."""

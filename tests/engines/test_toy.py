@@ -237,7 +237,7 @@ def with_engines(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Has these engines installed, and none of their packages has entry points for commands."""
 
     def install(**known: EngineSpec) -> None:
-        for module in ("run.contributed", "run.engines", "config.engines"):
+        for module in ("options.plugin_commands", "options.engine_choice", "config.engines"):
             monkeypatch.setattr(f"hydra.{module}.engines", lambda: known)
         monkeypatch.setattr(plugins, "without_commands", lambda group: list(known) if group == plugins.ENGINES else [])
 

@@ -95,8 +95,8 @@ def test_of_each_publisher_the_first_missing_ranges_are_kept() -> None:
 
 
 def test_a_thousand_rows_in_parts_are_each_their_own_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("clients", "subscriber_rows"):
-        monkeypatch.setattr(f"hydra.report.{module}.AT_ONCE", 300)
+    for module in ("client_rows", "subscriber_rows"):
+        monkeypatch.setattr(f"hydra.store.{module}.AT_ONCE", 300)
     told = {c: received(c, lost=c % 7) for c in range(1, 1001) if c % 100}
     o = replace(observed(), subscribers=range(1, 1001), subscriber_reports=table_of(told))
     found = rows(replace(o, dead={300, 17}, silent={400}, last_words={300: 11}))

@@ -159,7 +159,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
     spec = replace(toy_engine.SPEC, name="far", is_local=False, check=told, commands=())
     far = {"far": spec}
-    for module in ("run.contributed", "run.engines", "config.engines"):
+    for module in ("options.plugin_commands", "options.engine_choice", "config.engines"):
         monkeypatch.setattr(f"hydra.{module}.engines", lambda: far)
     monkeypatch.setattr(
         "hydra.config.machine_limits.read", lambda *_: pytest.fail("this machine's limits are nobody's")

@@ -9,7 +9,7 @@ from typing import Final
 from hydra.kubernetes.in_cluster.job_arguments import RUNS
 
 OUTPUT: Final = "=== output ==="
-"""The line after which comes what the command has written to its standard output (``inside/controller.py``)."""
+"""The line after which comes what the command has written to its standard output (``pod_scripts/job_command.py``)."""
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT")
 

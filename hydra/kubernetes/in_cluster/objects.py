@@ -43,15 +43,15 @@ _KEEPING_NEEDS: Final = Need(cpus=0.05, mem=128)
 _BYTES: Final = 1024 * 1024
 """Of a Secret at most."""
 _ORDER: Final = "order.json"
-_SCRIPTS: Final = {COMMAND: "controller", KEEPING: "files"}
-_SHIPPED: Final = (*_SCRIPTS.values(), "keeper")
+_SCRIPTS: Final = {COMMAND: "job_command", KEEPING: "run_files"}
+_SHIPPED: Final = (*_SCRIPTS.values(), "owner_pod")
 """Those of containers, and what they use."""
 _VARIABLE: Final = "variable."
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What ``inside/controller.py`` is to start.
+    """What ``pod_scripts/job_command.py`` is to start.
 
     Attributes:
         arguments: behind ``hydra``, as the command runs in the Pod.
@@ -150,10 +150,11 @@ def job(family: Family, files: Sequence[str], environment: Sequence[str]) -> Jso
         "resources": resources(settings, _KEEPING_NEEDS),
         **same,
     }
+    script = source("wait_for_files")
     waiting: list[Json] = [
         {
             "name": name,
-            "command": ["python3", "-c", *verbatim([source("begin"), f"{MOUNTED}/{_ORDER}", str(within_s), str(late)])],
+            "command": ["python3", "-c", *verbatim([script, f"{MOUNTED}/{_ORDER}", str(within_s), str(late)])],
             "resources": resources(settings, _KEEPING_NEEDS),
             **same,
         }

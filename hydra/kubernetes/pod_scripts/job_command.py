@@ -143,7 +143,7 @@ def refusal(order: dict[str, Any]) -> str:
     if shutil.which("hydra") is None:
         return f"the image {order['image']} holds no Hydra; build it (Containerfile)"
     # The script beside this one, which a run's first Pod is: it knows what an image holds.
-    told = runpy.run_path(str(Path(__file__).with_name("keeper.py")))["image"]()
+    told = runpy.run_path(str(Path(__file__).with_name("owner_pod.py")))["image"]()
     version = told["hydra"] or "of no known version"
     if version != order["version"]:
         return f"the image {order['image']} holds Hydra {version}, and this is {order['version']}; build it anew"

@@ -108,7 +108,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch, patient: None) -> None:
 
 def test_it_fetches_and_unpacks_as_a_script_of_its_own(server: Server, tmp_path: Path) -> None:
     environment = {"HYDRA_ARCHIVE_URL": server.url, "HYDRA_ARCHIVE_SHA256": SHA256}
-    words = [sys.executable, "-I", "-c", source("fetch"), str(tmp_path)]
+    words = [sys.executable, "-I", "-c", source("fetch_archive"), str(tmp_path)]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=SOON_S)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}

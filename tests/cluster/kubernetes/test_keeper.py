@@ -232,7 +232,7 @@ def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
 @contextmanager
 def started(port: int, **times: float) -> Iterator[subprocess.Popen[str]]:
     """The script as a Pod runs it, with other times than its own."""
-    text = source("keeper")
+    text = source("owner_pod")
     for name, value in times.items():
         before = f"{name} = {getattr(inside, name)}\n"
         assert before in text

@@ -76,7 +76,7 @@ def test_an_archive_is_fetched_and_starts_the_command() -> None:
     spec = group_pod(archive=True)["spec"]
     (fetch,), (container,) = spec["initContainers"], spec["containers"]
     assert fetch["command"][:2] == ["python3", "-c"]
-    assert fetch["command"][2].replace("$$", "$") == source("fetch")
+    assert fetch["command"][2].replace("$$", "$") == source("fetch_archive")
     assert fetch["envFrom"] == container["envFrom"]
     assert fetch["resources"] == container["resources"]
     assert container["command"][:3] == ["sh", "/hydra/hydra-run", "python"]
@@ -90,7 +90,7 @@ def test_the_archive_s_script_is_called_as_the_archive_calls_it() -> None:
 
 
 def test_the_scripts_for_pods_are_python_of_old() -> None:
-    ast.parse(source("fetch"), feature_version=(3, 8))
+    ast.parse(source("fetch_archive"), feature_version=(3, 8))
 
 
 def test_every_opening_of_a_run_has_names_and_labels_of_its_own() -> None:
