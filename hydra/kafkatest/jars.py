@@ -90,10 +90,10 @@ def find_java() -> Java:
 
 
 def fetch(conf: Path | None = None, cache: Path | None = None) -> Jars:
-    """The jars that ``conf/pom.xml`` names, from the cache; fetched with Maven if they are not there yet.
+    """The jars that ``conf/kafka/pom.xml`` names, from the cache; fetched with Maven if they are not there yet.
 
-    On an agent they came with the program, and are in ``conf/jars``. Wherever they come from, each is the one that
-    ``conf/jars.sha256`` lists, byte by byte, and there is no other.
+    On an agent they came with the program, and are in ``jars`` there. Wherever they come from, each is the one that
+    ``conf/kafka/jars.sha256`` lists, byte by byte, and there is no other.
 
     Two runs may call this together: one fetches, the other waits for it.
 

@@ -34,7 +34,7 @@ FORMAT_TIMEOUT_S: Final = 60.0
 TRAINING_S: Final = 60.0
 ARCHIVE: Final = "classes.jsa"
 DATA: Final = "data"
-"""A broker's data in its working directory, as ``conf/server.properties`` says."""
+"""A broker's data in its working directory, as ``conf/kafka/server.properties`` says."""
 PROPERTIES: Final = "server.properties"
 LOGGING: Final = "log4j2.properties"
 EXPORTER: Final = "exporter.yaml"
@@ -49,12 +49,12 @@ class Template:
 
 
 def fill(conf: Path, values: Mapping[str, str]) -> str:
-    """``conf/server.properties`` with its ``${names}`` filled in."""
+    """``conf/kafka/server.properties`` with its ``${names}`` filled in."""
     return string.Template((conf / PROPERTIES).read_text()).substitute(values)
 
 
 def java_options(conf: Path) -> list[str]:
-    """The options in ``conf/jvm.options``: one a line, ``#`` starts a comment."""
+    """The options in ``conf/kafka/jvm.options``: one a line, ``#`` starts a comment."""
     lines = (line.strip() for line in (conf / "jvm.options").read_text().splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -80,7 +80,7 @@ def furnish(folder: Path, conf: Path, values: Mapping[str, str], more: Mapping[s
         folder: the working directory.
         conf: where the files are that are filled in.
         values: what they leave open.
-        more: settings that go over those of ``conf/server.properties``.
+        more: settings that go over those of ``conf/kafka/server.properties``.
     """
     # Of two lines with one name, Java takes the last.
     (folder / PROPERTIES).write_text(fill(conf, values) + "".join(f"{k}={v}\n" for k, v in (more or {}).items()))
