@@ -21,7 +21,7 @@ _ALIKE_HERE: Final = {
     "reconnect.backoff.max.ms": "10000",
     "enable.metrics.push": "false",
 }
-"""What ``alike.py`` sets for the other clients, where Kafka's own client does not do so anyway."""
+"""What ``client_defaults.py`` sets for the other clients, where Kafka's own client does not do so anyway."""
 REQUEST_TIMEOUT_MS: Final = 30_000
 """Kafka's own default."""
 LEAST_REQUEST_BYTES: Final = 1_048_576

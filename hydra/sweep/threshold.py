@@ -340,7 +340,7 @@ class Threshold:
         """What a step says, which is added to the evidence."""
         plan = result.plan
         rate, length_s = float(plan.settings.rate), plan.duration_s
-        # With subscribers dead or silent (asked.py) the step is short of theirs as well, in every second of it.
+        # With subscribers dead or silent (step_retry.py) the step is short of theirs as well, in every second of it.
         gone = _gone(result) if unmeasured(result) else 0.0
         whole = max(round(length_s), 1)
         bursts = [gone * length_s / whole] * whole if gone else bursts_of(result, self.without)
