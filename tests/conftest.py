@@ -14,7 +14,7 @@ from hydra.natstest.program import find_server
 from tests.conformance.bench import Bench
 from tests.suite.fixtures import starts
 
-pytest_plugins = ["tests.suite.tiers", "tests.suite.failures", "tests.suite.prices"]
+pytest_plugins = ["tests.suite.tiers", "tests.suite.failures", "tests.suite.prices", "tests.suite.threads"]
 starts("bench", "needs_kafka", "broker", "own_broker")
 
 

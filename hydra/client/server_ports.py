@@ -43,8 +43,9 @@ def endpoint_of(host: str, ports: Sequence[int]) -> str:
     return ",".join(f"{host}:{port}" for port in ports)
 
 
-def accepts(host: str, port: int) -> bool:
-    """Whether somebody listens there."""
-    with contextlib.suppress(OSError), socket.create_connection((host, port), _CONNECT_WITHIN_S):
+def accepts(host: str, port: int, within_s: float = _CONNECT_WITHIN_S) -> bool:
+    """Whether somebody listens there: the kernel answers for a process that is busy."""
+    # UnicodeError: no host can have this name.
+    with contextlib.suppress(OSError, UnicodeError), socket.create_connection((host, port), within_s):
         return True
     return False

@@ -1,12 +1,51 @@
-"""What clients and brokers take: measured on one machine by counting in /proc (docs/limits.md), rounded up."""
+"""What clients and brokers take: measured on one machine by counting in /proc (docs/limits.md), rounded up.
+
+Brokers that share a machine have the smaller heaps the more there are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from hydra.kafkatest.broker_memory import memory_bytes
 from hydra.system import Footprint, ServerFootprint
+
+MEGABYTE: Final = 1 << 20
+ALONE_MB: Final = 1024
+"""The heap of one broker by itself."""
+LEAST_MB: Final = 256
+ALL_MB: Final = 3072
+"""The heaps of the brokers of one machine together, where that leaves each of them enough."""
+OVERHEAD_MB: Final = 260
+"""What Java takes beside the heap at most: code, threads, buffers of the network (docs/limits.md)."""
+
+
+def heap_mb(sharing: int) -> int:
+    """The heap (MB) of each of so many brokers on one machine."""
+    return min(ALONE_MB, max(LEAST_MB, ALL_MB // sharing // 32 * 32))
+
+
+def memory_bytes(sharing: int) -> int:
+    """What each of so many brokers on one machine takes at most."""
+    return (heap_mb(sharing) + OVERHEAD_MB) * MEGABYTE
+
+
+def heap_options(sharing: int) -> list[str]:
+    """Java's options for the heap of each of so many brokers on one machine."""
+    heap = heap_mb(sharing)
+    return [f"-Xms{heap // 2}m", f"-Xmx{heap}m"]
+
+
+def shortage(brokers: int, available_bytes: int) -> str:
+    """Why so many brokers do not fit into a machine's memory, "" if they do."""
+    needed = brokers * memory_bytes(brokers)
+    if needed <= available_bytes:
+        return ""
+    return (
+        f"{brokers} brokers × ({heap_mb(brokers)} MB heap + {OVERHEAD_MB} MB) = {needed / 1e9:.1f} GB and the page"
+        f" cache on top, and {available_bytes / 1e9:.1f} GB of memory are free"
+    )
+
 
 _BROKER_KNOWN: Final = Footprint(threads=1, files=3, memory_bytes=30_000)
 """What librdkafka adds for each broker that it knows of: a thread, the pipe that wakes it, a connection."""

@@ -1,4 +1,4 @@
-"""What is wrong with what a scenario asks of brokers and topics, as far as that is seen before anything starts."""
+"""What is wrong with what a scenario asks of brokers, topics and tools, as far as it is seen before anything starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.setting_catalog import problem
-from hydra.kafkatest.settings import TABLE, spec_of
+from hydra.kafkatest.settings import TABLE, TOOL, spec_of
 from hydra.model import Figure, Scenario
 from hydra.system import Refusal
 
@@ -21,6 +21,7 @@ _OURS: Final = frozenset(
 )
 """Settings by which brokers find each other and their clients find them."""
 _OURS_BEGIN: Final = ("sasl.", "ssl.", "security.", "listener.", "early.start.")
+_OTHERS: Final = "use another --implementation"
 
 
 def refusals(scenario: Scenario) -> Iterator[Refusal]:
@@ -28,6 +29,8 @@ def refusals(scenario: Scenario) -> Iterator[Refusal]:
     yield from _replicas(scenario)
     yield from _kill(scenario)
     yield from _names(scenario)
+    if scenario.client == TOOL:
+        yield from _of_tool(scenario)
 
 
 def _key(scenario: Scenario, setting: str) -> tuple[str, ...]:
@@ -81,3 +84,24 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
     for name, value in spec.topic.items():
         if any(wrong := problem("topic", name, value)):
             yield (TABLE, "topic", name), *wrong
+
+
+def _of_tool(scenario: Scenario) -> Iterator[Refusal]:
+    """What Kafka's own performance tools cannot do."""
+    settings, sweep = scenario.settings, scenario.sweep
+    if sweep.search is not None:
+        yield ("sweep", "search"), "a search needs to know what was lost, and kafka-tool only counts", _OTHERS
+    messages = [settings.messages, *sweep.vary.get("messages", ())]
+    if sweep.points:
+        messages = [point.settings.get("messages", settings.messages) for point in sweep.points]
+    elif "messages" in sweep.vary:
+        messages = messages[1:]
+    if None in messages:
+        what = "kafka-tool needs settings.messages"
+        yield ("settings", "messages"), what, "say how many records each producer sends: messages = 1000000"
+    if settings.message_size_min is not None:
+        yield ("settings", "message_size_min"), "records of kafka-tool are all of one size, or lines of a file", _OTHERS
+    payloads = {settings.payload, *sweep.vary.get("payload", ())}
+    payloads |= {point.settings["payload"] for point in sweep.points if "payload" in point.settings}
+    if "json" in payloads:
+        yield ("settings", "payload"), "kafka-tool makes no JSON", "write records to a file and use payload lines"

@@ -9,6 +9,8 @@ from typing import Final, Literal
 from hydra.model import Scenario, Settings
 
 TABLE: Final = "kafka"
+TOOL: Final = "kafka-tool"
+"""The implementation that drives performance tools of Kafka's own."""
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Acks = Literal["0", "1", "all"]
 Read = Literal["live", "stored"]

@@ -4,83 +4,67 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, get_args
+
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from hydra.config.machine_limits import read
 from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
-from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier, SettingsSkipped
-from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.broker_memory import shortage
+from hydra.events.warnings import LeftBehind, LeftEarlier, SettingsSkipped
+from hydra.kafkatest.broker import KafkaCluster
 from hydra.kafkatest.consumer_groups import group_id
 from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, Move, broker_settings
 from hydra.kafkatest.folders import state_folder, stored_bytes
+from hydra.kafkatest.footprints import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.metrics import ask, exporters, named, of_interfaces
-from hydra.kafkatest.program import KIND
-from hydra.kafkatest.properties import kafka_python_config
-from hydra.kafkatest.property_check import check_values
-from hydra.kafkatest.server_cluster import KafkaCluster
-from hydra.kafkatest.settings import KafkaSettings, groups_of, spec_of
+from hydra.kafkatest.program import KIND, KafkaProgram
+from hydra.kafkatest.properties import confluent_config, kafka_python_config
+from hydra.kafkatest.settings import TOOL, KafkaSettings, groups_of, spec_of
 from hydra.kafkatest.step_topic import DataTopic, Shape, first_settings, shape_of
-from hydra.kafkatest.tool_limits import IMPLEMENTATION
 from hydra.kafkatest.topic_registry import FOLDER, Records
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
-from hydra.kafkatest.watch import Watch
+from hydra.kafkatest.watch import BrokerMonitor
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
-from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
-from hydra.system.server_recovery import await_return, unused_folder
+from hydra.system import Program, Servers, Waiting
+from hydra.system.embedded_server import EmbeddedServer
+from hydra.system.server_system import ServerSystem
 from hydra.wire.protocol_constants import kind_of
 
 CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
 _MODULES: Final = {
     "kafka-python": "hydra.kafkatest.kafka_python",
     "confluent-kafka": "hydra.kafkatest.confluent",
-    IMPLEMENTATION: "hydra.kafkatest.tool",
+    TOOL: "hydra.kafkatest.tool",
 }
 _CONFLUENT: Final = ("confluent-kafka", "typing-extensions")
 LIBRARIES: Final = {
     "confluent-kafka": _CONFLUENT,
     "kafka-python": ("kafka-python", "crc32c", *_CONFLUENT),
-    IMPLEMENTATION: _CONFLUENT,
+    TOOL: _CONFLUENT,
 }
 """What the clients in Python import beside what all do; a test runs them with these alone."""
 
-_T = TypeVar("_T")
 
-
-class KafkaSystem:
+class KafkaSystem(ServerSystem):
     """See :class:`hydra.system.System`; without ``bootstrap`` in the scenario the brokers are ours.
 
-    Args:
-        scenario: what is run.
-        deploy: whether they run as groups on agents; otherwise there is one, embedded.
-        is_local: whether they run on this machine.
+    Arguments as for :class:`hydra.system.server_system.ServerSystem`.
     """
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
-        self._scenario = scenario
         self._spec = spec_of(scenario)
-        self._deploy = deploy
-        self._is_local = is_local
-        self._deployed: Servers | None = None
-        self._broker: Servers | None = None
-        self._mute = ""
+        super().__init__(scenario, self._spec.bootstrap, deploy=deploy, is_local=is_local)
         self._data: DataTopic | None = None
-        self._watch: Watch | None = None
         self._kill: Kill | None = None
         self._move: Move | None = None
-        self._warnings: list[HydraWarning] = []
-        self._topic = ""
-        self._groups: dict[str, bool] = {}
-        self._bootstrap = ""
-        self._run = ""
-        self._folder = Path()
-        self._wait: Waiting = wait_alone
+        self._topic = ""  # of the present step
+        self._groups: dict[str, bool] = {}  # those of this run, and whether the cluster knew them before
 
     def check(self) -> None:
         """The user's properties fit the client, and the cluster lets us in.
@@ -88,11 +72,11 @@ class KafkaSystem:
         A broker of our own has its jars, and its Java if it runs here.
         """
         properties = self._spec.properties
-        check_values(properties)
+        _check_values(properties)
         for role in get_args(Role):
             if self._scenario.client == "kafka-python":
                 kafka_python_config(properties, role)
-            elif self._scenario.client == IMPLEMENTATION:
+            elif self._scenario.client == TOOL:
                 java_config(properties, role)
         self.program("subscriber")
         if self._spec.bootstrap:
@@ -101,7 +85,7 @@ class KafkaSystem:
                 if self._spec.exact_group:
                     for group in groups_of(self._scenario):
                         _known_and_free(topics, group)
-            if self._scenario.client != IMPLEMENTATION:
+            if self._scenario.client != TOOL:
                 return
         if self._is_local:
             find_java()
@@ -110,86 +94,18 @@ class KafkaSystem:
         fetch()
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
-        """Starts the brokers or reaches the user's cluster, and creates the run's topic.
-
-        What a killed predecessor of this run left on the user's cluster is removed.
-        """
-        # The suffix keeps two runs of the same name on one cluster apart.
-        self._run = f"{topic_part(run)}-{secrets.token_hex(4)}"
-        self._folder = folder
-        self._wait = wait
-        self._deployed = servers
+        """Starts the brokers or reaches the user's cluster, and creates the run's topic."""
         if self._spec.bootstrap and self._spec.broker:
             self._warnings.append(SettingsSkipped(sorted(self._spec.broker), self._spec.bootstrap))
-        self._bring_up()
-
-    def _bring_up(self) -> None:
-        self._mute = ""
-        if self._spec.bootstrap:
-            self._bootstrap = self._spec.bootstrap
-        else:
-            free = unused_folder(self._folder, "broker")
-            self._broker = self._deployed or EmbeddedBroker(free, wait=self._wait, settings=self._broker_settings())
-            self._bootstrap = self._broker.start()
-        topics = Topics(self._bootstrap, self._spec.properties, self._run, self._wait_for_brokers)
-        if self._broker is None:
-            self._data = DataTopic(topics, 0, self._records(topics), str(self._folder.absolute()))
-        else:
-            self._data = DataTopic(topics, self._scenario.server.count, None, "")
-        self._use(self._data, shape_of(self._scenario, first_settings(self._scenario)))
-
-    def _use(self, data: DataTopic, shape: Shape) -> None:
-        """Has a topic of this shape, and watches its leaders."""
-        try:
-            fresh = data.use(shape)
-        except OSError as e:
-            raise RunDirectoryError(
-                f"{self._folder / FOLDER} takes no record of the run's topic: {e.strerror}", "make room"
-            ) from e
-        self._topic = data.name
-        # The embedded broker's end is told by its supervisor.
-        if fresh and not isinstance(self._broker, EmbeddedBroker):
-            if self._watch is not None:
-                self._watch.close()
-            self._watch = Watch(data.topics, data.name)
-
-    def _records(self, topics: Topics) -> Records:
-        """Where it is written down which topics are ours; removes what the run left on the user's cluster before."""
-        in_run, in_state = self._folder / FOLDER, state_folder() / FOLDER
-        records = Records(in_run, in_state)
-        found = clean(topics, records, among=Records(in_run).all())
-        self._warnings += [LeftEarlier("a topic", str(leftover)) for leftover in found]
-        return records
-
-    def _broker_settings(self) -> Mapping[str, str]:
-        return {**broker_settings(self._scenario), **self._spec.broker}
-
-    def _wait_for_brokers(self, condition: Callable[[], bool], timeout_s: float) -> bool:
-        """Waits for their answer no longer than they are there."""
-
-        def settled() -> bool:
-            # Once this is closed, nothing depends on them but the topic's end.
-            if self._data is not None and (failure := self.failure()):
-                raise ServerError(failure)
-            return condition()
-
-        return self._wait(settled, timeout_s)
+        super().open(run, folder, wait, servers)
 
     def program(self, role: Role) -> Program:
         """The client that the scenario names."""
         if self._scenario.client == "native":
             return Program(command("kafka", role, self._scenario.native), {})
         client = self._scenario.client
-        files = _kafka_itself() if client == IMPLEMENTATION else None
+        files = _kafka_itself() if client == TOOL else None
         return Program.of_module(_MODULES[client], kind_of("kafka", role), files=files, libraries=LIBRARIES[client])
-
-    def server(self) -> Program | None:
-        """One Kafka, with its jars and settings."""
-        return Program.of_module("hydra.kafkatest.server_main", KIND, files=_kafka_itself()) if self._deploy else None
-
-    def cluster(self) -> ServerCluster | None:
-        """One cluster of KRaft."""
-        return KafkaCluster(self._broker_settings()) if self._deploy else None
 
     def configure(self, settings: Settings) -> dict[str, Any]:
         """The settings of producers, and the topic as it ends now: the next step starts there, or at a new topic.
@@ -203,15 +119,15 @@ class KafkaSystem:
         data.begin(offsets)
         self._spare()
         at = KafkaSettings.of(settings).kill_broker_at
-        if at is not None and self._broker is not None:
-            self._kill = Kill(at, data.topics, data.name, self._broker, self._broker.endpoints())
+        if at is not None and self._own is not None:
+            self._kill = Kill(at, data.topics, data.name, self._own, self._own.endpoints())
         at = KafkaSettings.of(settings).move_partition_at
-        if at is not None and self._broker is not None:
-            self._move = Move(at, data.topics, data.name, len(self._broker.endpoints()))
+        if at is not None and self._own is not None:
+            self._move = Move(at, data.topics, data.name, len(self._own.endpoints()))
         return {
             **{name: value for name, value in settings.system.items() if name != "move_partition_at"},
             "group": self._group(settings),
-            "bootstrap": self._bootstrap,
+            "bootstrap": self._address,
             "topic": self._topic,
             "offsets": _by_text(offsets),
             "properties": dict(self._spec.properties),
@@ -221,8 +137,9 @@ class KafkaSystem:
         """Kills a broker of our own, or moves a partition, when its moment has come."""
         if self._move is not None:
             self._move.look(elapsed_s, duration_s)
-        if self._kill is not None and (killed := self._kill.look(elapsed_s, duration_s)) and self._watch is not None:
-            self._watch.excuse(killed)
+        killed = self._kill.look(elapsed_s, duration_s) if self._kill is not None else ""
+        if killed and isinstance(self._monitor, BrokerMonitor):
+            self._monitor.excuse(killed)
 
     def after_step(self) -> None:
         """A broker that was killed is missed from now on."""
@@ -231,9 +148,9 @@ class KafkaSystem:
 
     def server_counters(self) -> dict[str, dict[str, float]]:
         """Traffic, CPU, memory and collections of every broker whose exporter answers, and its interface's traffic."""
-        if self._broker is None:
+        if self._own is None:
             return ask(named(self._spec.metrics))
-        endpoints = self._broker.endpoints()
+        endpoints = self._own.endpoints()
         # One after the other, so that what both count is of nearly the same moment.
         told, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
         return {name: {**told.get(name, {}), **seen.get(name, {})} for name in sorted(told.keys() | seen.keys())}
@@ -262,7 +179,7 @@ class KafkaSystem:
         """The topic, the group, and what makes another consumer; all other settings are producers'."""
         kafka = KafkaSettings.of(settings)
         fetches = kafka.fetch_min_bytes, kafka.fetch_wait_max_ms, kafka.fetch_max_bytes, kafka.max_partition_fetch_bytes
-        return self._bootstrap, self._topic, kafka.group, kafka.session_timeout_ms, kafka.check_crcs, fetches
+        return self._address, self._topic, kafka.group, kafka.session_timeout_ms, kafka.check_crcs, fetches
 
     def log_end(self, settings: Settings) -> int:  # noqa: ARG002  # whatever they are
         """The messages that were ever put into the topic; errors as for ``configure``."""
@@ -277,13 +194,6 @@ class KafkaSystem:
             raise ServerError("the Kafka system is not open")
         return self._data
 
-    def _asked(self, question: Callable[[], _T]) -> _T:
-        try:
-            return question()
-        except ServerError as e:
-            self._mute = self.failure() or e.what
-            raise StepError(self._mute) from e
-
     def _spare(self) -> None:
         """Nobody is to be killed any more."""
         if self._kill is not None:
@@ -293,72 +203,105 @@ class KafkaSystem:
             self._move.close()
             self._move = None
 
-    def server_processes(self) -> Sequence[int]:
-        """Of an embedded server."""
-        return self._broker.processes() if self._broker else ()
-
-    def failure(self) -> str:
-        """Brokers that ended, are gone or fell silent."""
-        if self._mute:
-            return self._mute
-        return (self._broker.failure() if self._broker else "") or (self._watch.failure() if self._watch else "")
-
-    def revive(self) -> None:
-        """New brokers in the place of our own that failed or were killed; the user's are waited for.
-
-        Raises:
-            ServerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` where that is
-                less.
-        """
-        if not self.failure():
-            return
-        if self._broker is not None:
-            self.close()
-            self._bring_up()
-        elif self._data is not None and self._watch is not None:
-            self._mute = ""
-            self._watch.close()
-            # Nobody tells of their silence again while they are waited for.
-            self._watch = None
-            await_return(self._answer, self._wait, self._scenario.ready_timeout_s)
-            self._watch = Watch(self._data.topics, self._topic)
-
-    def _answer(self) -> None:
-        if self._data is not None:
-            self._data.topics.describe(REACH_TIMEOUT_S)
-            self._data.end_offsets()
-
     def stored_bytes(self) -> int:
         """What the logs of the run's topic take on this machine's disk."""
         return stored_bytes(self._folder, self._topic) if self._topic and not self._spec.bootstrap else 0
 
-    def warnings(self) -> list[HydraWarning]:
-        """Topics that were left behind, and what became of them."""
-        warnings, self._warnings = self._warnings, []
-        return warnings
-
     def metadata(self) -> dict[str, str]:
         """The brokers' version if they are ours, and where the data goes."""
-        metadata = {"bootstrap": self._bootstrap, "topic": self._topic}
-        if self._broker is not None:
-            metadata["kafka"] = self._broker.versions["kafka"]
+        metadata = {"bootstrap": self._address, "topic": self._topic}
+        if self._own is not None:
+            metadata["kafka"] = self._own.versions["kafka"]
         return metadata
 
-    def close(self) -> None:
-        """Deletes the topic, or ends the brokers if they are ours."""
-        data, watch, broker = self._data, self._watch, self._broker
-        self._data = self._watch = self._broker = None
-        self._spare()
-        if watch is not None:
-            watch.close()
+    def _unique(self, run: str) -> str:
+        return f"{topic_part(run)}-{secrets.token_hex(4)}"
+
+    def _server_program(self) -> KafkaProgram:
+        return KafkaProgram()
+
+    def _server_node(self) -> Program:
+        """With its jars and settings."""
+        return Program.of_module("hydra.kafkatest.server_main", KIND, files=_kafka_itself())
+
+    def _server_cluster(self) -> KafkaCluster:
+        return KafkaCluster({**broker_settings(self._scenario), **self._spec.broker})
+
+    def _connect(self) -> None:
+        """Creates the run's topic; what a killed predecessor of this run left on the user's cluster is removed."""
+        topics = Topics(self._address, self._spec.properties, self._run, self._wait_for_brokers)
+        brokers, records = (self._scenario.server.count, None) if self._own else (0, self._records(topics))
+        self._data = DataTopic(topics, brokers, records, str(self._folder.absolute()))
+        self._use(self._data, shape_of(self._scenario, first_settings(self._scenario)))
+
+    def _use(self, data: DataTopic, shape: Shape) -> None:
+        """Has a topic of this shape, and watches its leaders."""
         try:
-            if data is not None and broker is None:
-                data.topics.remove_groups(group for group, known in self._groups.items() if not known)
-                self._warnings += [LeftBehind(topic, self._bootstrap, CLEAN) for topic in data.close()]
-        finally:
-            if broker is not None:
-                # The topic goes with the brokers' data.
-                broker.stop()
+            fresh = data.use(shape)
+        except OSError as e:
+            raise RunDirectoryError(
+                f"{self._folder / FOLDER} takes no record of the run's topic: {e.strerror}", "make room"
+            ) from e
+        self._topic = data.name
+        if fresh:
+            self._watch()
+
+    def _records(self, topics: Topics) -> Records:
+        """Where it is written down which topics are ours; removes what the run left on the user's cluster before."""
+        in_run, in_state = self._folder / FOLDER, state_folder() / FOLDER
+        records = Records(in_run, in_state)
+        found = clean(topics, records, among=Records(in_run).all())
+        self._warnings += [LeftEarlier("a topic", str(leftover)) for leftover in found]
+        return records
+
+    def _wait_for_brokers(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Waits for their answer no longer than they are there."""
+
+        def settled() -> bool:
+            # Once this is closed, nothing depends on them but the topic's end.
+            if self._data is not None and (failure := self.failure()):
+                raise ServerError(failure)
+            return condition()
+
+        return self._wait(settled, timeout_s)
+
+    def _observed(self) -> BrokerMonitor | None:
+        # The embedded broker's end is told by its supervisor.
+        if self._data is None or isinstance(self._own, EmbeddedServer):
+            return None
+        return BrokerMonitor(self._data.topics, self._data.name)
+
+    def _return(self) -> None:
+        data = self._opened()
+        data.topics.describe(REACH_TIMEOUT_S)
+        data.end_offsets()
+        self._watch()
+
+    def _disconnect(self) -> None:
+        """Deletes the topic, unless it goes with our brokers' data."""
+        self._spare()
+        data, self._data = self._data, None
+        if data is None:
+            return
+        if not self._theirs:
+            data.topics.end()
+            return
+        data.topics.remove_groups(group for group, known in self._groups.items() if not known)
+        self._warnings += [LeftBehind(topic, self._address, CLEAN) for topic in data.close()]
+
+
+def _check_values(properties: Mapping[str, str]) -> None:
+    """Makes a producer and a consumer with these properties, without naming a broker, and discards them.
+
+    Raises:
+        UsageError: a property is unknown, or Hydra's own, or its value is refused; the text is the library's.
+    """
+    silent: dict[str, str | int] = {"log_level": 0}
+    try:
+        Producer({**confluent_config(properties, "publisher"), **silent})
+        Consumer({**confluent_config(properties, "subscriber"), **silent, "group.id": "hydra"}).close()
+    except KafkaException as e:
+        raise UsageError(e.args[0].str().strip(), "look at the Kafka properties") from None
 
 
 def _known_and_free(topics: Topics, group: str) -> bool:

@@ -26,7 +26,7 @@ from hydra.client.server_ports import accepts, free_ports
 from hydra.client.supervised_process import Supervised
 from hydra.config.file_locations import cache_folder
 from hydra.errors import ServerError
-from hydra.kafkatest.broker_memory import options
+from hydra.kafkatest.footprints import heap_options
 from hydra.kafkatest.jars import Jars, Java, building, locked
 from hydra.kafkatest.nodes import Node, settings
 
@@ -105,7 +105,7 @@ def server_command(
     ``host:port``; "" nowhere.
     """
     furnish(folder, conf, values, more)
-    extra = [*options(sharing), *([f"-XX:SharedArchiveFile={template.archive}"] if template.archive else [])]
+    extra = [*heap_options(sharing), *([f"-XX:SharedArchiveFile={template.archive}"] if template.archive else [])]
     if metrics:
         shutil.copyfile(conf / EXPORTER, folder / EXPORTER)
         extra += [f"-javaagent:{jar}={metrics}:{EXPORTER}" for jar in jars.exporter]
@@ -178,7 +178,7 @@ def _train(java: Java, jars: Jars, conf: Path, folder: Path) -> None:
         copy_storage(folder / DATA, scratch / DATA, kafka_uuid())
         values = _values()
         furnish(scratch, conf, values)
-        archiving = [*options(1), f"-XX:ArchiveClassesAtExit={archive}"]
+        archiving = [*heap_options(1), f"-XX:ArchiveClassesAtExit={archive}"]
         command = java_command(java, jars, conf, archiving, "kafka.Kafka", PROPERTIES)
         broker = Supervised(command, scratch, scratch / "log", grace_s=TRAINING_S)
         deadline = time.monotonic() + TRAINING_S

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hydra.client import process_group
 from hydra.client.transport import Kind
 from hydra.errors import MissingDependencyError
-from hydra.kafkatest.tool_limits import IMPLEMENTATION
+from hydra.kafkatest.settings import TOOL
 from hydra.kafkatest.tool_publisher import ToolPublisher
 from hydra.kafkatest.tool_run import installed
 from hydra.kafkatest.tool_subscriber import ToolSubscriber
@@ -36,8 +36,8 @@ def kinds() -> Mapping[str, Kind]:
         return ToolSubscriber(client, control)
 
     return {
-        "kafka-pub": Kind("publisher", IMPLEMENTATION, _versions, publisher),
-        "kafka-sub": Kind("subscriber", IMPLEMENTATION, _versions, subscriber),
+        "kafka-pub": Kind("publisher", TOOL, _versions, publisher),
+        "kafka-sub": Kind("subscriber", TOOL, _versions, subscriber),
     }
 
 

@@ -264,6 +264,10 @@ class Topics:
                 self.describe(REACH_TIMEOUT_S)  # a cluster that is gone is found out once, and soon
             for topic in self.created:
                 self.delete(topic)
+        self.end()
+
+    def end(self) -> None:
+        """Asks nothing any more; what was created stays."""
         self._background.close()
 
     def _offsets(

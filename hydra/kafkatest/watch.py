@@ -5,14 +5,14 @@ A broker that is slow, because its clients ask much of it, is none that is gone:
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from confluent_kafka import KafkaException
 
+from hydra.client.server_ports import accepts
 from hydra.kafkatest.topics import Topics
 from hydra.system.worker_thread import Background
 
@@ -48,7 +48,7 @@ class Silence:
         return ", ".join(sorted(silent))
 
 
-class Watch:
+class BrokerMonitor:
     """Watches the leaders of a topic on a thread of its own, until it is closed.
 
     Arguments:
@@ -88,18 +88,8 @@ class Watch:
                 leaders = self._topics.leaders(self._topic, ANSWER_WITHIN_S)
                 answered = dict.fromkeys(leaders, True)
             except (KafkaException, TimeoutError):
-                answered = dict(_connected(leaders))
+                answered = {leader: accepts(*host_and_port(leader), ANSWER_WITHIN_S) for leader in leaders}
             self._silence.note(answered, time.monotonic())
-
-
-def _connected(addresses: Iterable[str]) -> Iterable[tuple[str, bool]]:
-    """Whether each address takes a connection: the kernel answers for a process that is busy."""
-    for address in addresses:
-        try:
-            with socket.create_connection(host_and_port(address), ANSWER_WITHIN_S):
-                yield address, True
-        except (OSError, UnicodeError):  # the second: no host can have this name
-            yield address, False
 
 
 def host_and_port(address: str) -> tuple[str, int]:

@@ -1,15 +1,18 @@
-"""What the controller asks of a server (a broker, in MQTT's words): whether it answers, and to forget messages."""
+"""What the controller asks of a server (a broker, in MQTT's words): to come up, whether it answers, to forget."""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from hydra.mqtttest.address import split
+import msgspec
+
 from hydra.mqtttest.connection import Connection
 from hydra.mqtttest.control_messages import MqttStep
+from hydra.mqtttest.program import ServerLimits
+from hydra.mqtttest.settings import split
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
@@ -17,6 +20,35 @@ if TYPE_CHECKING:
 _FORGET_WITHIN_S: Final = 5.0
 _ASK_FOR_S: Final = 5.0
 _KEEPALIVE_S: Final = 10
+
+
+class SingleServer:
+    """One mosquitto by itself, embedded or on an agent: it forms no clusters; see :class:`hydra.system.ServerCluster`.
+
+    Arguments:
+        limits: what it keeps for one client.
+    """
+
+    def __init__(self, limits: ServerLimits) -> None:
+        self._limits = limits
+
+    def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
+        """The limits, to each."""
+        return [msgspec.to_builtins(self._limits) for _ in endpoints]
+
+    def address(self, endpoints: Sequence[str]) -> str:
+        """The first one's."""
+        return endpoints[0]
+
+    def up(self, address: str) -> bool:
+        """Whether it takes a client."""
+        with contextlib.suppress(OSError):
+            reach(address)
+            return True
+        return False
+
+    def warm_up(self, address: str) -> None:
+        """It is as quick as it will be."""
 
 
 def reach(address: str, username: str = "", password: str = "", *, protocol: str = "3.1.1") -> None:
@@ -29,9 +61,23 @@ def reach(address: str, username: str = "", password: str = "", *, protocol: str
         pass
 
 
-def watch(address: str, username: str = "", password: str = "") -> Connection:
-    """A connection that tells by being lost that the server is; errors as for :func:`reach`."""
-    return _connection(address, username, password, "3.1.1")
+class ConnectionMonitor:
+    """A connection that tells by being lost that the server is; arguments and errors as for :func:`reach`."""
+
+    def __init__(self, address: str, username: str = "", password: str = "") -> None:
+        self._address = address
+        self._connection = _connection(address, username, password, "3.1.1")
+
+    def failure(self) -> str:
+        """That it was lost, or ""; returns at once."""
+        while self._connection.read():
+            pass
+        lost = self._connection.lost
+        return f"the MQTT server at {self._address} closed the connection: {lost}" if lost else ""
+
+    def close(self) -> None:
+        """Ends it."""
+        self._connection.close()
 
 
 def forget(address: str, topic: str, username: str = "", password: str = "") -> int:

@@ -10,6 +10,8 @@ from hydra.errors import RefusedKeyError
 from hydra.model import Scenario, Settings
 
 TABLE: Final = "mqtt"
+PORT: Final = 1883
+"""Where a server listens that is named without a port."""
 Protocol = Literal["3.1.1", "5"]
 MOST_IN_FLIGHT: Final = 65_535
 """MQTT numbers the messages that wait for an answer with 16 bits."""
@@ -102,3 +104,19 @@ def most_in_flight(scenario: Scenario) -> int:
     """The greatest ``max_inflight`` of a scenario's steps: what its server has to allow."""
     varied = [value for value in scenario.values_of("max_inflight") if value is not None]
     return max([MqttSettings.of(scenario.settings).max_inflight, *(int(str(value)) for value in varied)])
+
+
+def split(address: str) -> tuple[str, int]:
+    """Host and port of ``host:port`` or ``host``.
+
+    Raises:
+        ValueError: it is neither; the text says what is wrong.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon:
+        host, port = address, str(PORT)
+    host = host.removeprefix("[").removesuffix("]")
+    fine = bool(host) and host.isprintable() and not any(c in host for c in " @/,")
+    if not fine or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        raise ValueError(f"{address!r} is no HOST:PORT")
+    return host, int(port)

@@ -8,64 +8,33 @@ from typing import Final
 
 from hydra.errors import ConfigError
 from hydra.measure.column import wire_bytes
-from hydra.model import Demand, Scenario, ServerSpec
-from hydra.mqtttest.address import split
-from hydra.mqtttest.settings import MOST_IN_FLIGHT, TABLE, MqttSettings, MqttSpec, password_of, spec_of
+from hydra.model import Demand, Scenario, ServerSpec, Settings
+from hydra.mqtttest.settings import MOST_IN_FLIGHT, TABLE, MqttSettings, MqttSpec, password_of, spec_of, split
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
 
 
-def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:
-    from hydra.mqtttest.system import MqttSystem
+class MqttSystemSpec(SystemSpec):
+    """MQTT: a server of ours or the user's."""
 
-    return MqttSystem(scenario, deploy=deploy, is_local=is_local)
-
-
-def _check(scenario: Scenario) -> Iterator[Refusal]:
-    """What the types of a scenario cannot see."""
-    spec = spec_of(scenario)
-    if spec.broker:
-        try:
-            split(spec.broker)
-        except ValueError as e:
-            yield (TABLE, "broker"), str(e), "write host:port, ports are 1 to 65535"
-    elif spec.username or spec.password or spec.password_file:
-        yield (TABLE, "username"), "a server of Hydra's own knows no users", "leave it out, or name a --broker"
-    if spec.password and spec.password_file:
-        yield (TABLE, "password"), "the password is named twice, here and by password_file", "leave one out"
-    if scenario.server.count != 1:
-        what = f"one MQTT server is one broker, and server.count is {scenario.server.count}"
-        yield ("server", "count"), what, "set it to 1; mosquitto forms no clusters"
-    if scenario.server.demand.ports not in (0, 1):
-        what = f"must be 1 (for clients) or 0 (any free one), not {scenario.server.demand.ports}"
-        yield ("server", "demand", "ports"), what, ""
-
-
-def _secrets(scenario: Scenario) -> Iterator[str]:
-    with contextlib.suppress(ConfigError):  # told when the run begins
-        if password := password_of(spec_of(scenario)):
-            yield password
-
-
-SPEC: Final = SystemSpec(
-    name="mqtt",
-    title="MQTT",
-    queue="broker's queue (max_queued_messages)",
-    settings=MqttSettings,
-    bounds={
+    name = "mqtt"
+    title = "MQTT"
+    queue = "broker's queue (max_queued_messages)"
+    settings = MqttSettings
+    bounds = {
         "settings.qos": (0, 2),
         "settings.max_inflight": (1, MOST_IN_FLIGHT),
         "settings.keepalive": (0, 65_535),
         "mqtt.max_queued_messages": (0, 2**31 - 1),
-    },
-    tables={TABLE: MqttSpec},
+    }
+    tables = {TABLE: MqttSpec}
     # Measured on one machine by counting in /proc (docs/mqtt.md says how), rounded up.
-    implementations={
+    implementations = {
         "paho-mqtt": Footprint(threads=3, files=17, memory_bytes=10_500_000),
         "native": Footprint(3, 17, 800_000, further=Footprint(0, 3, 60_000)),
-    },
-    servers=ServerFootprint(processes=2, threads=2, files=20, connections=1, memory_bytes=64_000_000),
-    server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=256.0, ports=1)),
-    columns=(
+    }
+    servers = ServerFootprint(processes=2, threads=2, files=20, connections=1, memory_bytes=64_000_000)
+    server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=256.0, ports=1))
+    columns = (
         wire_bytes("the head of its PUBLISH packet"),
         ReportColumn(
             name="lost_connections",
@@ -74,13 +43,55 @@ SPEC: Final = SystemSpec(
             role="subscriber",
             key="lost_connections",
         ),
-    ),
-    differs=("qos", "retain", "shared", "max_inflight", "clean_session", "protocol"),
-    secrets=_secrets,
-    users=lambda scenario: filter(None, [spec_of(scenario).username]),
-    is_secret=lambda key: key == f"{TABLE}.password",
-    servers_of=lambda scenario: 0 if spec_of(scenario).broker else scenario.server.count,
-    group=lambda settings: "all" if MqttSettings.of(settings).shared else "",
-    check=_check,
-    make=_make,
-)
+    )
+    differs = ("qos", "retain", "shared", "max_inflight", "clean_session", "protocol")
+
+    def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:
+        """See :class:`hydra.mqtttest.system.MqttSystem`."""
+        from hydra.mqtttest.system import MqttSystem
+
+        return MqttSystem(scenario, deploy=deploy, is_local=is_local)
+
+    def check(self, scenario: Scenario) -> Iterator[Refusal]:
+        """Addresses, ports, passwords, and more than one server."""
+        spec = spec_of(scenario)
+        if spec.broker:
+            try:
+                split(spec.broker)
+            except ValueError as e:
+                yield (TABLE, "broker"), str(e), "write host:port, ports are 1 to 65535"
+        elif spec.username or spec.password or spec.password_file:
+            yield (TABLE, "username"), "a server of Hydra's own knows no users", "leave it out, or name a --broker"
+        if spec.password and spec.password_file:
+            yield (TABLE, "password"), "the password is named twice, here and by password_file", "leave one out"
+        if scenario.server.count != 1:
+            what = f"one MQTT server is one broker, and server.count is {scenario.server.count}"
+            yield ("server", "count"), what, "set it to 1; mosquitto forms no clusters"
+        if scenario.server.demand.ports not in (0, 1):
+            what = f"must be 1 (for clients) or 0 (any free one), not {scenario.server.demand.ports}"
+            yield ("server", "demand", "ports"), what, ""
+
+    def secrets(self, scenario: Scenario) -> Iterator[str]:
+        """The password."""
+        with contextlib.suppress(ConfigError):  # told when the run begins
+            if password := password_of(spec_of(scenario)):
+                yield password
+
+    def users(self, scenario: Scenario) -> Iterator[str]:
+        """As ``mqtt.username`` says."""
+        return filter(None, [spec_of(scenario).username])
+
+    def is_secret(self, key: str) -> bool:
+        """The password's key."""
+        return key == f"{TABLE}.password"
+
+    def address(self, scenario: Scenario) -> str:
+        """As ``mqtt.broker`` says."""
+        return spec_of(scenario).broker
+
+    def group(self, settings: Settings) -> str:
+        """One that has no name where the subscription is shared."""
+        return "all" if MqttSettings.of(settings).shared else ""
+
+
+SPEC: Final = MqttSystemSpec()

@@ -8,57 +8,27 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hydra.measure.column import MESSAGES, ReportColumn, wire_bytes
-from hydra.model import Demand, Scenario, ServerSpec
+from hydra.model import Demand, Scenario, ServerSpec, Settings
 from hydra.natstest.commands import servers_flag
 from hydra.natstest.footprints import IMPLEMENTATIONS, SERVER
 from hydra.natstest.settings import LARGEST, LIMITS, TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.system import Refusal, System, SystemSpec
 
 
-def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:
-    from hydra.natstest.system import NatsSystem
+class NatsSystemSpec(SystemSpec):
+    """NATS: servers of ours or the user's, with JetStream or without."""
 
-    return NatsSystem(scenario, deploy=deploy, is_local=is_local)
-
-
-def _check(scenario: Scenario) -> Iterator[Refusal]:
-    """What the types of a scenario cannot see."""
-    spec, servers = spec_of(scenario), scenario.server
-    for address in spec.servers.split(",") if spec.servers else ():
-        try:
-            parts = urlsplit(f"//{address}")
-            fine = parts.netloc == address and bool(parts.hostname) and bool(parts.port) and "@" not in address
-        except ValueError:  # the port is no number up to 65535
-            fine = False
-        if not fine:
-            what = f"{reprlib.repr(address)} is no address"
-            yield (TABLE, "servers"), what, "write host:port, several with commas; ports are 1 to 65535"
-    if servers.demand.ports not in (0, 2):
-        what = f"must be 2 (for clients, and for other servers) or 0 (any free ones), not {servers.demand.ports}"
-        yield ("server", "demand", "ports"), what, ""
-    if not spec.servers and spec.replicas > servers.count:
-        yield (
-            (TABLE, "replicas"),
-            f"{spec.replicas} replicas need as many servers, and server.count is {servers.count}",
-            "raise server.count, or name servers of yours with --servers",
-        )
-
-
-SPEC: Final = SystemSpec(
-    name="nats",
-    title="NATS",
-    queue="pending messages",
-    settings=NatsSettings,
-    bounds={
-        **{f"settings.{name}": (1, LARGEST) for name in LIMITS},
-        "nats.replicas": (1, 5),
-    },
-    tables={TABLE: NatsSpec},
-    implementations=IMPLEMENTATIONS,
-    servers=SERVER,
-    server_spec=ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2)),
-    elsewhere=(servers_flag,),
-    columns=(
+    name = "nats"
+    title = "NATS"
+    queue = "pending messages"
+    settings = NatsSettings
+    bounds = {**dict.fromkeys((f"settings.{name}" for name in LIMITS), (1, LARGEST)), "nats.replicas": (1, 5)}
+    tables = {TABLE: NatsSpec}
+    implementations = IMPLEMENTATIONS
+    servers = SERVER
+    server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2))
+    elsewhere = (servers_flag,)
+    columns = (
         wire_bytes("its `PUB` line and the end of a line. Empty where the stream's acknowledgements are asked for"),
         ReportColumn(
             "slow_consumers",
@@ -81,11 +51,48 @@ SPEC: Final = SystemSpec(
             role="subscriber",
             key="disconnects",
         ),
-    ),
-    log_acknowledges=lambda settings: not NatsSettings.of(settings).publish_acks,
-    differs=("mode", "storage", "consumer", "ack_policy"),
-    servers_of=lambda scenario: 0 if spec_of(scenario).servers else scenario.server.count,
-    copies_of=lambda scenario: spec_of(scenario).replicas,
-    check=_check,
-    make=_make,
-)
+    )
+    differs = ("mode", "storage", "consumer", "ack_policy")
+
+    def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:
+        """See :class:`hydra.natstest.system.NatsSystem`."""
+        from hydra.natstest.system import NatsSystem
+
+        return NatsSystem(scenario, deploy=deploy, is_local=is_local)
+
+    def check(self, scenario: Scenario) -> Iterator[Refusal]:
+        """Addresses, ports, and replicas."""
+        spec, servers = spec_of(scenario), scenario.server
+        for address in spec.servers.split(",") if spec.servers else ():
+            try:
+                parts = urlsplit(f"//{address}")
+                fine = parts.netloc == address and bool(parts.hostname) and bool(parts.port) and "@" not in address
+            except ValueError:  # the port is no number up to 65535
+                fine = False
+            if not fine:
+                what = f"{reprlib.repr(address)} is no address"
+                yield (TABLE, "servers"), what, "write host:port, several with commas; ports are 1 to 65535"
+        if servers.demand.ports not in (0, 2):
+            what = f"must be 2 (for clients, and for other servers) or 0 (any free ones), not {servers.demand.ports}"
+            yield ("server", "demand", "ports"), what, ""
+        if not spec.servers and spec.replicas > servers.count:
+            yield (
+                (TABLE, "replicas"),
+                f"{spec.replicas} replicas need as many servers, and server.count is {servers.count}",
+                "raise server.count, or name servers of yours with --servers",
+            )
+
+    def address(self, scenario: Scenario) -> str:
+        """As ``nats.servers`` says."""
+        return spec_of(scenario).servers
+
+    def copies_of(self, scenario: Scenario) -> int:
+        """As ``nats.replicas`` says."""
+        return spec_of(scenario).replicas
+
+    def log_acknowledges(self, settings: Settings) -> bool:
+        """Where publishers wait for no acknowledgement."""
+        return not NatsSettings.of(settings).publish_acks
+
+
+SPEC: Final = NatsSystemSpec()

@@ -1,4 +1,4 @@
-"""The controller's side of NATS: a run's own streams and how far they go.
+"""The controller's side of NATS: a run's own streams, how far they go, and where it is written down which are there.
 
 Every question to the servers is asked by a thread of its own, so that the controller serves its clients meanwhile.
 """
@@ -6,6 +6,7 @@ Every question to the servers is asked by a thread of its own, so that the contr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final, TypeVar
 
 from nats.js import JetStreamContext, api
@@ -18,6 +19,9 @@ from hydra.system.worker_thread import Background
 QUESTION_TIMEOUT_S: Final = 4.0
 CHANGE_TIMEOUT_S: Final = 10.0
 _STORAGE: Final = {"memory": api.StorageType.MEMORY, "file": api.StorageType.FILE}
+
+FILE: Final = "nats-streams"
+"""In a run's folder: a stream a line. It is there while one of them may be."""
 
 _T = TypeVar("_T")
 
@@ -135,3 +139,35 @@ class Streams:
             if where not in what:
                 what = f"{where}: {about + ': ' if about else ''}{what}"
             raise ServerError(what, "see the servers' log") from None
+
+
+class StreamRegistry:
+    """What a run has on the user's servers, by name in its folder: if it is killed, its resumption removes that.
+
+    Arguments:
+        folder: the run's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE
+
+    def all(self) -> Sequence[str]:
+        """Every name, oldest first."""
+        try:
+            return self._file.read_text().split()
+        except FileNotFoundError:
+            return ()
+
+    def add(self, name: str) -> None:
+        """To be called before the stream is made; raises OSError."""
+        if name not in self.all():
+            with self._file.open("a") as file:
+                file.write(f"{name}\n")
+
+    def remove(self, name: str) -> None:
+        """To be called after it was deleted; raises OSError."""
+        left = [other for other in self.all() if other != name]
+        if left:
+            self._file.write_text("".join(f"{other}\n" for other in left))
+        else:
+            self._file.unlink(missing_ok=True)

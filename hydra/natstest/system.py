@@ -5,136 +5,57 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
-from collections.abc import Callable, Hashable, Sequence
+import threading
+import time
+from collections.abc import Hashable, Sequence
 from dataclasses import astuple, replace
-from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
-from hydra.errors import ServerError, StepError, UsageError
-from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier
+from hydra.client.server_ports import accepts
+from hydra.errors import ServerError, UsageError
+from hydra.events.warnings import LeftBehind, LeftEarlier
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.natstest.control_messages import End, Step
 from hydra.natstest.program import KIND, PROGRAM, NatsProgram
 from hydra.natstest.server_cluster import NatsCluster
 from hydra.natstest.settings import NatsSettings, spec_of
-from hydra.natstest.stream_registry import Records
-from hydra.natstest.streams import Streams
-from hydra.natstest.watch import Watch
-from hydra.system import Program, ServerCluster, Servers, Waiting, wait_alone
-from hydra.system.embedded_server import EmbeddedServer
-from hydra.system.server_recovery import await_return, unused_folder
+from hydra.natstest.streams import StreamRegistry, Streams
+from hydra.system import Program
+from hydra.system.server_system import ServerSystem
+from hydra.system.worker_thread import Background
 from hydra.wire.protocol_constants import kind_of
 
+EVERY_S: Final = 1.0
+GONE_AFTER_S: Final = 3.0
+_ANSWER_WITHIN_S: Final = 1.0
 _LONGEST_PART: Final = 100
 """Characters of a run's name in its streams'."""
 _BLOCK_BYTES: Final = 512
-_OWN_FOLDERS: Final = "nats"
-
-_T = TypeVar("_T")
 
 
-class NatsSystem:
+class NatsSystem(ServerSystem):
     """See :class:`hydra.system.System`; without ``servers`` in the scenario they are ours.
 
-    Args:
-        scenario: what is run.
-        deploy: whether they run as groups on agents; otherwise there is one, embedded.
-        is_local: whether they run on this machine.
+    Arguments as for :class:`hydra.system.server_system.ServerSystem`.
     """
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
-        self._scenario = scenario
         self._spec = spec_of(scenario)
-        self._deploy = deploy
-        self._is_local = is_local
-        self._deployed: Servers | None = None
-        self._own: Servers | None = None
-        self._mute = ""
+        super().__init__(scenario, self._spec.servers, deploy=deploy, is_local=is_local)
         self._streams: Streams | None = None
-        self._watch: Watch | None = None  # of the user's
-        self._records: Records | None = None  # of what is on the user's
-        self._warnings: list[HydraWarning] = []
-        self._address = ""
+        self._registry: StreamRegistry | None = None  # of what is on the user's
         self._version = ""
-        self._run = ""
-        self._folder = Path()
-        self._wait: Waiting = wait_alone
         self._stream = ""  # of the present step, "" in core mode
         self._began: dict[str, int] = {}  # by stream, where its last step did
-
-    def check(self) -> None:
-        """The client is there, and so is nats-server, or the user's servers let us in and keep streams if need be."""
-        self.program("subscriber")
-        if self._spec.servers:
-            with contextlib.closing(Streams(self._spec.servers.split(","))) as streams:
-                try:
-                    streams.reach(jetstream=self._needs_streams())
-                except ServerError as e:
-                    raise UsageError(e.what, e.remedy) from None
-        elif self._is_local:
-            NatsProgram().prepare()
-
-    def _needs_streams(self) -> bool:
-        modes = (NatsSettings.of(self._scenario.settings).mode, *self._scenario.values_of("mode"))
-        return "jetstream" in modes
-
-    def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
-        """Starts the servers or reaches the user's. Streams are made when a step asks for one.
-
-        What a killed predecessor of this run left on the user's servers is removed.
-        """
-        # The suffix keeps two runs of the same name on one server apart.
-        part = re.sub(r"[^A-Za-z0-9_-]+", "-", run)[:_LONGEST_PART]
-        self._run = f"hydra-{part}-{secrets.token_hex(4)}"
-        self._folder = folder
-        self._wait = wait
-        self._deployed = servers
-        self._bring_up()
-
-    def _bring_up(self) -> None:
-        self._mute = ""
-        self._began = {}
-        if self._spec.servers:
-            self._address = self._spec.servers
-        else:
-            free = unused_folder(self._folder, _OWN_FOLDERS)
-            self._own = self._deployed or EmbeddedServer(NatsProgram(), NatsCluster(), free, wait=self._wait)
-            self._address = self._own.start()
-        self._streams = Streams(self._address.split(","), self._wait)
-        self._version = self._streams.reach(jetstream=self._needs_streams())
-        if self._own is None:
-            self._watch = Watch(self._address.split(","))
-            self._remove_earlier(self._streams)
-
-    def _remove_earlier(self, streams: Streams) -> None:
-        records = self._records = Records(self._folder)
-        for stream in records.all():
-            try:
-                streams.delete(stream)
-            except ServerError as e:
-                self._warnings.append(LeftEarlier("a stream", f"kept {stream}: {e.what}"))
-            else:
-                records.remove(stream)
-                self._warnings.append(LeftEarlier("a stream", f"removed {stream}"))
 
     def program(self, role: Role) -> Program:
         """The client that the scenario names."""
         if self._scenario.client == "native":
             return Program(command("nats", role, self._scenario.native), {})
         return Program.of_module("hydra.natstest.nats_py", kind_of("nats", role), libraries=("nats-py",))
-
-    def server(self) -> Program | None:
-        """One nats-server of its agent's."""
-        if not self._deploy:
-            return None
-        return Program.of_module("hydra.natstest.server_main", KIND)
-
-    def cluster(self) -> ServerCluster | None:
-        """Servers with routes to each other."""
-        return NatsCluster() if self._deploy else None
 
     def configure(self, settings: Settings) -> dict[str, Any]:
         """The settings, and where the data goes: a subject, and in JetStream its stream as it ends now.
@@ -143,35 +64,24 @@ class NatsSystem:
         """
         own = NatsSettings.of(settings)
         self._stream = ""
-        step = Step(
-            servers=self._address.split(","),
-            subject=f"{self._run}.core",
-            consumer=own.consumer,
-            publish_acks=own.publish_acks,
-            ack_policy=own.ack_policy,
-            pending_messages=own.pending_messages,
-            pending_bytes=own.pending_bytes,
-            max_ack_pending=own.max_ack_pending,
-            fetch_batch=own.fetch_batch,
-            publish_window=own.publish_window,
-        )
+        told = {name: value for name, value in settings.system.items() if name in Step.__struct_fields__}
+        where: dict[str, Any] = {"servers": self._address.split(","), "subject": f"{self._run}.core"}
         if own.mode == "jetstream":
             stream, subject = f"{self._run}-{own.storage}", f"{self._run}.{own.storage}"
-            first = self._first(stream, subject, own.storage)
+            where |= {"subject": subject, "stream": stream, "first": self._first(stream, subject, own.storage)}
             self._stream = stream
-            step = msgspec.structs.replace(step, subject=subject, stream=stream, first=first)
-        return msgspec.to_builtins(step)  # type: ignore[no-any-return]
+        return {**told, **where}
 
     def _first(self, stream: str, subject: str, storage: str) -> int:
         """The sequence that the stream's next message gets; the stream is made if it is not there yet."""
         streams = self._opened()
         if stream not in self._began:
-            if self._records is not None:
-                self._records.add(stream)
-            self._ask(lambda: streams.create(stream, subject, storage, self._spec.replicas))
+            if self._registry is not None:
+                self._registry.add(stream)
+            self._asked(lambda: streams.create(stream, subject, storage, self._spec.replicas))
         else:
             streams.forget(stream, self._began[stream])
-        first = self._ask(lambda: streams.last(stream)) + 1
+        first = self._asked(lambda: streams.last(stream)) + 1
         self._began[stream] = first
         return first
 
@@ -179,9 +89,9 @@ class NatsSystem:
         """The stream's last sequence; nobody knows an end in core mode, but the servers have to be there still."""
         streams, stream = self._opened(), self._stream
         if not stream:
-            self._ask(lambda: streams.reach(jetstream=False))
+            self._asked(lambda: streams.reach(jetstream=False))
             return None
-        return msgspec.to_builtins(End(last=self._ask(lambda: streams.last(stream))))  # type: ignore[no-any-return]
+        return msgspec.to_builtins(End(last=self._asked(lambda: streams.last(stream))))  # type: ignore[no-any-return]
 
     def proof(self, settings: Settings) -> Hashable:
         """The servers, and all settings but a publisher's: with others a subscriber subscribes anew."""
@@ -193,59 +103,12 @@ class NatsSystem:
         if NatsSettings.of(settings).mode == "core" or not self._stream:
             return None
         streams, stream = self._opened(), self._stream
-        return self._ask(lambda: streams.last(stream))
+        return self._asked(lambda: streams.last(stream))
 
     def _opened(self) -> Streams:
         if self._streams is None:
             raise ServerError("the NATS system is not open")
         return self._streams
-
-    def _ask(self, question: Callable[[], _T]) -> _T:
-        try:
-            return question()
-        except ServerError as e:
-            self._mute = self.failure() or e.what
-            raise StepError(self._mute) from e
-
-    def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
-        """Nothing happens on purpose."""
-
-    def after_step(self) -> None:
-        """Nothing was broken on purpose."""
-
-    def server_counters(self) -> dict[str, dict[str, float]]:
-        """Nobody tells."""
-        return {}
-
-    def server_processes(self) -> Sequence[int]:
-        """Of an embedded server."""
-        return self._own.processes() if self._own else ()
-
-    def failure(self) -> str:
-        """Servers that ended, or do not answer."""
-        theirs = self._watch.failure() if self._watch else ""
-        return self._mute or theirs or (self._own.failure() if self._own else "")
-
-    def revive(self) -> None:
-        """New servers in the place of our own that failed; the user's are waited for.
-
-        Raises:
-            ServerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` where that is
-                less.
-        """
-        if not self.failure():
-            return
-        if self._own is not None:
-            self.close()
-            self._bring_up()
-            return
-        streams = self._opened()
-        await_return(lambda: streams.reach(jetstream=self._needs_streams()), self._wait, self._scenario.ready_timeout_s)
-        self._mute = ""
-        self._unwatch()
-        self._watch = Watch(self._address.split(","))
-        # A stream in memory may have gone with its server.
-        self._began = {}
 
     def stored_bytes(self) -> int:
         """What streams in files take on this machine's disk, of servers of our own."""
@@ -255,41 +118,112 @@ class NatsSystem:
                 total += path.stat().st_blocks * _BLOCK_BYTES
         return total
 
-    def warnings(self) -> list[HydraWarning]:
-        """Streams that were left behind."""
-        warnings, self._warnings = self._warnings, []
-        return warnings
-
     def metadata(self) -> dict[str, str]:
         """The servers' version, and where the data goes."""
         return {"servers": self._address, "subjects": f"{self._run}.*", PROGRAM: self._version}
 
-    def close(self) -> None:
-        """Deletes the streams, or ends the servers if they are ours."""
-        self._unwatch()
-        streams, own = self._streams, self._own
-        self._streams = self._own = None
-        try:
-            if streams is not None:
-                if own is None:
-                    self._delete(streams)
-                streams.close()
-        finally:
-            if own is not None:
-                # The streams go with the servers' data.
-                own.stop()
+    def _unique(self, run: str) -> str:
+        part = re.sub(r"[^A-Za-z0-9_-]+", "-", run)[:_LONGEST_PART]
+        return f"hydra-{part}-{secrets.token_hex(4)}"
 
-    def _unwatch(self) -> None:
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.close()
+    def _reach(self) -> None:
+        with contextlib.closing(Streams(self._theirs.split(","))) as streams:
+            try:
+                streams.reach(jetstream=self._needs_streams())
+            except ServerError as e:
+                raise UsageError(e.what, e.remedy) from None
 
-    def _delete(self, streams: Streams) -> None:
-        for stream in streams.ours:
+    def _needs_streams(self) -> bool:
+        modes = (NatsSettings.of(self._scenario.settings).mode, *self._scenario.values_of("mode"))
+        return "jetstream" in modes
+
+    def _server_program(self) -> NatsProgram:
+        return NatsProgram()
+
+    def _server_node(self) -> Program:
+        return Program.of_module("hydra.natstest.server_main", KIND)
+
+    def _server_cluster(self) -> NatsCluster:
+        return NatsCluster()
+
+    def _connect(self) -> None:
+        """Removes what a killed predecessor left on the user's servers; streams are made when a step asks for one."""
+        self._began = {}
+        self._streams = Streams(self._address.split(","), self._wait)
+        self._version = self._streams.reach(jetstream=self._needs_streams())
+        self._watch()
+        if self._theirs:
+            self._remove_earlier(self._streams)
+
+    def _remove_earlier(self, streams: Streams) -> None:
+        registry = self._registry = StreamRegistry(self._folder)
+        for stream in registry.all():
             try:
                 streams.delete(stream)
             except ServerError as e:
-                self._warnings.append(LeftBehind(stream, self._address, f"remove it once they answer again: {e.what}"))
+                self._warnings.append(LeftEarlier("a stream", f"kept {stream}: {e.what}"))
             else:
-                if self._records is not None:
-                    self._records.remove(stream)
+                registry.remove(stream)
+                self._warnings.append(LeftEarlier("a stream", f"removed {stream}"))
+
+    def _observed(self) -> ServerMonitor | None:
+        return ServerMonitor(self._address.split(",")) if self._theirs else None
+
+    def _return(self) -> None:
+        """A stream in memory may have gone with its server."""
+        self._opened().reach(jetstream=self._needs_streams())
+        self._watch()
+        self._began = {}
+
+    def _disconnect(self) -> None:
+        """Deletes the streams, unless they go with our servers' data."""
+        streams, self._streams = self._streams, None
+        if streams is None:
+            return
+        with contextlib.closing(streams):
+            for stream in streams.ours if self._theirs else ():
+                try:
+                    streams.delete(stream)
+                except ServerError as e:
+                    self._warnings.append(
+                        LeftBehind(stream, self._address, f"remove it once they answer again: {e.what}")
+                    )
+                else:
+                    if self._registry is not None:
+                        self._registry.remove(stream)
+
+
+class ServerMonitor:
+    """Tries to connect to the user's servers, again and again on a thread of its own, until it is closed.
+
+    Where one of several is gone clients go to another; that is no failure of the step.
+
+    Arguments:
+        servers: ``host:port`` of each.
+    """
+
+    def __init__(self, servers: Sequence[str]) -> None:
+        self._servers = tuple(servers)
+        self._addresses = [(host.strip("[]"), int(port)) for host, _, port in (s.rpartition(":") for s in servers)]
+        self._gone = ""
+        self._closed = threading.Event()
+        self._thread = Background()
+        self._thread.submit(self._run)
+
+    def failure(self) -> str:
+        """That all are gone, or ""; returns at once. It stays so when they come back: data may have gone with them."""
+        return self._gone
+
+    def close(self) -> None:
+        """Ends the watch; the thread ends by itself soon."""
+        self._closed.set()
+        self._thread.close()
+
+    def _run(self) -> None:
+        heard = time.monotonic()
+        while not self._closed.wait(EVERY_S):
+            if any(accepts(*address, _ANSWER_WITHIN_S) for address in self._addresses):
+                heard = time.monotonic()
+            elif time.monotonic() - heard >= GONE_AFTER_S:
+                self._gone = f"NATS at {','.join(self._servers)} is gone"
+                return

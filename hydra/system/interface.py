@@ -112,8 +112,12 @@ class ServerCluster(Protocol):
         """
 
 
-class System(Protocol):
-    """A system under test for the length of a run."""
+class System:
+    """A system under test for the length of a run: derive a class, and override what is different in the system.
+
+    What stands here is right for one that has neither servers nor a log. A class that has all of these methods without
+    being derived will do as well.
+    """
 
     def check(self) -> None:
         """Looks whether the system could be brought up at all; starts and writes nothing.
@@ -121,6 +125,7 @@ class System(Protocol):
         Raises:
             UsageError: a property cannot be used, or a program is missing.
         """
+        self.program("subscriber")
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
         """Brings up what is needed on the side of the servers, with its files under ``folder``.
@@ -137,12 +142,15 @@ class System(Protocol):
 
     def program(self, role: Role) -> Program:
         """The program of a role's clients."""
+        raise NotImplementedError
 
     def server(self) -> Program | None:
         """The program of a server on an agent; None if none are to be there."""
+        return None
 
     def cluster(self) -> ServerCluster | None:
         """How servers on agents become one; None as above."""
+        return None
 
     def configure(self, settings: Settings) -> dict[str, Any] | None:
         """The ``system`` object of the next step's ``configure``: what is the system's own, and where its data goes.
@@ -153,15 +161,21 @@ class System(Protocol):
             StepError: servers of our own do not tell, and count as failed from now on.
             ServerError: the user's do not.
         """
+        return dict(settings.system)
 
     def finish(self) -> dict[str, Any] | None:
-        """The ``system`` object of ``finish``: where this step's data ends. Errors as above."""
+        """The ``system`` object of ``finish``: where this step's data ends, None where nobody knows it but publishers.
+
+        Errors as above.
+        """
+        return None
 
     def proof(self, settings: Settings) -> Hashable:
         """What a subscriber's readiness depends on beside the processes at both ends.
 
         While it stays the same, whoever has received everything of a step is ready for the next one.
         """
+        return tuple(sorted(settings.system.items()))
 
     def log_end(self, settings: Settings) -> int | None:
         """The messages that the servers' log ever took; None with settings with which nobody keeps one.
@@ -169,6 +183,7 @@ class System(Protocol):
         Errors as above. Whether nothing but its growth acknowledges messages is told by
         ``SystemSpec.log_acknowledges``.
         """
+        return None
 
     def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:
         """Called a few times a second in a step's window; returns at once.
@@ -191,15 +206,18 @@ class System(Protocol):
         Raises:
             HydraError: they cannot be asked.
         """
+        return {}
 
     def server_processes(self) -> Sequence[int]:
         """The processes of a server of our own that is no group: they are looked at by whoever runs the step."""
+        return ()
 
     def failure(self) -> str:
         """Why this system can carry no more steps just now, or ""; returns at once.
 
         Nothing is said of a server that :meth:`during` ended on purpose, until :meth:`after_step`.
         """
+        return ""
 
     def revive(self) -> None:
         """Recovers from a failure, by a new server for instance, or waits for the recovery.
@@ -210,12 +228,15 @@ class System(Protocol):
 
     def stored_bytes(self) -> int:
         """What servers of our own keep of the last steps on this machine's disk: the next ones take its place."""
+        return 0
 
     def metadata(self) -> dict[str, str]:
         """What to record of it: versions, its configuration, no secrets."""
+        return {}
 
     def warnings(self) -> list[HydraWarning]:
         """What the user has to know of it and was not told yet; empties the list."""
+        return []
 
     def close(self) -> None:
         """Removes all that :meth:`open` made; may be called twice."""

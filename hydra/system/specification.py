@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +119,10 @@ Refusal = tuple[tuple[str, ...], str, str]
 """Why a scenario cannot be: the key's path, what is wrong, what to try."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SystemSpec:
-    """Everything that generic code knows of a system.
+    """Everything that generic code knows of a system: derive a class, and override what is different in the system.
+
+    A package may give every attribute and every method by its keyword instead: ``SystemSpec(name=…, group=…)``.
 
     Attributes:
         name: in scenarios, and of its entry point.
@@ -130,11 +131,12 @@ class SystemSpec:
         settings: a frozen dataclass: what can change between two steps beside what all systems share; every field has
             a default, checks in ``__post_init__`` raise ValueError. In a scenario's [settings] its fields stand beside
             the shared ones.
+        implementations: footprint by name; the default first.
+        make: the system for a run: the scenario, whether its servers are groups on agents, whether these are local.
+        costs: what its clients are known to cost, by implementation, where no run tells it.
         bounds: for its numbers, by dotted key: least and most.
         tables: further tables of its scenarios, by their name: frozen dataclasses whose fields have defaults.
         native: its further keys under [native], a frozen dataclass; None: it has none.
-        implementations: footprint by name; the default first.
-        costs: what its clients are known to cost, by implementation, where no run tells it.
         listener_bytes: what each subscriber takes at its publisher, where there is no server between them.
         natives: those of the implementations that are Hydra's native program and have the options of [native].
         tools: those of the implementations that drive a program of the system's own, once in every step. Its messages
@@ -143,37 +145,21 @@ class SystemSpec:
         server_spec: how many servers, where and with what, unless a scenario says so; None as above.
         aliases: other names of keys in scenarios and ``--set``: the dotted key by the dotted alias, both of one table.
         table_words: other words for a scenario's ``table``.
-        batch: the column of the setting that says how many messages travel together, where it is not ``burst``.
         elsewhere: flags that name servers of the user's own (``hydra.options.keyed``), for commands that prepare a run.
         commands: click commands, added to ``hydra``, of a package that has none under its entry points
             (``hydra.commands``): for them ``hydra --help`` has to import the specification.
+        batch: the column of the setting that says how many messages travel together, where it is not ``burst``.
         scenarios: a folder with further scenarios, which are known by their names like those of ``conf/scenarios``.
         columns: what its clients report that others do not.
         differs: settings in which a run is compared with another one of this system.
-        make: the system for a run: the scenario, whether its servers are groups on agents, whether these are local.
-        check: what is wrong with a scenario that its types cannot see.
-        burst: messages sent back to back where a scenario does not say so, from the system's settings.
-        group: the consumer group that a step's subscribers are members of, each message going to at least one of them;
-            "": there is none, each message goes to all of them.
-        reference: the published table of the experiment that a scenario repeats; None: there is none.
-        secrets: values of a scenario that must not be seen.
-        users: names that may stand before a secret in HTTP's basic authentication.
-        is_secret: whether what stands under this (dotted) key must not be seen.
         has_log: whether servers keep what is sent, so that a step may have no subscribers.
-        stored: whether a step's subscribers begin to read when everything has been sent, from the log.
         presets: for design goals, by name: ``--preset`` of every command of the system, ``preset`` in a scenario.
         experiments: published ones that it repeats.
-        log_acknowledges: whether nothing but the growth of that log tells what the servers took of a step.
-        keeps: whether servers of ours keep what all steps have sent, and not only the last ones.
-        undisturbed: a step's settings without what it breaks on purpose: those of its warm-up.
-        connections_of: to how many addresses each subscriber of a scenario connects, at most.
-        one_publisher: whether each subscriber of a step listens to one publisher only (:mod:`hydra.wire.subscription`).
-        servers_of: how many servers of ours a scenario needs.
-        copies_of: on how many servers each message is kept.
-        held: what waits for a slow subscriber before messages are lost; None: nobody can say.
         events: the kinds of events (``[[events]]``) that it makes beside those of all systems; each with why a scenario
             cannot have it, or "".
-        disturbed: a step's settings with such an event, given the length of the step in seconds.
+
+    Raises:
+        TypeError: a keyword is no part of a specification, or what every system has is missing.
     """
 
     name: str
@@ -182,46 +168,116 @@ class SystemSpec:
     settings: type
     implementations: Mapping[str, Footprint]
     make: Callable[[Scenario, bool, bool], System]
-    costs: Mapping[str, Costs] = field(default_factory=dict)
-    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    tables: Mapping[str, type] = field(default_factory=dict)
+    costs: Mapping[str, Costs] = {}
+    bounds: Mapping[str, tuple[float, float]] = {}
+    tables: Mapping[str, type] = {}
     native: type | None = None
     listener_bytes: int = 0
     natives: Sequence[str] = ("native",)
     tools: Sequence[str] = ()
     servers: ServerFootprint | None = None
     server_spec: ServerSpec | None = None
-    aliases: Mapping[str, str] = field(default_factory=dict)
-    table_words: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = {}
+    table_words: Mapping[str, str] = {}
     elsewhere: Sequence[Callable[[Any], Any]] = ()
     commands: Sequence[click.Command] = ()
     batch: Column = BATCH
     scenarios: Path | None = None
     columns: Sequence[ReportColumn] = ()
     differs: Sequence[str] = ()
-    check: Callable[[Scenario], Iterable[Refusal]] = lambda _: ()
-    burst: Callable[[Mapping[str, Figure]], int] = lambda _: 100
-    group: Callable[[Settings], str] = lambda _: ""
-    reference: Callable[[Scenario], Reference | None] = lambda _: None
-    secrets: Callable[[Scenario], Iterable[str]] = lambda _: ()
-    users: Callable[[Scenario], Iterable[str]] = lambda _: ()
-    is_secret: Callable[[str], bool] = lambda _: False
-    stored: Callable[[Settings], bool] = lambda _: False
     has_log: bool = False
-    log_acknowledges: Callable[[Settings], bool] = lambda _: False
-    presets: Mapping[str, Preset] = field(default_factory=dict)
+    presets: Mapping[str, Preset] = {}
     experiments: Sequence[Experiment] = ()
-    keeps: Callable[[Settings], bool] = lambda _: False
-    undisturbed: Callable[[Settings], Settings] = lambda settings: settings
-    connections_of: Callable[[Scenario], int] = lambda _: 1
-    one_publisher: Callable[[Settings], bool] = lambda _: False
-    servers_of: Callable[[Scenario], int] = lambda _: 0
-    copies_of: Callable[[Scenario], int] = lambda _: 1
-    held: Callable[[Scenario], Held | None] = lambda _: None
-    events: Mapping[str, Callable[[Scenario], str]] = field(default_factory=dict)
-    disturbed: Callable[[Settings, EventSpec, float], Settings] = lambda settings, _event, _duration_s: settings
+    events: Mapping[str, Callable[[Scenario], str]] = {}
+
+    def __init__(self, **own: Any) -> None:
+        known = SystemSpec.__annotations__.keys() | vars(SystemSpec).keys()
+        if unknown := own.keys() - known:
+            raise TypeError(f"a SystemSpec has no {', '.join(sorted(unknown))}")
+        vars(self).update(own)
+        if missing := [name for name in SystemSpec.__annotations__ if not hasattr(self, name)]:
+            raise TypeError(f"a SystemSpec needs {', '.join(missing)}")
+
+    def check(self, scenario: Scenario) -> Iterable[Refusal]:
+        """What is wrong with a scenario that its types cannot see."""
+        return ()
+
+    # --- of a scenario -----------------------------------------------------------------------------------------------
+
+    def address(self, scenario: Scenario) -> str:
+        """Of the user's own servers; "": there are none, or Hydra brings them along."""
+        return ""
+
+    def servers_of(self, scenario: Scenario) -> int:
+        """How many servers of ours it needs."""
+        return 0 if self.servers is None or self.address(scenario) else scenario.server.count
+
+    def copies_of(self, scenario: Scenario) -> int:
+        """On how many servers each message is kept."""
+        return 1
+
+    def connections_of(self, scenario: Scenario) -> int:
+        """To how many addresses each subscriber connects, at most."""
+        return 1
+
+    def held(self, scenario: Scenario) -> Held | None:
+        """What waits for a slow subscriber before messages are lost; None: nobody can say."""
+        return None
+
+    def reference(self, scenario: Scenario) -> Reference | None:
+        """The published table of the experiment that it repeats; None: there is none."""
+        return None
+
+    def secrets(self, scenario: Scenario) -> Iterable[str]:
+        """Values that must not be seen."""
+        return ()
+
+    def users(self, scenario: Scenario) -> Iterable[str]:
+        """Names that may stand before a secret in HTTP's basic authentication."""
+        return ()
+
+    def is_secret(self, key: str) -> bool:
+        """Whether what stands under this (dotted) key must not be seen."""
+        return False
+
+    # --- of a step ---------------------------------------------------------------------------------------------------
+
+    def burst(self, system: Mapping[str, Figure]) -> int:
+        """Messages sent back to back where a scenario does not say so, from the system's settings."""
+        return 100
 
     def batch_of(self, settings: Settings) -> Figure:
-        """How many messages travel together at these settings: the figure of the batch column."""
+        """How many messages travel together: the figure of the batch column."""
         value = value_of(settings, self.batch.name)
         return self.burst(settings.system) if value is None else value
+
+    def group(self, settings: Settings) -> str:
+        """The consumer group that the subscribers are members of, each message going to at least one of them.
+
+        "": there is none, each message goes to all of them.
+        """
+        return ""
+
+    def one_publisher(self, settings: Settings) -> bool:
+        """Whether each subscriber listens to one publisher only (:mod:`hydra.wire.subscription`)."""
+        return False
+
+    def stored(self, settings: Settings) -> bool:
+        """Whether subscribers begin to read when everything has been sent, from the log."""
+        return False
+
+    def log_acknowledges(self, settings: Settings) -> bool:
+        """Whether nothing but the growth of that log tells what the servers took."""
+        return False
+
+    def keeps(self, settings: Settings) -> bool:
+        """Whether servers of ours keep what all steps have sent, and not only the last ones."""
+        return False
+
+    def disturbed(self, settings: Settings, event: EventSpec, duration_s: float) -> Settings:
+        """The settings with one of its events, given the length of the step in seconds."""
+        return settings
+
+    def undisturbed(self, settings: Settings) -> Settings:
+        """The settings without what the step breaks on purpose: those of its warm-up."""
+        return settings

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 
 from hydra.system import Waiting, wait_alone
 
+THREAD: Final = "hydra-background"
+"""What its thread is called."""
 _MARGIN_S: Final = 2.0
 """What a call may take beyond its own timeout: threads get their turn late on a busy machine."""
 
@@ -53,7 +55,7 @@ class Background:
     def submit(self, call: Callable[[], _T]) -> Future[_T]:
         """Hands over a call and waits for nothing."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="hydra-background", daemon=True)
+            self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
             self._thread.start()
         future: Future[_T] = Future()
         self._calls.put((future, call))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Final
 
+from hydra.analysis.constants import Cost, Costs
 from hydra.measure.column import ReportColumn, wire_bytes
-from hydra.model import Scenario
-from hydra.system import Held, Reference, System, SystemSpec
-from hydra.zmqtest.costs import COSTS
+from hydra.model import Scenario, Settings
+from hydra.system import Held, Reference, Refusal, System, SystemSpec
 from hydra.zmqtest.footprints import IMPLEMENTATIONS, LISTENER_BYTES, NATIVES, ZMTP
-from hydra.zmqtest.refusals import refusals
 from hydra.zmqtest.settings import INT32, ZmqNative, ZmqSettings
 
 _PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
@@ -22,59 +22,56 @@ A subscriber on the same machine that did not read at all had 93,000 messages of
 lost, with marks of 1,000: more than the marks, and a quarter of what these buffers could take beside them.
 """
 _FRAME_BYTES: Final = 2
-"""Of ZMTP before a short message."""
+"""Flags and length of a short message (ZMTP 3.0, RFC 23)."""
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
 """A fixed rate was published for Kafka only; ZMQ at the same rate is laid beside it on purpose."""
+_OTHER: Final = "or use client native"
+_PUBLISHER_CORES: Final = Cost(1.3, "docs/zmq.md", 480)
+"""One thread that sends and one that writes to sockets."""
+
+_COSTS: Final = {
+    ZMTP: Costs(
+        subscriber_message_s=Cost(7e-6, "docs/scale.md", 100_000, rates=(1.0, 1.0)),
+        publisher_message_s=Cost(18e-6, "docs/scale.md", 100_000, rates=(1.0, 1.0)),
+        together_s=Cost(4e-6, "docs/scale.md", 100_000, rates=(20.0, 20.0)),
+        publisher_cores=_PUBLISHER_CORES,
+        frame_bytes=_FRAME_BYTES,
+        ran=100_000,
+    ),
+    "native": Costs(
+        subscriber_message_s=Cost(58e-6, "docs/models.md", 480, rates=(10.0, 10.0)),
+        publisher_message_s=Cost(21e-6, "docs/models.md", 480, rates=(10.0, 10.0)),
+        publisher_cores=_PUBLISHER_CORES,
+        frame_bytes=_FRAME_BYTES,
+        ran=19_000,
+    ),
+    "pyzmq": Costs(publisher_cores=_PUBLISHER_CORES, frame_bytes=_FRAME_BYTES, ran=1_000),
+}
+"""Measured on a virtual machine with 2 cores (docs/zmq.md, docs/scale.md): for `hydra plan`."""
 
 
-def _make(scenario: Scenario, deploy: bool, is_local: bool) -> System:  # noqa: ARG001  # there are no servers
-    from hydra.zmqtest.system import ZmqSystem
+class ZmqSystemSpec(SystemSpec):
+    """Raw ZMQ: no server, and subscribers that dial their publishers themselves."""
 
-    return ZmqSystem(scenario)
-
-
-def _reference(scenario: Scenario) -> Reference | None:
-    if scenario.client == ZMTP:
-        return None  # nobody has published any, and others' measure other subscribers
-    if scenario.table == "rates":
-        return _NATIVE if scenario.client == "native" else _PYTHON
-    return _FIXED if scenario.table == "fixed" else None
-
-
-def _connections_of(scenario: Scenario) -> int:
-    """A subscriber dials its publishers itself."""
-    return scenario.publishers if "all" in scenario.values_of("subscriptions") else 1
-
-
-def _held(scenario: Scenario) -> Held:
-    """Queues at both ends, and the kernel's buffers between them."""
-    own, native = {**asdict(ZmqSettings()), **scenario.settings.system}, scenario.native.system
-    marks = [int(own[name]) for name in ("sndhwm", "rcvhwm")]
-    if not all(marks):
-        return Held(None, "--sndhwm and --rcvhwm above 0")
-    buffers = [int(str(native.get(name) or 0)) or usual for name, usual in _KERNEL_BYTES.items()]
-    return Held(sum(marks), "sndhwm and rcvhwm", sum(buffers) / (scenario.settings.message_size + _FRAME_BYTES))
-
-
-SPEC: Final = SystemSpec(
-    name="zmq",
-    title="raw ZMQ PUB/SUB",
-    queue="high-water mark",
-    settings=ZmqSettings,
-    bounds={
+    name = "zmq"
+    title = "raw ZMQ PUB/SUB"
+    queue = "high-water mark"
+    settings = ZmqSettings
+    bounds = {
         "settings.sndhwm": (0, INT32),
         "settings.rcvhwm": (0, INT32),
         "native.sndbuf": (0, INT32),
         "native.rcvbuf": (0, INT32),
-    },
-    native=ZmqNative,
-    natives=NATIVES,
-    listener_bytes=LISTENER_BYTES,
-    implementations=IMPLEMENTATIONS,
-    costs=COSTS,
-    aliases={"settings.msg_batch": "settings.burst"},
-    table_words={"zmqrate": "rates"},
-    columns=(
+    }
+    native = ZmqNative
+    natives = NATIVES
+    listener_bytes = LISTENER_BYTES
+    implementations = IMPLEMENTATIONS
+    costs = _COSTS
+    aliases = {"settings.msg_batch": "settings.burst"}
+    table_words = {"zmqrate": "rates"}
+    differs = ("sndhwm", "rcvhwm", "nodrop", "subscriptions")
+    columns = (
         wire_bytes("the 2 or 9 bytes of its ZMTP frame, once for all subscribers. Empty with `secure`"),
         ReportColumn(
             "lost_connections",
@@ -90,12 +87,75 @@ SPEC: Final = SystemSpec(
             role="subscriber",
             key="refused_connections",
         ),
-    ),
-    differs=("sndhwm", "rcvhwm", "nodrop", "subscriptions"),
-    check=refusals,
-    connections_of=_connections_of,
-    one_publisher=lambda settings: settings.system["subscriptions"] == "one",
-    held=_held,
-    reference=_reference,
-    make=_make,
-)
+    )
+
+    def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:  # noqa: ARG002  # there are no servers
+        """See :class:`hydra.zmqtest.system.ZmqSystem`."""
+        from hydra.zmqtest.system import ZmqSystem
+
+        return ZmqSystem(scenario)
+
+    def check(self, scenario: Scenario) -> Iterator[Refusal]:
+        """What the native clients, and publishers of pyzmq, do not have."""
+        if scenario.client == ZMTP:
+            yield from _of_zmtp(scenario)
+        if scenario.native.system.get("publisher") == "pyzmq":
+            yield from _of_pyzmq(scenario)
+
+    def connections_of(self, scenario: Scenario) -> int:
+        """A subscriber dials its publishers itself."""
+        return scenario.publishers if "all" in scenario.values_of("subscriptions") else 1
+
+    def one_publisher(self, settings: Settings) -> bool:
+        """As ``subscriptions`` says."""
+        return settings.system["subscriptions"] == "one"
+
+    def held(self, scenario: Scenario) -> Held:
+        """Queues at both ends, and the kernel's buffers between them."""
+        own, native = {**asdict(ZmqSettings()), **scenario.settings.system}, scenario.native.system
+        marks = [int(own[name]) for name in ("sndhwm", "rcvhwm")]
+        if not all(marks):
+            return Held(None, "--sndhwm and --rcvhwm above 0")
+        buffers = [int(str(native.get(name) or 0)) or usual for name, usual in _KERNEL_BYTES.items()]
+        return Held(sum(marks), "sndhwm and rcvhwm", sum(buffers) / (scenario.settings.message_size + _FRAME_BYTES))
+
+    def reference(self, scenario: Scenario) -> Reference | None:
+        """By the implementation, and by what changes from row to row."""
+        if scenario.client == ZMTP:
+            return None  # nobody has published any, and others' measure other subscribers
+        if scenario.table == "rates":
+            return _NATIVE if scenario.client == "native" else _PYTHON
+        return _FIXED if scenario.table == "fixed" else None
+
+
+def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
+    """What a publisher of pyzmq has not."""
+    usual, native = ZmqNative(), scenario.native
+    given = [n for n in ("io_threads", "transport", "sndbuf", "secure") if native.system[n] != getattr(usual, n)]
+    for name in [*given, *(["pacing"] if native.pacing != "smooth" else [])]:
+        what = "publishers of pyzmq have no such option"
+        yield ("native", name), what, "leave it out, or use native.publisher = native"
+
+
+def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:
+    """What only libzmq's subscribers can do."""
+    bounded = " (native.rcvbuf sets the kernel's buffer)"
+    for name, usual, why, instead in (
+        ("rcvhwm", ZmqSettings().rcvhwm, "that could have a high-water mark", bounded),
+        ("receive_rate", None, "so that it cannot be a slow reader", ""),
+    ):
+        if any(value != usual for value in scenario.values_of(name)):
+            where = ("sweep", "vary", name) if name in scenario.sweep.vary else ("settings", name)
+            yield where, f"client zmtp has no queue of its own {why}", f"leave it out{instead}, {_OTHER}"
+    if scenario.native.system.get("secure"):
+        what = "client zmtp speaks ZMTP with the mechanism NULL only, not CURVE"
+        yield ("native", "secure"), what, f"leave it out, {_OTHER}"
+    if any(event.kind == "slow" for event in scenario.events):
+        what = "client zmtp has no queue of its own, so it cannot be a slow reader"
+        yield ("events",), what, f"use kind = 'gone', {_OTHER}"
+    if scenario.sweep.search is not None and "slow" in scenario.sweep.search.series:
+        what = "client zmtp has no queue of its own, so it cannot be a slow reader"
+        yield ("sweep", "search", "series"), what, f"leave out 'slow' (--no-flaky), {_OTHER}"
+
+
+SPEC: Final = ZmqSystemSpec()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import subprocess
 import sys
@@ -131,21 +132,24 @@ def _forget(bench: Bench) -> None:
 
 
 @pytest.fixture
-def log(broker: EmbeddedBroker, first_epoch: int) -> Log:
+def log(broker: EmbeddedBroker, first_epoch: int) -> Iterator[Log]:
     """A topic with one partition."""
-    return Log(broker, 1, first_epoch)
+    with contextlib.closing(Log(broker, 1, first_epoch)) as it:
+        yield it
 
 
 @pytest.fixture
-def wide_log(broker: EmbeddedBroker, first_epoch: int) -> Log:
+def wide_log(broker: EmbeddedBroker, first_epoch: int) -> Iterator[Log]:
     """A topic with four partitions."""
-    return Log(broker, 4, first_epoch)
+    with contextlib.closing(Log(broker, 4, first_epoch)) as it:
+        yield it
 
 
 @pytest.fixture
-def own_log(own_broker: EmbeddedBroker, first_epoch: int) -> Log:
+def own_log(own_broker: EmbeddedBroker, first_epoch: int) -> Iterator[Log]:
     """A topic with one partition, of a broker that is to be killed."""
-    return Log(own_broker, 1, first_epoch)
+    with contextlib.closing(Log(own_broker, 1, first_epoch)) as it:
+        yield it
 
 
 @pytest.fixture

@@ -45,6 +45,9 @@ class Log:
         self.topic = self._topics.create("conformance", partitions)
         self._producer = Producer({"bootstrap.servers": broker.bootstrap, "log_level": 0, "linger.ms": 0})
 
+    def close(self) -> None:
+        self._topics.end()
+
     def from_here(self) -> dict[str, Any]:
         """Kafka's part of a ``configure`` that starts at the present end."""
         return self.at(self.end())

@@ -48,7 +48,7 @@ OTHER = dataclasses.replace(EXPERIMENT, name="with-a-goal", options=(click.Optio
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
     systems = dict(plugins.systems())
-    systems["zmq"] = dataclasses.replace(systems["zmq"], experiments=(EXPERIMENT, OTHER))
+    systems["zmq"] = type(systems["zmq"])(experiments=(EXPERIMENT, OTHER))
     monkeypatch.setattr(plugins, "systems", lambda: systems)
 
 

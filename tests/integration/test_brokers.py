@@ -23,7 +23,7 @@ FIXED = ("kafka-fixed", *COMMON, *TWO, "--set", "settings.acks=all")
 
 
 def nothing_is_left_of(run: Path) -> bool:
-    return not any(list(run.glob(each)) for each in ("sandbox/servers-*/server/", "server*/", "broker*/"))
+    return not any(list(run.glob(each)) for each in ("sandbox/servers-*/server/", "server*/"))
 
 
 @kafka

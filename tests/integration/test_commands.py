@@ -100,7 +100,7 @@ def test_kafka_batch_measures_through_a_real_broker(run: Path, client: str) -> N
         assert_all_arrived(row, 500)
     # The bytes that the producer got follow from the batch in messages.
     assert int(rows[1]["batch_bytes"]) > 4 * int(rows[0]["batch_bytes"])
-    assert not list(run.glob("broker*/")), "the broker's data is thrown away"
+    assert not list(run.glob("server*/")), "the broker's data is thrown away"
 
 
 @everything

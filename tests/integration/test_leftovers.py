@@ -37,7 +37,8 @@ def run_on(bootstrap: str, run: Path, clients: str) -> tuple[object, ...]:
 
 def topics(bootstrap: str) -> list[str]:
     """Those of Hydra's on the cluster."""
-    return [t for t in Topics(bootstrap, {}, "").describe().topics if t.startswith("hydra-")]
+    with contextlib.closing(Topics(bootstrap, {}, "")) as there:
+        return [t for t in there.describe().topics if t.startswith("hydra-")]
 
 
 def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_before(

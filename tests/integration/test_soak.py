@@ -136,7 +136,7 @@ def test_a_run_survives_its_broker_at_any_moment(run: Path, seed: int) -> None:
         assert steps(run) == []
     else:
         assert (code, rows(run)) == (0, ROWS)
-    assert not list(run.glob("broker*/"))
+    assert not list(run.glob("server*/"))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

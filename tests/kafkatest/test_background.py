@@ -68,16 +68,17 @@ def test_whoever_is_interrupted_takes_the_call_back_unless_it_has_begun() -> Non
     def interrupted(condition: Callable[[], bool], timeout_s: float) -> bool:
         raise KeyboardInterrupt
 
-    background = Background(interrupted)
-    background.submit(let_go.wait)
-    with pytest.raises(KeyboardInterrupt):
-        background.ask(lambda: made.append("topic"), SOON_S)
-    let_go.set()
-    wait_until(background.submit(lambda: made.append("last")).done, "the last call")
+    with contextlib.closing(Background(interrupted)) as background:
+        background.submit(let_go.wait)
+        with pytest.raises(KeyboardInterrupt):
+            background.ask(lambda: made.append("topic"), SOON_S)
+        let_go.set()
+        wait_until(background.submit(lambda: made.append("last")).done, "the last call")
     assert made == ["last"]
 
 
 def test_a_question_is_asked_again_until_it_is_answered_with_yes() -> None:
     answers = [False, False, True]
-    wait_until(Background().repeated(lambda: answers.pop(0)), "yes")
+    with contextlib.closing(Background()) as background:
+        wait_until(background.repeated(lambda: answers.pop(0)), "yes")
     assert answers == []

@@ -44,7 +44,8 @@ def test_it_comes_up_in_whatever_folder_when_its_port_was_taken_and_leaves_nothi
             assert [broker.bootstrap] == tried[1:]
             pids = broker.pids
             assert pids is not None
-            assert Topics(broker.bootstrap, {}, "x").describe().brokers == 1
+            with contextlib.closing(Topics(broker.bootstrap, {}, "x")) as topics:
+                assert topics.describe().brokers == 1
     assert not any(psutil.pid_exists(pid) for pid in pids)
     assert not folder.exists()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra.kafkatest import template
-from hydra.kafkatest.broker_memory import heap_mb, memory_bytes, options, shortage
+from hydra.kafkatest.footprints import heap_mb, heap_options, memory_bytes, shortage
 from hydra.kafkatest.jars import Jars, Java, conf_folder
 from hydra.kafkatest.nodes import Node, bootstrap, parse, placed, settings, sharing, victim
 
@@ -98,7 +98,7 @@ def test_brokers_share_memory_with_those_on_their_host() -> None:
 @pytest.mark.parametrize(("brokers", "heap"), [(1, 1024), (3, 1024), (4, 768), (6, 512), (9, 320), (40, 256)])
 def test_heaps_shrink_with_the_number_of_brokers_on_a_machine(brokers: int, heap: int) -> None:
     assert heap_mb(brokers) == heap
-    assert options(brokers) == [f"-Xms{heap // 2}m", f"-Xmx{heap}m"]
+    assert heap_options(brokers) == [f"-Xms{heap // 2}m", f"-Xmx{heap}m"]
 
 
 def test_nine_brokers_fit_into_six_gigabytes() -> None:

@@ -82,8 +82,9 @@ def secure(needs_kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module")
-def topic(secure: SecureBroker) -> str:
-    return Topics(secure.plain, {}, "secure").create("data")
+def topic(secure: SecureBroker) -> Iterator[str]:
+    with closing(Topics(secure.plain, {}, "secure")) as topics:
+        yield topics.create("data")
 
 
 def kafka(secure: SecureBroker, case: Case) -> dict[str, Any]:
@@ -94,8 +95,8 @@ def kafka(secure: SecureBroker, case: Case) -> dict[str, Any]:
 
 
 def told(secure: SecureBroker, case: Case, topic: str) -> dict[str, Any]:
-    end = Topics(secure.plain, {}, "reader").end_offsets(topic)
-    return {**kafka(secure, case), "topic": topic, "offsets": end}
+    with closing(Topics(secure.plain, {}, "reader")) as reader:
+        return {**kafka(secure, case), "topic": topic, "offsets": reader.end_offsets(topic)}
 
 
 def one_clear_line(text: str, reason: str) -> None:
@@ -117,10 +118,10 @@ def test_the_controller_makes_and_removes_its_topic(secure: SecureBroker, case: 
     it.open("run", tmp_path, wait_alone)
     made = it.configure(load_scenario("kafka-fixed").settings)
     assert made["offsets"] == {"0": 0}
-    there = Topics(secure.plain, {}, "")
-    assert made["topic"] in there.describe().topics
-    it.close()
-    assert made["topic"] not in there.describe().topics
+    with closing(Topics(secure.plain, {}, "")) as there:
+        assert made["topic"] in there.describe().topics
+        it.close()
+        assert made["topic"] not in there.describe().topics
     assert it.warnings() == []
 
 

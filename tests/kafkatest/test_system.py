@@ -19,7 +19,8 @@ from hydra.kafkatest.folders import stored_bytes
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Cluster, Topics
 from hydra.model import EventSpec, value_of
-from hydra.system import server_recovery, wait_alone
+from hydra.system import server_system as servers
+from hydra.system import wait_alone
 from tests.suite.waiting import SOON_S, wait_until
 
 
@@ -88,19 +89,31 @@ class Pretended(Topics):
             raise ServerError("Kafka at h:1 does not answer")
 
 
+class Calm:
+    """Looks after brokers of which none is ever gone."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def failure(self) -> str:
+        return ""
+
+    def excuse(self, address: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> Pretended:
     cluster = Pretended()
     monkeypatch.setattr(module, "Topics", lambda *_: cluster)
-    watch = SimpleNamespace(failure=lambda: "", excuse=lambda _: None, close=lambda: None)
-    monkeypatch.setattr(module, "Watch", lambda *_: watch)
+    monkeypatch.setattr(module, "BrokerMonitor", Calm)
     return cluster
 
 
 def test_a_cluster_that_falls_silent_between_steps_is_waited_for(
     pretended: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_recovery, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(servers, "time", SimpleNamespace(monotonic=lambda: 0.0))
     system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": "h:1"}))
     # The channel is served meanwhile.
     system.open("run", tmp_path, lambda condition, timeout_s: condition())

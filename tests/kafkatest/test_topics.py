@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,9 @@ from hydra.system import wait_alone
 from tests.suite.waiting import SOON_S, wait_until
 
 
-def test_the_life_of_a_topic(broker: EmbeddedBroker) -> None:
-    topics = Topics(broker.bootstrap, {}, "life")
+def test_the_life_of_a_topic(topics: Topics, broker: EmbeddedBroker) -> None:
     name = topics.create("data", partitions=3)
-    assert name == "hydra-life-data"
+    assert name == topics.name("data")
     assert topics.end_offsets(name) == {0: 0, 1: 0, 2: 0}
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for partition, count in ((0, 5), (2, 1)):
@@ -37,8 +37,10 @@ def test_the_life_of_a_topic(broker: EmbeddedBroker) -> None:
 
 def test_only_own_topics_are_deleted_and_made(topics: Topics, broker: EmbeddedBroker) -> None:
     foreign = topics.create("data")
-    with pytest.raises(ServerError, match="not created by this run"):
-        Topics(broker.bootstrap, {}, "other").delete(foreign)
+    with closing(Topics(broker.bootstrap, {}, "other")) as other:
+        assert other.name("data") == "hydra-other-data"
+        with pytest.raises(ServerError, match="not created by this run"):
+            other.delete(foreign)
     with pytest.raises(ServerError, match="already exists"):
         topics.create("data")
     with pytest.raises(ServerError, match=r"(?i)replication factor"):
@@ -59,9 +61,9 @@ def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> 
 
 def test_a_pause_that_finds_no_turn_is_told_like_any_other_silence() -> None:
     """An earlier question, which was given up, still keeps the thread."""
-    topics = Topics("h:1", {}, "run", lambda condition, timeout_s: False)
-    with pytest.raises(ServerError, match="Kafka at h:1 does not answer"):
-        topics._pause()
+    silent = "Kafka at h:1 does not answer"
+    with closing(Topics("h:1", {}, "run", lambda *_: False)) as it, pytest.raises(ServerError, match=silent):
+        it._pause()
 
 
 @pytest.mark.parametrize(

@@ -207,8 +207,9 @@ def paused(broker: EmbeddedBroker) -> Iterator[None]:
 
 def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBroker) -> None:
     """Both libraries: a broker of its own is dear."""
-    topics = Topics(own_broker.bootstrap, {}, "dying")
     with ExitStack() as stack:
+        topics = Topics(own_broker.bootstrap, {}, "dying")
+        stack.callback(topics.end)
         pairs: list[tuple[Any, Any]] = []
         for library in (confluent, kafka_python):
             topic = topics.create(library.__name__.rpartition(".")[2])

@@ -10,7 +10,7 @@ import pytest
 
 from hydra.kafkatest import watch as module
 from hydra.kafkatest.topics import Topics
-from hydra.kafkatest.watch import GONE_AFTER_S, Silence, Watch, host_and_port
+from hydra.kafkatest.watch import GONE_AFTER_S, BrokerMonitor, Silence, host_and_port
 from tests.suite.waiting import SOON_S, wait_until
 
 A, B = "a:9092", "b:9092"
@@ -89,7 +89,7 @@ class Asked(Topics):
 def test_a_watch_goes_on_whatever_the_address_is(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EVERY_S", 0.01)
     topics = Asked(bootstrap, TimeoutError())
-    watch = Watch(topics, "t")
+    watch = BrokerMonitor(topics, "t")
     try:
         # The third question is asked after the addresses were tried twice.
         assert all(topics.asked.acquire(timeout=SOON_S) for _ in range(3))
@@ -100,7 +100,7 @@ def test_a_watch_goes_on_whatever_the_address_is(bootstrap: str, monkeypatch: py
 
 def test_a_watch_that_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "EVERY_S", 0.01)
-    watch = Watch(Asked("h:1", ZeroDivisionError("a defect")), "t")
+    watch = BrokerMonitor(Asked("h:1", ZeroDivisionError("a defect")), "t")
 
     def told() -> bool:
         try:

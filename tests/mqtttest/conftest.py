@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from hydra.mqtttest.broker import SingleServer
 from hydra.mqtttest.program import MosquittoProgram, ServerLimits, find
-from hydra.mqtttest.single_server import SingleServer
 from hydra.native.build import find as find_native
 from hydra.system.embedded_server import EmbeddedServer
 from tests.suite.fixtures import starts

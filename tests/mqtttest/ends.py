@@ -12,9 +12,9 @@ import paho.mqtt.client as mqtt
 import pytest
 from _pytest.mark import ParameterSet
 
-from hydra.mqtttest.address import split
 from hydra.mqtttest.connection import Connection
 from hydra.mqtttest.control_messages import step_of, topic_of
+from hydra.mqtttest.settings import split
 from hydra.wire.header import HEADER, SEQUENCE_LIMIT, pack
 from hydra.wire.messages import PROBE_EPOCH
 from tests.suite.waiting import SOON_S

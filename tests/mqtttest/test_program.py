@@ -8,11 +8,11 @@ import pytest
 
 from hydra.errors import MissingDependencyError
 from hydra.mqtttest import program
-from hydra.mqtttest.address import split
 from hydra.mqtttest.broker import forget, reach
 from hydra.mqtttest.connection import Connection
 from hydra.mqtttest.control_messages import step_of
 from hydra.mqtttest.program import ServerLimits, configuration, version_of
+from hydra.mqtttest.settings import split
 from hydra.system.embedded_server import EmbeddedServer
 from tests.mqtttest.ends import Place
 from tests.servers.running import kill

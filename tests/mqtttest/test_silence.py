@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from hydra.mqtttest.address import split
+from hydra.mqtttest.settings import split
 from hydra.wire.messages import Ready
 from tests.conformance.bench import Bench, step_settings
 from tests.mqtttest.ends import Place, Speaker

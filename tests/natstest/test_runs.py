@@ -31,4 +31,4 @@ def test_modes_are_varied_on_the_users_server_and_nothing_is_left_there(tmp_path
         assert_all_arrived(row, 60)
     with closing(Streams([server.address])) as streams:
         assert not [name for name in streams.names() if name.startswith("hydra-run-")]
-    assert not list(run.glob("nats-*"))
+    assert not [*run.glob("nats-*"), *run.glob("server-*")]

@@ -11,6 +11,7 @@ from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
 from hydra.store.database import RunStore
+from hydra.system import SystemSpec
 from tests.integration.command import assert_all_arrived, background, hydra, table
 from tests.suite.waiting import LONG_S, wait_until
 from tests.systems.package import installed_toy
@@ -97,6 +98,17 @@ def test_its_settings_are_varied_beside_the_shared_ones() -> None:
     scenario = load_scenario("toy", {"sweep.vary": {"chunk": [10, 20], "message_size": [24, 100]}})
     assert scenario.sweep.vary == {"chunk": (10, 20), "message_size": (24, 100)}
     assert scenario.settings.system == {"chunk": 65536, "shared": 0}
+
+
+def test_a_specification_says_what_it_does_not_know_and_what_it_needs() -> None:
+    class Toy(SystemSpec):
+        name = title = queue = "toy"
+        settings = object
+
+    with pytest.raises(TypeError, match="has no grup, held_by"):
+        Toy(make=lambda *_: None, grup=lambda _: "", held_by=None)
+    with pytest.raises(TypeError, match=r"needs implementations, make$"):
+        Toy(group=lambda _: "")
 
 
 @pytest.mark.tier("all")

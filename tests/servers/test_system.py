@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from hydra.errors import ServerError
-from hydra.system import server_recovery
-from hydra.system.server_recovery import await_return, unused_folder
+from hydra.system import server_system as module
+from hydra.system.server_system import await_return, unused_folder
 
 
 def test_a_folder_that_was_left_behind_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "server-1").mkdir()
-    assert unused_folder(tmp_path, "server") == tmp_path / "server-2"
+    assert unused_folder(tmp_path) == tmp_path / "server-2"
     assert not (tmp_path / "server-2").exists()
 
 
@@ -27,7 +27,7 @@ def test_servers_have_the_time_that_clients_have_and_half_a_minute_at_most(
     fails: int, ready_timeout_s: float, comes_back: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s, asked = 0.0, 0
-    monkeypatch.setattr(server_recovery, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now_s))
 
     def wait(condition: Callable[[], bool], timeout_s: float) -> bool:
         nonlocal now_s
