@@ -52,11 +52,15 @@ class RefusedKeyError(ConfigError):
         keys: the dotted key, by its own name and by the one that its user wrote; "" is the whole file.
         reason: what is wrong with it.
         remedy: what to try.
+
+    Attributes:
+        causes: where a whole table is refused, the keys in it but for whose replacement it would not have been.
     """
 
     def __init__(self, label: str, keys: tuple[str, ...], reason: str, remedy: str = "") -> None:
         super().__init__(": ".join(filter(None, (label, keys[-1], reason))), remedy)
         self.keys, self.reason = keys, reason
+        self.causes: tuple[str, ...] = ()
 
     def said_of(self, flag: str) -> ConfigError:
         """The same, said of the flag that has replaced the key."""

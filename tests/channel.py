@@ -193,6 +193,10 @@ class Channel:
     def agents(self) -> dict[int, str]:
         return {c: f"agent-{c}" if c in self.elsewhere else "here" for c in (*self.publishers, *self.subscribers)}
 
+    @property
+    def deaths(self) -> dict[str, BitMap]:
+        return {"SIGKILL": self.died}
+
     def alive(self, ids: BitMap) -> BitMap:
         return ids - self.died
 

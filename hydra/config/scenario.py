@@ -31,6 +31,7 @@ from hydra.config.validation_error import (
 )
 from hydra.config.workload import check_workload, with_recorded
 from hydra.engine.constraints import parse_constraint
+from hydra.errors import ConfigError, RefusedKeyError
 from hydra.model import (
     HEADER_BYTES,
     Constraint,
@@ -92,7 +93,29 @@ def scenario_from(
     Raises:
         ConfigError: it is impossible, or an override is.
     """
-    replaced = overrides or {}
+    replaced = dict(overrides or {})
+    try:
+        return _loaded(source, name, data, replaced)
+    except RefusedKeyError as e:
+        tables = tuple(f"{key}." for key in e.keys if key)
+        for key in replaced:
+            others = {other: value for other, value in replaced.items() if other != key}
+            if key.startswith(tables) and not _is_refused(e, source, name, data, others):
+                e.causes = (*e.causes, key)
+        raise
+
+
+def _is_refused(refused: RefusedKeyError, *asked: Any) -> bool:
+    """Whether a scenario that is asked for in another way is refused for the same."""
+    try:
+        _loaded(*asked)
+    except ConfigError as e:
+        same = isinstance(e, RefusedKeyError) and e.keys[0] == refused.keys[0]
+        return same and str(e.__cause__) == str(refused.__cause__)
+    return False
+
+
+def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object]) -> Scenario:
     label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
     with refusals_in(label):
         spec = _system({**data, **replaced})

@@ -1,1 +1,9 @@
-"""What happened in a run, and the warnings of a run, a row or a search: a class for each."""
+"""What happened in a run, and the warnings of a run, a row or a search, as data: a class for each.
+
+Whoever reads stored events knows all their kinds: each class registers itself when its module is imported.
+"""
+
+from hydra.events import clients as clients
+from hydra.events import runs as runs
+from hydra.events import steps as steps
+from hydra.events import warnings as warnings

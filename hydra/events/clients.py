@@ -8,42 +8,48 @@ from dataclasses import dataclass
 from typing import get_args
 
 from hydra.events.event import Event, Level
-from hydra.events.formatting import named
-from hydra.model import Group, GroupEvent, Launch, Role
+from hydra.model import Launch, Role
 from hydra.wire.protocol_constants import EXIT_STRANDED
 
 
 @dataclass(frozen=True, slots=True)
 class Launched(Event):
-    """A group was given to an agent."""
+    """A group was given to an agent; :meth:`of` leaves out what it was started with, for that is full of secrets."""
 
     kind = "launch"
-    launch: Launch
+    template = "{group}: {carried} on {agent}{where}"
+    group: str
+    role: str
+    first_client: int
+    count: int
+    agent: str
+    host: str
+
+    @classmethod
+    def of(cls, launch: Launch) -> Launched:
+        """That it was launched."""
+        group, agent = launch.group, launch.agent
+        return cls(group.id, group.role, group.first_client, group.count, agent.id, agent.hostname)
 
     @property
-    def text(self) -> str:
-        group, agent = self.launch.group, self.launch.agent
-        host = f" ({agent.hostname})" if agent.hostname != agent.id else ""
-        return f"{group.id}: {_carried(group)} on {agent.id}{host}"
+    def carried(self) -> str:
+        """What the group runs."""
+        clients = self.role in get_args(Role)
+        return f"{self.count} {self.role}(s) from id {self.first_client}" if clients else f"a {self.role}"
 
-
-def _carried(group: Group) -> str:
-    if group.role in get_args(Role):
-        return f"{group.count} {group.role}(s) from id {group.first_client}"
-    return f"a {group.role}"
+    @property
+    def where(self) -> str:
+        """The agent's host, where that has another name."""
+        return f" ({self.host})" if self.host != self.agent else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Present(Event):
     """All clients have dialled in."""
 
-    kind = "present"
+    template = "{clients} clients after {took_s:.3f} s"
     clients: int
     took_s: float
-
-    @property
-    def text(self) -> str:
-        return f"{self.clients} clients after {self.took_s:.3f} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +59,26 @@ class Evicted(Event):
     kind = "evict"
     level = Level.NOTE
     summary = "clients that did not answer"
+    template = "{group}: {clients:ids} {why}"
     group: str
     clients: Iterable[int]
     why: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.group}: {named(self.clients)} {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchedElsewhere(Event):
     """Clients whose group does not replace them get another group."""
 
-    kind = Evicted.kind
+    category = Evicted.category
     level = Evicted.level
-    summary = Evicted.summary
+    template = "{clients:ids}: not replaced by their groups, launched in others"
     clients: Iterable[int]
-
-    @property
-    def text(self) -> str:
-        return f"{named(self.clients)}: not replaced by their groups, launched in others"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientExit(Event):
     """A client's process ended; ``status`` is as ``Popen.returncode`` has it, None if nobody knows it."""
 
-    kind = "client_exit"
     level = Level.NOTE
     summary = "clients that ended in mid-run"
     client: int
@@ -94,40 +92,43 @@ class ClientExit(Event):
 
 
 def cause(pid: int, status: int | None) -> str:
-    """How a process ended."""
+    """How a process ended, in a sentence."""
     if status is None:
         return f"pid {pid} ended"
     if status == EXIT_STRANDED:
         return f"pid {pid} was stranded (exit code {status}): it had heard nothing of the controller for too long"
+    return f"pid {pid} exited with {status}" if status >= 0 else f"pid {pid} was killed by {end_of(status)}"
+
+
+def end_of(status: int | None) -> str:
+    """The same as a row has it: ``SIGKILL``, ``exit code 3``."""
+    if status is None:
+        return "of unknown cause"
     if status >= 0:
-        return f"pid {pid} exited with {status}"
-    return f"pid {pid} was killed by {signal.Signals(-status).name}"
+        return f"exit code {status}"
+    known = {s.value: s.name for s in signal.Signals}
+    return known.get(-status, f"signal {-status}")
 
 
 @dataclass(frozen=True, slots=True)
 class GroupExit(Event):
-    """A whole group ended in mid-run."""
+    """A whole group ended in mid-run; the fields are those of :class:`~hydra.model.GroupEvent`."""
 
-    kind = "group_exit"
     level = Level.NOTE
     summary = "groups that ended in mid-run"
-    event: GroupEvent
-
-    @property
-    def text(self) -> str:
-        return f"{self.event.group} on {self.event.agent} {self.event.state}: {self.event.detail}"
+    template = "{group} on {agent} {state}: {detail}"
+    group: str
+    state: str
+    agent: str
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClientError(Event):
     """A client reported an error."""
 
-    kind = "client_error"
     level = Level.NOTE
     summary = "errors that clients reported"
+    template = "client {client}: {error}"
     client: int
     error: str
-
-    @property
-    def text(self) -> str:
-        return f"client {self.client}: {self.error}"

@@ -17,12 +17,8 @@ _ROWS_NAMED: Final = 6
 class EngineWaits(Event):
     """What an engine waits for before a run can begin, in its own words."""
 
-    kind = "engine_waits"
+    template = "{what}"
     what: str
-
-    @property
-    def text(self) -> str:
-        return self.what
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +52,9 @@ class RunDone(Event):
     """A run has measured all that it was to measure."""
 
     kind = "done"
+    template = "done in {took_s:duration}: {out}"
     took_s: float
     out: str
-
-    @property
-    def text(self) -> str:
-        return f"done in {duration(self.took_s)}: {self.out}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +62,19 @@ class RunFailed(Event):
     """A run could not go on. The report says so at its top, so that it is routine among the events."""
 
     kind = "failed"
+    template = "{error}"
     error: str
-
-    @property
-    def text(self) -> str:
-        return self.error
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed(Event):
     """A run goes on after ``steps`` steps; ``again`` failed ones of them are measured again."""
 
-    kind = "resumed"
     level = Level.NOTE
     summary = "the run was resumed"
+    template = "after {steps} steps, {again} failed ones of which are measured again"
     steps: int
     again: int
-
-    @property
-    def text(self) -> str:
-        return f"after {self.steps} steps, {self.again} failed ones of which are measured again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +113,8 @@ class RunComplete(Event):
     """A run is resumed that has everything already."""
 
     kind = "complete"
+    template = "{out} is complete: nothing is left to measure, and nothing is started"
     out: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.out} is complete: nothing is left to measure, and nothing is started"
 
 
 def _named(rows: Sequence[str]) -> str:
@@ -145,27 +128,20 @@ class SystemFact(Event):
     """Something about the system under test that is known only once it runs."""
 
     kind = "fact"
+    template = "{name}: {value}"
     name: str
     value: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.name}: {self.value}"
 
 
 @dataclass(frozen=True, slots=True)
 class Refused(Event):
     """Frames that the controller refused for one reason."""
 
-    kind = "refused"
     level = Level.NOTE
     summary = "peers and messages that the controller refused"
+    template = "{count} × {reason}"
     reason: str
     count: int
-
-    @property
-    def text(self) -> str:
-        return f"{self.count} × {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +151,8 @@ class Revived(Event):
     kind = "revive"
     level = Level.NOTE
     summary = "the system under test was brought up again"
+    template = "{failure}"
     failure: str
-
-    @property
-    def text(self) -> str:
-        return self.failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +165,6 @@ class ServersStarting(Event):
         for_s: for how long by now.
     """
 
-    kind = "servers_starting"
     what: str
     doing: str
     for_s: float
@@ -207,13 +179,9 @@ class ServersStarting(Event):
 class ServersStarted(Event):
     """Servers are there, as :class:`ServersStarting` calls them."""
 
-    kind = "servers_started"
+    template = "started {what} in {took_s:duration}"
     what: str
     took_s: float
-
-    @property
-    def text(self) -> str:
-        return f"started {self.what} in {duration(self.took_s)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,55 +189,40 @@ class ServersUp(Event):
     """The servers that run as groups answer as one."""
 
     kind = "servers"
+    template = "{count} at {address} after {took_s:.3f} s"
     count: int
     address: str
     took_s: float
-
-    @property
-    def text(self) -> str:
-        return f"{self.count} at {self.address} after {self.took_s:.3f} s"
 
 
 @dataclass(frozen=True, slots=True)
 class ServersAgain(Event):
     """A server was lost while they came up: all are brought up once more."""
 
-    kind = "servers_again"
     level = Level.NOTE
     summary = "servers that were lost while they came up; all were brought up once more"
+    template = "{why}"
     why: str
-
-    @property
-    def text(self) -> str:
-        return self.why
 
 
 @dataclass(frozen=True, slots=True)
 class ServerExit(Event):
     """A server ended, or said that it cannot go on."""
 
-    kind = "server_exit"
     level = Level.NOTE
     summary = "servers that ended in mid-run"
+    template = "{why}"
     why: str
-
-    @property
-    def text(self) -> str:
-        return self.why
 
 
 @dataclass(frozen=True, slots=True)
 class ServerKilled(Event):
     """A server was killed on purpose, as its scenario says."""
 
-    kind = "server_killed"
     level = Level.NOTE
     summary = "servers that were killed on purpose"
+    template = "{group} at {address} on {host} was killed with SIGKILL {when}"
     group: str
     host: str
     address: str
     when: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.group} at {self.address} on {self.host} was killed with SIGKILL {self.when}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hydra.events.event import Event, Level
-from hydra.events.formatting import named, number
+from hydra.events.formatting import number
 from hydra.model import Figure, StepPlan
 
 
@@ -17,12 +17,9 @@ class StartUnacknowledged(Event):
     kind = "start"
     level = Level.NOTE
     summary = "steps that were begun anew, because clients had not acknowledged the start in time"
+    template = "epoch {epoch}: not acknowledged in time by {missing:ids}"
     epoch: int
     missing: Iterable[int]
-
-    @property
-    def text(self) -> str:
-        return f"epoch {self.epoch}: not acknowledged in time by {named(self.missing)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +27,8 @@ class WindowOpened(Event):
     """Everybody knows when a step's window begins."""
 
     kind = "window"
+    template = "epoch {epoch} runs"
     epoch: int
-
-    @property
-    def text(self) -> str:
-        return f"epoch {self.epoch} runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +49,9 @@ class StepStored(Event):
     """A step's figures were computed and committed."""
 
     kind = "stored"
+    template = "epoch {epoch}: {took_s:.3f} s"
     epoch: int
     took_s: float
-
-    @property
-    def text(self) -> str:
-        return f"epoch {self.epoch}: {self.took_s:.3f} s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,34 +13,27 @@ GO_ON: Final = "go on with --resume and the run's directory"
 
 
 class HydraWarning(Event):
-    """Something the user has to know. ``str(warning)`` is its text and its remedy."""
+    """Something the user has to know."""
 
     __slots__ = ()
 
-    kind = "warning"
+    kind = category = "warning"
     level = Level.NOTE
     summary = "what has to be known of the run"
-
-    @property
-    def remedy(self) -> str:
-        """What to try; "" where nothing is to be done."""
-        return ""
-
-    def __str__(self) -> str:
-        return f"{self.text}; {self.remedy}" if self.remedy else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted(HydraWarning):
     """The user ended the run, ``by_key`` after the step that was measured; ``out`` is its directory."""
 
+    template = "{how}: what was measured is kept"
     out: str
     by_key: bool = False
 
     @property
-    def text(self) -> str:
-        how = "ended after this step, as was asked for with a key" if self.by_key else "interrupted"
-        return f"{how}: what was measured is kept"
+    def how(self) -> str:
+        """How it ended."""
+        return "ended after this step, as was asked for with a key" if self.by_key else "interrupted"
 
     @property
     def remedy(self) -> str:
@@ -69,12 +62,14 @@ class RunEndedBadly(HydraWarning):
 
     level = Level.FAIL
     remedy = GO_ON
+    template = "{how}, after its last step"
     ended: str
     error: str
 
     @property
-    def text(self) -> str:
-        return f"{_how_it_ended(self.ended, self.error)}, after its last step"
+    def how(self) -> str:
+        """How it ended."""
+        return _how_it_ended(self.ended, self.error)
 
 
 def _how_it_ended(ended: str, error: str) -> str:
@@ -121,13 +116,10 @@ class SubscribersFailed(HydraWarning):
 class LeftBehind(HydraWarning):
     """Something of this run that could not be removed from servers that are not ours; ``removal`` says how to."""
 
+    template = "{what} may be left at {where}"
     what: str
     where: str
     removal: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.what} may be left at {self.where}"
 
     @property
     def remedy(self) -> str:
@@ -138,12 +130,9 @@ class LeftBehind(HydraWarning):
 class LeftEarlier(HydraWarning):
     """Something that an earlier, killed part of this run had left behind, and what has become of it."""
 
+    template = "an earlier part of this run left {what} behind: {outcome}"
     what: str
     outcome: str
-
-    @property
-    def text(self) -> str:
-        return f"an earlier part of this run left {self.what} behind: {self.outcome}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +152,8 @@ class MetricsRefused(HydraWarning):
     """An OpenTelemetry receiver has not taken what it was sent; ``url`` is its address."""
 
     remedy = "check its address; the run goes on, and its rows are kept"
+    template = "{url} does not take all metrics"
     url: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.url} does not take all metrics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +162,10 @@ class EarlierRates(HydraWarning):
 
     level = Level.LOSS
     remedy = "measure them again"
-
-    @property
-    def text(self) -> str:
-        return (
-            "an earlier Hydra searched for them in another way: another search may have found rates several times as "
-            "high or as low, and an interval that is shown may be too narrow"
-        )
+    template = (
+        "an earlier Hydra searched for them in another way: another search may have found rates several times as high "
+        "or as low, and an interval that is shown may be too narrow"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +173,7 @@ class ForeignRates(HydraWarning):
     """Rates of a search that this version would have carried out otherwise."""
 
     level = Level.LOSS
-
-    @property
-    def text(self) -> str:
-        return (
-            "another version of Hydra searched for them, and this one would have asked for other steps: they are shown "
-            "as that version stored them"
-        )
+    template = (
+        "another version of Hydra searched for them, and this one would have asked for other steps: they are shown as "
+        "that version stored them"
+    )

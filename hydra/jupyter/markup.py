@@ -10,17 +10,17 @@ from hydra.events.runs import SystemFact
 from hydra.events.warnings import HydraWarning
 from hydra.jupyter.cells import UNKNOWN, Html, block, figure, scrolling, style
 from hydra.jupyter.run_data import Run
-from hydra.jupyter.run_warnings import Caution, cautions
 from hydra.jupyter.step_details import details
+from hydra.jupyter.warnings import ReportWarning, warnings_of
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import LOSS
 from hydra.model import SHARED, Settings, value_of
 from hydra.report.latency_bound import beside, shown
 from hydra.report.loss_limits import loss_limits
 from hydra.report.published import Cell, Line, asked, compare, differences
-from hydra.report.row_warnings import MARK
 from hydra.report.search_display import efforts, interval_of, legend, whole, without_figure
 from hydra.report.tables import said_by, table_columns
+from hydra.report.warnings import MARK
 from hydra.store.database import CLIENTS_KEY
 from hydra.store.system_columns import columns_of, in_order
 from hydra.sweep import Row
@@ -37,23 +37,22 @@ def title(run: Run) -> Html:
 
 
 def warnings(run: Run) -> Html:
-    """All cautions as a list, or the good news that there are none."""
-    found = cautions(run)
+    """All warnings as a list, or the good news that there are none."""
+    found = warnings_of(run)
     if not found:
         good = "every rate that was searched for was found"
         if not run.scenario.sweep.search:
             good = "every row was measured, nothing was lost and no rate was missed"
         return block(f'<p class="all-good">None: {good if run.rows else "no row was measured"}.</p>')
-    return block(f'<ul class="cautions">{"".join(map(_caution, found))}</ul>')
+    return block(f'<ul class="cautions">{"".join(map(_warning, found))}</ul>')
 
 
-def _caution(caution: Caution) -> str:
-    said = f"{caution.text}; {caution.remedy}" if caution.remedy else caution.text
-    text = f"<strong>{escape(caution.about)}</strong>: {escape(said)}"
-    if caution.details:
-        items = "".join(f"<li>{escape(d)}</li>" for d in caution.details)
+def _warning(warning: ReportWarning) -> str:
+    text = f"<strong>{escape(warning.about)}</strong>: {escape(warning.text)}"
+    if warning.details:
+        items = "".join(f"<li>{escape(d)}</li>" for d in warning.details)
         text = f"<details><summary>{text}</summary><ul>{items}</ul></details>"
-    return f'<li class="{caution.level}">{text}</li>'
+    return f'<li class="{warning.level}">{text}</li>'
 
 
 def facts(run: Run) -> Html:

@@ -14,7 +14,7 @@ from hydra.events.warnings import EarlierRates, ForeignRates, HydraWarning
 from hydra.measure.resources import HostSummary, busiest, summarise
 from hydra.model import AgentClock, BusyThread, Scenario, StepPlan, StepResult
 from hydra.report.published import Published, published_for
-from hydra.report.row_warnings import notes_of
+from hydra.report.row_warnings import warnings_of
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.format_upgrade import searched_otherwise, stored_rows, upgraded
 from hydra.store.slo_results import Answer, answer_of
@@ -101,7 +101,7 @@ def load(directory: Path | str) -> Run:
                 if scenario.sweep.search is None:
                     raise
                 rows, earlier = stored_rows(path), ForeignRates()
-            notes = [notes_of(row, scenario, rows) for row in rows]
+            notes = [warnings_of(row, scenario, rows) for row in rows]
     if metadata.get(ENDED_KEY) == "finished":
         # A version that tried failed steps only once has finished what this one would still try.
         coming = None

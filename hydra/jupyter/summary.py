@@ -19,7 +19,7 @@ from hydra.report.search_display import interval_of
 from hydra.report.tables import name_of, said_by
 from hydra.store.database import CLIENTS_KEY
 from hydra.sweep import Row
-from hydra.sweep.search_figures import warnings_of
+from hydra.sweep.search_warnings import of_figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _of_a_search(run: Run, rows: Sequence[Row]) -> list[Number]:
             cards.append(Number("carried", f"{text_of(row[column])}/s", remark))
             break
     else:
-        why = [warning.said for row in reversed(rows) for warning in warnings_of(row, "loss")]
+        why = [warning.said for row in reversed(rows) for warning in of_figure(row, "loss")]
         said = why[0] if why else "within the target of loss no rate was found: see the warnings"
         cards.append(Number("carried", UNKNOWN, said))
     best = max(rows, key=lambda row: number(row.get(AGGREGATE_MAX)) or 0.0)

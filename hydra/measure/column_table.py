@@ -10,12 +10,13 @@ from hydra.measure import search_columns
 from hydra.measure.column import MESSAGES, REPEATS, TEXT, Column, of_repeats
 from hydra.measure.column_names import BLOCKED, BURST, POINT, PUBLISHERS, REASON, STATUS
 from hydra.measure.step_columns import DUE, SENT, SystemColumns, published, step_columns
-from hydra.model import Scenario
+from hydra.model import SKIPPED_BY, Scenario
 
 _LAST: Final = (
     Column(REPEATS, "", "how often the row was measured, with `--repeat`"),
     Column(STATUS, TEXT, "`ok`, `partial` (the run ended before its last step), `failed`, or `skipped`"),
     Column(REASON, TEXT, "why it failed or was skipped, or why there was a second try"),
+    Column(SKIPPED_BY, TEXT, "`user` where it was skipped with the key s, and nothing kept it from being measured"),
 )
 
 _NAMED: Final = Column(POINT, TEXT, "name of the row, where a sweep lists its rows", "Point", repeats="common")

@@ -22,6 +22,7 @@ from hydra.measure.column_names import (
     ACCOUNT,
     BLOCKED,
     BURSTS,
+    DIED_BY,
     GROUP,
     LATENCY_BOUND,
     LOG_GROWTH,
@@ -33,6 +34,7 @@ from hydra.measure.column_names import (
     LOSS_EVIDENCE,
     LOSS_HIGH,
     LOSS_LOW,
+    LOSS_UNLISTED,
     NEGATIVE,
     PAYLOAD,
     REST_BURSTS,
@@ -56,7 +58,7 @@ from hydra.model import (
     Histogram,
     PublisherReport,
 )
-from hydra.wire.arrays import Flags, Ints, total
+from hydra.wire.arrays import Flags, Ints, rising, total
 from hydra.wire.buckets import percentiles_us
 from hydra.wire.histogram import merge
 from hydra.wire.report_validation import MAX_ABSENT
@@ -144,6 +146,9 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     if accounts and not accounts.exact:
         columns[LOSS_LOW] = account.loss_pct
         columns[LOSS_HIGH] = accounts.of(others, "least").loss_pct
+        columns[LOSS_UNLISTED] = accounts.unlisted
+    if failed.dead and o.deaths:
+        columns[DIED_BY] = _deaths(o, asked.ids[others & asked.dead])
     columns |= _loss_interval(o, asked, accounts, mine, columns[LOSS])
     columns |= _log(o, asked, accounts)
     columns |= latency.figures(histograms.latency, latency.prefix_for(o.plan.settings.rate))
@@ -173,6 +178,13 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
         return columns
     of_all = o.publisher_reports.values(), asked.reports
     return only_counts(columns, o.plan.settings, *of_all, o.log_growth, shared=bool(o.group))
+
+
+def _deaths(o: Observation, dead: Ints) -> str:
+    """How these ended: ``SIGKILL``, ``2 × SIGKILL, 1 × exit code 3``."""
+    counts = {how: int(np.isin(dead, rising(ids)).sum()) for how, ids in o.deaths.items()}
+    found = {how: count for how, count in counts.items() if count}
+    return ", ".join(f"{count} × {how}" if len(found) > 1 else how for how, count in found.items())
 
 
 def _accounts(o: Observation, asked: Asked) -> Accounts | None:

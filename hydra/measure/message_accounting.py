@@ -27,6 +27,7 @@ class Accounts:
         group: the group's own account, at most and at least; None where everybody gets everything.
         together: the group as one subscriber.
         gone: whether members of the group have no report.
+        joined: whether a publisher's unacknowledged ranges were joined.
     """
 
     most: loss.Fates
@@ -34,11 +35,17 @@ class Accounts:
     group: Mapping[loss.Doubt, loss.Fate] | None = None
     together: SubscriberTable | None = None
     gone: bool = False
+    joined: bool = False
 
     @property
     def exact(self) -> bool:
         """Whether there is nothing in doubt."""
         return self.most is self.least
+
+    @property
+    def unlisted(self) -> str:
+        """Who could not list messages one by one: ``publisher``, ``members``, both of them, or nobody ("")."""
+        return ", ".join([*(["publisher"] if self.joined else []), *(["members"] if self.truncated else [])])
 
     @property
     def truncated(self) -> bool:
@@ -105,17 +112,19 @@ def accounts_of(
     due = loss.expected(publishers, one_publisher=one_publisher)
     if not group:
         most = loss.fates_of(asked, due, window_s, last_words)
-        return Accounts(most, loss.fates_of(asked, due, window_s, last_words, "least") if due.joined else most)
+        at_least = loss.fates_of(asked, due, window_s, last_words, "least") if due.joined else most
+        return Accounts(most, at_least, joined=bool(due.joined))
     words = asked.last_words(last_words)
     together = united(asked.reports, publishers)
-    doubtful = bool(due.joined) or bool(together.truncated.any())
+    joined = bool(due.joined)
+    doubtful = joined or bool(together.truncated.any())
     least = united(asked.reports, publishers, "least") if doubtful else together
     of_group: dict[loss.Doubt, loss.Fate] = {
         "most": group_fate(together, due, window_s, total(words)),
         "least": group_fate(least, due, window_s, total(words), "least"),
     }
     each = loss.placed(asked.reported, _shares(asked.reports), _last(words))
-    return Accounts(each, replace(each) if doubtful else each, of_group, together, gone=len(words) > 0)
+    return Accounts(each, replace(each) if doubtful else each, of_group, together, gone=len(words) > 0, joined=joined)
 
 
 def _shares(reports: SubscriberTable) -> loss.Fates:

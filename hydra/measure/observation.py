@@ -27,6 +27,7 @@ class Observation:
         publisher_reports: by id.
         subscriber_reports: a table; a subscriber without a row is dead or silent.
         dead: subscribers whose process ended in the step.
+        deaths: of those, who ended in which way: ``SIGKILL``, ``exit code 3``.
         silent: subscribers that did not answer.
         cohort: subscribers of the step's cohort.
         group: the consumer group that the subscribers are members of, each message going to at least one; "": none.
@@ -66,6 +67,7 @@ class Observation:
     direct: bool = False
     columns: SystemColumns = field(default_factory=SystemColumns)
     dead: Collection[int] = frozenset()
+    deaths: Mapping[str, Collection[int]] = field(default_factory=dict)
     silent: Collection[int] = frozenset()
     cohort: Collection[int] = frozenset()
     group: str = ""

@@ -26,6 +26,7 @@ from hydra.measure.column_names import (
     BURST,
     BURSTS,
     CLIENTS,
+    DIED_BY,
     GENERATOR_LIMITED,
     GROUP,
     LATENCY_BOUND,
@@ -38,6 +39,7 @@ from hydra.measure.column_names import (
     LOSS_EVIDENCE,
     LOSS_HIGH,
     LOSS_LOW,
+    LOSS_UNLISTED,
     NEGATIVE,
     PAYLOAD,
     RATE_HELD,
@@ -200,8 +202,22 @@ _ACCOUNT: Final = (
     Column("failed_lossy", SUBSCRIBERS, _FAILED),
     Column("failed_dead", SUBSCRIBERS, _FAILED),
     Column("failed_silent", SUBSCRIBERS, _FAILED),
+    Column(
+        DIED_BY,
+        TEXT,
+        "how those of `failed_dead` ended: `SIGKILL`, `exit code 3`, with the state of their group. Only where "
+        "subscribers died",
+        repeats="common",
+    ),
     Column(LOSS_LOW, "%", _BOUNDS),
     Column(LOSS_HIGH, "%", _BOUNDS),
+    Column(
+        LOSS_UNLISTED,
+        TEXT,
+        "why no more than that is known: who could not list messages one by one, `publisher` (what was not "
+        "acknowledged) or `members` of a group (what they received). Only where the loss is known within bounds",
+        repeats="common",
+    ),
     Column(LOSS_CI_LOW, "%", _INTERVAL, digits="six", repeats="pooled"),
     Column(LOSS_CI_HIGH, "%", _INTERVAL, digits="six", repeats="pooled"),
     Column(

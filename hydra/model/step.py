@@ -73,8 +73,10 @@ class StepPlan:
 
 
 StepStatus = Literal["ok", "failed", "skipped"]
-PASSED_OVER: Final = "by hand, with the key s"
-"""The reason of a step that was skipped because nobody wanted more of its row: it says nothing of other rows."""
+SKIPPED_BY: Final = "skipped_by"
+"""The figure of a skipped step that says who skipped it, where that was somebody."""
+USER: Final = "user"
+"""Who wanted no more of a row: it says nothing of other rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,4 +97,4 @@ class StepResult:
     @property
     def passed_over(self) -> bool:
         """Whether the user skipped it, and nothing kept it from being measured."""
-        return self.status == "skipped" and self.reason == PASSED_OVER
+        return self.figures.get(SKIPPED_BY) == USER

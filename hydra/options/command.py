@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -144,7 +143,7 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
 def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], error: RefusedKeyError) -> str:
     """The flag that has replaced a refused key, as its user wrote it; "": none has.
 
-    Where a whole table is refused, it is the flag whose key the reason names first.
+    Where a whole table is refused, it is the first flag but for which it would not have been.
 
     Args:
         params: those of the command.
@@ -160,16 +159,7 @@ def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], err
     for flag, key in flags:
         if any(each == key or each.startswith(f"{key}.") for each in error.keys):
             return flag
-    inside = [(flag, key) for flag, key in flags if any(key.startswith(f"{each}.") for each in error.keys if each)]
-    named = [(place, flag) for flag, key in inside if (place := _named(key, error.reason)) is not None]
-    return min(named)[1] if named else ""
-
-
-def _named(key: str, text: str) -> int | None:
-    """Where a text names a key, or one of what it holds; None: nowhere."""
-    word = re.escape(key.rpartition(".")[2].removesuffix("s"))
-    found = re.search(rf"\b{word}s?\b", text)
-    return found.start() if found else None
+    return next((flag for flag, key in flags if key in error.causes), "")
 
 
 def _written(value: object, kind: click.ParamType[Any]) -> str:

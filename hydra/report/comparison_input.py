@@ -14,10 +14,10 @@ from hydra.analysis.figures import usual
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.runs import SystemFact
 from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
-from hydra.model import PASSED_OVER, SHARED, Figure, Scenario, StepResult, value_of
+from hydra.model import SHARED, SKIPPED_BY, USER, Figure, Scenario, StepResult, value_of
 from hydra.report.comparison_seconds import SlicesOfRows, key_of_row, slices_of
 from hydra.report.latency_bound import at_most
-from hydra.report.row_warnings import notes_of
+from hydra.report.row_warnings import warnings_of
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore
 from hydra.store.folders import is_experiment
 from hydra.store.format_upgrade import searched_otherwise, upgraded
@@ -90,10 +90,10 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
             scenario = msgspec.convert(upgraded(stored), Scenario)
             rows, repeats = _played(run, scenario, results)
         slices = slices_of(store, results, scenario.sweep.varied)
-        told = [e.text.partition(": ") for e in events if e.kind == SystemFact.kind]
+        told = {e.told.fields["name"]: e.told.fields["value"] for e in events if e.kind == SystemFact.kind}
         # Addresses and names that each run makes for itself differ always and mean nothing.
         its_own = str(metadata.get("name") or run.name)
-        facts = {name: text for name, _, text in told if its_own not in text and not _ADDRESS.search(text)}
+        facts = {name: text for name, text in told.items() if its_own not in text and not _ADDRESS.search(text)}
         began = tuple(store.window_ns(result.epoch) for result in results[:1])
     side = Side(
         name=name,
@@ -133,7 +133,7 @@ def _row(scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Ro
         CLIENTS: row.get(CLIENTS),
         PUBLISHERS: row.get(PUBLISHERS) or scenario.publishers,
     }
-    notes = [str(note) for note in notes_of(row, scenario, rows)]
+    notes = [str(warning) for warning in warnings_of(row, scenario, rows)]
     its_slices = slices.get(key_of_row(row, scenario.sweep.varied), [])
     return SideRow(settings, [_repeat(each) for each in repeats], row, notes, its_slices)
 
@@ -141,7 +141,7 @@ def _row(scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Ro
 def _repeat(row: Row) -> Repeat:
     if row[STATUS] != "ok":
         reason = str(row.get(REASON) or row[STATUS])
-        return Repeat({}, problem=reason, passed_over=row[STATUS] == "partial" or reason == PASSED_OVER)
+        return Repeat({}, problem=reason, passed_over=row[STATUS] == "partial" or row.get(SKIPPED_BY) == USER)
     return Repeat(row, frozenset(name for name in row if at_most(row, name) is not None))
 
 

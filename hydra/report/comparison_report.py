@@ -17,7 +17,7 @@ from hydra.events.formatting import number
 from hydra.measure.column import Column
 from hydra.model import Figure
 from hydra.report.conditions import Condition, met
-from hydra.report.row_warnings import MARK
+from hydra.report.warnings import MARK
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _WORST: Final = 1000.0

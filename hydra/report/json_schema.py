@@ -61,12 +61,13 @@ def text(schema: Mapping[str, Any]) -> str:
 
 _WARNING: Final[Mapping[str, Any]] = {
     "type": "object",
-    "required": ["row", "clients", "step", "level", "text", "remedy"],
+    "required": ["row", "clients", "step", "kind", "level", "text", "remedy", "fields"],
     "additionalProperties": False,
     "properties": {
         "row": {"type": ["integer", "null"], "minimum": 0, "description": "place in rows, from 0; null: the whole run"},
         "clients": {"type": ["integer", "null"], "description": "subscribers of that row"},
         "step": {"type": ["integer", "null"], "description": "number of the step; null: of none, or of several"},
+        "kind": {"type": "string", "description": "what it is, whatever its text says"},
         "level": {
             "enum": [str(level) for level in Level if level is not Level.ROUTINE],
             "description": "fail: something was not measured; loss: figures say less than they seem to; "
@@ -74,6 +75,7 @@ _WARNING: Final[Mapping[str, Any]] = {
         },
         "text": {"type": "string", "description": "what has to be known"},
         "remedy": {"type": "string", "description": "what to try; empty: nothing is to be done"},
+        "fields": {"type": "object", "description": "what the text is made of; runs of earlier versions have none"},
     },
 }
 

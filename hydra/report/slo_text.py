@@ -13,11 +13,11 @@ from hydra.events.warnings import HydraWarning
 from hydra.measure.event_recovery import Consequence, Stretch
 from hydra.measure.slo import Judged, word
 from hydra.model import Scenario
-from hydra.report.row_warnings import MARK
+from hydra.report.warnings import MARK
 from hydra.store.slo_results import Answer
 
 
-def json_text(answer: Answer, notes: Sequence[HydraWarning] = ()) -> str:
+def json_text(answer: Answer, warnings: Sequence[HydraWarning] = ()) -> str:
     """The answer as JSON, with the warnings of its row."""
     objectives = [{**asdict(o), "answer": word(o.holds), "margin": o.margin} for o in answer.objectives]
     body = {
@@ -28,7 +28,7 @@ def json_text(answer: Answer, notes: Sequence[HydraWarning] = ()) -> str:
         "events": [asdict(c) for c in answer.consequences],
         "highest_backlog": answer.highest_backlog,
         "complete": answer.complete,
-        "warnings": [{"level": str(note.level), "text": note.text, "remedy": note.remedy} for note in notes],
+        "warnings": [asdict(warning.told()) for warning in warnings],
     }
     return json.dumps(body, indent=1, allow_nan=False) + "\n"
 
@@ -57,10 +57,10 @@ def remarks(answer: Answer) -> list[str]:
     return notes
 
 
-def markdown(scenario: Scenario, answer: Answer, notes: Sequence[HydraWarning] = ()) -> str:
+def markdown(scenario: Scenario, answer: Answer, warnings: Sequence[HydraWarning] = ()) -> str:
     """The answer, each objective with its margin, what each event has done, and the warnings of the row."""
     parts = [f"# {scenario.name}: {answered(answer)}", objectives_table(answer.objectives)]
-    if lines := [*remarks(answer), *(f"{MARK} {note}" for note in notes)]:
+    if lines := [*remarks(answer), *(f"{MARK} {warning}" for warning in warnings)]:
         parts.append("\n".join(f"- {line}" for line in lines))
     if answer.consequences:
         parts.append(events_table(answer))

@@ -19,9 +19,9 @@ from hydra.measure.column_names import CLIENTS, LOSS, POINT, PUBLISHERS
 from hydra.model import Figure, Scenario
 from hydra.report.latency_bound import beside, shown
 from hydra.report.loss_limits import loss_limits
-from hydra.report.row_warnings import MARK, notes_of, told_once
+from hydra.report.row_warnings import warnings_of
 from hydra.report.search_display import efforts, interval_of, legend, whole, without_figure
-from hydra.report.warning_list import warnings
+from hydra.report.warnings import MARK, told_once, warnings
 from hydra.store.files import write_whole
 from hydra.store.format_upgrade import ROWS
 from hydra.store.system_columns import columns_of, in_order, published_columns
@@ -55,13 +55,13 @@ def name_of(scenario: Scenario, row: Row) -> str:
 def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
     """``table.md``: the published headings, and below the table what has to be known about single rows.
 
-    A row with a note carries ``MARK`` in its first cell, so that nobody reads its figures without it.
+    A row with a warning carries ``MARK`` in its first cell, so that nobody reads its figures without it.
     """
     columns = table_columns(scenario)
     notes: list[tuple[str, list[HydraWarning]]] = []
     body: list[list[str]] = []
     for row in rows:
-        about = notes_of(row, scenario, rows)
+        about = warnings_of(row, scenario, rows)
         notes.append((name_of(scenario, row), about))
         cells = [_with_interval(c, row, scenario, rows) for c in columns]
         if about:

@@ -20,9 +20,10 @@ from hydra.measure.column_names import LOSS
 from hydra.model import Scenario
 from hydra.report.latency_bound import beside, shown
 from hydra.report.loss_limits import loss_limits
-from hydra.report.row_warnings import MARK, notes_of, told_once
+from hydra.report.row_warnings import warnings_of
 from hydra.report.search_display import efforts, interval_of, legend, without_figure
 from hydra.report.tables import clients_line, name_of, table_columns
+from hydra.report.warnings import MARK, told_once
 from hydra.sweep import Row
 
 
@@ -44,7 +45,7 @@ def terminal(
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for column in columns:
         table.add_column(column.title, justify="right", overflow="fold")
-    notes = [notes_of(row, scenario, rows) for row in rows]
+    notes = [warnings_of(row, scenario, rows) for row in rows]
     for row, about in zip(rows, notes, strict=True):
         first, *others = (_cell(column, row, scenario, rows) for column in columns)
         table.add_row(f"{first} {MARK}" if about else first, *others, style="yellow" if about else "")

@@ -14,7 +14,7 @@ from hydra.control.roster import Exit
 from hydra.engine.group_sizing import split
 from hydra.engine.interface import GONE, Engine, GroupEvents, where_it_runs
 from hydra.errors import ClusterError, ReadinessError
-from hydra.events.clients import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause
+from hydra.events.clients import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause, end_of
 from hydra.events.event import Note
 from hydra.events.formatting import named, ranges
 from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
@@ -40,7 +40,7 @@ class Deployment:
 
     Attributes:
         launches: the groups that run now, by id, with the agent each is on.
-        died: clients that ended since :meth:`begin_step`.
+        deaths: clients that ended since :meth:`begin_step`, by the way in which they did.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Deployment:
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.launches: dict[str, Launch] = {}
-        self.died = BitMap()
+        self.deaths: dict[str, BitMap] = {}
         self._engine = engine
         self._events = events
         self._controller = controller
@@ -122,11 +122,17 @@ class Deployment:
                 self.launches[event.group] = where_it_runs(self.launches[event.group], event)
 
     def begin_step(self) -> None:
-        """From now on ``died`` counts for the next step; clients that are absent now count as dead in it."""
+        """From now on ``deaths`` count for the next step; clients that are absent now count as dead in it."""
         self.watch()
         self._await_causes_no_longer()
-        self.died = self._required() - self._controller.roster.present()
+        self.deaths = {}
+        self._died(self._required() - self._controller.roster.present(), "before the step")
         self._forget_evicted()
+
+    @property
+    def died(self) -> BitMap:
+        """Everybody who did since :meth:`begin_step`."""
+        return BitMap().union(*self.deaths.values())
 
     def take_renewed(self) -> BitMap:
         """The clients of which another process than before is there, or will be, since this was asked last."""
@@ -261,7 +267,7 @@ class Deployment:
         for launch in self._engine.launch(groups):
             self.launches[launch.group.id] = launch
             self._homes.settle(launch.group.id, _ids(launch))
-            self._note(Launched(launch))
+            self._note(Launched.of(launch))
 
     def _new_group(self, role: Role) -> str:
         self._groups_made += 1
@@ -392,17 +398,24 @@ class Deployment:
             self._note(ClientExit(client, exit_.pid, exit_.status, exit_.replaced))
             if self._causes_awaited.get(client) == exit_.pid:
                 del self._causes_awaited[client]
+                self._died(self.died & BitMap([client]), end_of(exit_.status))
                 return  # its death is recorded already
         ours = client in self._evicted
         self._evicted.pop(client, None)
         if not exit_.present and client in self._controller.roster.present():
             return  # its replacement is there
         if exit_.present or not ours:
-            self.died.add(client)
+            self._died(BitMap([client]), end_of(exit_.status))
             self._relaunches[client] += not exit_.replaced
             self._last_end = cause(exit_.pid, exit_.status)
         if not exit_.replaced:
             self._homes.leave(BitMap([client]))
+
+    def _died(self, ids: BitMap, how: str) -> None:
+        """Records how clients died, in place of what was known of it before."""
+        for others in self.deaths.values():
+            others -= ids
+        self.deaths[how] = self.deaths.get(how, BitMap()) | ids
 
     def _await_causes_no_longer(self) -> None:
         """Notes deaths that are known only from the replacement's hello: the message with their cause was lost."""
@@ -415,9 +428,9 @@ class Deployment:
         ids = self._homes.end(event.group)
         if self._closing:
             return
-        self._note(GroupExit(event))
+        self._note(GroupExit(event.group, event.state, event.agent, event.detail))
         self._last_end = f"group {event.group} {event.state}: {event.detail}"
-        self.died |= ids
+        self._died(ids - self.died, f"group {event.state}")
         self._renewed |= ids
         if event.refused:
             # Nothing speaks against the clients, and to launch them again at once would not help.

@@ -231,7 +231,7 @@ class DeployedServers:
             self._controller.roster.expect(group, [client])
         for launch in self._engine.launch(groups):
             self._launches[launch.group.id] = launch
-            self._note(Launched(launch))
+            self._note(Launched.of(launch))
 
     def _await(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
         def settled() -> bool:

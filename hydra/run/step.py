@@ -35,13 +35,14 @@ class RawStep:
     """What every client reported about a step, before anything is computed.
 
     ``window_ns`` is the step's start and end on the step's clock; ``silent`` are clients that are alive and did not
-    report; ``agents`` says where each client was when the step began; ``last_words`` are the messages that each
-    subscriber had counted when it last reported progress in the window. ``reading_ns`` is when subscribers were told
-    to read what had been stored, None where they read while it was sent. ``log_growth`` is by how many messages the
-    servers' log grew, None where they keep none; ``servers`` what they counted in the window. ``clocks`` tells of each
-    agent how wrong the step's clock can have been there. ``hosts`` has the samples of each host, by its name: the
-    controller's own, or the id of the first agent there; ``host_of`` tells that name of each agent, for those that
-    share clocks and network namespace share samples. ``threads`` are the busiest ones, by agent.
+    report; ``deaths`` are the dead by the way in which they ended; ``agents`` says where each client was when the step
+    began; ``last_words`` are the messages that each subscriber had counted when it last reported progress in the
+    window. ``reading_ns`` is when subscribers were told to read what had been stored, None where they read while it was
+    sent. ``log_growth`` is by how many messages the servers' log grew, None where they keep none; ``servers`` what they
+    counted in the window. ``clocks`` tells of each agent how wrong the step's clock can have been there. ``hosts`` has
+    the samples of each host, by its name: the controller's own, or the id of the first agent there; ``host_of`` tells
+    that name of each agent, for those that share clocks and network namespace share samples. ``threads`` are the
+    busiest ones, by agent.
     """
 
     publishers: Mapping[int, PublisherReport]
@@ -53,6 +54,7 @@ class RawStep:
     agents: Mapping[int, str]
     window_ns: tuple[int, int]
     last_words: Mapping[int, int]
+    deaths: Mapping[str, BitMap] = field(default_factory=dict)
     reading_ns: int | None = None
     log_growth: int | None = None
     servers: ServerFigures = field(default_factory=dict)
@@ -205,11 +207,13 @@ class Stepper:
         for client, text in answers.errors.items():
             self._journal.note(ClientError(client, text))
         told = {c: p for c, p in answers.progress.items() if c in asked}
+        gone = asked - reported
         return RawStep(
             publishers=publishers,
             subscribers=reports if reading_ns is None else stored_only(reports),
             asked=asked,
-            dead=(deployment.died & asked) - reported,
+            dead=deployment.died & gone,
+            deaths={how: ids & gone for how, ids in deployment.deaths.items()},
             silent=deployment.alive(asked) - reported,
             cohort=cohort,
             agents=agents,

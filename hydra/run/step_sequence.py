@@ -22,7 +22,7 @@ from hydra.events.steps import StepStored
 from hydra.measure.figures import Merged, figures, merged
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
-from hydra.model import PASSED_OVER, ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
+from hydra.model import SKIPPED_BY, USER, ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
 from hydra.monitor.exports import Exports
 from hydra.monitor.progress import Observer
 from hydra.monitor.server_startup import Starting
@@ -134,7 +134,7 @@ class Steps:
         return self._passed_over(plan)
 
     def _passed_over(self, plan: StepPlan) -> StepResult:
-        result = StepResult(self._stepper.epoch, plan, "skipped", reason=PASSED_OVER)
+        result = StepResult(self._stepper.epoch, plan, "skipped", {SKIPPED_BY: USER}, "by hand, with the key s")
         self._store.add_step(result)
         self._exports.keeper.step_ended(result)
         return result
@@ -191,6 +191,7 @@ class Steps:
             window_ns=raw.window_ns,
             received=received_of(*kept[1:]) if kept and not plan.load else (),
             dead=raw.dead.to_array(),
+            deaths={how: ids.to_array() for how, ids in raw.deaths.items()},
             silent=raw.silent.to_array(),
             cohort=raw.cohort.to_array(),
             group=self._spec.group(plan.settings),

@@ -46,7 +46,7 @@ from hydra.store import time_series
 from hydra.store.client_rows import COLUMNS, client_rows
 from hydra.store.folders import DATABASE as DATABASE
 from hydra.store.folders import database, refuse_run_in
-from hydra.store.format_upgrade import upgraded_plan
+from hydra.store.format_upgrade import event_of, skipped_by, upgraded_plan
 from hydra.store.schema import ADDED, FORMAT, SCHEMA, SINCE
 from hydra.store.subscriber_rows import AT_ONCE
 from hydra.sweep.repetition import MERGED_IN_REPEATS
@@ -229,10 +229,23 @@ class RunStore:
     def add_event(self, event: Event, epoch: int | None = None) -> None:
         """Keeps that something happened now, in the step of this number or between steps."""
         with self._transaction():
+            data = _to_json(self._redacted(msgspec.to_builtins(event.told())))
             self._db.execute(
-                "INSERT INTO events (time_ns, epoch, kind, detail) VALUES (?, ?, ?, ?)",
-                (time.time_ns(), epoch, event.kind, self.redact(str(event))),
+                "INSERT INTO events (time_ns, epoch, kind, detail, data) VALUES (?, ?, ?, ?, ?)",
+                (time.time_ns(), epoch, event.category, self.redact(str(event)), data),
             )
+
+    def _redacted(self, value: object) -> object:
+        """A value as JSON has it, without the run's secrets, field by field."""
+        match value:
+            case str():
+                return self.redact(value)
+            case dict():
+                return {name: self._redacted(inner) for name, inner in value.items()}
+            case list() | tuple():
+                return [self._redacted(inner) for inner in value]
+            case _:
+                return value
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -326,7 +339,7 @@ class RunStore:
                     epoch,
                     msgspec.convert(upgraded_plan(json.loads(plan), scenario.get("system", "")), StepPlan),
                     msgspec.convert(status, StepStatus),
-                    msgspec.json.decode(figures, type=dict[str, Figure]),
+                    msgspec.json.decode(figures, type=dict[str, Figure]) | skipped_by(status, reason),
                     msgspec.convert(reason, str),
                     {name: h for name in MERGED_IN_REPEATS if (h := self.histogram(epoch, name)).counts}
                     if repeated
@@ -425,8 +438,11 @@ class RunStore:
     def events(self) -> list[StoredEvent]:
         """What happened, oldest first."""
         with self.reading():
-            rows = self._db.execute("SELECT time_ns, epoch, kind, detail FROM events ORDER BY id").fetchall()
-            return msgspec.convert(rows, list[StoredEvent])
+            there = self._db.execute("SELECT 1 FROM pragma_table_info('events') WHERE name = 'data'").fetchone()
+            data = "data" if there else "NULL"
+            rows = self._db.execute(f"SELECT time_ns, epoch, kind, detail, {data} FROM events ORDER BY id")  # noqa: S608  # see above
+            told = [(*when, msgspec.json.decode(d) if d else event_of(kind, text)) for *when, kind, text, d in rows]
+            return msgspec.convert(told, list[StoredEvent], from_attributes=True)
 
 
 def _connect(path: Path, writable: bool) -> sqlite3.Connection:

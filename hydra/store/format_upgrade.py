@@ -11,10 +11,14 @@ from typing import Any, Final
 from hydra.config import plugins
 from hydra.config.toml import Names
 from hydra.errors import RunDirectoryError
-from hydra.model import SHARED, NativeSpec, Scenario
+from hydra.events.event import Event, Level, Told
+from hydra.events.runs import SystemFact
+from hydra.model import SHARED, SKIPPED_BY, USER, Figure, NativeSpec, Scenario
 from hydra.sweep import Row
 
 ROWS: Final = "rows.json"
+_PASSED_OVER: Final = "by hand, with the key s"
+"""Said of a step that its user skipped, and nothing else told."""
 OWN: Final = "system"
 """The key under which nouns have what is a system's own."""
 
@@ -86,6 +90,20 @@ def _usual(own: type | None) -> dict[str, Any]:
 
 def _fields(noun: type | None) -> tuple[str, ...]:
     return tuple(f.name for f in fields(noun)) if noun else ()
+
+
+def skipped_by(status: str, reason: str) -> dict[str, Figure]:
+    """What the figures of a stored step lack that its user skipped."""
+    return {SKIPPED_BY: USER} if (status, reason) == ("skipped", _PASSED_OVER) else {}
+
+
+def event_of(kind: str, text: str) -> Told:
+    """An event of which no more than its kind and its text are stored."""
+    known = Event.kinds.get(kind)
+    name, _, value = text.partition(": ")
+    fields = {"name": name, "value": value} if kind == SystemFact.kind else {}
+    # One that this version does not know either is worth a look.
+    return Told(kind, known.level if known else Level.NOTE, text, "", fields)
 
 
 def stored_rows(directory: Path) -> list[Row]:

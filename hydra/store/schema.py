@@ -72,6 +72,7 @@ ADDED: Final = (
     ("histograms", "below_zero", "TEXT"),
     ("threads", "role", "TEXT NOT NULL DEFAULT ''"),
     ("threads", "connections", "TEXT"),
+    ("events", "data", "TEXT"),
 )
 """The same of columns that tables got only later: table, name, type."""
 
@@ -138,7 +139,8 @@ CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     time_ns INTEGER NOT NULL,        -- wall time
     epoch INTEGER,                   -- the step in which it happened, NULL between steps
-    kind TEXT NOT NULL,
-    detail TEXT NOT NULL
+    kind TEXT NOT NULL,              -- its category: several kinds may share one
+    detail TEXT NOT NULL,            -- text and remedy
+    data TEXT                        -- JSON of hydra.events.event.Told; NULL in runs of earlier versions
 );
 """

@@ -41,12 +41,14 @@ from hydra.model import (
     number,
     with_values,
 )
+from hydra.sweep import search_warnings
 from hydra.sweep import side_findings as beside
 from hydra.sweep.answer import Why
 from hydra.sweep.findings import LAST_S
 from hydra.sweep.interface import QUICK_DRAIN_S, Row, by_clients, check_plan, step_bound_s
 from hydra.sweep.repetition import mean_and_interval
-from hydra.sweep.search_figures import Remark, columns_of, note_of
+from hydra.sweep.search_figures import columns_of
+from hydra.sweep.search_warnings import SearchWarning, note_of
 from hydra.sweep.side_findings import Beside
 from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError, unmeasured
 from hydra.sweep.threshold import Script, Threshold, rest_s
@@ -204,7 +206,7 @@ class Search:
         try:
             yield from self._row(asked, clients, row)
         except GivenUpError as e:
-            row[STATUS], row[REASON] = e.status, e.reason
+            row |= {**e.figures, STATUS: e.status, REASON: e.reason}
         else:
             row[STATUS] = "ok"
         row[FAILED_STEPS] = asked.failed
@@ -230,8 +232,8 @@ class Search:
                     yield from self._search_into(row, asked, found, max_rate)
             else:
                 cohort = self._cohort(series, clients, max_rate)
-                if isinstance(cohort, Remark):
-                    _remark(row, series, cohort)
+                if not isinstance(cohort, Cohort):
+                    _warn(row, series, cohort)
                     continue
                 known = undisturbed.threshold.figure if undisturbed else None
                 found = _Searched(series, Threshold(settings, series, cohort))
@@ -264,21 +266,21 @@ class Search:
             yield from _recorded(threshold.narrow(asked, 1.0 + 1e-9, more_s), found.steps)
             self._fill(row, found)
         if _above(disturbed.threshold, undisturbed.threshold):
-            self._fill(row, disturbed, Remark.ABOVE_UNDISTURBED)
+            self._fill(row, disturbed, search_warnings.AboveUndisturbed)
 
-    def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | Remark:
+    def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | type[SearchWarning]:
         """The cohort of a search, or why it cannot be measured."""
         search = self._search
         if series == "loss":
             return Cohort()
         if clients < 2:
-            return Remark.TOO_FEW_CLIENTS
+            return search_warnings.TooFewClients
         # One seed a client count: the two cohorts are cut from the two ends of one order and never overlap.
         seed = zlib.crc32(f"cohort of {clients}".encode())
         if series == "reconnecting":
             return Cohort("reconnecting", search.cohort_fraction, search.reconnect_rate, seed)
         if not max_rate:
-            return Remark.HIGHEST_UNKNOWN
+            return search_warnings.HighestUnknown
         return Cohort("slow", search.cohort_fraction, search.slow_share * max_rate, seed)
 
     def _max_rate(
@@ -308,9 +310,9 @@ class Search:
             if stalled >= search.stall_doublings:
                 break
         else:
-            _remark(row, series, Remark.STILL_RISING)
+            _warn(row, series, search_warnings.StillRising)
         if best is None:
-            _remark(row, series, Remark.NOTHING_RECEIVED)
+            _warn(row, series, search_warnings.NothingReceived)
             return None
         return (yield from self._received_anew(asked, settings, series, fastest, row)) or best
 
@@ -334,14 +336,14 @@ class Search:
             row[AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"] = fmean(together)
         return mean
 
-    def _fill(self, row: Row, searched: _Searched, *remarks: Remark) -> None:
+    def _fill(self, row: Row, searched: _Searched, *against: type[SearchWarning]) -> None:
         name, found = searched.name, searched.threshold
         row[self._rates[name]] = found.figure
         tried = [evidence.rate for evidence in found.findings.evidence]
         for column in beside_it(name, found.series):
             row.pop(column.name, None)  # of what was known before it was measured again
         row[f"{name}_steps"] = len(found.findings.evidence) + len(searched.more)
-        row |= columns_of(name, found.answer, tried, searched.beside(self._search.target), remarks)
+        row |= columns_of(name, found.answer, tried, searched.beside(self._search.target), against)
         row[f"{name}_note"] = note_of(row, name)
         row[f"{name}_verdict"] = found.limiting(VERDICT)
         _mark(row, name, found.limiting(GENERATOR_LIMITED))
@@ -351,8 +353,8 @@ class Search:
             row["slow_cohort_felt"] = found.limiting("cohort_felt")
 
 
-def _remark(row: Row, name: str, remark: Remark) -> None:
-    row[f"{name}{WHY}"] = remark.value
+def _warn(row: Row, name: str, warning: type[SearchWarning]) -> None:
+    row[f"{name}{WHY}"] = warning.why
     row[f"{name}_note"] = note_of(row, name)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from math import inf
+from types import MappingProxyType
 from typing import Final
 
 from hydra.measure.column_names import BURSTS, GONE
-from hydra.model import Cohort, Scenario, SearchSeries, Settings, StepPlan, StepResult
+from hydra.model import Cohort, Figure, Scenario, SearchSeries, Settings, StepPlan, StepResult
 
 FAILURES_IN_A_ROW: Final = 3
 """Failed steps in a row after which a client count is given up: more rates will not mend what is broken. So many steps
@@ -28,12 +29,14 @@ class GivenUpError(Exception):
     Attributes:
         status: of its row, ``skipped`` or ``failed``.
         reason: why.
+        figures: of the step that says so.
     """
 
-    def __init__(self, status: str, reason: str) -> None:
+    def __init__(self, status: str, reason: str, figures: Mapping[str, Figure] = MappingProxyType({})) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
+        self.figures = figures
 
 
 class Asked:
@@ -81,7 +84,7 @@ class Asked:
         while True:
             result = yield plan
             if result.status == "skipped":
-                raise GivenUpError("skipped", result.reason)
+                raise GivenUpError("skipped", result.reason, result.figures)
             problem = unmeasured(result)
             if not problem:
                 self._in_a_row = 0

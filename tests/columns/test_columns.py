@@ -67,11 +67,11 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
         report = replace(o.publisher_reports[0], ack_latency=Histogram([7, 2], 7, 7))
         o = replace(o, publisher_reports={0: report}, log_growth=1000)
     expected = [c.name for c in step_columns([prefix], cohort.kind != "none", o.columns)]
-    bounds = ("client_loss_low_pct", "client_loss_high_pct")
+    bounds = ("client_loss_low_pct", "client_loss_high_pct", "client_loss_unlisted")
     # Members whose reports list nothing of what they received leave bounds, too.
     of_servers = () if servers else ("server_cpu_pct", "server_in_mb_s", "server_out_mb_s", "server_messages_s")
-    lone = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s")
-    absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers, *lone, "payload"}
+    rare = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s", "died_by", "payload")
+    absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers, *rare}
     assert list(figures(o)) == [name for name in expected if name not in absent]
 
 

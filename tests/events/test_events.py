@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-
 import pytest
 
 from hydra.events import clients, runs, steps, warnings
-from hydra.events import row_warnings as rows
-from hydra.events import search_warnings as searches
-from hydra.events.event import Event, Level
+from hydra.events.event import Event, Level, StoredEvent
 from hydra.events.journal import Journal
-from hydra.events.kinds import EVENTS, level_of, summary_of
 from hydra.events.warnings import HydraWarning
-from hydra.model import PASSED_OVER, Agent, Demand, Group, GroupEvent, Launch, Resources, Settings, StepPlan
+from hydra.measure.steadiness import Unsteady
+from hydra.model import Agent, Demand, Group, Launch, Resources, Settings, StepPlan
+from hydra.report import row_warnings as rows
+from hydra.store.format_upgrade import event_of
+from hydra.sweep import search_warnings as searches
 from hydra.wire.protocol_constants import EXIT_STRANDED
 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
@@ -49,8 +48,8 @@ def launch(role: str, host: str) -> Launch:
         (runs.SystemFact("version", "4.3"), "version: 4.3"),
         (runs.Refused("wrong key", 3), "3 × wrong key"),
         (runs.Revived("it went away"), "it went away"),
-        (clients.Launched(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
-        (clients.Launched(launch("server", "host-a")), "g: a server on a (host-a)"),
+        (clients.Launched.of(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
+        (clients.Launched.of(launch("server", "host-a")), "g: a server on a (host-a)"),
         (clients.Present(4, 0.25), "4 clients after 0.250 s"),
         (clients.Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
         (clients.LaunchedElsewhere({7}), "ids 7: not replaced by their groups, launched in others"),
@@ -61,7 +60,7 @@ def launch(role: str, host: str) -> Launch:
             clients.ClientExit(1, 99, EXIT_STRANDED, replaced=False),
             "client 1: pid 99 was stranded (exit code 4): it had heard nothing of the controller for too long",
         ),
-        (clients.GroupExit(GroupEvent("g", "failed", "a", "exit status 1")), "g on a failed: exit status 1"),
+        (clients.GroupExit("g", "failed", "a", "exit status 1"), "g on a failed: exit status 1"),
         (clients.ClientError(7, "no route"), "client 7: no route"),
         (runs.ServersUp(2, "h:1,i:1", 1.5), "2 at h:1,i:1 after 1.500 s"),
         (runs.ServersAgain("g was lost"), "g was lost"),
@@ -116,8 +115,8 @@ def launch(role: str, host: str) -> Launch:
             "the servers at h:1 keep their own settings: num.a, num.b of the preset not set",
         ),
         (
-            warnings.LeftEarlier("a topic", "t-1: removed"),
-            "an earlier part of this run left a topic behind: t-1: removed",
+            warnings.LeftEarlier("a category", "t-1: removed"),
+            "an earlier part of this run left a category behind: t-1: removed",
         ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Event) else "",
@@ -133,9 +132,9 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (warnings.RunIncomplete("finished", "", "60 clients"), "the sweep would go on with 60 clients"),
         (warnings.RunEndedBadly("interrupted", ""), "it was interrupted, after its last step"),
         (warnings.RunEndedBadly("strange", ""), "it ended as 'strange', after its last step"),
-        (rows.RowSkipped(""), "SKIPPED: no reason was given"),
+        (rows.RowSkipped("needs 9 GB"), "SKIPPED: needs 9 GB"),
         (rows.RowFailed("the broker died"), "FAILED: the broker died"),
-        (rows.RowRemark("one repeat failed"), "one repeat failed"),
+        (rows.SecondTry("one repeat failed"), "one repeat failed"),
         (rows.FewerFigures(2, 3, "abcdef"), "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns"),
         (rows.Loss(12.5), "LOSS: 12.5 % of the messages never arrived"),
         (
@@ -143,17 +142,20 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
             "LOSS: 12.5 % of the messages never arrived or were still waiting when the drain ended",
         ),
         (rows.Undrained(1e4), "10,000 messages were still waiting when the drain ended; they are not lost"),
-        (rows.SubscribersGone("1 died"), "subscribers that failed without an account: 1 died"),
+        (
+            rows.SubscribersGone(1, 2, "SIGKILL"),
+            "subscribers that failed without an account: 1 died (SIGKILL), 2 never answered",
+        ),
         (rows.RateMissed(9e4, 8.5e4), "the publisher missed the requested rate of 90,000/s, it reached 85,000/s"),
         (rows.RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
         (rows.StoppedEarly("no memory"), "the publisher stopped early: no memory"),
-        (rows.NotSteady(["10 % less from second 4 on"]), "not steady: 10 % less from second 4 on"),
+        (rows.NotSteady([Unsteady("change", 4, -0.1)]), "not steady: 10 % less from second 4 on"),
         (rows.NotSteady([]), "not steady in at least one of its repeats"),
         (rows.SendsRefused(7), "7 messages were refused by a server or the library"),
         (rows.GeneratorLimited("max"), "max: generator-limited: the clients were measured, the system can do more"),
         (rows.HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
         (rows.HostShared(12.3), "other processes used about 12 % of a host's CPU"),
-        (searches.SearchRemark("slow", "still rising"), "slow: still rising"),
+        (searches.SearchNote("slow", "still rising"), "slow: still rising"),
         (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] is lost at any rate"),
         (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % is lost at any rate"),
         (
@@ -187,12 +189,12 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
 @pytest.mark.parametrize(
     ("warning", "remedy"),
     [
-        (rows.RowSkipped(PASSED_OVER), "measure it in another run"),
+        (rows.RowSkipped("x", by_user=True), "measure it in another run"),
         (rows.RowSkipped("needs 9 GB"), "take fewer clients or more agents; hydra check says what fits"),
         (searches.TooShort("loss", 301.0, 5.0), "take 61 steps (--search-steps), or fewer and longer ones"),
         (searches.Contradicted("loss"), "take longer steps, or more of them (--search-steps)"),
         (searches.AboveHighest("loss"), "raise --start-rate"),
-        (searches.SearchRemark("loss", "a word of another version"), ""),
+        (searches.SearchNote("loss", "a word of another version"), ""),
         (rows.SlowNotFelt(), "measure for longer, or make them slower"),
         (rows.SlowNotFelt(9e3, 1e4, 1.0), "make them slower: lower sweep.search.slow_share"),
         (rows.SlowNotFelt(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
@@ -212,29 +214,44 @@ def test_a_warning_says_what_would_change_it(warning: HydraWarning, remedy: str)
     assert warning.remedy == remedy
 
 
+BASES = {HydraWarning, rows.RowWarning, rows.StatusWarning, rows.FigureWarning, searches.SearchWarning}
+
+
+def defined(*modules: object) -> set[type[Event]]:
+    """The events that these modules define, as they are registered."""
+    return {c for c in Event.kinds.values() if c.__module__ in {m.__name__ for m in modules}} - BASES  # type: ignore[attr-defined]  # modules
+
+
 def test_every_warning_of_a_row_says_what_would_change_it() -> None:
-    silent = {w for w in defined(rows) | defined(searches) if getattr(w, "remedy", None) is HydraWarning.remedy}
+    silent = {w for w in defined(rows, searches) if w.remedy is Event.remedy}
     assert silent == set()
 
 
-def defined(module: object) -> set[type[Event]]:
-    """The concrete events of a module."""
-    found = {c for _, c in inspect.getmembers(module, inspect.isclass) if issubclass(c, Event)}
-    return {c for c in found if c is not Event and c.__module__ == getattr(module, "__name__", "")}
+OF_DATABASES = """
+    began client_error client_exit complete done engine_waits evict fact failed goes_on group_exit launch phases present
+    refused resumed revive server_exit server_killed servers servers_again servers_started servers_starting start step
+    stored warning window
+"""
+OF_PROGRAMS = """
+    above_highest above_undisturbed below_lowest by_form cannot_tell changing contradicted earlier_rates fate_of_gone
+    fate_unknown fewer_figures foreign_rates generator_limited highest_unknown host_busy host_shared interrupted lagged
+    left_behind left_earlier loses_alone loses_at_start loss loss_between lossy_between metrics_refused no_rate_holds
+    not_steady nothing_received rate_missed row_failed row_partial row_skipped run_ended_badly run_incomplete
+    search_note second_try sends_refused settings_skipped slow_not_felt step_not_measured still_rising stopped_early
+    subscribers_failed subscribers_gone too_few_clients too_short undrained
+"""
 
 
-def test_every_kind_of_event_is_known_to_whoever_reads_it() -> None:
-    assert defined(runs) | defined(clients) | defined(steps) | {HydraWarning} == set(EVENTS)
-    assert {(level_of(event.kind), summary_of(event.kind)) for event in EVENTS} == {
-        (event.level, event.summary) for event in EVENTS
-    }
+def test_the_names_that_databases_and_programs_know_stay_when_a_class_gets_another() -> None:
+    assert {event.category for event in defined(runs, clients, steps, warnings)} == set(OF_DATABASES.split())
+    assert {warning.kind for warning in defined(warnings, rows, searches)} == set(OF_PROGRAMS.split())
     # Every one that a report shows says what it is.
-    assert [e.kind for e in EVENTS if e.level != Level.ROUTINE and e.summary == Event.summary] == []
+    categories = {Event.kinds[event.category] for event in defined(runs, clients, steps, warnings)}
+    assert [e.kind for e in categories if e.level != Level.ROUTINE and e.summary == Event.summary] == []
 
 
 def test_every_warning_matters() -> None:
-    every = defined(warnings) | defined(rows) | defined(searches)
-    assert {warning.kind for warning in every} == {HydraWarning.kind}
+    every = defined(warnings, rows, searches)
     assert all(warning.level != Level.ROUTINE for warning in every)
     gravest: dict[Level, set[type[HydraWarning]]] = {
         Level.FAIL: {warnings.RunIncomplete, warnings.RunEndedBadly, rows.RowSkipped, rows.RowFailed},
@@ -245,15 +262,25 @@ def test_every_warning_matters() -> None:
     assert {rows.FateUnknown.level, rows.Lagged.level} == {Level.NOTE}
 
 
-def test_an_event_of_another_version_is_worth_a_look() -> None:
-    assert (level_of("broker_exit"), summary_of("broker_exit")) == (Level.NOTE, "see the details")
+@pytest.mark.parametrize(
+    ("kind", "level", "summary"),
+    [
+        ("broker_exit", Level.NOTE, "see the details"),
+        ("warning", Level.NOTE, "what has to be known of the run"),
+        ("window", Level.ROUTINE, "see the details"),
+    ],
+)
+def test_of_an_event_of_an_earlier_version_its_text_is_known(kind: str, level: Level, summary: str) -> None:
+    event = StoredEvent(1, None, event_of(kind, "why"))
+    assert (event.kind, event.category, event.text) == (kind, kind, "why")
+    assert (event.told.level, event.summary) == (level, summary)
 
 
 def test_a_journal_keeps_everything_with_its_step_and_shows_warnings() -> None:
     kept: list[tuple[Event, int | None]] = []
     shown: list[Event] = []
     journal = Journal(lambda event, epoch: kept.append((event, epoch)), shown.append)
-    fact, warning = runs.SystemFact("version", "4.3"), warnings.LeftEarlier("a topic", "removed")
+    fact, warning = runs.SystemFact("version", "4.3"), warnings.LeftEarlier("a category", "removed")
     journal.note(fact)
     journal.epoch = 3
     journal.note(warning)

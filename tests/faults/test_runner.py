@@ -25,7 +25,7 @@ from hydra.events.event import Event, StoredEvent
 from hydra.events.runs import RunFailed
 from hydra.events.steps import PhasesTimed, WindowOpened
 from hydra.jupyter.run_data import load
-from hydra.jupyter.run_warnings import cautions
+from hydra.jupyter.warnings import warnings_of
 from hydra.local.engine import LocalEngine
 from hydra.model import Scenario, StepResult
 from hydra.monitor.progress import Observer
@@ -298,7 +298,7 @@ def test_a_run_that_could_not_go_on_keeps_why(tmp_path: Path, error: Exception, 
     folder = broken_run(tmp_path, error)
     recorded = load(folder)
     assert [event.text for event in recorded.events if event.kind == RunFailed.kind] == [why]
-    (first, *_) = cautions(recorded)
+    (first, *_) = warnings_of(recorded)
     assert f"it could not go on: {why}" in first.text
     (entry,) = catalog(tmp_path / "runs")
     assert (entry["ended"], entry["why"]) == ("failed", why)

@@ -17,7 +17,7 @@ from hydra.events.clients import ClientError, ClientExit
 from hydra.events.runs import Refused, SystemFact
 from hydra.jupyter import latency_plots, markup, rate_plots, run_data, summary
 from hydra.jupyter.loss_plot import loss
-from hydra.jupyter.run_warnings import cautions
+from hydra.jupyter.warnings import warnings_of
 from hydra.model import SearchSpec, StepPlan, StepResult
 from hydra.store.database import RunStore
 from tests.jupyter.conftest import Loaded
@@ -31,7 +31,7 @@ def lost_figure(run: run_data.Run) -> go.Figure | None:
 
 
 def test_a_good_run_has_no_warning(loaded: Loaded) -> None:
-    assert cautions(loaded("fixed")) == []
+    assert warnings_of(loaded("fixed")) == []
     assert "None: every row was measured" in markup.warnings(loaded("fixed")).text
     assert "None: every rate that was searched for was found." in markup.warnings(loaded("rate")).text
 
@@ -46,7 +46,7 @@ def test_a_good_run_has_no_warning(loaded: Loaded) -> None:
 )
 def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | None, said: str) -> None:
     run = run_data.load(make(tmp_path / "r", BATCH, steps=2, ended=ended))
-    assert cautions(run)[0].text.startswith(said)
+    assert warnings_of(run)[0].text.startswith(said)
     assert len(run.rows) == 2
 
 
@@ -70,7 +70,7 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
             store.add_event(ClientExit(client, 1000 + client, -9, replaced=True), 1)
         store.add_event(Refused("wrong key", 3))
     run = run_data.load(directory)
-    found = cautions(run)
+    found = warnings_of(run)
     about = ["fail: 60 clients", "fail: 120 clients", "loss: 30 clients", "note: 25 × client_exit", "note: 1 × refused"]
     assert [f"{c.level}: {c.about}" for c in found] == about
     assert "the broker died" in found[0].text
@@ -331,9 +331,9 @@ def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
 def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) -> None:
     run = run_data.load(bisected(tmp_path / "r"))
     assert [row["loss_highest_passed_pps"] for row in run.rows] == [66409.0]
-    (caution,) = cautions(run)
-    assert (caution.level, caution.about) == ("loss", "The rates")
-    assert "searched for them in another way" in caution.text
+    (warning,) = warnings_of(run)
+    assert (warning.level, warning.about) == ("loss", "The rates")
+    assert "searched for them in another way" in warning.text
     assert "<td>65,976</td>" in markup.table(run).text
     assert 'class="interval"' not in markup.table(run).text
     for draw in (rate_plots.rates, lost_figure, latency_plots.latency):

@@ -106,6 +106,17 @@ def test_a_dead_and_a_silent_subscriber_are_in_the_loss_and_in_the_rate() -> Non
     assert (f["client_loss_pct"], f["total_rx"], f["rx_clients"], f["avg_rx_rate_pps"]) == (50.0, 500, 2, 50.0)
     assert (f["failed_clients"], f["failed_dead"], f["failed_silent"], f["failed_lossy"]) == (2, 1, 1, 0)
     assert (f["rx_p1"], f["rx_p99"], f["passed"]) == (0, 1000, False)
+    assert "died_by" not in f
+
+
+def test_how_subscribers_died_is_counted_of_those_outside_the_cohort() -> None:
+    o = replace(observed(), subscribers={*range(1, 8)}, dead={3, 4, 5}, cohort={5})
+    deaths = {"exit code 3": {5}, "SIGKILL": {3, 4, 9}}
+    assert figures(replace(o, deaths=deaths))["died_by"] == "SIGKILL"
+    assert (
+        figures(replace(o, deaths={**deaths, "SIGKILL": {3}, "group lost": {4}}))["died_by"]
+        == "1 × SIGKILL, 1 × group lost"
+    )
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,7 @@ def test_a_member_that_did_not_list_what_it_received_leaves_bounds(truncated: bo
     assert (f["client_loss_pct"], f["lost"], f["total_rx"], f["shortfall_pct"]) == (None, None, None, None)
     bounds = (f["client_loss_low_pct"], f["client_loss_high_pct"])
     assert bounds == pytest.approx((2.0, 100 - 327 / 10), abs=0.2)
+    assert f["client_loss_unlisted"] == "members"
     assert not whole(table_of(reports), {0: published(1000)})
 
 
@@ -207,6 +208,7 @@ def test_joined_ranges_of_a_publisher_leave_bounds() -> None:
     f = figures(of_two(one, two, sent))
     # All 30 have come, and nobody knows when.
     assert (f["client_loss_low_pct"], f["client_loss_high_pct"], f["passed"]) == (0.0, 0.0, None)
+    assert f["client_loss_unlisted"] == "publisher"
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from pyroaring import BitMap
 
 from hydra import model
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
-from hydra.events.clients import ClientError
-from hydra.events.runs import SystemFact
+from hydra.events.clients import ClientError, Evicted
+from hydra.events.runs import Revived, SystemFact
+from hydra.events.warnings import LeftBehind
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.figures import figures, merged
 from hydra.measure.observation import Observation
@@ -216,7 +218,33 @@ def test_events_are_kept_in_order(store: RunStore) -> None:
     store.add_event(SystemFact("version", "4.3"))
     store.add_event(ClientError(12, "no route"), epoch=3)
     told = [(None, "fact", "version: 4.3"), (3, "client_error", "client 12: no route")]
-    assert [event[1:] for event in store.events()] == told
+    assert [(event.epoch, event.kind, event.text) for event in store.events()] == told
+
+
+def test_an_event_is_stored_as_data_beside_its_text(store: RunStore) -> None:
+    happened = (LeftBehind("t-1", "h:1", "x removes it"), Evicted("g", BitMap([1, 2, 3, 7]), "did not answer"))
+    for event in happened:
+        store.add_event(event)
+    behind, evicted = store.events()
+    assert [event.told for event in (behind, evicted)] == [event.told() for event in happened]
+    assert (behind.kind, behind.category, behind.told.remedy) == ("left_behind", "warning", "x removes it")
+    assert evicted.told.fields == {"group": "g", "clients": [[1, 3], [7, 7]], "why": "did not answer"}
+    kinds = store._db.execute("SELECT kind, detail FROM events").fetchall()
+    assert kinds == [(event.category, str(event)) for event in happened]
+
+
+def test_a_run_of_a_version_that_stored_texts_alone_is_read_and_goes_on(store: RunStore) -> None:
+    store.add_event(SystemFact("version", "4.3"))
+    store.add_event(LeftBehind("t-1", "h:1", "x removes it"))
+    store.add_step(StepResult(1, PLAN, "skipped", reason="by hand, with the key s"))
+    store._db.execute("ALTER TABLE events DROP COLUMN data")
+    fact, warning = store.events()
+    assert (fact.kind, fact.text, fact.told.fields) == ("fact", "version: 4.3", {"name": "version", "value": "4.3"})
+    assert (warning.kind, warning.text, warning.told.remedy) == ("warning", "t-1 may be left at h:1; x removes it", "")
+    assert [result.passed_over for result in store.results()] == [True]
+    with RunStore.open(store.directory, writable=True) as resumed:
+        resumed.add_event(Revived("it went away"))
+        assert [event.told.fields for event in resumed.events()][2:] == [{"failure": "it went away"}]
 
 
 def test_a_step_is_stored_once_whole_or_not_at_all(store: RunStore) -> None:

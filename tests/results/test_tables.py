@@ -13,7 +13,7 @@ from hydra.errors import HydraError
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind
 from hydra.report import tables
-from hydra.report.row_warnings import MARK
+from hydra.report.warnings import MARK
 from hydra.store.system_columns import published_columns
 from hydra.sweep import Row
 

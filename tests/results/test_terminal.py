@@ -7,9 +7,9 @@ import pytest
 from hydra.config.file_locations import scenarios
 from hydra.config.scenario import load_scenario
 from hydra.model import Scenario, Settings, SweepSpec
-from hydra.report.row_warnings import MARK
 from hydra.report.tables import table_columns
 from hydra.report.terminal import terminal
+from hydra.report.warnings import MARK
 from hydra.sweep import Row
 
 LARGE = 123_456

@@ -239,7 +239,7 @@ def test_the_late_end_of_an_evicted_process_is_not_its_successors(said_hello: bo
     # Its own is.
     fleet.relay_tells(group, 1, fleet.pids[1])
     fleet.deployment.watch()
-    assert fleet.deployment.died == BitMap([1])
+    assert fleet.deployment.deaths == {"before the step": BitMap(), "SIGKILL": BitMap([1])}
 
 
 def test_a_death_counts_whose_replacement_is_there_at_once() -> None:
@@ -262,6 +262,8 @@ def test_a_death_that_the_replacement_tells_of_is_noted_once_and_with_its_cause_
     assert fleet.deployment.died == BitMap([1])
     if told:
         fleet.relay_tells(group, 1, old)
+        fleet.deployment.watch()
+        assert [how for how, ids in fleet.deployment.deaths.items() if ids] == ["SIGKILL"]
     fleet.deployment.begin_step()
     assert fleet.deployment.died == BitMap()
     assert [e for e in fleet.noted if isinstance(e, ClientExit)] == [ClientExit(1, old, status, replaced=True)]

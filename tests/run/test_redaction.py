@@ -20,6 +20,7 @@ from hydra.config.cluster import load_cluster
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
 from hydra.events.clients import ClientError
+from hydra.events.steps import PhasesTimed
 from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
@@ -162,7 +163,11 @@ def test_events_of_a_run_hold_no_secret(tmp_path: Path) -> None:
     with RunStore.create(tmp_path, {}) as store:
         store.redact = Redactor(["geheim"]).text
         store.add_event(ClientError(7, 'Invalid value "geheim" for sasl.password'))
-        assert [event.text for event in store.events()] == [f'client 7: Invalid value "{HIDDEN}" for sasl.password']
+        store.add_event(PhasesTimed(1, [("geheim", 1.0)]))
+        error, phases = store.events()
+        assert error.text == f'client 7: Invalid value "{HIDDEN}" for sasl.password'
+        assert phases.told.fields == {"epoch": 1, "took_s": [[HIDDEN, 1.0]]}
+    assert b"geheim" not in (tmp_path / "run.db").read_bytes()
 
 
 def known_of(scenario: Scenario, first: Mapping[str, object], *words: str) -> dict[str, Any]:

@@ -11,16 +11,21 @@ import pytest
 from hydra.cli.schema import schema_of
 from hydra.config.file_locations import conf_dir
 from hydra.config.scenario import load_scenario
+from hydra.events.clients import ClientExit
 from hydra.events.event import StoredEvent
+from hydra.events.steps import WindowOpened
+from hydra.events.warnings import Interrupted
 from hydra.report.tables import json_text
+from hydra.store.format_upgrade import event_of
 from hydra.sweep import Row
 from tests.integration.command import hydra
 
 ROW: Row = {"clients": 2, "avg_tx_rate_pps": 10.0, "client_loss_pct": 50.0, "status": "ok", "reason": ""}
 EVENTS = (
-    StoredEvent(1, None, "warning", "interrupted: what was measured is kept"),
-    StoredEvent(2, 3, "client_exit", "client 4 died"),
-    StoredEvent(3, 3, "window", "a matter of course"),
+    StoredEvent(1, None, Interrupted("runs/x").told()),
+    StoredEvent(2, 3, ClientExit(4, 99, -9, replaced=True).told()),
+    StoredEvent(2, 3, event_of("client_exit", "of an earlier version")),
+    StoredEvent(3, 3, WindowOpened(3).told()),
 )
 
 
@@ -40,10 +45,16 @@ def test_every_schema_is_one(scenario: str | None) -> None:
 def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
     told = json.loads(json_text(load_scenario("zmqfixed"), [ROW], EVENTS))
     jsonschema.validate(told, json.loads(schema_of(scenario)))
-    found = [(each["row"], each["step"], each["level"]) for each in told["warnings"]]
-    assert found == [(None, None, "note"), (None, 3, "note"), (0, None, "loss")]
-    assert told["warnings"][2]["clients"] == 2
-    assert "50" in told["warnings"][2]["text"]
+    found = [(each["row"], each["step"], each["level"], each["kind"], each["fields"]) for each in told["warnings"]]
+    assert found == [
+        (None, None, "note", "interrupted", {"out": "runs/x", "by_key": False}),
+        (None, 3, "note", "client_exit", {"client": 4, "pid": 99, "status": -9, "replaced": True}),
+        (None, 3, "note", "client_exit", {}),
+        (0, None, "loss", "loss", {"pct": 50.0, "with_waiting": False, "as_much_at_pps": None}),
+    ]
+    assert told["warnings"][0]["remedy"] == "go on with --resume runs/x"
+    assert told["warnings"][3]["clients"] == 2
+    assert "50" in told["warnings"][3]["text"]
 
 
 @pytest.mark.parametrize(

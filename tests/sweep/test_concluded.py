@@ -7,7 +7,15 @@ from dataclasses import replace
 import pytest
 
 from hydra.events.event import Event
-from hydra.events.search_warnings import (
+from hydra.measure.lone_losers import Lone
+from hydra.measure.search_columns import beside, search_columns
+from hydra.model import SearchSpec
+from hydra.run.outcome import code_of
+from hydra.sweep import Row
+from hydra.sweep.answer import Answer, Hole, Interval, Why
+from hydra.sweep.repetition import merged
+from hydra.sweep.search_figures import columns_of
+from hydra.sweep.search_warnings import (
     AboveHighest,
     AboveUndisturbed,
     BelowLowest,
@@ -18,17 +26,12 @@ from hydra.events.search_warnings import (
     LosesAtStart,
     LossyBetween,
     NoRateHolds,
-    SearchRemark,
+    SearchNote,
+    SearchWarning,
     TooShort,
+    note_of,
+    of_figure,
 )
-from hydra.measure.lone_losers import Lone
-from hydra.measure.search_columns import beside, search_columns
-from hydra.model import SearchSpec
-from hydra.run.outcome import code_of
-from hydra.sweep import Row
-from hydra.sweep.answer import Answer, Hole, Interval, Why
-from hydra.sweep.repetition import merged
-from hydra.sweep.search_figures import _CANNOT, _REMARKS, Remark, columns_of, note_of, warnings_of
 from hydra.sweep.side_findings import Beside
 
 R = Interval(19e3, 2e4, 21e3)
@@ -38,13 +41,13 @@ SHORT = Answer("unknown", Interval(1e3, 3e3, 9e3), why=Why.TOO_SHORT, needed_s=3
 COLUMNS = {column.name: column for column in search_columns(SearchSpec())}
 
 
-def row(answer: Answer, found: Beside = Beside(), *remarks: Remark) -> Row:  # noqa: B008  # frozen
-    told: Row = {"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], found, remarks)}
+def row(answer: Answer, found: Beside = Beside(), *against: type[SearchWarning]) -> Row:  # noqa: B008  # frozen
+    told: Row = {"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], found, against)}
     return {**told, "loss_note": note_of(told, "loss")}
 
 
 @pytest.mark.parametrize(
-    ("answer", "found", "remarks", "warnings"),
+    ("answer", "found", "against", "warnings"),
     [
         (FIGURE, Beside(), (), []),
         (NONE, Beside(), (), [NoRateHolds("loss", 2.0, (1.0, 3.0))]),
@@ -54,7 +57,7 @@ def row(answer: Answer, found: Beside = Beside(), *remarks: Remark) -> Row:  # n
         # The end of what was tried is all that is known.
         (Answer("unknown", why=Why.ABOVE_HIGHEST), Beside(), (), [AboveHighest("loss", None, 5.0, (8e3, None))]),
         (Answer("unknown", why=Why.BELOW_LOWEST), Beside(), (), [BelowLowest("loss", None, 5.0, (None, 500.0))]),
-        (replace(FIGURE, form=True), Beside(), (Remark.ABOVE_UNDISTURBED,), [AboveUndisturbed("loss"), ByForm("loss")]),
+        (replace(FIGURE, form=True), Beside(), (AboveUndisturbed,), [AboveUndisturbed("loss"), ByForm("loss")]),
         (
             replace(FIGURE, holes=(Hole(3e3, 6e3), Hole(8e3, 9e3))), Beside(), (),
             [LossyBetween("loss", [(3e3, 6e3), (8e3, 9e3)])],
@@ -67,33 +70,34 @@ def row(answer: Answer, found: Beside = Beside(), *remarks: Remark) -> Row:  # n
     ],
 )  # fmt: skip
 def test_an_answer_and_what_is_beside_it_are_columns_and_these_are_warnings(
-    answer: Answer, found: Beside, remarks: tuple[Remark, ...], warnings: list[Event]
+    answer: Answer, found: Beside, against: tuple[type[SearchWarning], ...], warnings: list[Event]
 ) -> None:
-    told = row(answer, found, *remarks)
-    assert warnings_of(told, "loss") == warnings
+    told = row(answer, found, *against)
+    assert of_figure(told, "loss") == warnings
     assert (told["loss_note"] or "") == "; ".join(w.text.removeprefix("loss: ") for w in warnings)
     known = [column.name for column in beside("loss", "loss")]
     assert [name for name in told if name.startswith("loss_") and name not in known] == []
     assert code_of([told]) == (0 if answer.kind == "figure" else 3)
 
 
-def test_every_why_and_remark_has_its_warning() -> None:
-    assert (set(_CANNOT), set(_REMARKS)) == (set(Why), set(Remark))
-    assert len({word.value for word in (*Why, *Remark)}) == len(Why) + len(Remark)
+def test_every_why_has_its_warning() -> None:
+    words = [why for kind in Event.kinds.values() if issubclass(kind, SearchWarning) and (why := kind.why)]
+    assert {why.value for why in Why} < set(words)
+    assert len(set(words)) == len(words)
 
 
 def test_repeats_that_answer_differently_are_all_told_and_no_good_end() -> None:
     together = merged([row(FIGURE), row(SHORT), row(SHORT), row(NONE)], COLUMNS)
     assert (together["loss_answer"], together["loss_why"]) == ("figure / unknown / none", "too short")
     assert (together["loss_needed_s"], together["loss_floor_pct"]) == (300.0, 2.0)
-    (warning,) = warnings_of(together, "loss")
-    assert isinstance(warning, SearchRemark)
+    (warning,) = of_figure(together, "loss")
+    assert isinstance(warning, SearchNote)
     assert "(2 of 4 repeats)" in warning.text
     assert "take 60 steps (--search-steps)" in warning.remedy
     assert code_of([together]) == 3
     assert code_of([merged([row(FIGURE), row(FIGURE)], COLUMNS)]) == 0
 
 
-def test_the_remarks_of_an_earlier_version_are_told_as_they_are() -> None:
-    assert warnings_of({"loss_note": "in its words"}, "loss") == [SearchRemark("loss", "in its words")]
-    assert warnings_of({"loss_note": None}, "loss") == []
+def test_the_notes_of_an_earlier_version_are_told_as_they_are() -> None:
+    assert of_figure({"loss_note": "in its words"}, "loss") == [SearchNote("loss", "in its words")]
+    assert of_figure({"loss_note": None}, "loss") == []

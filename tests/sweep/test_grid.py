@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.model import PASSED_OVER, Figure, Scenario, Settings, StepPlan, StepResult, SweepSpec, value_of
+from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, StepPlan, StepResult, SweepSpec, value_of
 from hydra.sweep import Sweep, for_scenario
 
 SCENARIO = Scenario(
@@ -23,13 +23,15 @@ SCENARIO = Scenario(
 
 THREE = replace(SCENARIO, sweep=SweepSpec(clients=(5,), duration_s=1, vary={"msg_batch": (100, 200, 300)}))
 
+NOTHING: Mapping[str, Figure] = {}
+
 
 def play(
-    sweep: Sweep, skips: Callable[[StepPlan], bool] = lambda _: False, reason: str = "needs 9 GB"
+    sweep: Sweep, skips: Callable[[StepPlan], bool] = lambda _: False, figures: Mapping[str, Figure] = NOTHING
 ) -> list[StepResult]:
     results: list[StepResult] = []
     while (plan := sweep.next(results)) is not None:
-        skipped = StepResult(len(results) + 1, plan, "skipped", reason=reason)
+        skipped = StepResult(len(results) + 1, plan, "skipped", figures, "needs 9 GB")
         measured = StepResult(len(results) + 1, plan, "ok", {"total_tx": len(results)})
         results.append(skipped if skips(plan) else measured)
     return results
@@ -72,12 +74,12 @@ def test_a_skipped_client_count_is_asked_once_and_the_others_go_on() -> None:
 @pytest.mark.parametrize("repeat", [1, 2])
 def test_a_step_that_the_user_skipped_skips_its_row_alone(repeat: int) -> None:
     sweep = for_scenario(replace(THREE, sweep=replace(THREE.sweep, repeat=repeat)))
-    results = play(sweep, lambda plan: batch(plan) == 200, PASSED_OVER)
+    results = play(sweep, lambda plan: batch(plan) == 200, {SKIPPED_BY: USER})
     assert batches(results) == [100, 200, 300] * repeat
     # A repeat asks for the very same step: that is how it is known that nobody wants it.
     assert len({r.plan for r in results if r.passed_over}) == 1
-    found = [(row["status"], row["reason"]) for row in sweep.rows(results)]
-    assert found == [("ok", ""), ("skipped", PASSED_OVER), ("ok", "")]
+    found = [(row["status"], row.get(SKIPPED_BY)) for row in sweep.rows(results)]
+    assert found == [("ok", None), ("skipped", USER), ("ok", None)]
 
 
 def test_results_of_another_sweep_are_refused() -> None:

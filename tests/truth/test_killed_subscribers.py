@@ -65,7 +65,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
     with RunStore.open(run) as store:
         (result,) = store.results()
         rows = store.clients(result.epoch)
-        deaths = [event.text for event in store.events() if event.kind == ClientExit.kind]
+        deaths = [event.told.fields for event in store.events() if event.kind == ClientExit.kind]
     figures = result.figures
     (publisher,) = (row for row in rows if row["role"] == "publisher")
     subscribers = [row for row in rows if row["role"] == "subscriber"]
@@ -74,8 +74,10 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
 
     # Who: those that the parents saw killed, nobody else.
     assert len(dead) == KILLED
-    assert {f"client {row['client']}" for row in dead} == {d.partition(":")[0] for d in deaths}
-    assert all("SIGKILL" in death for death in deaths)
+    assert {row["client"] for row in dead} == {death["client"] for death in deaths}
+    assert {death["status"] for death in deaths} == {-signal.SIGKILL}
+    assert figures["died_by"] == "SIGKILL"
+    assert f"{KILLED} died (SIGKILL)" in command.output()
     assert len(alive) == CLIENTS - KILLED
 
     # What the survivors got, with loopback idle at this rate: all of it.

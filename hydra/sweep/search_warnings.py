@@ -1,19 +1,32 @@
-"""Everything that has to be known of a rate that was searched for: why there is no figure, and what is beside it.
+"""Everything that has to be known of a rate that was searched for: why there is no figure, and what is beside it. Pure.
 
-``search`` names the figure: what the columns beside it begin with.
+Each class says of which columns beside the figure it is found.
 """
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import ClassVar
+from typing import ClassVar, Final, NamedTuple
 
-from hydra.events.event import Level
+from hydra.events.event import Event, Level
 from hydra.events.formatting import number
 from hydra.events.warnings import GO_ON, HydraWarning
+from hydra.measure import search_columns
+from hydra.measure.column import REPEATS
+from hydra.measure.column_names import STEP_S
+from hydra.model import Figure
+from hydra.model import number as number_of
+from hydra.sweep.answer import Hole, Why
+from hydra.sweep.interface import Row
+
+SEVERAL: Final = ", "
+"""Between the words of one search."""
+_APART: Final = re.compile(", | / ")
+"""Between the words of one search, or of its repeats (``sweep/repetition.py``)."""
 
 Limits = tuple[float | None, float | None]
 """Of a 95 % interval; None: not known."""
@@ -26,36 +39,87 @@ def _within(value: float | None, limits: Limits, unit: str) -> str:
     return f"{number(value)}{unit}{between}"
 
 
-@dataclass(frozen=True, slots=True)
-class SearchWarning(HydraWarning):
-    """Something of the search for a figure."""
+class Searched(NamedTuple):
+    """What a row says of a figure: ``search`` is what the columns beside it begin with."""
 
+    row: Row
     search: str
 
-    @property
-    def remedy(self) -> str:
-        return ""
+    def get(self, end: str) -> Figure:
+        """The column whose name ends so."""
+        return self.row.get(f"{self.search}{end}")
 
-    @property
-    def text(self) -> str:
-        return f"{self.search}: {self.said}"
+    def words(self, end: str) -> list[str]:
+        """The words in a column."""
+        return [word for word in _APART.split(str(self.get(end) or "")) if word]
+
+    def limits(self, low: str, high: str) -> Limits:
+        """Two columns that are an interval."""
+        return number_of(self.get(low)), number_of(self.get(high))
+
+
+def of_figure(row: Row, search: str) -> list[SearchWarning]:
+    """What has to be known of a figure: why there is none, what speaks against it, what was found beside it.
+
+    Args:
+        row: a search's, with the columns of :func:`~hydra.sweep.search_figures.columns_of`.
+        search: what they begin with.
+    """
+    about = Searched(row, search)
+    kinds = [kind for kind in Event.kinds.values() if issubclass(kind, SearchWarning)]
+    found = [warning for kind in kinds for warning in kind.found_in(about)]
+    note = about.get("_note")
+    if REPEATS not in row and (f"{search}{search_columns.WHY}" in row or not note):
+        return found
+    # Repeats say it each in their words; an earlier version said nothing else.
+    tried = dict.fromkeys(warning.remedy for warning in found if warning.why)
+    return [SearchNote(search, note, "; ".join(tried))] if note else []
+
+
+def note_of(row: Row, search: str) -> str | None:
+    """All that a row says of a search's figure, in words."""
+    return "; ".join(warning.said for warning in of_figure(row, search)) or None
+
+
+def holes_of(text: Figure) -> list[Hole]:
+    """The holes that a column holds."""
+    pairs = (pair.split() for pair in str(text or "").split(SEVERAL) if pair)
+    return [Hole(float(low), float(high)) for low, high in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchWarning(HydraWarning):
+    """Something of the search for a figure: ``search`` is what the columns beside it begin with.
+
+    Attributes:
+        why: the word for it among those that say why there is no figure, or what speaks against it; "": it has none.
+    """
+
+    template = "{search}: {said}"
+    why: ClassVar[str] = ""
+    search: str
 
     @property
     @abstractmethod
     def said(self) -> str:
         """The text without the figure's name: what stands beside the figure in its row."""
 
+    @classmethod
+    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+        """What a row has of it: where nothing else is said, one where its word is."""
+        return [cls(about.search)] if cls.why and cls.why in about.words(search_columns.WHY) else []
+
 
 @dataclass(frozen=True, slots=True)
-class SearchRemark(SearchWarning):
+class SearchNote(SearchWarning):
     """What a row says in words: one that was repeated, or that an earlier version made."""
 
-    remark: object
+    words: Figure
     tried: str = ""
 
     @property
     def said(self) -> str:
-        return str(self.remark)
+        return str(self.words)
 
     @property
     def remedy(self) -> str:
@@ -71,12 +135,19 @@ class NoRateHolds(SearchWarning):
 
     level = Level.LOSS
     remedy = "see in hydra report who loses when at a low rate, or raise the target (sweep.search.loss_target)"
+    why = "none"
     pct: float | None
     limits: Limits
 
     @property
     def said(self) -> str:
         return f"no rate holds: {_within(self.pct, self.limits, ' %')} is lost at any rate"
+
+    @classmethod
+    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+        pct, low, high = search_columns.FLOOR
+        found = cls(about.search, number_of(about.get(pct)), about.limits(low, high))
+        return [found] if cls.why in about.words(search_columns.ANSWER) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +161,7 @@ class CannotTell(SearchWarning):
     """
 
     level = Level.LOSS
+    why = Why.GIVEN_UP.value
     because: ClassVar[str] = "its steps could not be measured"
     needed_s: float | None = None
     step_s: float | None = None
@@ -103,6 +175,12 @@ class CannotTell(SearchWarning):
     @property
     def remedy(self) -> str:
         return f"{GO_ON}: its failed steps are measured again"
+
+    @classmethod
+    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+        needed, step_s = number_of(about.get(search_columns.NEEDED)), number_of(about.row.get(STEP_S))
+        found = cls(about.search, needed, step_s, about.limits(search_columns.LOW_PPS, search_columns.HIGH_PPS))
+        return [found] if cls.why in about.words(search_columns.WHY) else []
 
     @property
     def _so_far(self) -> str:
@@ -121,14 +199,16 @@ class Changing(CannotTell):
     """The rate that holds moved while it was searched for."""
 
     remedy = "raise warmup_s, or see at one rate what changes (sweep.seconds of a fixed-rate command)"
-    because: ClassVar[str] = "the rate that holds changed during the search"
+    why = Why.CHANGING.value
+    because = "the rate that holds changed during the search"
 
 
 @dataclass(frozen=True, slots=True)
 class TooShort(CannotTell):
     """What was measured leaves it open."""
 
-    because: ClassVar[str] = "too few seconds were measured"
+    why = Why.TOO_SHORT.value
+    because = "too few seconds were measured"
 
     @property
     def remedy(self) -> str:
@@ -139,7 +219,8 @@ class TooShort(CannotTell):
 class Contradicted(CannotTell):
     """A step lost what an answer all but excludes."""
 
-    because: ClassVar[str] = "a step lost what the other steps all but exclude"
+    why = Why.CONTRADICTED.value
+    because = "a step lost what the other steps all but exclude"
 
     @property
     def remedy(self) -> str:
@@ -151,7 +232,8 @@ class BelowLowest(CannotTell):
     """Every rate that is tried is too high."""
 
     remedy = "lower sweep.search.floor_rate, or raise the target (sweep.search.loss_target)"
-    because: ClassVar[str] = "the rates that were tried end above the answer"
+    why = Why.BELOW_LOWEST.value
+    because = "the rates that were tried end above the answer"
 
     @property
     def said(self) -> str:
@@ -166,6 +248,7 @@ class AboveHighest(CannotTell):
     """Nothing fell short."""
 
     remedy = "raise --start-rate"
+    why = Why.ABOVE_HIGHEST.value
 
     @property
     def said(self) -> str:
@@ -178,10 +261,8 @@ class StillRising(SearchWarning):
     """The highest rate received was still rising at the last doubling."""
 
     remedy = "raise --start-rate"
-
-    @property
-    def said(self) -> str:
-        return "still rising at the last doubling"
+    why = "still rising"
+    said = "still rising at the last doubling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +270,8 @@ class NothingReceived(SearchWarning):
     """No rate has a figure of what was received."""
 
     remedy = "lower --start-rate"
-
-    @property
-    def said(self) -> str:
-        return "nothing was received at any rate"
+    why = "nothing received"
+    said = "nothing was received at any rate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +279,8 @@ class TooFewClients(SearchWarning):
     """A cohort takes a part of the clients, and leaves others."""
 
     remedy = "measure more clients"
-
-    @property
-    def said(self) -> str:
-        return "a cohort needs at least 2 clients"
+    why = "too few clients"
+    said = "a cohort needs at least 2 clients"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +288,8 @@ class HighestUnknown(SearchWarning):
     """Slow clients read a share of a figure that is not there."""
 
     remedy = "search for max_rate as well"
-
-    @property
-    def said(self) -> str:
-        return "slow clients read a share of the highest rate, which is not known"
+    why = "highest unknown"
+    said = "slow clients read a share of the highest rate, which is not known"
 
 
 # --- what is beside a figure -----------------------------------------------------------------------------------------
@@ -225,10 +300,8 @@ class AboveUndisturbed(SearchWarning):
     """Clients that disturb seem to make the system faster."""
 
     remedy = "take longer steps"
-
-    @property
-    def said(self) -> str:
-        return "above the rate without the cohort, beyond both intervals, also when both were measured again"
+    why = "above undisturbed"
+    said = "above the rate without the cohort, beyond both intervals, also when both were measured again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +309,11 @@ class ByForm(SearchWarning):
     """A figure of which the seconds near it alone would not tell."""
 
     remedy = "take longer steps, or more of them (--search-steps)"
+    said = "the figure rests on how losses usually grow with the rate, more than on what was seen near it"
 
-    @property
-    def said(self) -> str:
-        return "the figure rests on how losses usually grow with the rate, more than on what was seen near it"
+    @classmethod
+    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+        return [cls(about.search)] if about.get(search_columns.SEEN) is False else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +327,11 @@ class LossyBetween(SearchWarning):
     def said(self) -> str:
         ranges = " and ".join(f"between {number(low)} and {number(high)}/s" for low, high in self.ranges)
         return f"loses {ranges} and not above"
+
+    @classmethod
+    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+        ranges = [(hole.low, hole.high) for hole in holes_of(about.get(search_columns.HOLES))]
+        return [cls(about.search, ranges)] if ranges else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +347,7 @@ class LosesAlone(SearchWarning):
 
     level = Level.LOSS
     remedy = "hydra report shows when it loses; see what its host or connection has of its own"
-    client: object
+    client: Figure
     pct: float
     without: float | None = None
     limits: Limits = (None, None)
@@ -277,6 +356,13 @@ class LosesAlone(SearchWarning):
     def said(self) -> str:
         others = f"; without it {_within(self.without, self.limits, '/s')}" if self.without is not None else ""
         return f"subscriber {self.client} loses {number(self.pct)} % at every rate{others}"
+
+    @classmethod
+    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+        rate, low, high = search_columns.WITHOUT
+        pct, without = (number_of(about.get(end)) for end in (search_columns.LONE_PCT, rate))
+        lone = (about.search, about.get(search_columns.LONE))
+        return [] if pct is None else [cls(*lone, pct, without, about.limits(low, high))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,3 +375,7 @@ class LosesAtStart(SearchWarning):
     @property
     def said(self) -> str:
         return f"{number(self.lost_ms)} ms of traffic are lost at the start of each step"
+
+    @classmethod
+    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+        return [cls(about.search, lost_ms)] if (lost_ms := number_of(about.get(search_columns.START_MS))) else []

@@ -5,13 +5,23 @@ from __future__ import annotations
 import pytest
 
 from hydra.config.scenario import load_scenario
-from hydra.events import row_warnings
-from hydra.events.row_warnings import FateUnknown, HostBusy, Lagged, Loss, RowPartial, RowSkipped, SubscribersGone
-from hydra.events.search_warnings import StillRising
 from hydra.events.warnings import HydraWarning
 from hydra.measure.search_columns import rates
-from hydra.report.row_warnings import notes_of, told_once
+from hydra.report import row_warnings
+from hydra.report.row_warnings import (
+    FateUnknown,
+    HostBusy,
+    Lagged,
+    Loss,
+    LossBetween,
+    RowPartial,
+    RowSkipped,
+    SubscribersGone,
+    warnings_of,
+)
+from hydra.report.warnings import told_once
 from hydra.sweep import Row
+from hydra.sweep.search_warnings import StillRising
 
 FIXED = load_scenario("zmqfixed", {})
 ROW: Row = {"clients": 4, "cohort_clients": None, "status": "ok", "total_tx": 1000, "rx_clients": 4}
@@ -28,9 +38,9 @@ ROW: Row = {"clients": 4, "cohort_clients": None, "status": "ok", "total_tx": 10
         ({"host_others_pct": 75.0, "host_cpu_mean_pct": 97.0}, {HostBusy}, {HostBusy}),
     ],
 )
-def test_the_notes_of_a_row(figures: Row, alone: set[type], in_a_group: set[type]) -> None:
-    assert {type(n) for n in notes_of({**ROW, **figures}, FIXED)} == alone
-    assert {type(n) for n in notes_of({**ROW, **figures, "group": "readers"}, FIXED)} == in_a_group
+def test_the_warnings_of_a_row(figures: Row, alone: set[type], in_a_group: set[type]) -> None:
+    assert {type(n) for n in warnings_of({**ROW, **figures}, FIXED)} == alone
+    assert {type(n) for n in warnings_of({**ROW, **figures, "group": "readers"}, FIXED)} == in_a_group
 
 
 @pytest.mark.parametrize(
@@ -52,10 +62,10 @@ def test_a_lower_rate_is_no_advice_where_two_rates_lose_alike(lost: dict[int, fl
     # Other clients are another row.
     rows.append({**ROW, "clients": 9, "requested_rate": 500, "client_loss_pct": 0.3})
     for row, rate in zip(rows, lost, strict=False):
-        (note,) = notes_of(row, scenario, rows)
-        assert isinstance(note, Loss)
-        assert note.as_much_at_pps == same.get(rate)
-        assert ("ask for a lower rate" in note.remedy) is (rate not in same)
+        (warning,) = warnings_of(row, scenario, rows)
+        assert isinstance(warning, Loss)
+        assert warning.as_much_at_pps == same.get(rate)
+        assert ("ask for a lower rate" in warning.remedy) is (rate not in same)
 
 
 def test_a_host_that_others_keep_busy_is_theirs_to_free() -> None:
@@ -67,15 +77,15 @@ def test_a_host_that_others_keep_busy_is_theirs_to_free() -> None:
 
 def test_a_row_that_was_skipped_in_the_middle_of_its_repeats_keeps_the_warnings_of_its_figures() -> None:
     bare: Row = {"clients": 4, "status": "skipped", "reason": "by hand"}
-    for row, notes in (({**ROW, **bare, "late_pct": 50.0}, [RowSkipped, Lagged]), (bare, [RowSkipped])):
-        assert [type(note) for note in notes_of(row, FIXED)] == notes
+    for row, kinds in (({**ROW, **bare, "late_pct": 50.0}, [RowSkipped, Lagged]), (bare, [RowSkipped])):
+        assert [type(warning) for warning in warnings_of(row, FIXED)] == kinds
 
 
 @pytest.mark.parametrize(("group", "messages"), [(None, 2000), ("readers", 500)])
 def test_what_was_still_to_come_is_counted_once_for_a_group(group: str | None, messages: int) -> None:
-    (note,) = notes_of({**ROW, "late_pct": 50.0, "group": group}, FIXED)
-    assert isinstance(note, Lagged)
-    assert note.messages == messages
+    (warning,) = warnings_of({**ROW, "late_pct": 50.0, "group": group}, FIXED)
+    assert isinstance(warning, Lagged)
+    assert warning.messages == messages
 
 
 def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> None:
@@ -85,9 +95,9 @@ def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> N
         ("1 client", f"{lost[0].text}; 3 clients: {lost[1].text}; {remedy}"),
         ("1 client; 2 clients; 3 clients", f"{busy.text}; {busy.remedy}"),
     ]
-    remarks = [StillRising("max_rate"), StillRising("nodrop")]
-    said = f"{remarks[0].text}; {remarks[1].text}; raise --start-rate"
-    assert told_once([("1 client", remarks)]) == [("1 client", said)]
+    rising = [StillRising("max_rate"), StillRising("nodrop")]
+    said = f"{rising[0].text}; {rising[1].text}; raise --start-rate"
+    assert told_once([("1 client", rising)]) == [("1 client", said)]
 
 
 @pytest.mark.parametrize(
@@ -106,13 +116,35 @@ def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None
     scenario = load_scenario("zmqrate", {"sweep.duration_s": 10.0})
     assert scenario.sweep.search is not None
     column = rates(scenario.sweep.search)["slow"]
-    (note,) = notes_of({**SEARCHED, column: 12_000.0}, scenario)
+    (warning,) = warnings_of({**SEARCHED, column: 12_000.0}, scenario)
     # They read half of 20,000/s, and the marks are 1,000 at both ends.
-    assert isinstance(note, row_warnings.SlowNotFelt)
-    assert (note.sent_pps, note.read_pps, note.duration_s, note.queue) == (12_000.0, 10_000.0, 10.0, 2000)
-    assert note.kernel == pytest.approx(10 * 2**20 / 26)
-    assert "fall behind by 20,000 messages in a step" in note.text
-    (note,) = notes_of({**SEARCHED, column: 12_000.0}, load_scenario("zmqrate", {"settings.sndhwm": 0}))
-    assert "set a limit" in str(note)
-    (note,) = notes_of(SEARCHED, scenario)
-    assert str(note).endswith("measure for longer, or make them slower")
+    assert isinstance(warning, row_warnings.SlowNotFelt)
+    assert (warning.sent_pps, warning.read_pps, warning.duration_s, warning.queue) == (12_000.0, 10_000.0, 10.0, 2000)
+    assert warning.kernel == pytest.approx(10 * 2**20 / 26)
+    assert "fall behind by 20,000 messages in a step" in warning.text
+    (warning,) = warnings_of({**SEARCHED, column: 12_000.0}, load_scenario("zmqrate", {"settings.sndhwm": 0}))
+    assert "set a limit" in str(warning)
+    (warning,) = warnings_of(SEARCHED, scenario)
+    assert str(warning).endswith("measure for longer, or make them slower")
+
+
+@pytest.mark.parametrize(
+    ("known", "unlisted", "remedies"),
+    [
+        ({}, ["publisher"], ["ask for a lower rate; the column verdict"]),
+        ({"group": "g"}, ["publisher", "members"], ["shorter steps", "the column verdict"]),
+        ({"group": "g", "client_loss_unlisted": "members"}, ["members"], ["shorter steps"]),
+        ({"group": "g", "client_loss_unlisted": "publisher"}, ["publisher"], ["the column verdict"]),
+    ],
+    ids=["alone", "earlier", "members", "publisher"],
+)
+def test_a_loss_within_bounds_blames_who_could_not_list_messages(
+    known: Row, unlisted: list[str], remedies: list[str]
+) -> None:
+    (warning,) = warnings_of({**ROW, "client_loss_low_pct": 1.0, "client_loss_high_pct": 2.0, **known}, FIXED)
+    assert isinstance(warning, LossBetween)
+    assert warning.unlisted == unlisted
+    assert ("members of the group" in warning.text) is ("members" in unlisted)
+    assert [each in warning.remedy for each in ("shorter steps", "the column verdict")] == [
+        any(each in r for r in remedies) for each in ("shorter steps", "the column verdict")
+    ]

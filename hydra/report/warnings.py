@@ -1,0 +1,74 @@
+"""Every warning of a run, rendered once: for programs, and as lines for a person. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from hydra.events.event import Level, StoredEvent
+from hydra.events.warnings import HydraWarning
+from hydra.model import Scenario
+from hydra.report.row_warnings import warnings_of
+from hydra.sweep import Row
+
+MARK: Final = "⚠"
+_ROWS_NAMED: Final = 4
+"""Rows that are named beside a warning, of many."""
+
+
+def warnings(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent]) -> list[dict[str, Any]]:
+    """The warnings for programs, those of the run first.
+
+    Args:
+        scenario: what was asked for.
+        rows: the table.
+        events: what happened in the run.
+
+    Returns:
+        Of each: ``row`` (its place in ``rows``, from 0; None: the run), ``clients`` of that row, ``step`` in which it
+        happened (None: of none, or of several), and what :class:`hydra.events.event.Told` has.
+    """
+    of_run = [
+        {"row": None, "clients": None, "step": event.epoch, **asdict(event.told)}
+        for event in events
+        if event.told.level != Level.ROUTINE
+    ]
+    of_rows = [
+        {"row": place, "clients": row.get("clients"), "step": None, **asdict(warning.told())}
+        for place, row in enumerate(rows)
+        for warning in warnings_of(row, scenario, rows)
+    ]
+    return [*of_run, *of_rows]
+
+
+def told_once(about: Sequence[tuple[str, Sequence[HydraWarning]]]) -> list[tuple[str, str]]:
+    """Every warning once, gravest first, with the rows that have it: their names, and what is said of them.
+
+    What would change it stands once behind all that has the same remedy.
+
+    Args:
+        about: the name of each row, and its warnings.
+    """
+    kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
+    levels: dict[tuple[str, str], Level] = {}
+    for name, warnings in about:
+        for warning in warnings:
+            kind = warning.kind, warning.remedy
+            levels[kind] = warning.level
+            kinds.setdefault(kind, {}).setdefault(warning.text, []).append(name)
+    order = list(Level)
+    found = []
+    for kind in sorted(kinds, key=lambda each: order.index(levels[each])):
+        (names, text), *others = ((_names(its, len(about)), text) for text, its in kinds[kind].items())
+        said = "; ".join([text, *(another if its == names else f"{its}: {another}" for its, another in others)])
+        found.append((names, f"{said}; {kind[1]}" if kind[1] else said))
+    return found
+
+
+def _names(rows: Sequence[str], of: int) -> str:
+    if len(rows) == of > _ROWS_NAMED:
+        return f"all {of} rows"
+    if len(rows) <= _ROWS_NAMED:
+        return "; ".join(rows)
+    return f"{'; '.join(rows[: _ROWS_NAMED - 1])}; {len(rows) - _ROWS_NAMED + 1} more rows"
