@@ -101,7 +101,7 @@ setup(
         "hydra.conf": ["**/*"],
         "": ["native-packages"],
         "hydra": ["py.typed"],
-        "hydra.jupyter": ["*.ipynb", "*.css", "template/**/*"],
+        "hydra.jupyter": ["*.ipynb", "*.css", "*.j2"],
         "hydra.serve": ["*.css"],
     },
     distclass=PlatformDistribution,

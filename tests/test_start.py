@@ -14,7 +14,7 @@ pytestmark = pytest.mark.tier("test")
 
 HEAVY = {
     *("numpy", "pydantic", "zmq", "tabulate", "rich", "sqlite3", "scipy", "psutil", "kafka", "confluent_kafka"),
-    *("pymesos", "jinja2", "ssl", "asyncio", "nbconvert", "plotly"),
+    *("pymesos", "jinja2", "ssl", "asyncio", "plotly"),
 }
 """Libraries that take tens of milliseconds each."""
 

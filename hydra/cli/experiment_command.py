@@ -94,7 +94,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     if flags["as_json"]:
         click.echo(folders.json_text(record, views))
     else:
-        click.echo(fitted(folders.markdown(record, views), terminal_width()))
+        click.echo(fitted(folders.document(record, views), terminal_width()))
         click.echo("".join(f"{line}\n" for line in experiment.lines(done)), nl=False)
     goes_on = "" if record.ended == "finished" else f"; the experiment goes on with --resume {asked.folder}"
     asked.say(f"everything is in {asked.folder}{goes_on}")

@@ -115,7 +115,7 @@ def run_interleaved(
         text = (
             comparison_report.json_text(compared)
             if flags["as_json"]
-            else fitted(comparison_report.markdown(compared), terminal_width())
+            else fitted(comparison_report.document(compared), terminal_width())
         )
         click.echo(text, nl=False)
         code = failed_if(lines, code)

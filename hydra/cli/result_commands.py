@@ -102,7 +102,7 @@ def compare(
     A folder of runs that took turns (--compare-implementations) stands for all of these.
     """
     from hydra.cli.fail_if import failed_if
-    from hydra.report.comparison_report import json_text, markdown
+    from hydra.report.comparison_report import document, json_text
     from hydra.report.run_comparison import compare_runs
     from hydra.report.terminal_layout import fitted, terminal_width
 
@@ -111,7 +111,7 @@ def compare(
         from hydra.jupyter.command import write_comparison
 
         click.echo(str(write_comparison(compared, html)), err=True)
-    text = markdown(compared, whole=shown["whole"])
+    text = document(compared, whole=shown["whole"])
     click.echo(json_text(compared) if shown["as_json"] else fitted(text, terminal_width()), nl=False)
     sys.exit(failed_if(lines, EXIT_GOOD))
 

@@ -39,8 +39,7 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
     from hydra.cli.fail_if import failed_if
     from hydra.cli.remote_command import run_elsewhere
     from hydra.report.conditions import columns, met, parse
-    from hydra.report.tables import json_text, markdown
-    from hydra.report.terminal import terminal
+    from hydra.report.tables import json_text, markdown, terminal
     from hydra.run import launcher
     from hydra.store.database import CLIENTS_KEY
     from hydra.store.system_columns import sweep_of

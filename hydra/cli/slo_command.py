@@ -44,7 +44,7 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     from hydra.cli.remote_command import run_elsewhere
     from hydra.report.conditions import columns, met, parse
     from hydra.report.row_warnings import warnings_of
-    from hydra.report.slo_text import json_text, markdown
+    from hydra.report.slo_text import document, json_text
     from hydra.report.terminal_layout import fitted, terminal_width
     from hydra.run import launcher
     from hydra.store.files import write_whole
@@ -67,8 +67,8 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
         click.echo(f"no answer: the step could not be measured{why}", err=True)
         sys.exit(EXIT_INTERRUPTED if code == EXIT_INTERRUPTED else EXIT_FAILED)
     warnings = warnings_of(rows[-1], loaded)
-    as_text, as_json = markdown(loaded, answer, warnings), json_text(answer, warnings)
-    for name, text in (("slo.md", as_text), ("slo.json", as_json)):
+    as_text, as_json = document(loaded, answer, warnings), json_text(answer, warnings)
+    for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
         write_whole(order.out / name, text, f"everything measured is in {order.out / 'run.db'}")
     click.echo(as_json if flags["as_json"] else fitted(as_text, terminal_width()))
     code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE

@@ -1,12 +1,11 @@
-"""`hydra report`: writes the report of a run. Imports nothing of Jupyter before it knows that it is there."""
+"""`hydra report`: writes the report of a run. Imports nothing of plots before it knows that there is one."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hydra.errors import MissingDependencyError, UsageError
+from hydra.errors import UsageError
 from hydra.jupyter.names import IMAGES, PAGE
 from hydra.store.folders import database, is_experiment
 from hydra.store.interleaved import is_interleaved
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 _MOST_NAMED: Final = 3
 """Runs that the name of a comparison's page names beside the first."""
-NEEDED: Final = ("ipykernel", "nbclient", "nbconvert", "nbformat", "plotly")
-"""Packages, as they are imported and as pip knows them."""
 
 
 def write_report(run: Path, *others: Path, shared: bool = False, images: str = "") -> list[Path]:
@@ -33,12 +30,11 @@ def write_report(run: Path, *others: Path, shared: bool = False, images: str = "
         images: the folder for each plot as PNG and SVG; "auto" is ``images`` beside the page, "" makes none.
 
     Raises:
-        MissingDependencyError: packages of Jupyter, or what images need, are not installed.
+        MissingDependencyError: what images need is not installed.
         UsageError: the runs cannot be compared, or the folder for images cannot be written.
         RunDirectoryError: the directory holds no run, which is told before a second of imports.
-        HydraError: it cannot be written, or the notebook failed.
+        HydraError: it cannot be written.
     """
-    require_packages()
     several = bool(others) or is_interleaved(run)
     if not several and not is_experiment(run):
         database(run)
@@ -52,7 +48,7 @@ def write_report(run: Path, *others: Path, shared: bool = False, images: str = "
 
         compared, _ = compare_runs([run, *others], "", ())
         return _compared(compared, page, shared=shared, pictures=pictures)
-    # Imports that take a second, and an error without the packages above.
+    # Imports that take a second.
     from hydra.jupyter.rendering import render
 
     return render(run, shared=shared, pictures=pictures)
@@ -73,32 +69,16 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
     """Writes the page of a comparison and returns its path.
 
     Raises:
-        MissingDependencyError: packages of Jupyter are not installed.
         UsageError: there is no such folder.
         HydraError: it cannot be written.
     """
-    require_packages()
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}", "name a file in a folder that exists")
     return _compared(comparison, path)[0]
 
 
 def _compared(comparison: Comparison, path: Path, *, shared: bool = False, pictures: Path | None = None) -> list[Path]:
-    from hydra.jupyter.comparison_page import notebook
+    from hydra.jupyter.comparison_page import page as its_page
     from hydra.jupyter.rendering import write_page
 
-    return write_page(notebook(comparison), path, path.parent if shared else None, pictures)
-
-
-def require_packages() -> None:
-    """Refuses to begin where packages of Jupyter are missing.
-
-    Raises:
-        MissingDependencyError: some are not installed.
-    """
-    missing = [package for package in NEEDED if find_spec(package) is None]
-    if missing:
-        raise MissingDependencyError(
-            f"a report needs packages that are not installed: {', '.join(missing)}",
-            f"pip install {' '.join(missing)}",
-        )
+    return write_page(its_page(comparison), path, path.parent if shared else None, pictures)

@@ -5,99 +5,59 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any, Final
+from typing import Final
 
-import nbformat
 import plotly.graph_objects as go
-from nbformat import NotebookNode
 from plotly.colors import qualitative
 from plotly.subplots import make_subplots
 
 from hydra.analysis.comparison import Compared, Comparison
-from hydra.jupyter.cells import Html, block, figure, scrolling, style
+from hydra.jupyter.blocks import Heading, Html, Page, block, figure, html, scrolling, style, titled
 from hydra.jupyter.drawing import Marked, finish, line, panels
 from hydra.jupyter.plot_style import dress
-from hydra.jupyter.report import PLOTLY, Plot, file_name
 from hydra.measure.column import MICROSECONDS
 from hydra.measure.column_names import CLIENTS, POINT
 from hydra.model import number
-from hydra.report.comparison_report import change, interval, method, notes, probability, samples, verdict, warnings
+from hydra.report.comparison_report import change, environment, interval, method, notes, table, verdict, warnings
 
 _MOST_PANELS: Final = 3
 _MOST_ROWS: Final = 6
 """Rows whose repeats are drawn: more panels side by side cannot be read."""
 
 
-def notebook(comparison: Comparison) -> NotebookNode:
-    """The page as a notebook whose cells were executed."""
-    base, *others = (escape(side.name) for side in comparison.sides)
+def page(comparison: Comparison) -> Page:
+    """The page."""
+    base, *others = (side.name for side in comparison.sides)
     names = f"{' and '.join(others)} against {base}"
     cautions = "".join(f"<li>{escape(text)}</li>" for text in warnings(comparison))
-    head = f'<div class="hydra"><h1>{names}</h1><p class="lead">{escape(method(comparison))}</p>'
+    head = f'<div class="hydra"><h1>{escape(names)}</h1><p class="lead">{escape(method(comparison))}</p>'
     cautions = f'<ul class="cautions">{cautions}</ul>' if cautions else ""
-    cells = [
-        _cell(Html(f"{style()}{head}{cautions}</div>")),
-        _heading(f"The primary figure: {comparison.primary.name}"),
-        _cell(_table(comparison, comparison.first)),
-        *_drawn("Difference of each row, with its 95 % interval", changes(comparison)),
-        *_drawn("All runs", overlaid(comparison)),
-        *_drawn("Every repeat: one point is one sample", repeats(comparison)),
-        *_drawn("Second by second: drawn, and never counted as samples", slices(comparison)),
-        _heading("Other figures"),
-        _cell(_table(comparison, comparison.others)),
-        _heading("What else differs"),
-        _cell(_environment(comparison)),
-        _heading("What has to be known of single rows"),
-        _cell(_list([*notes(comparison), *_unmatched(comparison)])),
-    ]
-    made: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata={"title": f"Hydra: {names}"})
-    return made
-
-
-def _heading(text: str) -> NotebookNode:
-    cell: NotebookNode = nbformat.v4.new_markdown_cell(f"## {text}")
-    return cell
-
-
-def _cell(shown: Html | Plot) -> NotebookNode:
-    data: dict[str, Any] = {PLOTLY: shown.data()} if isinstance(shown, Plot) else {"text/html": shown.text}
-    cell: NotebookNode = nbformat.v4.new_code_cell("", outputs=[nbformat.v4.new_output("display_data", data=data)])
-    return cell
-
-
-def _drawn(title: str, plot: go.Figure | None) -> list[NotebookNode]:
-    return [] if plot is None else [_heading(title), _cell(Plot(plot, file_name(title)))]
+    blocks = (
+        Html(f"{style()}{head}{cautions}</div>"),
+        Heading(f"The primary figure: {comparison.primary.name}"),
+        _table(comparison, comparison.first),
+        *titled("Difference of each row, with its 95 % interval", changes(comparison)),
+        *titled("All runs", overlaid(comparison)),
+        *titled("Every repeat: one point is one sample", repeats(comparison)),
+        *titled("Second by second: drawn, and never counted as samples", slices(comparison)),
+        Heading("Other figures"),
+        _table(comparison, comparison.others),
+        Heading("What else differs"),
+        _environment(comparison),
+        Heading("What has to be known of single rows"),
+        _list([*notes(comparison), *_unmatched(comparison)]),
+    )
+    return Page(f"Hydra: {names}", blocks)
 
 
 def _table(comparison: Comparison, compared: Sequence[Compared]) -> Html:
-    heads = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
-    body = "".join(_line(each, paired=comparison.paired) for each in compared)
-    inner = f"<thead><tr>{''.join(f'<th>{escape(head)}</th>' for head in heads)}</tr></thead><tbody>{body}</tbody>"
-    return block(scrolling(inner, "rows"))
-
-
-def _line(each: Compared, *, paired: bool) -> str:
-    told = escape(verdict(each))
-    cells = (
-        *(escape(text) for text in (each.row, each.other, each.column.name)),
-        *(figure(each.column, value) for value in (each.base_shown, each.other_shown)),
-        *(escape(text) for text in (change(each), interval(each))),
-        escape(probability(each.p_adjusted)),
-        escape(samples(each, paired=paired)),
-        f"<strong>{told}</strong>" if each.differs else told,
-    )
-    return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+    return block(scrolling(html(table(comparison, compared, figure))))
 
 
 def _environment(comparison: Comparison) -> Html:
     if not comparison.environment:
         return block('<p class="all-good">Nothing that was recorded.</p>')
-    head = "".join(f"<th>{escape(name)}</th>" for name in ("", *(side.name for side in comparison.sides)))
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in (each.what, *each.values))}</tr>"
-        for each in comparison.environment
-    )
-    return block(scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows"))
+    return block(scrolling(html(environment(comparison))))
 
 
 def _unmatched(comparison: Comparison) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the cells of ``experiment.ipynb`` call: the tables of an experiment, and their pictures."""
+"""The report of an experiment, whose notebook calls it as well: its tables, and their pictures."""
 
 from __future__ import annotations
 
@@ -10,9 +10,22 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from hydra.jupyter.cells import Html, block, figure, scrolling, style
+from hydra.jupyter.blocks import (
+    Block,
+    Heading,
+    Html,
+    Plot,
+    Section,
+    block,
+    facts_table,
+    figure,
+    file_name,
+    html,
+    scrolling,
+    style,
+)
 from hydra.jupyter.drawing import finish, panels
-from hydra.jupyter.report import Plot, file_name
+from hydra.jupyter.notebooks import ReportNotebook
 from hydra.measure.column import Column
 from hydra.model import Figure, number
 from hydra.report import experiments
@@ -59,25 +72,19 @@ def title(found: Found) -> Html:
     return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{escape(said)}</p></div>')
 
 
-def show(found: Found) -> None:
+def show(found: Found) -> Section:
     """Every table with its notes, and the picture of each that has one."""
-    from IPython.display import display  # in the notebook's kernel only
-
+    shown: list[Block] = []
     for view in found.views:
-        display(table(view))  # type: ignore[no-untyped-call]
-        picture = plot(view)
-        if picture is not None:
-            display(Plot(picture, file_name(view.title)))  # type: ignore[no-untyped-call]
+        shown.append(table(view))
+        if (picture := plot(view)) is not None:
+            shown.append(Plot(picture, file_name(view.title)))
+    return Section(shown)
 
 
 def table(view: View) -> Html:
     """A table with its title and its notes."""
-    columns = shown(view)
-    head = "".join(f'<th title="{escape(c.help)}">{escape(c.title)}</th>' for c in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{figure(c, row.get(c.name))}</td>" for c in columns) + "</tr>" for row in view.rows
-    )
-    inner = scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
+    inner = scrolling(html(experiments.table(view, figure)))
     notes = "".join(f"<li>{escape(note)}</li>" for note in view.notes)
     if not view.rows:
         inner = '<p class="empty">No row was measured.</p>'
@@ -165,5 +172,22 @@ def facts(found: Found) -> Html:
         "Scale": escape(record.at_scale),
         "Options": escape(", ".join(f"{name} {value}" for name, value in record.options.items())),
     }
-    body = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in told.items() if text)
-    return block(f'<table class="facts"><tbody>{body}</tbody></table>')
+    return facts_table(told)
+
+
+REPORT: Final[ReportNotebook[Found]] = ReportNotebook(
+    "experiment",
+    ("FOLDER", "of the experiment"),
+    "found",
+    (
+        title,
+        show,
+        Heading(
+            "The runs",
+            "Each has a table of its own with every column, and <code>hydra report</code> makes a page of it.",
+        ),
+        parts,
+        Heading("How it was asked for"),
+        facts,
+    ),
+)

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +18,7 @@ import psutil
 from hydra.errors import HydraError, MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
-    from nbformat import NotebookNode
+    from hydra.jupyter.blocks import Plot
 
 BESIDE: Final = "auto"
 """Stands for a folder ``images`` beside the page."""
@@ -70,20 +70,12 @@ def _chromium() -> str:
     return found
 
 
-def write_images(notebook: NotebookNode, folder: Path) -> list[Path]:
-    """Writes all plots of an executed notebook and returns the files' paths: all of them, or none.
+def write_images(plots: Sequence[Plot], folder: Path) -> list[Path]:
+    """Writes all plots of a page and returns the files' paths: all of them, or none.
 
     Raises:
         HydraError: Chromium failed, or the files cannot be written.
     """
-    from hydra.jupyter.report import PLOTLY
-
-    plots = [
-        output.data[PLOTLY]
-        for cell in notebook.cells
-        for output in cell.get("outputs", [])
-        if PLOTLY in output.get("data", {})
-    ]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         try:
@@ -122,7 +114,7 @@ def _scratch() -> Iterator[None]:
             psutil.wait_procs(left, timeout=_END_S)
 
 
-def _draw(plots: list[dict[str, Any]], folder: Path) -> list[Path]:
+def _draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
     """Draws all plots into an empty folder."""
     import kaleido
 
@@ -131,12 +123,11 @@ def _draw(plots: list[dict[str, Any]], folder: Path) -> list[Path]:
     orders: list[dict[str, Any]] = []
     names: Counter[str] = Counter()
     for plot in plots:
-        name = str(plot["layout"]["meta"])
-        names[name] += 1
-        file = f"{name}-{names[name]}" if names[name] > 1 else name
-        figure = {"data": plot["data"], "layout": plot["layout"]}
+        names[plot.name] += 1
+        file = f"{plot.name}-{names[plot.name]}" if names[plot.name] > 1 else plot.name
+        figure = plot.data()
         for kind in _FORMATS:
-            opts = {"format": kind, "width": _WIDTH_PX, "height": plot["layout"]["height"]}
+            opts = {"format": kind, "width": _WIDTH_PX, "height": figure["layout"]["height"]}
             scale = {"scale": _PNG_SCALE} if kind == "png" else {}
             orders.append({"fig": figure, "path": folder / f"{file}.{kind}", "opts": {**opts, **scale}})
     try:

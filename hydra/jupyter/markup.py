@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 from hydra.events.runs import SystemFact
-from hydra.events.warnings import HydraWarning
-from hydra.jupyter.cells import UNKNOWN, Html, block, figure, scrolling, style
+from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, scrolling, style
 from hydra.jupyter.run_data import Run
 from hydra.jupyter.step_details import details
 from hydra.jupyter.warnings import ReportWarning, warnings_of
-from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
-from hydra.measure.column_names import LOSS
+from hydra.measure.column import Column
 from hydra.model import SHARED, Settings, value_of
 from hydra.report.latency_bound import beside, shown
-from hydra.report.loss_limits import loss_limits
 from hydra.report.published import Cell, Line, asked, compare, differences
-from hydra.report.search_display import efforts, interval_of, legend, whole, without_figure
-from hydra.report.tables import said_by, table_columns
-from hydra.report.warnings import MARK
+from hydra.report.search_display import efforts, legend, whole
+from hydra.report.table import Table, TableRow
+from hydra.report.tables import Written, said_by
+from hydra.report.tables import table as its_table
 from hydra.store.database import CLIENTS_KEY
 from hydra.store.system_columns import columns_of, in_order
 from hydra.sweep import Row
@@ -76,8 +75,7 @@ def facts(run: Run) -> Html:
         "Agents": "<br>".join(escape(_agent(a)) for a in agents) or UNKNOWN,
         "On the way": "<br>".join(escape(e.text) for e in run.events if e.kind == SystemFact.kind),
     }
-    body = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in shown.items() if text)
-    return block(f'<table class="facts"><tbody>{body}</tbody></table>')
+    return facts_table(shown)
 
 
 def _asked_for(run: Run) -> str:
@@ -130,62 +128,24 @@ def table(run: Run) -> Html:
     """The table with the published headings, then all columns, folded away."""
     if not run.rows:
         return block('<p class="empty">No row was measured.</p>')
-    columns = table_columns(run.scenario)
-    head = "".join(f"<th>{escape(c.title)}</th>" for c in columns)
-    body = "".join(_row(run, row, notes, columns) for row, notes in zip(run.rows, run.notes, strict=True))
     below = [legend(run.scenario, run.rows), *efforts(run.scenario, run.rows)]
     every = in_order(run.scenario, run.rows)
     return block(
-        scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows")
+        scrolling(html(its_table(run.scenario, run.rows, run.notes, _PAGE)))
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
         + "".join(details(run))
     )
 
 
-def _row(run: Run, row: Row, notes: Sequence[HydraWarning], columns: Sequence[Column]) -> str:
-    cells = [_with_interval(run, row, c) for c in columns]
-    if notes:
-        cells[0] = f'<span class="mark">{MARK}</span> {cells[0]}'
-    status = escape(str(row.get("status", "")))
-    hint = f' title="{escape("; ".join(note.text for note in notes))}"' if notes else ""
-    return f'<tr class="{status}"{hint}>{"".join(f"<td>{c}</td>" for c in cells)}</tr>'
-
-
-def _with_interval(run: Run, row: Row, column: Column) -> str:
-    if limits := interval_of(row, column.name, run.scenario):
-        low, high = (whole(limit, grouped=True) for limit in limits)
-        return f'{whole(row[column.name], grouped=True)} <span class="interval">[{low} – {high}]</span>'
-    if column.name == LOSS and (known := loss_limits(row, run.rows)):
-        low, high = (figure(column, float(f"{limit:.3g}")) for limit in known)
-        return f'{_figure(row, column)} <span class="interval">[{low} – {high}]</span>'
-    if answer := without_figure(row, column.name, run.scenario):
-        return escape(answer)
-    return _figure(row, column) + _interval(row, column)
-
-
-def _figure(row: Row, column: Column) -> str:
-    return figure(column, shown(row, column.name)) + beside(row, column.name)
-
-
-def _interval(row: Row, column: Column) -> str:
-    """Half the 95 % interval of a repeated row's mean, and of how many repeats it is if not of all."""
-    half, count = row.get(column.name + INTERVAL), row.get(column.name + COUNT)
-    shown = [] if half is None else [f"± {figure(column, half)}"]
-    shown += [] if count is None else [f"({count} of {row.get(REPEATS)})"]
-    return f' <span class="interval">{" ".join(shown)}</span>' if shown else ""
+_PAGE: Final = Written(figure, partial(whole, grouped=True))
 
 
 def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
-    head = "".join(f"<th{_hint(c)}>{escape(c.name)}</th>" for c in columns)
-    body = "".join("<tr>" + "".join(f"<td>{_figure(r, c)}</td>" for c in columns) + "</tr>" for r in rows)
-    return scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
-
-
-def _hint(column: Column) -> str:
-    """What a heading says when it is pointed at: the unit and the definition."""
-    text = ": ".join(filter(None, (column.unit, column.help)))
-    return f' title="{escape(text)}"' if text else ""
+    """All columns, with the unit and the definition of each."""
+    body = [TableRow([figure(c, shown(row, c.name)) + beside(row, c.name) for c in columns]) for row in rows]
+    hints = [": ".join(filter(None, (column.unit, column.help))) for column in columns]
+    return scrolling(html(Table([column.name for column in columns], body, hints=hints), "rows every"))
 
 
 def comparison(run: Run) -> Html | None:
@@ -202,7 +162,7 @@ def comparison(run: Run) -> Html | None:
     head = "".join(f'<th rowspan="2">{escape(key.title)}</th>' for key in keys)
     head += "".join(f'<th colspan="3" class="first">{escape(c.title)}</th>' for c in columns)
     under = '<th class="first">here</th><th>publ.</th><th>ratio</th>' * len(columns)
-    body = "".join(_line(line, keys, columns) for line in both)
+    body = f"<tbody>{''.join(_line(line, keys, columns) for line in both)}</tbody>"
     differing = differences(run.scenario, asked(run.published))
     note = f"Published: <code>{escape(run.published.reference.file)}</code>, measured on other machines. "
     note += f"This run asked for {escape('; '.join(differing))}. " if differing else ""
@@ -215,12 +175,12 @@ def comparison(run: Run) -> Html | None:
         note += f"{count} more {'row was' if count == 1 else 'rows were'} {text}. " if count else ""
     return block(
         f"<p>{note}</p>"
-        + scrolling(f"<thead><tr>{head}</tr><tr>{under}</tr></thead><tbody>{body}</tbody>", "rows comparison")
+        + scrolling(f'<table class="rows comparison"><thead><tr>{head}</tr><tr>{under}</tr></thead>{body}</table>')
     )
 
 
 def _line(line: Line, keys: Iterable[Column], columns: Iterable[Column]) -> str:
-    told = "".join(f"<td>{figure(key, line.key[key.name])}</td>" for key in keys)
+    told = "".join(f"<td>{escape(figure(key, line.key[key.name]))}</td>" for key in keys)
     cells = "".join(_cell(c, line.cells[c.name]) for c in columns)
     return f"<tr>{told}{cells}</tr>"
 
@@ -232,6 +192,6 @@ def _cell(column: Column, cell: Cell) -> str:
     elif cell.measured == cell.published == 0:
         ratio = "="
     return (
-        f'<td class="first">{figure(column, cell.measured)}</td>'
-        f'<td class="published">{figure(column, cell.published)}</td><td class="ratio">{ratio}</td>'
+        f'<td class="first">{escape(figure(column, cell.measured))}</td>'
+        f'<td class="published">{escape(figure(column, cell.published))}</td><td class="ratio">{ratio}</td>'
     )

@@ -1,102 +1,76 @@
-"""The notebooks that come with Hydra, and how one is executed."""
+"""A report as a notebook: cells of code, with what they show already below them, that Jupyter opens and runs again."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sys
-import tempfile
-from collections.abc import Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
-from typing import IO, Any, Final
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
 
-import nbformat
-from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from nbformat import NotebookNode
-from traitlets.config import Config
+from hydra.jupyter.blocks import Block, Heading, Html, Section
 
-from hydra.errors import HydraError
+T = TypeVar("T")
 
-CELL_TIMEOUT_S: Final = 600
+_METADATA: Final = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
 
 
-class _ThisPython(AsyncKernelManager):
-    """A kernel of the interpreter that runs Hydra, whatever kernels the user has installed under any name."""
+@dataclass(frozen=True, slots=True)
+class NotebookCell:
+    """A cell: its code, and what that shows; without code it is the heading that it shows."""
 
-    @property
-    def kernel_spec(self) -> KernelSpec:
-        """How the kernel is started."""
-        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        return KernelSpec(argv=command, display_name="Python 3", language="python")
-
-
-def template(name: str) -> NotebookNode:
-    """A notebook of this package: ``report``, ``experiment`` or ``sweep``."""
-    notebook: NotebookNode = nbformat.read(Path(__file__).with_name(f"{name}.ipynb"), as_version=4)
-    return notebook
+    source: str
+    blocks: Sequence[Block] = ()
+    tags: tuple[str, ...] = ()
 
 
-def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """Executes a notebook in a fresh kernel, with ``folder`` as its working directory; returns it with its outputs.
+@dataclass(frozen=True, slots=True)
+class ReportNotebook(Generic[T]):
+    """What a notebook consists of.
 
-    Raises:
-        HydraError: a cell failed, or the kernel did.
-        KeyboardInterrupt: Ctrl-C; the kernel is gone.
+    Attributes:
+        module: the one of ``hydra.jupyter`` that its code calls; it has ``load`` and the sections.
+        parameter: the variable that names the folder, and what to say of it.
+        variable: for what ``load`` gives.
+        sections: its headings, and one function for each section.
     """
-    with tempfile.TemporaryDirectory(prefix="hydra-kernel-") as scratch:
-        # Sockets of this user alone; nothing of their own IPython takes part, nothing is written into their home.
-        sockets = {"transport": "ipc", "ip": f"{scratch}/ipc", "connection_file": f"{scratch}/kernel.json"}
-        client = NotebookClient(
-            notebook,
-            config=Config({"ConnectionFileMixin": sockets}),
-            kernel_manager_class=_ThisPython,
-            timeout=CELL_TIMEOUT_S,
-            shutdown_kernel="immediate",
-            resources={"metadata": {"path": str(folder)}},
-        )
-        log = Path(scratch) / "stderr"
-        try:
-            with log.open("wb") as stderr:
-                _drive(_executed(client, {**os.environ, "IPYTHONDIR": scratch}, stderr))
-        except CellExecutionError as e:
-            raise HydraError(f"a cell of the notebook failed: {e.ename}: {e.evalue}") from e
-        except (CellTimeoutError, DeadKernelError, RuntimeError) as e:
-            # RuntimeError: the kernel did not come up.
-            last = log.read_text(errors="replace").strip().splitlines()[-1:]
-            said = f"; it said last: {last[0]}" if last else ""
-            raise HydraError(f"the notebook's kernel failed: {e}{said}", "look at memory and open files") from e
-    return notebook
+
+    module: str
+    parameter: tuple[str, str]
+    variable: str
+    sections: Sequence[Heading | Callable[[T], Html | Section]]
+
+    def cells(self, loaded: T) -> Iterator[NotebookCell]:
+        """The cells, of what ``load`` gave."""
+        name, what = self.parameter
+        yield NotebookCell(f'{name} = "."  # {what}; report.ipynb lies in it', tags=("parameters",))
+        yield NotebookCell(f"from hydra.jupyter import {self.module}\n\n{self.variable} = {self.module}.load({name})")
+        for section in self.sections:
+            if isinstance(section, Heading):
+                yield NotebookCell("", (section,))
+            else:
+                shown = section(loaded)
+                blocks = shown if isinstance(shown, Section) else (shown,)
+                yield NotebookCell(f"{self.module}.{section.__name__}({self.variable})", blocks)
 
 
-async def _executed(client: NotebookClient, environment: Mapping[str, str], stderr: IO[bytes]) -> None:
-    """Executes the notebook; whatever happens, the kernel is gone afterwards."""
-    try:
-        await client.async_execute(env=environment, stderr=stderr)
-    finally:
-        # nbclient ends a kernel that has come up, not one that is about to.
-        if isinstance(client.km, AsyncKernelManager) and client.km.has_kernel:
-            await client.km.shutdown_kernel(now=True)
+def notebook(title: str, cells: Iterable[NotebookCell]) -> str:
+    """The text of ``report.ipynb``."""
+    told = [{"id": f"cell-{number:02}", **_told(cell)} for number, cell in enumerate(cells)]
+    body = {"cells": told, "metadata": {**_METADATA, "title": title}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
 
-def _drive(coroutine: Coroutine[Any, Any, None]) -> None:
-    """Runs a coroutine to its end; Ctrl-C cancels it and is raised once it has ended.
-
-    It gets a thread of its own: in the main thread nbclient would take the signal, and with it the way to end in order.
-    """
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(coroutine)
-    try:
-        with ThreadPoolExecutor(1) as thread:
-            ended = thread.submit(loop.run_until_complete, task)
-            try:
-                ended.result()
-            except KeyboardInterrupt:
-                loop.call_soon_threadsafe(task.cancel)
-                wait([ended])
-                raise
-    finally:
-        loop.close()
+def _told(cell: NotebookCell) -> dict[str, Any]:
+    match cell.blocks:
+        case [Heading(title, below)] if not cell.source:
+            return {"cell_type": "markdown", "metadata": {}, "source": f"## {title}\n{below}".strip()}
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {"tags": cell.tags} if cell.tags else {},
+        "outputs": [{"output_type": "display_data", "metadata": {}, "data": b.bundle()} for b in cell.blocks],
+        "source": cell.source,
+    }

@@ -1,4 +1,4 @@
-"""A run directory → ``report.ipynb``, executed, and ``report.html``, one file that needs no network."""
+"""A run directory → ``report.ipynb``, and ``report.html``, one file that needs no network."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-import nbformat
 import plotly.io
-from nbconvert import HTMLExporter
-from nbconvert.preprocessors import Preprocessor
-from nbformat import NotebookNode
+from jinja2 import Environment, FileSystemLoader
 from plotly.offline import get_plotlyjs, get_plotlyjs_version
 
 from hydra.errors import RunDirectoryError
-from hydra.jupyter import run_data
+from hydra.jupyter import experiment, report
+from hydra.jupyter.blocks import Block, Page, Plot
 from hydra.jupyter.images import write_images
 from hydra.jupyter.names import NOTEBOOK, PAGE
-from hydra.jupyter.notebooks import execute, template
-from hydra.jupyter.report import PLOTLY
-from hydra.report.experiments import read
+from hydra.jupyter.notebooks import NotebookCell, notebook
 from hydra.store.files import write_whole
 from hydra.store.folders import is_experiment
 
@@ -30,7 +26,7 @@ _PLOT: Final[dict[str, Any]] = {"displaylogo": False, "responsive": True, "toIma
 
 
 def render(run: Path, *, shared: bool = False, pictures: Path | None = None) -> list[Path]:
-    """Executes the report over a run, or over an experiment, and writes both files, each at once or not at all.
+    """Writes both files of a run, or of an experiment, each at once or not at all.
 
     Args:
         run: the folder.
@@ -39,21 +35,20 @@ def render(run: Path, *, shared: bool = False, pictures: Path | None = None) -> 
 
     Raises:
         RunDirectoryError: the directory holds neither.
-        HydraError: it cannot be written, or the notebook failed.
+        HydraError: it cannot be written.
     """
-    titled = title(run)
     _refuse_unwritable(run)
-    notebook = executed(run, titled)
-    written = write_whole(run / NOTEBOOK, nbformat.writes(notebook), _ROOM)
-    return [written, *write_page(notebook, run / PAGE, run.resolve().parent if shared else None, pictures)]
+    title, cells = cells_of(run)
+    written = write_whole(run / NOTEBOOK, notebook(title, cells), _ROOM)
+    return [written, *write_page(page_of(title, cells), run / PAGE, run.resolve().parent if shared else None, pictures)]
 
 
-def write_page(notebook: NotebookNode, path: Path, shared: Path | None, pictures: Path | None) -> list[Path]:
-    """Writes the page of an executed notebook, and images of its plots; returns the paths, the page's first.
+def write_page(page: Page, path: Path, shared: Path | None, pictures: Path | None) -> list[Path]:
+    """Writes a page, and images of its plots; returns the paths, the page's first.
 
     Args:
-        notebook: the one.
-        path: of the page.
+        page: the one.
+        path: where to.
         shared: the folder of plotly.js, which pages share: that of the page or the one above; None: it is in the page.
         pictures: see :func:`render`.
 
@@ -65,71 +60,62 @@ def write_page(notebook: NotebookNode, path: Path, shared: Path | None, pictures
         library = LIBRARY if shared == path.resolve().parent else f"../{LIBRARY}"
         if not (shared / LIBRARY).exists():
             write_whole(shared / LIBRARY, get_plotlyjs(), _ROOM)
-    written = [write_whole(path, page(notebook, library), _ROOM)]
-    return written if pictures is None else [*written, *write_images(notebook, pictures)]
+    written = [write_whole(path, html(page, library), _ROOM)]
+    return written if pictures is None else [*written, *write_images(page.plots, pictures)]
 
 
-def title(run: Path) -> str:
-    """What the report of a run, or of an experiment, is called.
+def cells_of(run: Path) -> tuple[str, list[NotebookCell]]:
+    """What the report of a run, or of an experiment, is called, and the cells of its notebook.
 
     Raises:
         RunDirectoryError: the directory holds neither.
     """
-    name = read(run).experiment if is_experiment(run) else run_data.load(run).metadata.get("name", run.name)
-    return f"Hydra: {name}"
+    if is_experiment(run):
+        found = experiment.load(run)
+        return f"Hydra: {found.record.experiment}", list(experiment.REPORT.cells(found))
+    loaded = report.load(run)
+    return f"Hydra: {loaded.metadata.get('name', run.name)}", list(report.REPORT.cells(loaded))
 
 
-def executed(run: Path, titled: str) -> NotebookNode:
-    """The report over a run, or over an experiment, as an executed notebook; nothing is written.
-
-    Raises:
-        HydraError: the notebook failed.
-    """
-    notebook = execute(template("experiment" if is_experiment(run) else "report"), run)
-    notebook.metadata["title"] = titled
-    return notebook
+def page_of(title: str, cells: list[NotebookCell]) -> Page:
+    """What cells show, without their code."""
+    return Page(title, [block for cell in cells for block in cell.blocks])
 
 
-def page(notebook: NotebookNode, library: str = "", nonce: str = "") -> str:
-    """The HTML of an executed notebook, without its code.
+def html(page: Page, library: str = "", nonce: str = "") -> str:
+    """A page as HTML.
 
     Args:
-        notebook: the one.
+        page: the one.
         library: where the page finds plotly.js; "" puts it into the page.
         nonce: what every script of the page carries, for a server whose content security policy lets no other one run.
     """
-    exporter = HTMLExporter(
-        template_name="hydra",
-        extra_template_basedirs=[str(Path(__file__).with_name("template"))],
-        exclude_input=True,
-        exclude_output_prompt=True,
-        preprocessors=[_Plots],
+    templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+    return templates.get_template("page.html.j2").render(
+        title=page.title,
+        parts=[_part(block, number, nonce) for number, block in enumerate(page.blocks)],
+        plotly_js="" if library else get_plotlyjs(),
+        plotly_src=library,
+        nonce=f' nonce="{nonce}"' if nonce else "",
     )
-    resources = {"plotly_js": "" if library else get_plotlyjs(), "plotly_src": library, "nonce": nonce}
-    text, _ = exporter.from_notebook_node(notebook, resources)
-    return str(text)
 
 
-class _Plots(Preprocessor):
-    """Plots as elements that the page's one plotly.js draws; in the notebook they stay data."""
-
-    def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
-        for number, output in enumerate(cell.get("outputs", [])):
-            figure = output.get("data", {}).pop(PLOTLY, None)
-            if figure:
-                html = plotly.io.to_html(
-                    figure,
-                    config=_PLOT,
-                    include_plotlyjs=False,
-                    full_html=False,
-                    default_height=f"{figure['layout']['height']}px",
-                    validate=False,
-                    div_id=f"plot-{index}-{number}",
-                )
-                # Its data has no "<": every one of these begins a script of plotly's.
-                marked = f'<script nonce="{resources["nonce"]}"' if resources["nonce"] else "<script"
-                output.data["text/html"] = html.replace("<script", marked)
-        return cell, resources
+def _part(block: Block, number: int, nonce: str) -> str:
+    """A block as HTML, a plot as an element that the page's one plotly.js draws."""
+    if not isinstance(block, Plot):
+        return str(block.bundle()["text/html"])
+    drawn = block.data()
+    element: str = plotly.io.to_html(
+        drawn,
+        config=_PLOT,
+        include_plotlyjs=False,
+        full_html=False,
+        default_height=f"{drawn['layout']['height']}px",
+        validate=False,
+        div_id=f"plot-{number}",
+    )
+    # Its data has no "<": every one of these begins a script of plotly's.
+    return element.replace("<script", f'<script nonce="{nonce}"') if nonce else element
 
 
 def _refuse_unwritable(run: Path) -> None:

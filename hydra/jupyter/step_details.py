@@ -7,10 +7,11 @@ from html import escape
 from typing import Any, Final
 
 from hydra.events.formatting import describe
-from hydra.jupyter.cells import UNKNOWN, figure, scrolling
+from hydra.jupyter.blocks import UNKNOWN, figure, html, scrolling
 from hydra.jupyter.run_data import Run
 from hydra.measure.column import Column
 from hydra.measure.resources import HostSummary
+from hydra.report.table import plain
 
 _OF_BYTES: Final = "_bytes"
 _MOST_LINES: Final = 400
@@ -115,14 +116,10 @@ def _clocks(run: Run) -> str:
 
 def _by_step(run: Run, title: str, heads: Iterable[str], lines: Iterable[Sequence[Any]]) -> str:
     """A table, folded away, whose lines begin with the epoch of a step and go on with texts."""
-    plans = {result.epoch: escape(describe(result.plan, run.scenario.sweep.varied)) for result in run.results}
-    head = "".join(f"<th>{escape(text)}</th>" for text in ("Step", *heads))
+    plans = {result.epoch: describe(result.plan, run.scenario.sweep.varied) for result in run.results}
     lines = list(lines)
-    body = "".join(
-        f"<tr><td>{plans[epoch]}</td>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"
-        for epoch, *texts in lines[:_MOST_LINES]
-    )
-    text = scrolling(f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>", "rows every")
+    shown = plain(("Step", *heads), ((plans[epoch], *texts) for epoch, *texts in lines[:_MOST_LINES]))
+    text = scrolling(html(shown, "rows every"))
     if len(lines) > _MOST_LINES:
         text += f'<p class="below">The first {_MOST_LINES} of {len(lines):,} lines; run.db has all of them.</p>'
     return f"<details><summary>{escape(title)}</summary>{text}</details>"

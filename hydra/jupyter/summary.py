@@ -9,7 +9,7 @@ from html import escape
 
 from hydra.events.formatting import duration_us
 from hydra.events.formatting import number as text_of
-from hydra.jupyter.cells import UNKNOWN, Html, block
+from hydra.jupyter.blocks import UNKNOWN, Html, block
 from hydra.jupyter.run_data import Run
 from hydra.measure import search_columns
 from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, AVG_RX, LOSS, RATE_HELD, STATUS, VERDICT

@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import compress
 from typing import Any, Final
-
-from tabulate import tabulate
 
 from hydra.analysis.comparison import NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, Comparison, family
 from hydra.events.formatting import number
 from hydra.measure.column import Column
 from hydra.model import Figure
 from hydra.report.conditions import Condition, met
+from hydra.report.table import Document, Table, TableCell, TableRow, plain
 from hydra.report.warnings import MARK
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
+_RIGHT: Final = (*[False] * 3, *[True] * 6, False)
 _WORST: Final = 1000.0
 """Ratios beyond this many times are shown as such."""
 
 
-def markdown(comparison: Comparison, *, whole: bool = False) -> str:
+def document(comparison: Comparison, *, whole: bool = False) -> Document:
     """The comparison for people.
 
     Args:
@@ -32,21 +32,23 @@ def markdown(comparison: Comparison, *, whole: bool = False) -> str:
         whole: whether figures without a difference stand in the table of the others, too.
     """
     shown = [c for c in comparison.others if whole or c.differs]
+    warned = {matched.name for matched in comparison.rows if any(row.notes for row in matched.rows)}
+    alone = ["run"] if len(comparison.sides) == 2 else []  # the title says it already
     parts = [
         f"# {' against '.join(side.name for side in (*comparison.sides[1:], comparison.sides[0]))}",
         method(comparison),
         *(f"- {MARK} {text}" for text in warnings(comparison)),
         f"## {comparison.primary.name}",
-        _table(comparison, comparison.first, left_out=("figure",)),
+        table(comparison, comparison.first, _figure, ["figure", *alone], warned),
         "## Other figures" if comparison.others else "",
-        _table(comparison, shown) if shown else "",
+        table(comparison, shown, _figure, alone, warned) if shown else "",
         "" if whole else _rest(comparison),
         "## What else differs" if comparison.environment else "",
-        _environment(comparison) if comparison.environment else "",
+        environment(comparison) if comparison.environment else "",
         _listed("Rows that not all of the runs have", _unmatched(comparison)),
         _listed("What has to be known of single rows", _noted(comparison)),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return [part for part in parts if part]
 
 
 def method(comparison: Comparison) -> str:
@@ -73,34 +75,46 @@ def warnings(comparison: Comparison) -> Iterator[str]:
         yield f"{', '.join(alone)}: one repeat has no spread, so that there is no verdict; measure with --repeat"
 
 
-def _table(comparison: Comparison, compared: Sequence[Compared], left_out: Sequence[str] = ()) -> str:
-    """A line for each; without what the title above it says already."""
-    if len(comparison.sides) == 2:
-        left_out = [*left_out, "run"]
-    warned = {matched.name for matched in comparison.rows if any(row.notes for row in matched.rows)}
+def table(
+    comparison: Comparison,
+    compared: Sequence[Compared],
+    text: Callable[[Column, Figure], str],
+    left_out: Sequence[str] = (),
+    warned: Container[str] = (),
+) -> Table:
+    """A row for each.
+
+    Args:
+        comparison: the one.
+        compared: what is shown of it.
+        text: how figures are written.
+        left_out: heads of columns that are not shown.
+        warned: rows that have a mark.
+    """
     body = [
         (
-            f"{each.row} {MARK}" if each.row in warned else each.row,
+            each.row,
             each.other,
             each.column.name,
-            _figure(each.base_shown),
-            _figure(each.other_shown),
+            text(each.column, each.base_shown),
+            text(each.column, each.other_shown),
             change(each),
             interval(each),
             probability(each.p_adjusted),
             samples(each, paired=comparison.paired),
-            verdict(each),
+            TableCell(verdict(each), strong=each.differs),
         )
         for each in compared
     ]
-    align = ("left", "left", "left", *["right"] * 6, "left")
     kept = [head not in left_out for head in _HEADS]
-    heads, align = tuple(compress(_HEADS, kept)), tuple(compress(align, kept))
-    lines = [list(compress(line, kept)) for line in body]
-    return tabulate(lines, headers=heads, tablefmt="pipe", disable_numparse=True, colalign=align if body else None)
+    rows = [
+        TableRow(list(compress(cells, kept)), MARK if each.row in warned else "")
+        for each, cells in zip(compared, body, strict=True)
+    ]
+    return Table(list(compress(_HEADS, kept)), rows, list(compress(_RIGHT, kept)))
 
 
-def _figure(value: Figure) -> str:
+def _figure(_: Column, value: Figure) -> str:
     return "—" if value is None else number(value)
 
 
@@ -157,10 +171,10 @@ def _rest(comparison: Comparison) -> str:
     return f"Not in the table: {' and '.join(texts)}; --all prints them." if texts else ""
 
 
-def _environment(comparison: Comparison) -> str:
+def environment(comparison: Comparison) -> Table:
+    """What else differs between the runs."""
     heads = ["", *(side.name for side in comparison.sides)]
-    body = [[each.what, *(value or "—" for value in each.values)] for each in comparison.environment]
-    return tabulate(body, headers=heads, tablefmt="pipe", disable_numparse=True)
+    return plain(heads, ([each.what, *(value or "—" for value in each.values)] for each in comparison.environment))
 
 
 def _unmatched(comparison: Comparison) -> list[str]:

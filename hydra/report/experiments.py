@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
-from tabulate import tabulate
 
 from hydra.errors import RunDirectoryError
 from hydra.measure.column import TEXT, YES_NO, Column
 from hydra.model import Figure
+from hydra.report.table import Document, Table, TableRow
+from hydra.report.table import markdown as text_of
 from hydra.report.tables import cell
 from hydra.store.files import write_whole
 from hydra.store.folders import RECORD
@@ -113,31 +114,30 @@ def write_record(folder: Path, record: Record) -> None:
 
 def write_tables(folder: Path, record: Record, views: Sequence[View]) -> None:
     """Writes ``table.md``, ``table.csv`` and ``table.json``; errors as for :func:`write_record`."""
-    texts = {"table.md": markdown(record, views), "table.csv": csv_text(views), TABLE: json_text(record, views)}
+    texts = {
+        "table.md": text_of(document(record, views)),
+        "table.csv": csv_text(views),
+        TABLE: json_text(record, views),
+    }
     for name, text in texts.items():
         write_whole(folder / name, text, _ROOM)
 
 
-def markdown(record: Record, views: Sequence[View]) -> str:
+def document(record: Record, views: Sequence[View]) -> Document:
     """``table.md``: every table with what has to be known of it, and why a part is missing."""
-    head = [f"# {record.title}", f"{record.source}; measured at {record.at_scale}"]
-    missing = [f"- **{part.name}** was not run: {part.reason}" for part in record.parts if part.reason]
-    parts = [*head, *(_view(view) for view in views), "\n".join(missing)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    parts: list[str | Table] = [f"# {record.title}", f"{record.source}; measured at {record.at_scale}"]
+    for view in views:
+        parts += [f"## {view.title}", table(view, cell), "\n".join(f"- {note}" for note in view.notes)]
+    parts.append("\n".join(f"- **{part.name}** was not run: {part.reason}" for part in record.parts if part.reason))
+    return [part for part in parts if part]
 
 
-def _view(view: View) -> str:
+def table(view: View, text: Callable[[Column, Figure], str]) -> Table:
+    """The table of a view; ``text`` writes figures."""
     columns = shown(view)
-    words = ["left" if column.unit == TEXT else "right" for column in columns]
-    body = [[cell(column, row.get(column.name)) for column in columns] for row in view.rows]
-    table = tabulate(
-        body,
-        headers=[column.title for column in columns],
-        tablefmt="pipe",
-        disable_numparse=True,
-        colalign=words if body else None,
-    )
-    return "\n\n".join(part for part in (f"## {view.title}", table, "\n".join(f"- {n}" for n in view.notes)) if part)
+    rows = [TableRow([text(column, row.get(column.name)) for column in columns]) for row in view.rows]
+    right = [column.unit != TEXT for column in columns]
+    return Table([column.title for column in columns], rows, right, [column.help for column in columns])
 
 
 def shown(view: View) -> list[Column]:

@@ -6,13 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from tabulate import tabulate
-
 from hydra.events.formatting import number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.event_recovery import Consequence, Stretch
 from hydra.measure.slo import Judged, word
 from hydra.model import Scenario
+from hydra.report.table import Document, Table, plain
 from hydra.report.warnings import MARK
 from hydra.store.slo_results import Answer
 
@@ -57,21 +56,20 @@ def remarks(answer: Answer) -> list[str]:
     return notes
 
 
-def markdown(scenario: Scenario, answer: Answer, warnings: Sequence[HydraWarning] = ()) -> str:
+def document(scenario: Scenario, answer: Answer, warnings: Sequence[HydraWarning] = ()) -> Document:
     """The answer, each objective with its margin, what each event has done, and the warnings of the row."""
-    parts = [f"# {scenario.name}: {answered(answer)}", objectives_table(answer.objectives)]
+    parts: list[str | Table] = [f"# {scenario.name}: {answered(answer)}", objectives_table(answer.objectives)]
     if lines := [*remarks(answer), *(f"{MARK} {warning}" for warning in warnings)]:
         parts.append("\n".join(f"- {line}" for line in lines))
     if answer.consequences:
         parts.append(events_table(answer))
-    parts.append(f"Highest backlog: {answer.highest_backlog:,} copies.")
-    return "\n\n".join(parts) + "\n"
+    return [*parts, f"Highest backlog: {answer.highest_backlog:,} copies."]
 
 
-def objectives_table(objectives: Sequence[Judged], kind: str = "pipe") -> str:
-    """Each objective with its margin, as a table of this kind of ``tabulate``."""
+def objectives_table(objectives: Sequence[Judged]) -> Table:
+    """Each objective with its margin."""
     headings = ["objective", "target", "measured", "margin", "95 % limits", "holds"]
-    return tabulate([_objective_row(o) for o in objectives], headings, kind, disable_numparse=True)
+    return plain(headings, map(_objective_row, objectives))
 
 
 def _objective_row(o: Judged) -> list[str]:
@@ -91,8 +89,8 @@ def _objective_row(o: Judged) -> list[str]:
     ]
 
 
-def events_table(answer: Answer, kind: str = "pipe") -> str:
-    """What each event has done, likewise."""
+def events_table(answer: Answer) -> Table:
+    """What each event has done."""
     rows = [
         [
             c.kind,
@@ -107,7 +105,7 @@ def events_table(answer: Answer, kind: str = "pipe") -> str:
     ]
     headings = ["event", "at", "recovered after", "highest backlog", "caught up at", "lost"]
     headings += [f"p50 / p99 / max {when}" for when in ("before", "during", "after")]
-    return tabulate(rows, headings, kind, disable_numparse=True)
+    return plain(headings, rows)
 
 
 def _recovered(c: Consequence, interval_s: float) -> str:

@@ -1,31 +1,43 @@
-"""A run's tables: ``table.md`` with the published headings, ``table.csv`` and ``rows.json``. Made from rows alone."""
+"""A run's tables: ``table.md`` and a terminal's with the published headings, ``table.csv`` and ``rows.json``.
+
+Made from rows alone.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-from tabulate import tabulate
+from typing import Any, Final, NamedTuple
 
 from hydra.events.event import StoredEvent
 from hydra.events.formatting import number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
-from hydra.measure.column_names import CLIENTS, LOSS, POINT, PUBLISHERS
+from hydra.measure.column_names import CLIENTS, LOSS, POINT, PUBLISHERS, STATUS
 from hydra.model import Figure, Scenario
 from hydra.report.latency_bound import beside, shown
 from hydra.report.loss_limits import loss_limits
 from hydra.report.row_warnings import warnings_of
 from hydra.report.search_display import efforts, interval_of, legend, whole, without_figure
+from hydra.report.table import Table, TableCell, TableRow
+from hydra.report.table import markdown as text_of
+from hydra.report.terminal_layout import fitted
 from hydra.report.warnings import MARK, told_once, warnings
 from hydra.store.files import write_whole
 from hydra.store.format_upgrade import ROWS
 from hydra.store.system_columns import columns_of, in_order, published_columns
 from hydra.sweep import Row
+
+
+class Written(NamedTuple):
+    """How figures of a column, and rates that were searched for, are written."""
+
+    figure: Callable[[Column, Figure], str]
+    rate: Callable[[Figure], str]
 
 
 def headings(scenario: Scenario) -> dict[str, str]:
@@ -53,36 +65,64 @@ def name_of(scenario: Scenario, row: Row) -> str:
 
 
 def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
-    """``table.md``: the published headings, and below the table what has to be known about single rows.
+    """``table.md``."""
+    return text_of(document(scenario, rows, clients, _FILE))
 
-    A row with a warning carries ``MARK`` in its first cell, so that nobody reads its figures without it.
+
+def terminal(
+    scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]], width: int, *, colours: bool = False
+) -> str:
+    """The same for a person at a terminal: as wide as that is, figures rounded and grouped by thousands.
+
+    Args:
+        scenario: what was asked for.
+        rows: the table.
+        clients: the run's fact of that name: what its clients said that they are.
+        width: columns of the terminal.
+        colours: whether it shows them.
+    """
+    _, *parts = document(scenario, rows, clients, _TERMINAL)
+    return fitted(parts, width, colours=colours)
+
+
+def document(
+    scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]], written: Written
+) -> list[str | Table]:
+    """The table, and around it what has to be known about the run and about single rows."""
+    notes = [warnings_of(row, scenario, rows) for row in rows]
+    about = told_once([(name_of(scenario, row), its) for row, its in zip(rows, notes, strict=True)])
+    parts: list[str | Table] = [
+        f"# {scenario.name}",
+        scenario.description,
+        clients_line(scenario, clients),
+        table(scenario, rows, notes, written),
+        legend(scenario, rows),
+        "\n".join(f"- {MARK} **{names}**: {said}" for names, said in about),
+        "\n".join(f"- {text}" for text in efforts(scenario, rows)),
+    ]
+    return [part for part in parts if part]
+
+
+def table(scenario: Scenario, rows: Sequence[Row], notes: Sequence[Sequence[HydraWarning]], written: Written) -> Table:
+    """The table with the published headings; a row with a note is marked, so that nobody reads its figures without it.
+
+    Args:
+        scenario: what was asked for.
+        rows: the table.
+        notes: of each row.
+        written: how figures are.
     """
     columns = table_columns(scenario)
-    notes: list[tuple[str, list[HydraWarning]]] = []
-    body: list[list[str]] = []
-    for row in rows:
-        about = warnings_of(row, scenario, rows)
-        notes.append((name_of(scenario, row), about))
-        cells = [_with_interval(c, row, scenario, rows) for c in columns]
-        if about:
-            cells[0] = f"{cells[0]} {MARK}"
-        body.append(cells)
-    table = tabulate(
-        body,
-        headers=[column.title for column in columns],
-        tablefmt="pipe",
-        # Numbers are text already: tabulate would round and re-format them.
-        disable_numparse=True,
-        colalign=["right"] * len(columns) if body else None,
-    )
-    effort = "\n".join(f"- {text}" for text in efforts(scenario, rows))
-    below = [
-        legend(scenario, rows),
-        "\n".join(f"- {MARK} **{names}**: {said}" for names, said in told_once(notes)),
-        effort,
+    body = [
+        TableRow(
+            [_with_interval(column, row, scenario, rows, written) for column in columns],
+            MARK if about else "",
+            "; ".join(note.text for note in about),
+            str(row.get(STATUS, "")),
+        )
+        for row, about in zip(rows, notes, strict=True)
     ]
-    parts = [f"# {scenario.name}", scenario.description, clients_line(scenario, clients), table, *below]
-    return "\n\n".join(p for p in parts if p) + "\n"
+    return Table([column.title for column in columns], body, [True] * len(columns))
 
 
 def clients_line(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> str:
@@ -110,20 +150,22 @@ def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _with_interval(column: Column, row: Row, scenario: Scenario, rows: Sequence[Row]) -> str:
+def _with_interval(column: Column, row: Row, scenario: Scenario, rows: Sequence[Row], written: Written) -> TableCell:
     """A cell with the 95 % interval of what was searched for or repeated, and of how many repeats if not of all."""
-    name = column.name
+    name, text = column.name, partial(written.figure, column)
     if limits := interval_of(row, name, scenario):
-        return f"{whole(row[name])} [{whole(limits[0])} – {whole(limits[1])}]"
+        low, high = map(written.rate, limits)
+        return TableCell(written.rate(row[name]), f"[{low} – {high}]")
     if answer := without_figure(row, name, scenario):
-        return answer
-    text, interval, count = cell(column, shown(row, name)), row.get(name + INTERVAL), row.get(name + COUNT)
-    text += beside(row, name)
+        return TableCell(answer)
+    notes, half, count = [], row.get(name + INTERVAL), row.get(name + COUNT)
     if name == LOSS and (known := loss_limits(row, rows)):
-        text = f"{text} [{cell(column, _rounded(known.low))} – {cell(column, _rounded(known.high))}]"
-    elif interval is not None:
-        text = f"{text} ± {cell(column, interval)}"
-    return text if count is None else f"{text} ({count} of {row.get(REPEATS)})"
+        notes.append(f"[{text(_rounded(known.low))} – {text(_rounded(known.high))}]")
+    elif half is not None:
+        notes.append(f"± {text(half)}")
+    if count is not None:
+        notes.append(f"({count} of {row.get(REPEATS)})")
+    return TableCell(text(shown(row, name)) + beside(row, name), " ".join(notes))
 
 
 def _rounded(limit: float) -> float:
@@ -141,6 +183,10 @@ def cell(column: Column, value: Figure) -> str:
             return number(value, 6) if "e" in text else text
         return f"{value:.0f}" if value.is_integer() or column.digits == "none" else f"{value:.2f}"
     return str(value)
+
+
+_FILE: Final = Written(cell, whole)
+_TERMINAL: Final = Written(lambda _, value: number(value), number)
 
 
 def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:

@@ -6,23 +6,25 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import zip_longest
 from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from tabulate import tabulate
 
 from hydra.events.formatting import number
+from hydra.report.table import Document, Table, TableRow, markdown
 
-_PIECES: Final = re.compile(r"\s+|[^\s_;/]*[_;/]+|[^\s_;/]+")
-"""What a cell may be broken into: words, and names behind their underscores."""
+_PIECES: Final = re.compile(r"\n|[^\S\n]+|[^\s_;/]*[_;/]+|[^\s_;/]+")
+"""What a cell may be broken into: lines, words, and names behind their underscores."""
 _LONGEST: Final = 40
 """Of a piece that keeps its line, characters."""
 _LEAST: Final = 4
 _GAPS: Final = (2, 1)
 """Between columns; the smaller one where the larger leaves too little."""
+_MARKED: Final = "\x1b[33m{}\x1b[0m"
 
 
 def terminal_width() -> int | None:
@@ -49,50 +51,45 @@ def tabled(
             disable_numparse=as_text,
         )
     right = [all(isinstance(row[key], int | float) for row in rows) for key in rows[0]]
-    body = [[_cell(value, floats) for value in row.values()] for row in rows]
-    return "\n".join(grid(list(rows[0]), body, right, width))
+    body = [TableRow([_cell(value, floats) for value in row.values()]) for row in rows]
+    return "\n".join(_grid(Table(list(rows[0]), body, right), width))
 
 
-def fitted(markdown: str, width: int | None = None) -> str:
+def fitted(text: str | Document, width: int | None = None, *, colours: bool = False) -> str:
     """A text for people, its tables and lines not wider than a terminal.
 
     Args:
-        markdown: the text, its tables those of ``tabulate``'s format ``pipe``.
+        text: Markdown without tables, or a document.
         width: of the terminal; None: the text is left as it is.
+        colours: whether rows with a mark are shown in another one.
     """
+    if isinstance(text, str):
+        return text if width is None else _prose(text, width)
     if width is None:
-        return markdown
-    found: list[str] = []
-    for is_table, each in groupby(markdown.split("\n"), lambda line: line.startswith("|")):
-        lines = list(each)
-        found += _table(lines, width) if is_table else _prose(lines, width)
-    return "\n".join(found)
+        return markdown(text)
+    parts = (_prose(p, width) if isinstance(p, str) else "\n".join(_grid(p, width, colours=colours)) for p in text)
+    return "\n\n".join(parts) + "\n"
 
 
-def grid(heads: Sequence[str], body: Sequence[Sequence[str]], right: Sequence[bool], width: int) -> Iterator[str]:
-    """The lines of a table, cells folded where it would be too wide.
-
-    Args:
-        heads: of the columns.
-        body: the cells of each row.
-        right: whether a column stands at its right edge.
-        width: columns of the terminal.
-    """
-    columns = list(zip(heads, *body, strict=True))
+def _grid(table: Table, width: int, *, colours: bool = False) -> Iterator[str]:
+    """The lines of a table, notes below the texts of their cells, and cells folded where it would be too wide."""
+    body = [row.texts("\n") for row in table.rows]
+    columns = list(zip(table.heads, *body, strict=True))
+    right = table.right or [False] * len(columns)
     least = [max(min(cell_len(p), _LONGEST) for cell in c for p in _PIECES.findall(cell) or [""]) for c in columns]
-    gaps = len(heads) - 1
+    gaps = len(columns) - 1
     gap = next((g for g in _GAPS if sum(least) + g * gaps <= width), _GAPS[-1])
     widths = _widths(columns, least, width - gap * gaps)
-    for number_, row in enumerate([heads, *body]):
-        folded = [_folded(cell, room) for cell, room in zip(row, widths, strict=True)]
-        for line in range(max(map(len, folded))):
-            cells = (
-                _padded(lines[line] if line < len(lines) else "", room, to_right=at_right)
-                for lines, room, at_right in zip(folded, widths, right, strict=True)
-            )
-            yield (" " * gap).join(cells).rstrip()
-        if not number_:
-            yield (" " * gap).join("─" * room for room in widths)
+
+    def lines(row: Sequence[str], shown: str = "{}") -> Iterator[str]:
+        for cells in zip_longest(*map(_folded, row, widths), fillvalue=""):
+            padded = (_padded(text, room, to_right=r) for text, room, r in zip(cells, widths, right, strict=True))
+            yield shown.format((" " * gap).join(padded).rstrip())
+
+    yield from lines(table.heads)
+    yield (" " * gap).join("─" * room for room in widths)
+    for row, texts in zip(table.rows, body, strict=True):
+        yield from lines(texts, _MARKED if colours and row.mark else "{}")
 
 
 def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], room: int) -> list[int]:
@@ -100,7 +97,7 @@ def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], room: int) -
 
     Words are cut only when nothing else is left.
     """
-    natural = [max(map(cell_len, column)) for column in columns]
+    natural = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
     widths = list(natural)
     for floor in (least, [min(_LEAST, width) for width in natural]):
         while sum(widths) > room:
@@ -123,6 +120,9 @@ def _folded(cell: str, room: int) -> tuple[str, ...]:
     """A cell in lines of at most so many columns."""
     lines = [""]
     for piece in _PIECES.findall(cell):
+        if piece == "\n":
+            lines.append("")
+            continue
         rest = piece
         if cell_len(lines[-1]) + cell_len(rest.rstrip()) > room:
             lines.append("")
@@ -147,19 +147,13 @@ def _cell(value: object, floats: str) -> str:
     return "" if value is None else str(value)
 
 
-def _table(lines: Sequence[str], width: int) -> Iterable[str]:
-    """The lines of a pipe table, fitted; as they are if they are none."""
-    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
-    if len(rows) < 2 or len({len(row) for row in rows}) > 1:
-        return lines
-    heads, marks, *body = rows
-    return grid(heads, body, [mark.endswith(":") and not mark.startswith(":") for mark in marks], width)
+def _prose(text: str, width: int) -> str:
+    return "\n".join(line for each in text.split("\n") for line in _wrapped(each, width))
 
 
-def _prose(lines: Iterable[str], width: int) -> Iterator[str]:
-    for line in lines:
-        plain = line.lstrip("#").strip() if line.startswith("#") else line.replace("**", "")
-        indent = " " * (len(plain) - len(plain.lstrip())) + ("  " if plain.lstrip().startswith("- ") else "")
-        fits = cell_len(plain) <= width
-        wrapped = textwrap.wrap(plain, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
-        yield from [plain] if fits else wrapped
+def _wrapped(line: str, width: int) -> list[str]:
+    plain = line.lstrip("#").strip() if line.startswith("#") else line.replace("**", "")
+    if cell_len(plain) <= width:
+        return [plain]
+    indent = " " * (len(plain) - len(plain.lstrip())) + ("  " if plain.lstrip().startswith("- ") else "")
+    return textwrap.wrap(plain, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -22,27 +23,20 @@ def serve_runs(folder: Path, host: str, port: int, *, opened: bool) -> None:
     Raises:
         UsageError: another machine could reach it, the port is taken, or the cache cannot be written.
         RunDirectoryError: there is no such folder.
-        MissingDependencyError: packages of Jupyter are not installed.
     """
     refuse_no_folder(folder)
     address = loopback(host)
     # A refusal does not wait for them.
     from hydra.config.file_locations import cache_folder
-    from hydra.jupyter.command import require_packages
     from hydra.serve.page_cache import Pages
     from hydra.serve.server import bind
     from hydra.serve.site import Site
 
-    require_packages()
     made = Pages(cache_folder() / "pages")
     with bind(host, address, port, Site(folder.absolute(), made)) as server:
         where = url(address, server.server_address[1])
         click.echo(f"{where} shows the runs in {folder}; Ctrl-C ends it")
         if opened:
             click.launch(where)
-        try:
+        with contextlib.suppress(KeyboardInterrupt):  # its only end
             server.serve_forever()
-        except KeyboardInterrupt:
-            pass  # its only end
-        finally:
-            made.close()

@@ -18,7 +18,7 @@ from hydra.store.folders import DATABASE, RECORD
 _OF_A_RUN: Final = (DATABASE, f"{DATABASE}-wal")
 _OF_SEVERAL: Final = (RECORD, TABLE, interleaved.RECORD)
 
-_SOURCES: Final = (".py", ".ipynb", ".j2", ".css")
+_SOURCES: Final = (".py", ".j2", ".css")
 
 
 def stamp(directories: Iterable[Path]) -> str:

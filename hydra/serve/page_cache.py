@@ -17,11 +17,11 @@ from typing import Final
 
 from hydra.errors import EXIT_USAGE, HydraError, UsageError
 from hydra.serve.fingerprint import code, stamp
-from hydra.serve.page_worker import command
+from hydra.serve.page_worker import ROOM, command
+from hydra.store.files import write_whole
 
 _MOST: Final = 200
 """Pages that are kept."""
-_END_S: Final = 10.0
 _NONCE: Final = re.compile(r"[0-9a-f]{32}")
 
 
@@ -46,9 +46,6 @@ class Pages:
     def __init__(self, folder: Path) -> None:
         self.folder: Final = folder
         self._one: Final = threading.Lock()
-        self._child_changes: Final = threading.Lock()
-        self._child: subprocess.Popen[str] | None = None
-        self._ends = False
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as e:
@@ -71,21 +68,10 @@ class Pages:
             for earlier in self.folder.glob(f"{place}-*.html"):
                 earlier.unlink(missing_ok=True)
             nonce = secrets.token_hex(16)
-            file = self.folder / f"{place}-{state}-{nonce}.html"
-            self._make(command(os.getpid(), kind, file, nonce, [run.absolute() for run in runs]))
+            html = _made(command(os.getpid(), kind, self.folder, nonce, [run.absolute() for run in runs]))
+            write_whole(self.folder / f"{place}-{state}-{nonce}.html", html, ROOM)
             self._forget()
-            return Made(file.read_text(encoding="utf-8"), nonce)
-
-    def close(self) -> None:
-        """Ends what is being made; nothing is made any more."""
-        with self._child_changes:
-            self._ends = True
-            child = self._child
-        if child is not None:
-            child.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(_END_S)
-            child.kill()
+            return Made(html, nonce)
 
     def _kept(self, place: str, state: str) -> Made | None:
         for file in self.folder.glob(f"{place}-{state}-*.html"):
@@ -94,28 +80,6 @@ class Pages:
                 with contextlib.suppress(FileNotFoundError):
                     return Made(file.read_text(encoding="utf-8"), nonce)
         return None
-
-    def _make(self, words: Sequence[str]) -> None:
-        with self._child_changes:
-            if self._ends:
-                raise HydraError("the server ends")
-            # A session of its own: Ctrl-C in the terminal is the server's, which tells this process once.
-            self._child = child = subprocess.Popen(
-                words,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
-        with child:
-            _, said = child.communicate()
-        with self._child_changes:
-            self._child = None
-        if child.returncode != 0:
-            last = (said.strip().splitlines() or [f"the page could not be made (exit code {child.returncode})"])[-1]
-            raise (UsageError if child.returncode == EXIT_USAGE else HydraError)(last)
 
     def _forget(self) -> None:
         """Removes the pages that were made first, if there are many."""
@@ -131,3 +95,13 @@ def _names(kind: str, runs: Sequence[Path]) -> tuple[str, str]:
         place.update(b"\0" + os.fsencode(run.resolve()))
     state = sha256(f"{stamp(runs)} {code()} {version('plotly')}".encode())
     return place.hexdigest()[:16], state.hexdigest()[:16]
+
+
+def _made(words: Sequence[str]) -> str:
+    """What the program that makes a page writes."""
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        last = (said or [f"the page could not be made (exit code {done.returncode})"])[-1]
+        raise (UsageError if done.returncode == EXIT_USAGE else HydraError)(last)
+    return done.stdout.decode()

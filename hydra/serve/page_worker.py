@@ -1,6 +1,6 @@
 """The program that makes one page, in a process of its own: ``python -m hydra.serve.page_worker``.
 
-It takes seconds and hundreds of megabytes, and ends when it is told to, which a thread would not.
+It takes seconds and hundreds of megabytes, and ends with the server, which a thread would not.
 """
 
 from __future__ import annotations
@@ -11,57 +11,55 @@ from typing import Final
 
 from hydra.client.linux_process import die_with_parent
 from hydra.errors import HydraError
-from hydra.options.interrupts import interrupt_on_the_first
 
 REPORT: Final = "report"
 COMPARISON: Final = "comparison"
+ROOM: Final = "free some space, or set XDG_CACHE_HOME"
+"""What helps where the cache cannot be written."""
 
 
-def command(parent: int, kind: str, file: Path, nonce: str, runs: list[Path]) -> list[str]:
+def command(parent: int, kind: str, cache: Path, nonce: str, runs: list[Path]) -> list[str]:
     """The command line.
 
     Args:
         parent: the process without which nobody waits for the page.
         kind: :data:`REPORT` or :data:`COMPARISON`.
-        file: what is written; plotly.js is written beside it, once.
+        cache: the folder where plotly.js is written, once.
         nonce: what every script of the page carries.
         runs: one for a report, otherwise the base first.
     """
-    words = [str(parent), kind, str(file), nonce, *map(str, runs)]
+    words = [str(parent), kind, str(cache), nonce, *map(str, runs)]
     return [sys.executable, "-m", __name__, *words]
 
 
-def make(kind: str, file: Path, nonce: str, runs: list[Path]) -> None:
-    """Writes a page.
+def made(kind: str, cache: Path, nonce: str, runs: list[Path]) -> str:
+    """The HTML of a page.
 
     Raises:
-        HydraError: it cannot be made or written.
+        HydraError: it cannot be made, or the cache cannot be written.
     """
     from plotly.offline import get_plotlyjs
 
-    from hydra.jupyter import rendering
-    from hydra.jupyter.comparison_page import notebook
+    from hydra.jupyter import comparison_page, rendering
     from hydra.report.run_comparison import compare_runs
     from hydra.store.files import write_whole
 
-    remedy = "free some space, or set XDG_CACHE_HOME"
-    library = file.with_name(rendering.LIBRARY)
+    library = cache / rendering.LIBRARY
     if not library.exists():
-        write_whole(library, get_plotlyjs(), remedy)
+        write_whole(library, get_plotlyjs(), ROOM)
     if kind == REPORT:
-        made = rendering.executed(runs[0], rendering.title(runs[0]))
+        page = rendering.page_of(*rendering.cells_of(runs[0]))
     else:
-        made = notebook(compare_runs(runs, "", ())[0])
-    write_whole(file, rendering.page(made, f"/assets/{rendering.LIBRARY}", nonce), remedy)
+        page = comparison_page.page(compare_runs(runs, "", ())[0])
+    return rendering.html(page, f"/assets/{library.name}", nonce)
 
 
 def main() -> None:
-    """Makes the page that the arguments name; what goes wrong is one line on standard error and an exit code."""
-    parent, kind, file, nonce, *runs = sys.argv[1:]
+    """Writes the page that the arguments name; what goes wrong is one line on standard error and an exit code."""
+    parent, kind, cache, nonce, *runs = sys.argv[1:]
     die_with_parent(int(parent))
-    interrupt_on_the_first()
     try:
-        make(kind, Path(file), nonce, [Path(run) for run in runs])
+        sys.stdout.buffer.write(made(kind, Path(cache), nonce, [Path(run) for run in runs]).encode())
     except HydraError as e:
         sys.stderr.write(f"{e}\n")
         sys.exit(e.exit_code)

@@ -8,16 +8,14 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import nbformat
 import plotly.graph_objects as go
 import psutil
 import pytest
-from nbformat import NotebookNode
 
 from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE, HydraError, MissingDependencyError, UsageError
 from hydra.jupyter import images
+from hydra.jupyter.blocks import Plot, file_name
 from hydra.jupyter.command import write_report
-from hydra.jupyter.report import PLOTLY, Plot, file_name
 from tests.integration.command import Hydra
 from tests.jupyter.runs import FIXED, make
 from tests.suite.waiting import LONG_S, wait_until
@@ -25,11 +23,9 @@ from tests.suite.waiting import LONG_S, wait_until
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def notebook(*names: str) -> NotebookNode:
+def plots(*names: str) -> list[Plot]:
     figure = go.Figure([go.Scatter(x=[1, 2], y=[3, 4])], layout={"height": 300})
-    outputs = [nbformat.v4.new_output("display_data", data={PLOTLY: Plot(figure, name).data()}) for name in names]
-    made: NotebookNode = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
-    return made
+    return [Plot(figure, name) for name in names]
 
 
 @pytest.fixture
@@ -43,7 +39,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 @pytest.mark.tier("all")
 def test_every_plot_is_a_png_and_an_svg(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    written = images.write_images(notebook("loss", "rates", "loss"), folder)
+    written = images.write_images(plots("loss", "rates", "loss"), folder)
     names = ["loss.png", "loss.svg", "rates.png", "rates.svg", "loss-2.png", "loss-2.svg"]
     assert [path.name for path in written] == names
     assert sorted(path.name for path in folder.iterdir()) == sorted(names), "no draft is left"
@@ -80,7 +76,7 @@ def test_images_that_cannot_be_drawn_leave_nothing(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(kaleido, "write_fig_from_object_sync", broken)
     with pytest.raises(HydraError, match="Chromium could not draw the plots: the browser ended"):
-        images.write_images(notebook("loss"), tmp_path / "images")
+        images.write_images(plots("loss"), tmp_path / "images")
     assert list(tmp_path.rglob("*")) == []
 
 

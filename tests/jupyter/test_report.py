@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import nbformat
-import psutil
 import pytest
 
-from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE, HydraError, MissingDependencyError
-from hydra.jupyter import command, notebooks
+from hydra.errors import EXIT_USAGE, HydraError
 from hydra.jupyter.command import write_report
 from hydra.jupyter.names import NOTEBOOK, PAGE
 from hydra.jupyter.rendering import LIBRARY, render
 from hydra.model import StepPlan
 from tests.integration.command import Hydra, hydra
 from tests.jupyter.browser import Browser, browser
+from tests.jupyter.kernel import execute
 from tests.jupyter.runs import BATCH, FIXED, KINDS, make
-from tests.suite.waiting import LONG_S, SOON_S, wait_until
+from tests.suite.waiting import LONG_S, SOON_S
 
 __all__ = ["browser"]
 
@@ -90,12 +88,20 @@ def test_a_plot_that_cannot_be_drawn_is_noticed(browser: Browser, tmp_path: Path
         check(browser, run, USUAL, patience_s=1)
 
 
-def test_the_notebook_can_be_executed_again_where_it_lies(tmp_path: Path) -> None:
-    run = make(tmp_path / "run", FIXED)
+def test_the_notebook_shows_what_the_page_does_and_again_when_it_is_executed(tmp_path: Path) -> None:
+    run = make(tmp_path / "run", KINDS["batch"])
     render(run)
     moved = run.rename(tmp_path / "moved")
-    nbformat.validate(notebooks.execute(nbformat.read(moved / NOTEBOOK, as_version=4), moved))
     assert str(tmp_path) not in (moved / NOTEBOOK).read_text() + (moved / PAGE).read_text()
+    notebook = nbformat.read(moved / NOTEBOOK, as_version=4)
+    nbformat.validate(notebook)
+    written = [cell.get("outputs", []) for cell in notebook.cells]
+    assert sum(map(len, written)) > 10
+    for before, cell in zip(written, execute(notebook, moved).cells, strict=True):
+        shown = [dict(output.data) for output in before]
+        again = [dict(output.data) for output in cell.get("outputs", [])]
+        for kind in ("text/html", "application/vnd.plotly.v1+json"):
+            assert [data.get(kind) for data in again] == [data.get(kind) for data in shown], cell.source
 
 
 @pytest.mark.tier("test")
@@ -107,40 +113,9 @@ def test_the_command_prints_what_it_wrote(tmp_path: Path) -> None:
     assert sorted(p.name for p in run.iterdir()) == ["report.html", "report.ipynb", "run.db"]
 
 
-@pytest.mark.parametrize("into", ["the start of the kernel", "a cell"])
-def test_ctrl_c_leaves_no_kernel_and_no_file(tmp_path: Path, into: str) -> None:
-    run = make(tmp_path / "run", FIXED)
-    with subprocess.Popen([*Hydra, "report", str(run)], stderr=subprocess.PIPE, text=True) as process:
-        me = psutil.Process(process.pid)
-        wait_until(me.children, "the kernel", LONG_S)
-        (kernel,) = me.children()
-        if into == "a cell":
-            # The threads of its sockets have come: it is up.
-            wait_until(lambda: kernel.num_threads() > 4, "the kernel's threads", LONG_S, saw=kernel.num_threads)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=LONG_S)
-    assert process.returncode == EXIT_INTERRUPTED, said
-    assert said.strip() == ""
-    wait_until(lambda: not kernel.is_running(), "the end of the kernel")
-    assert [p.name for p in run.iterdir()] == ["run.db"]
-
-
 @pytest.mark.tier("test")
 def test_a_folder_without_a_run_is_a_usage_error(tmp_path: Path) -> None:
     assert "holds no run" in hydra("report", tmp_path, expect=EXIT_USAGE).stderr
-
-
-@pytest.mark.tier("quick")
-def test_missing_packages_are_named_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "NEEDED", ("nbclient", "nbconvertt", "plottly"))
-    with pytest.raises(MissingDependencyError, match=r"pip install nbconvertt plottly$"):
-        write_report(tmp_path)
-
-
-def test_a_failing_cell_is_named(tmp_path: Path) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
-    with pytest.raises(HydraError, match="a cell of the notebook failed: ZeroDivisionError"):
-        notebooks.execute(notebook, tmp_path)
 
 
 def test_a_file_in_the_way_is_a_clear_error_and_leaves_no_draft(tmp_path: Path) -> None:

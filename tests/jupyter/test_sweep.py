@@ -8,24 +8,26 @@ import nbformat
 import pytest
 
 from hydra.errors import HydraError
-from hydra.jupyter import notebooks, sweep
-from hydra.jupyter.report import PLOTLY
+from hydra.jupyter import sweep
 from hydra.store.database import RunStore
+from tests.jupyter.kernel import execute
+
+NOTEBOOK = Path(sweep.__file__).with_name("sweep.ipynb")
 
 
 @pytest.mark.tier("all")
 def test_the_notebook_runs_a_sweep_and_plots_it(tmp_path: Path) -> None:
-    notebook = notebooks.template("sweep")
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
     (parameters,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
     parameters.source = 'SCENARIO, CLIENTS, RATE, DURATION, OUT = "zmqfixed", [2], 200, 0.3, "sweep"'
-    done = notebooks.execute(notebook, tmp_path)
+    done = execute(notebook, tmp_path)
     with RunStore.open(tmp_path / "sweep") as store:
         assert [(r.plan.clients, r.plan.settings.rate, r.status) for r in store.results()] == [(2, 200.0, "ok")]
         assert store.meta("ended") == "finished"
     outputs = [output for cell in done.cells for output in cell.get("outputs", [])]
     said = "".join(o.text for o in outputs if o.output_type == "stream")
     assert said.startswith("$ hydra zmqfixed --out sweep --clients 2 --rate 200 --duration 0.3\n")
-    plots = [o.data[PLOTLY] for o in outputs if PLOTLY in o.get("data", {})]
+    plots = [plot for o in outputs if (plot := o.get("data", {}).get("application/vnd.plotly.v1+json"))]
     assert len(plots) == 3
     assert all(plot["data"] for plot in plots)
 
@@ -44,9 +46,8 @@ def test_flags_become_words() -> None:
     assert words == ["zmqfixed", "--out", "out", "--clients", "1,2", "--message-size", "64", "--nodrop"]
 
 
-@pytest.mark.parametrize("name", ["report", "sweep"])
-def test_the_notebooks_are_valid_empty_and_thin(name: str) -> None:
-    notebook = notebooks.template(name)
+def test_the_notebook_is_valid_empty_and_thin() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.outputs for cell in code] == [[]] * len(code)

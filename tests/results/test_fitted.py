@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.report.terminal_layout import fitted, grid, tabled
+from hydra.report.table import Table, TableCell, TableRow, markdown
+from hydra.report.terminal_layout import fitted, tabled
 
 ROWS = [
     {"name": "a_long_name_of_a_run", "steps": 1234, "memory": 0.25, "why": "no disk was there to write on " * 3},
@@ -44,45 +45,56 @@ def test_short_tables() -> None:
     assert (tabled([], 80), tabled([{"a": 1}], 80).split()) == ("", ["a", "─", "1"])
 
 
-TEXT = """# t2 against t1
+DOCUMENT = (
+    "# t2 against t1",
+    "- ⚠ the **runs** did not take turns, so that whatever else changed counts as well",
+    Table(
+        ["left", "name"],
+        [TableRow(["1", TableCell("one", "[0 – 2]")]), TableRow(["1,000", "two | three"], "⚠", "why")],
+        [True, False],
+    ),
+)
 
-- ⚠ the **runs** did not take turns, so that whatever else changed counts as well
 
-|   left | name   |
-|-------:|:-------|
-|      1 | one    |
-|  1,000 | two    |
-"""
-
-
-def test_a_text_is_wrapped_and_its_tables_are_fitted() -> None:
-    assert fitted(TEXT, 40).splitlines() == [
+def test_a_document_is_markdown_in_a_file_and_wrapped_at_a_terminal() -> None:
+    assert fitted(DOCUMENT) == markdown(DOCUMENT)
+    assert markdown(DOCUMENT).splitlines()[4:] == [
+        "|    left | name        |",
+        "|--------:|:------------|",
+        "|       1 | one [0 – 2] |",
+        "| 1,000 ⚠ | two | three |",
+    ]
+    assert fitted(DOCUMENT, 40).splitlines() == [
         "t2 against t1",
         "",
         "- ⚠ the runs did not take turns, so that",
         "  whatever else changed counts as well",
         "",
-        " left  name",
-        "─────  ────",
-        "    1  one",
-        "1,000  two",
+        "   left  name",
+        "───────  ───────────",
+        "      1  one",
+        "         [0 – 2]",
+        "1,000 ⚠  two | three",
     ]
 
 
-@pytest.mark.parametrize(
-    "text", ["| no table", "| a | b |\n|---|---|\n| a cell | with | a bar |", "  two spaces  between"]
-)
-def test_what_is_no_table_is_left_as_it_is(text: str) -> None:
-    assert fitted(text, 80) == text
+def test_a_row_with_a_mark_has_another_colour_where_there_are_some() -> None:
+    assert [line for line in fitted(DOCUMENT, 40, colours=True).splitlines() if "\x1b" in line] == [
+        "\x1b[33m1,000 ⚠  two | three\x1b[0m"
+    ]
+
+
+def test_spaces_of_a_short_line_are_kept() -> None:
+    assert fitted("  two spaces  between", 80) == "  two spaces  between"
 
 
 def test_only_where_nothing_else_is_left_words_are_cut() -> None:
-    heads, body = ["measured", "figure"], [["1,234,567", "max_rate_below_1pct_drop_pps"]]
-    assert list(grid(heads, body, [True, False], 24)) == [
+    table = Table(["measured", "figure"], [TableRow(["1,234,567", "max_rate_below_1pct_drop_pps"])], [True, False])
+    assert fitted([table], 24).splitlines() == [
         " measured  figure",
         "─────────  ─────────────",
         "1,234,567  max_rate_",
         "           below_1pct_",
         "           drop_pps",
     ]
-    assert max(map(len, grid(heads, body, [True, False], 12))) <= 12
+    assert max(map(len, fitted([table], 12).splitlines())) <= 12
