@@ -9,11 +9,10 @@ from typing import Final
 import msgspec
 
 from hydra.model import GroupRole
-from hydra.wire.messages import Configure, Finish, Start, Stop
+from hydra.wire.messages import Configure, EpochCommand, Finish, Start, Stop
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 
-Command = Configure | Start | Stop | Finish
-Kind = type[Command]
+Kind = type[EpochCommand]
 
 RESEND_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 
@@ -22,7 +21,7 @@ RESEND_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 class Told:
     """One command, and those of its clients that have not answered it; it is said to them again at ``due_ns``."""
 
-    command: Command
+    command: EpochCommand
     due_ns: int
     waiting: set[int] = field(default_factory=set)
 
@@ -54,7 +53,7 @@ class Commands:
         self._told: list[Told] = []
         self._latest: dict[Kind, dict[int, Told]] = {}
 
-    def give(self, command: Command, clients: Iterable[int], now_ns: int) -> Given:
+    def give(self, command: EpochCommand, clients: Iterable[int], now_ns: int) -> Given:
         """Takes note of a command to these clients.
 
         One that a client had been told last, but for the ids, is a repetition. A ``configure`` of a higher epoch makes
@@ -115,14 +114,14 @@ class Commands:
         """When something has to be said again; None when everybody has answered everything."""
         return min((told.due_ns for told in self._told if told.waiting), default=None)
 
-    def again(self, now_ns: int) -> list[tuple[Command, list[int]]]:
+    def again(self, now_ns: int) -> list[tuple[EpochCommand, list[int]]]:
         """What is to be said again now, and to whom."""
         due = [told for told in self._told if told.waiting and now_ns >= told.due_ns]
         for told in due:
             told.due_ns = now_ns + RESEND_EVERY_NS
         return [(told.command, sorted(told.waiting)) for told in due]
 
-    def _unheeded(self, command: Command, client: int) -> bool:
+    def _unheeded(self, command: EpochCommand, client: int) -> bool:
         """Whether this client ignores it. Said again later, it might be heeded when it is no longer meant."""
         if isinstance(command, Configure):
             return False
@@ -131,7 +130,7 @@ class Commands:
             return True
         return client not in self._latest.get(Configure, {})
 
-    def _entry(self, command: Command, now_ns: int) -> Told:
+    def _entry(self, command: EpochCommand, now_ns: int) -> Told:
         plain = msgspec.structs.replace(command, ids=[])
         for told in self._told:
             if told.command == plain:

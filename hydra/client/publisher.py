@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from hydra.client.backoff import Repeats
-from hydra.client.control_loop import serve
+from hydra.client.control_loop import PublisherLoop
 from hydra.client.linux_process import exact_timers
 from hydra.client.pacing import LoadPacer, Pacer
 from hydra.client.payload import PayloadBlock
@@ -27,11 +27,7 @@ from hydra.wire.messages import (
     PROBE_EPOCH,
     Configure,
     Course,
-    Error,
-    FromController,
     Progress,
-    Ready,
-    Report,
     Second,
     Start,
     Stop,
@@ -61,29 +57,24 @@ ANSWERS_S: Final = 0.02
 """How long the control channel is not looked at while the last answers are waited for."""
 
 
-class Publisher:
+class Publisher(PublisherLoop):
     """The loop of one publisher; :meth:`run` returns when it is dismissed."""
 
     def __init__(self, client: int, control: ControlClient, transport: PublisherTransport) -> None:
-        self._id = client
-        self._control = control
+        super().__init__(client, control)
         self._transport = transport
-        self._epoch = 0
-        self._command: Configure | None = None  # None as well after one that could not be obeyed
         self._probes: Repeats | None = None
         self._end_markers: Repeats | None = None
         self._errors: Repeats | None = None  # of a step that stopped early
         self._done: Repeats | None = None  # of a step that has sent as many messages as it has
         self._step: _Sending | None = None
-        self._report: Report | None = None
 
     def run(self) -> None:
         """Obeys until told to quit."""
         exact_timers()
-        serve(self._control, self._work, self._obey)
+        super().run()
 
     def _work(self) -> float:
-        """Does what is due now; how long the loop may wait for a command, in seconds."""
         step = self._step
         if step is not None and not step.finished:
             wait_s = step.work()
@@ -99,7 +90,7 @@ class Publisher:
         if step is not None and self._errors is not None:
             # Its window ends here for everybody: the controller is told until it says so itself.
             if self._errors.due(time.monotonic_ns()):
-                self._control.send(Error(ids=[self._id], seq=1, epoch=step.epoch, message=step.stopped_early))
+                self._complain(step.stopped_early)
             return _until(self._errors)
         if step is not None and self._done is not None:
             # The window ends when all have said so.
@@ -132,64 +123,44 @@ class Publisher:
             self._transport.poll()
         return _until(repeats)
 
-    def _obey(self, message: FromController) -> None:
-        match message:
-            case Configure():
-                self._configure(message)
-            case Start():
-                self._start(message)
-            case Stop():
-                self._stop(message)
-            case _:
-                pass
+    def _end(self) -> None:
+        if self._step is not None and self._step.stopped_early:
+            # An unbounded queue is full of the last step's messages; only a new socket is without them.
+            self._transport.close()
+        self._step = self._probes = self._end_markers = self._errors = self._done = None
+
+    def _prepare(self, command: Configure) -> None:
+        self._payload = PayloadBlock(command.settings, command.payload_share)
+        self._data_endpoint = self._transport.configure(command)
+        if command.probe:
+            apart_ns = GROUP_PROBES_APART_NS if command.group else PROBES_APART_NS
+            self._probes = Repeats(time.monotonic_ns(), longest_ns=apart_ns)
 
     def _configure(self, command: Configure) -> None:
-        if command.epoch < self._epoch:
-            return
-        if self._command is None or command.epoch > self._epoch:
-            if self._step is not None and self._step.stopped_early:
-                # An unbounded queue is full of the last step's messages; only a new socket is without them.
-                self._transport.close()
-            # The last step ends here, also if this one cannot be: there may be no connection left to send with.
-            self._epoch = command.epoch
-            self._command = self._step = self._report = None
-            self._probes = self._end_markers = self._errors = self._done = None
-            try:
-                self._payload = PayloadBlock(command.settings, command.payload_share)
-                self._endpoint = self._transport.configure(command)
-            except (OSError, ValueError) as e:
-                self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
-                return
-            self._command = command
-            if command.probe:
-                apart_ns = GROUP_PROBES_APART_NS if command.group else PROBES_APART_NS
-                self._probes = Repeats(time.monotonic_ns(), longest_ns=apart_ns)
-        elif not command.probe and self._probes is not None:
+        if command.epoch == self._epoch and not command.probe and self._probes is not None:
             # Nobody needs them any more, and whoever acknowledges this has none under way.
             self._probes = None
             self._transport.flush(PROBES_OUT_S)
-        self._control.acknowledge(command.epoch, "configure")
-        self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch, endpoint=self._endpoint))
+        super()._configure(command)
 
-    def _start(self, command: Start) -> None:
-        if self._command is None or command.epoch != self._command.epoch:
-            return
+    def _endpoint(self) -> str:
+        return self._data_endpoint
+
+    def _start(self, configured: Configure, command: Start) -> None:
         if self._step is None:
             self._probes = None
-            self._step = _Sending(self._id, self._command, command, self._transport, self._payload)
-        self._control.acknowledge(command.epoch, "start")
+            self._step = _Sending(self._id, configured, command, self._transport, self._payload)
 
-    def _stop(self, command: Stop) -> None:
-        if self._command is None or command.epoch != self._command.epoch or self._step is None:
-            return
-        if self._report is None:
-            self._errors = self._done = None
-            self._step.stop(command.stop_at_ns)
-            self._tell_course(self._step)
-            self._report = Report(ids=[self._id], seq=1, epoch=command.epoch, publisher=self._step.report())
-            if self._transport.marks_end:
-                self._end_markers = Repeats(time.monotonic_ns(), for_ns=END_MARKERS_FOR_NS)
-        self._control.send(self._report)
+    def _stop(self, command: Stop) -> PublisherReport | None:
+        if self._step is None:
+            return None
+        self._errors = self._done = None
+        self._step.stop(command.stop_at_ns)
+        self._tell_course(self._step)
+        report = self._step.report()
+        if self._transport.marks_end:
+            self._end_markers = Repeats(time.monotonic_ns(), for_ns=END_MARKERS_FOR_NS)
+        return report
 
 
 def _until(repeats: Repeats) -> float:

@@ -11,17 +11,20 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from hydra.client.command_replies import RESEND_EVERY_NS, Command, Commands, Kind
+from hydra.client.command_replies import RESEND_EVERY_NS, Commands, Kind
 from hydra.client.registration import Joining
 from hydra.client.reply_aggregation import Gathering
 from hydra.client.report_batches import BATCHED_WITHIN_NS, Batching, Made
 from hydra.model import GroupRole
 from hydra.wire.ids import written
 from hydra.wire.messages import (
+    ACKNOWLEDGED,
     Ack,
     ChildExit,
     Configure,
     Course,
+    EpochCommand,
+    EpochReply,
     Error,
     Evict,
     Finish,
@@ -30,15 +33,14 @@ from hydra.wire.messages import (
     Hello,
     Joined,
     Ping,
-    Progress,
     Quit,
     Ready,
     Report,
     Reports,
-    Start,
     Stop,
     Welcome,
     encode,
+    name_of,
 )
 from hydra.wire.time_series import CourseSum, parts
 
@@ -48,7 +50,7 @@ _JOINED_AT_ONCE: Final = 10_000
 COURSE_WITHIN_NS: Final = 500_000_000
 """How long what one client tells of its seconds waits for what the others tell."""
 _QUIT: Final = encode(Quit())
-_ACKNOWLEDGED: Final[dict[str, Kind]] = {"configure": Configure, "start": Start, "stop": Stop}
+_REFUSABLE: Final[list[Kind]] = [kind for kind in EpochCommand.__subclasses__() if kind.refusable]
 
 
 class Acknowledged(NamedTuple):
@@ -145,7 +147,7 @@ class Relaying:
         match message:
             case Welcome():
                 self._welcomed(message, now_ns)
-            case Configure() | Start() | Stop() | Finish():
+            case EpochCommand(relay="pass"):
                 self._pass_on(message, now_ns)
             case Quit():
                 self._dismiss(message, now_ns)
@@ -162,7 +164,7 @@ class Relaying:
             for connection in self._connections.values():
                 self._receive(connection, now_ns)
 
-    def _pass_on(self, command: Command, now_ns: int) -> None:
+    def _pass_on(self, command: EpochCommand, now_ns: int) -> None:
         epoch = self._commands.epoch
         # Who has just taken a dead client's place is nobody that the controller knows of, and this is not meant for it.
         living = [client for client in self._living(command.ids) if self._joined.is_named(client)]
@@ -218,8 +220,7 @@ class Relaying:
                 self._is_ready.add(IsReady(epoch, self._endpoints[client]), [client], now_ns)
         acknowledged = [client for client in answered if kind is not Stop or client not in self._reports]
         if acknowledged:
-            name = next(name for name, of in _ACKNOWLEDGED.items() if of is kind)
-            self._acknowledged.add(Acknowledged(epoch, name), acknowledged, now_ns)
+            self._acknowledged.add(Acknowledged(epoch, name_of(kind)), acknowledged, now_ns)
 
     def _dismiss(self, message: Quit, now_ns: int) -> None:
         if not message.ids:
@@ -261,7 +262,7 @@ class Relaying:
                 self._answered(message, now_ns)
             case Ready():
                 self._proven(message, now_ns)
-            case Progress():
+            case EpochReply(relay="pass"):
                 self._ends.to_controller(message)
             case _:
                 pass
@@ -307,11 +308,12 @@ class Relaying:
 
     def _left(self, connection: Connection) -> None:
         connection.living = False
+        if self._fences:
+            gone = set(connection.ids)
+            self._fences = {of: number for of, number in self._fences.items() if of[1] not in gone}
         for client in connection.ids:
             del self._carrier[client]
             self._endpoints.pop(client, None)
-            for kind in (Configure, Start, Stop, Finish):
-                self._fences.pop((kind, client), None)
         self._commands.left(connection.ids)
         self._unready.difference_update(connection.ids)
         self._joined.left(connection.ids)
@@ -321,7 +323,7 @@ class Relaying:
         if ack.command == "ping":
             self._fences = {of: n for of, n in self._fences.items() if of[1] not in ack.ids or n > ack.echo}
             return
-        kind = _ACKNOWLEDGED.get(ack.command)
+        kind = ACKNOWLEDGED.get(ack.command)
         ids = ack.ids
         if kind is not None and ack.epoch == self._commands.epoch:
             ids = self._unfenced(kind, ids)
@@ -346,9 +348,10 @@ class Relaying:
         failed = Failed(error.epoch, error.message, error.fatal)
         ids = error.ids
         if error.epoch == self._commands.epoch:
-            ids = self._unfenced(Finish, self._unfenced(Configure, ids))
+            for kind in _REFUSABLE:
+                ids = self._unfenced(kind, ids)
             for client in ids:
-                for kind in (Configure, Finish):
+                for kind in _REFUSABLE:
                     if self._commands.waits(kind, client):
                         self._failures[kind, client] = failed
                         self._commands.answered(kind, [client])
@@ -438,7 +441,7 @@ class Relaying:
         self.work(now_ns + BATCHED_WITHIN_NS)
 
     def _all_acknowledged(self, said: Acknowledged) -> bool:
-        kind = _ACKNOWLEDGED.get(said.command)
+        kind = ACKNOWLEDGED.get(said.command)
         return kind is not None and said.epoch == self._commands.epoch and not self._commands.awaited(kind)
 
     def _tell_joined(self, clients: Sequence[int]) -> None:
@@ -460,7 +463,7 @@ class Relaying:
         """Those of these clients that are there; of all where none is named."""
         return [client for client in ids or self._ids if client in self._carrier]
 
-    def _tell(self, command: Command | Ping, clients: Iterable[int]) -> None:
+    def _tell(self, command: EpochCommand | Ping, clients: Iterable[int]) -> None:
         carried: dict[bytes, list[int]] = {}
         for client in clients:
             carried.setdefault(self._carrier[client].name, []).append(client)

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra.client.control_loop import serve
+from hydra.client.control_loop import SubscriberLoop
 from hydra.client.impairments import Spells
 from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
@@ -27,15 +27,11 @@ from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import (
     Configure,
     Course,
-    Error,
     Finish,
-    FromController,
     Progress,
     Ready,
-    Report,
     Second,
     Start,
-    Stop,
 )
 from hydra.wire.time_series import parts
 
@@ -56,23 +52,14 @@ _QUIET_GAPS: Final = 4
 thousands of connections, that is how long one waits for its turn."""
 
 
-class Subscriber:
+class Subscriber(SubscriberLoop["_Receiving"]):
     """The loop of one subscriber; :meth:`run` returns when it is dismissed."""
 
     def __init__(self, client: int, control: ControlClient, transport: SubscriberTransport) -> None:
-        self._id = client
-        self._control = control
+        super().__init__(client, control)
         self._transport = transport
-        self._epoch = 0
-        self._step: _Receiving | None = None  # None as well after a configure that could not be obeyed
-        self._report: Report | None = None
-
-    def run(self) -> None:
-        """Obeys until told to quit."""
-        serve(self._control, self._work, self._obey)
 
     def _work(self) -> float:
-        """Takes what has arrived; how long the loop may wait for a command, in seconds."""
         step = self._step
         if step is None or self._report is not None:
             return math.inf
@@ -87,8 +74,7 @@ class Subscriber:
             self._tell_course(step)
         if step.drained():
             self._tell_course(step)
-            self._report = Report(ids=[self._id], seq=1, epoch=step.epoch, subscriber=step.report())
-            self._control.send(self._report)
+            self._say_report(subscriber=step.report())
             return math.inf
         return wait_s
 
@@ -96,43 +82,15 @@ class Subscriber:
         for seconds in parts(step.course()):
             self._control.send(Course(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
 
-    def _obey(self, message: FromController) -> None:
-        if isinstance(message, Configure):
-            self._configure(message)
-            return
-        step = self._step
-        if step is None or not isinstance(message, Start | Stop | Finish) or message.epoch != step.epoch:
-            return
-        if isinstance(message, Start):
-            step.start(message)
-            self._control.acknowledge(message.epoch, "start")
-        elif isinstance(message, Stop):
-            step.stop(message.stop_at_ns)
-            self._control.acknowledge(message.epoch, "stop")
-        elif self._report is not None:
-            self._control.send(self._report)
-        else:
-            try:
-                step.finish(message)
-            except ValueError as e:
-                self._control.send(Error(ids=[self._id], seq=1, epoch=message.epoch, message=str(e)[:4000]))
+    def _end(self) -> None:
+        self._step = None
 
-    def _configure(self, command: Configure) -> None:
-        if command.epoch < self._epoch:
-            return
-        if self._step is None or command.epoch > self._epoch:
-            # The last step ends here, also if this one cannot be: there may be no connection left to read from.
-            self._epoch = command.epoch
-            self._step = self._report = None
-            try:
-                self._transport.configure(command)
-            except (OSError, ValueError) as e:
-                self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
-                return
-            self._step = _Receiving(command, self._transport, self._id)
-        elif self._step.proven:
-            self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch))
-        self._control.acknowledge(command.epoch, "configure")
+    def _prepare(self, command: Configure) -> None:
+        self._transport.configure(command)
+        self._step = _Receiving(command, self._transport, self._id)
+
+    def _endpoint(self) -> str | None:
+        return "" if self._step is not None and self._step.proven else None
 
 
 class _Receiving:

@@ -28,6 +28,7 @@ from hydra.wire.messages import (
     Batch,
     ChildExit,
     Course,
+    EpochReply,
     Error,
     FromClient,
     Hello,
@@ -37,7 +38,6 @@ from hydra.wire.messages import (
     ProtocolError,
     Ready,
     Report,
-    Reports,
     decode_from_client,
 )
 from hydra.wire.report_batch import MAX_BATCH_BYTES
@@ -311,19 +311,13 @@ class Roster:
             case Error(epoch=0):
                 # It belongs to no epoch; it is kept for the user.
                 self.answers.errors.update(dict.fromkeys(ids, message.message))
-            case Ack() | Ready() | Progress() | Course() | Error() | Report() | Reports() | Batch():
+            case EpochReply():
                 if message.epoch > self.answers.epoch:
                     self.refused["out_of_epoch"] += 1
                 elif message.epoch == self.answers.epoch:  # one that is over: it is late, or a repetition
                     self._answer(connection, message, ids, payload)
 
-    def _answer(
-        self,
-        connection: Connection,
-        message: Ack | Ready | Progress | Course | Error | Report | Reports | Batch,
-        ids: BitMap,
-        payload: bytes,
-    ) -> None:
+    def _answer(self, connection: Connection, message: EpochReply, ids: BitMap, payload: bytes) -> None:
         answers = self.answers
         match message:
             case Ack():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from hydra.client.control_loop import serve
+from hydra.client.control_loop import PublisherLoop
 from hydra.client.transport import read_system
 from hydra.client.usage import UsageMeter
 from hydra.errors import HydraError
@@ -15,7 +15,7 @@ from hydra.kafkatest.tool_output import ProducerOutput
 from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
 from hydra.model import Histogram, PublisherReport
 from hydra.wire.clock import StepClock, wall_offset_ns
-from hydra.wire.messages import Configure, Error, FromController, Progress, Ready, Report, Start, Stop
+from hydra.wire.messages import Configure, Progress, Start, Stop
 
 if TYPE_CHECKING:
     from hydra.control.client import ControlClient
@@ -28,21 +28,13 @@ ENDS_WITHIN_S: Final = 1.0
 _NEVER_NS: Final = 2**63 - 1
 
 
-class ToolPublisher:
-    """The loop of one publisher, like :class:`hydra.client.publisher.Publisher`."""
+class ToolPublisher(PublisherLoop):
+    """The loop of one publisher."""
 
     def __init__(self, client: int, control: ControlClient) -> None:
-        self._id = client
-        self._control = control
-        self._epoch = 0
-        self._command: Configure | None = None  # None as well after one that could not be obeyed
+        super().__init__(client, control)
         self._config: dict[str, str] = {}
         self._step: _Sending | None = None
-        self._report: Report | None = None
-
-    def run(self) -> None:
-        """Obeys until told to quit."""
-        serve(self._control, self._work, self._obey)
 
     def close(self) -> None:
         """Ends the tool; may be called twice."""
@@ -58,7 +50,7 @@ class ToolPublisher:
         if step.tell():
             if step.failure:
                 # Its window ends here for everybody: the controller is told until it says so itself.
-                self._control.send(Error(ids=[self._id], seq=1, epoch=self._epoch, message=step.failure[:4000]))
+                self._complain(step.failure)
             else:
                 progress = Progress(
                     ids=[self._id], seq=1, epoch=self._epoch, messages=step.sent, time_ns=step.clock.now_ns()
@@ -66,37 +58,24 @@ class ToolPublisher:
                 self._control.send(progress)
         return wait_s
 
-    def _obey(self, message: FromController) -> None:
-        if isinstance(message, Configure):
-            self._configure(message)
-        elif self._command is None or not isinstance(message, Start | Stop) or message.epoch != self._epoch:
-            return
-        elif isinstance(message, Start):
-            if self._step is None:
-                self._step = _Sending(self._command, message, self._config)
-            self._control.acknowledge(message.epoch, "start")
-        elif self._step is not None:
-            if self._report is None:
-                self._report = Report(ids=[self._id], seq=1, epoch=self._epoch, publisher=self._step.report())
-            self._control.send(self._report)
+    def _end(self) -> None:
+        self.close()
 
-    def _configure(self, command: Configure) -> None:
-        if command.epoch < self._epoch:
-            return
-        if self._command is None or command.epoch > self._epoch:
-            self.close()
-            self._epoch, self._command, self._report = command.epoch, None, None
-            try:
-                if command.settings.messages is None:
-                    raise ValueError("kafka-tool needs settings.messages")
-                kafka = read_system(command.system, KafkaConfigure)
-                self._config = producer_config(self._id, kafka, command.settings.message_size)
-            except (HydraError, ValueError) as e:
-                self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
-                return
-            self._command = command
-        self._control.acknowledge(command.epoch, "configure")
-        self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch))
+    def _prepare(self, command: Configure) -> None:
+        if command.settings.messages is None:
+            raise ValueError("kafka-tool needs settings.messages")
+        kafka = read_system(command.system, KafkaConfigure)
+        self._config = producer_config(self._id, kafka, command.settings.message_size)
+
+    def _endpoint(self) -> str:
+        return ""
+
+    def _start(self, configured: Configure, command: Start) -> None:
+        if self._step is None:
+            self._step = _Sending(configured, command, self._config)
+
+    def _stop(self, _: Stop) -> PublisherReport | None:
+        return None if self._step is None else self._step.report()
 
 
 class _Sending:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from hydra.client.control_loop import serve
+from hydra.client.control_loop import SubscriberLoop
 from hydra.client.transport import read_system
 from hydra.client.usage import UsageMeter
 from hydra.errors import HydraError
@@ -23,10 +23,10 @@ from hydra.kafkatest.tool_publisher import LOOK_EVERY_S
 from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
 from hydra.model import Histogram, LedgerCounts, SubscriberReport
 from hydra.wire.clock import StepClock, wall_offset_ns
-from hydra.wire.messages import Configure, Error, Finish, FromController, Ready, Report, Start, Stop
+from hydra.wire.messages import Configure, Finish, Start
 
 if TYPE_CHECKING:
-    from hydra.control.client import ControlClient
+    pass
 
 GIVES_UP_MS: Final = 10_000
 """After so long without a record the tool ends by itself, or after half of the drain; its own default."""
@@ -34,22 +34,11 @@ COMMIT_TIMEOUT_S: Final = 10.0
 FORGET_TIMEOUT_S: Final = 2.0
 
 
-class ToolSubscriber:
-    """The loop of one subscriber, like :class:`hydra.client.subscriber.Subscriber`.
+class ToolSubscriber(SubscriberLoop["_Reading"]):
+    """The loop of one subscriber.
 
     The tool knows no offsets, but honours those that its group has committed: they are set before it begins.
     """
-
-    def __init__(self, client: int, control: ControlClient) -> None:
-        self._id = client
-        self._control = control
-        self._epoch = 0
-        self._step: _Reading | None = None  # None as well after a configure that could not be obeyed
-        self._report: Report | None = None
-
-    def run(self) -> None:
-        """Obeys until told to quit."""
-        serve(self._control, self._work, self._obey)
 
     def close(self) -> None:
         """Ends the tool; may be called twice."""
@@ -64,47 +53,20 @@ class ToolSubscriber:
         wait_s = step.work()
         if step.failure and not step.told:
             step.told = True
-            self._control.send(Error(ids=[self._id], seq=1, epoch=self._epoch, message=step.failure[:4000]))
+            self._complain(step.failure)
         if step.over():
-            self._report = Report(ids=[self._id], seq=1, epoch=self._epoch, subscriber=step.report())
-            self._control.send(self._report)
+            self._say_report(subscriber=step.report())
         return wait_s
 
-    def _obey(self, message: FromController) -> None:
-        if isinstance(message, Configure):
-            self._configure(message)
-            return
-        step = self._step
-        if step is None or not isinstance(message, Start | Stop | Finish) or message.epoch != self._epoch:
-            return
-        if isinstance(message, Start):
-            step.start(message)
-            self._control.acknowledge(message.epoch, "start")
-        elif isinstance(message, Stop):
-            self._control.acknowledge(message.epoch, "stop")
-        elif self._report is not None:
-            self._control.send(self._report)
-        else:
-            try:
-                step.finish(message)
-            except ValueError as e:
-                self._control.send(Error(ids=[self._id], seq=1, epoch=message.epoch, message=str(e)[:4000]))
+    def _end(self) -> None:
+        self.close()
 
-    def _configure(self, command: Configure) -> None:
-        if command.epoch < self._epoch:
-            return
-        if self._step is None or command.epoch > self._epoch:
-            self.close()
-            self._epoch, self._report = command.epoch, None
-            try:
-                self._step = _Reading(self._id, command)
-            except (HydraError, OSError, ValueError) as e:
-                self._control.send(Error(ids=[self._id], seq=1, epoch=command.epoch, message=str(e)[:4000]))
-                return
-        self._control.acknowledge(command.epoch, "configure")
-        if command.probe:
-            # Where it will read is certain already: there is no path to prove.
-            self._control.send(Ready(ids=[self._id], seq=1, epoch=command.epoch))
+    def _prepare(self, command: Configure) -> None:
+        self._step = _Reading(self._id, command)
+
+    def _endpoint(self) -> str | None:
+        # Where it will read is certain already: there is no path to prove.
+        return "" if self._command is not None and self._command.probe else None
 
 
 class _Reading:
@@ -154,6 +116,9 @@ class _Reading:
         """Takes the window of the step; a repeated start changes nothing."""
         if self._clock is None:
             self._clock, self._start_ns = StepClock(command.clock), command.start_at_ns
+
+    def stop(self, stop_at_ns: int) -> None:
+        """The window ends; the tool goes on by itself."""
 
     def finish(self, command: Finish) -> None:
         """Learns what there is to read.

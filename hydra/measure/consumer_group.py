@@ -13,11 +13,19 @@ from typing import Any, Final
 import numpy as np
 
 from hydra.measure.loss import DEADLINE, Doubt, Expected, Fate, fates
-from hydra.model import Histogram, ProcessUsage, PublisherReport, SequenceRange, SubscriberReport
+from hydra.model import (
+    BATCH_COLUMNS,
+    DRAIN_ENDS,
+    Histogram,
+    ProcessUsage,
+    PublisherReport,
+    SequenceRange,
+    SubscriberReport,
+)
 from hydra.wire.arrays import Flags, Ints, total
-from hydra.wire.report_batch import DRAIN_ENDS
 from hydra.wire.subscriber_table import SubscriberTable, table_of
 
+_ADDED: Final = [column.name for column in BATCH_COLUMNS if column.added]
 _BLANK: Final = table_of({0: SubscriberReport([], 0, 0, 0, 0, 0, 0, Histogram(), ProcessUsage())})
 
 
@@ -31,19 +39,18 @@ def united(
     whether as much or as little as can be was received of it. It lists as many missing ranges as there are.
     """
     ledgers = [_ledger(members, p, report, doubt) for p, report in publishers.items()]
-    drain = DRAIN_ENDS.index("quiet" if any(x.missing for x in ledgers) else "complete")
+    drain = DRAIN_ENDS.index("quiet" if any(x.counts["missing"] for x in ledgers) else "complete")
     if bool((members.drain == DEADLINE).any()):
         drain = DEADLINE
-
-    def column(name: str) -> Any:
-        return np.array([getattr(ledger, name) for ledger in ledgers], np.int64)
-
+    counts: dict[str, Any] = {
+        name: np.array([x.counts[name] for x in ledgers], np.int64) for name in ("publisher", *_ADDED, "truncated")
+    }
     return replace(
         _BLANK,
         undrained=np.array([total(members.undrained)]),
         drain=np.array([drain]),
         ledger_counts=np.array([len(ledgers)]),
-        **{name: column(name) for name in _Ledger.__slots__ if name != "missing_ranges"},
+        **counts,
         range_counts=np.array([len(ledger.missing_ranges) for ledger in ledgers], np.int64),
         ranges=np.concatenate([np.zeros(0, np.int64), *(ledger.missing_ranges.ravel() for ledger in ledgers)]),
         bits_bytes=np.zeros(len(ledgers), np.int64),
@@ -74,16 +81,9 @@ def group_fate(group: SubscriberTable, due: Expected, window_s: float, last_word
 
 @dataclass(frozen=True, slots=True)
 class _Ledger:
-    """The group's account of one publisher: columns of a table; ``missing_ranges`` has two columns of its own."""
+    """The group's account of one publisher: its numbers by the columns of a table, and its ranges as two columns."""
 
-    publisher: int
-    received: int
-    in_window: int
-    missing: int
-    truncated: bool
-    duplicates: int
-    reordered: int
-    extra: int
+    counts: dict[str, int]
     missing_ranges: Ints
 
 
@@ -113,18 +113,17 @@ def _ledger(members: SubscriberTable, publisher: int, report: PublisherReport, d
         duplicates += total(received_by) + total(extra_by) - distinct
         tail = np.array(list(_tail(len(seen), report.sent, holes)), np.int64).reshape(-1, 2)
         missing_ranges = np.concatenate((_runs(wanted & ~seen), tail))
-    return _Ledger(
-        publisher=publisher,
-        received=received,
+    counts = {name: total(getattr(members, name)[at]) for name in _ADDED} | {
+        "publisher": publisher,
+        "received": received,
         # Of a message that several members received, the copies that came late are taken for the repetitions.
-        in_window=min(total(members.in_window[at]), received),
-        missing=expected - received,
-        truncated=truncated,
-        duplicates=duplicates,
-        reordered=total(members.reordered[at]),
-        extra=extra,
-        missing_ranges=missing_ranges,
-    )
+        "in_window": min(total(members.in_window[at]), received),
+        "missing": expected - received,
+        "truncated": truncated,
+        "duplicates": duplicates,
+        "extra": extra,
+    }
+    return _Ledger(counts, missing_ranges)
 
 
 def _union(members: SubscriberTable, at: Ints) -> Flags:

@@ -9,17 +9,18 @@ are asked for, and something arrived if something was due. A system has *recover
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
 from typing import Final
 
+from hydra.model import PERCENTILES as KEPT
 from hydra.model import CourseFacts, CourseInterval, EventSpec, Histogram, SloSpec
 from hydra.wire.buckets import highest_of, index_of, lowest_of, mirrored, percentiles_us
 from hydra.wire.histogram import merge
 
-PERCENTILES: Final[Mapping[str, float]] = {"p50_ms": 50.0, "p90_ms": 90.0, "p99_ms": 99.0, "p999_ms": 99.9}
+PERCENTILES: Final = {f"{name}_ms": KEPT[name] for name in ("p50", "p90", "p99", "p999")}
 """The objectives that are percentiles."""
 _BITS: Final = 8
 STEADY: Final = 5
@@ -193,5 +194,5 @@ def stretch_of(intervals: Iterable[CourseInterval]) -> Stretch:
     together = merge(i.latency for i in intervals)
     if not together.counts:
         return Stretch()
-    p50, p99 = percentiles_us(together, (50.0, 99.0))
+    p50, p99 = percentiles_us(together, (KEPT["p50"], KEPT["p99"]))
     return Stretch(p50, p99, together.max_us)

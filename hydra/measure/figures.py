@@ -1,8 +1,8 @@
 """All figures of a step from the raw reports, by column name. Pure.
 
 With a cohort, the columns are those of the other subscribers; ``aggregate_pps`` and the counts that concern the
-system as a whole (in the window, late, undrained, lost, unknown, duplicates, reordered, stale, extra) are over
-everyone, and the cohort's own loss stands apart. A figure that cannot be known is None, never an invented number.
+system as a whole (what became of messages, and what is added up as it was reported) are over everyone, and the
+cohort's own loss stands apart. A figure that cannot be known is None, never an invented number.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ from hydra.measure.log_accounting import account as log_account
 from hydra.measure.message_accounting import Accounts, accounts_of
 from hydra.measure.observation import Observation
 from hydra.measure.payload import payload
+from hydra.measure.step_columns import ADDED_UP
 from hydra.measure.step_subscribers import Asked, asked_of
 from hydra.model import (
     Figure,
@@ -59,8 +60,8 @@ from hydra.model import (
     PublisherReport,
 )
 from hydra.wire.arrays import Flags, Ints, rising, total
-from hydra.wire.buckets import percentiles_us
 from hydra.wire.histogram import merge
+from hydra.wire.report_batch_decoder import OF_LEDGERS
 from hydra.wire.report_validation import MAX_ABSENT
 from hydra.wire.subscriber_table import SubscriberTable
 
@@ -392,7 +393,7 @@ def _publishing(
     return {
         "requested_rate": rate,
         "rate_held": held,
-        "tx_lag_p99_us": percentiles_us(histograms.lag, [99.0])[0],
+        **latency.lag_figures(histograms.lag),
         **(latency.ack_figures(histograms.ack) if histograms.ack.counts else {}),
         BLOCKED: max((p.blocked_ns for p in publishers), default=0) / rates.SECOND_NS,
         **{column.name: _reported(o, column) for column in o.columns.reported},
@@ -428,10 +429,7 @@ def _counts(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str
         "undrained": everyone.undrained if everyone else None,
         "lost": exact.lost if exact else None,
         "unknown": everyone.unknown if everyone else None,
-        "duplicates": total(ledgers.duplicates),
-        "reordered": total(ledgers.reordered),
-        "stale": total(reports.stale),
-        "extra": total(ledgers.extra),
+        **{n: total(getattr(ledgers if n in OF_LEDGERS else reports, n)) for n in (c.name for c in ADDED_UP)},
         "subscriber_cpu_s": float((reports.cpu_user_s + reports.cpu_system_s).sum()),
         "subscriber_rss_max_bytes": _largest(reports.max_rss_bytes) if len(reports) else None,
     }

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from hydra.measure.column_names import ACCOUNT, PAYLOAD
+from hydra.measure.step_columns import ADDED_UP
 from hydra.model import Figure, PublisherReport, Settings
 from hydra.wire.arrays import total
 from hydra.wire.subscriber_table import SubscriberTable
@@ -16,7 +17,8 @@ ONLY_BY_HEADER: Final = (
     *("client_loss_pct", "client_loss_low_pct", "client_loss_high_pct", "loss_at_stop_pct", "late_pct"),
     *("client_loss_ci_low_pct", "client_loss_ci_high_pct", "loss_evidence"),
     *("undrained_pct", "unknown_pct", "aggregate_pps", "in_window", "late", "undrained", "lost", "unknown"),
-    *("duplicates", "reordered", "stale", "extra", "passed", "verdict", "shortfall_pct", "bursts_s"),
+    *(column.name for column in ADDED_UP),
+    *("passed", "verdict", "shortfall_pct", "bursts_s"),
 )
 """Columns that nobody can fill who does not know which message is which."""
 _LATENCIES: Final = {"ack_p50_us": "p50_ms", "ack_p99_us": "p99_ms", "ack_p999_us": "p99_9_ms"}

@@ -6,14 +6,14 @@ Percentiles are never averaged: counts are added, then asked once.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import floor, log10
 from typing import Final
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from hydra.measure.step_columns import ACK, ACK_PERCENTILES, DUE, PERCENTILES, SENT
+from hydra.measure.step_columns import ACK, ACK_PERCENTILES, DUE, LAG, LAG_PERCENTILES, PERCENTILES, SENT
 from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Figure, Histogram, Rate
 from hydra.wire.buckets import highest_of, lowest_of, percentiles_us
 from hydra.wire.histogram import merge
@@ -44,14 +44,22 @@ def prefix_for(rate: Rate) -> str:
 
 def figures(histogram: Histogram, prefix: str) -> dict[str, Figure]:
     """The percentile columns (µs) of a merged histogram."""
-    values = percentiles_us(histogram, PERCENTILES.values())
-    return {f"{prefix}_{name}_us": value for name, value in zip(PERCENTILES, values, strict=True)}
+    return _named(histogram, prefix, PERCENTILES)
 
 
 def ack_figures(histogram: Histogram) -> dict[str, Figure]:
     """The percentile columns (µs) of the time until an acknowledgement, of a merged histogram."""
-    values = percentiles_us(histogram, ACK_PERCENTILES.values())
-    return {f"{ACK}_{name}_us": value for name, value in zip(ACK_PERCENTILES, values, strict=True)}
+    return _named(histogram, ACK, ACK_PERCENTILES)
+
+
+def lag_figures(histogram: Histogram) -> dict[str, Figure]:
+    """The percentile columns (µs) of how late messages were sent, of a merged histogram."""
+    return _named(histogram, LAG, LAG_PERCENTILES)
+
+
+def _named(histogram: Histogram, prefix: str, percentiles: Mapping[str, float]) -> dict[str, Figure]:
+    values = percentiles_us(histogram, percentiles.values())
+    return {f"{prefix}_{name}_us": value for name, value in zip(percentiles, values, strict=True)}
 
 
 def curve(histograms: Iterable[Histogram]) -> list[tuple[float, int]]:

@@ -13,9 +13,8 @@ from typing import Final, Literal
 import numpy as np
 
 from hydra.measure.step_subscribers import Asked
-from hydra.model import PublisherReport, SequenceRange
+from hydra.model import DRAIN_ENDS, PublisherReport, SequenceRange
 from hydra.wire.arrays import Flags, Ints, total
-from hydra.wire.report_batch import DRAIN_ENDS
 from hydra.wire.subscriber_table import SubscriberTable
 from hydra.wire.subscription import publisher_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,12 +53,15 @@ from hydra.measure.column_names import (
     VERDICT,
     VERDICT_EVIDENCE,
 )
+from hydra.model import PERCENTILES as KEPT
 
-PERCENTILES: Final[Mapping[str, float]] = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
+PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p90", "p99", "p999", "max")}
 """Suffix of a latency column → its percentile."""
 ACK: Final = "ack"
 """What the columns of the time until a message is acknowledged begin with."""
-ACK_PERCENTILES: Final = {name: PERCENTILES[name] for name in ("p50", "p99", "p999", "max")}
+ACK_PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p99", "p999", "max")}
+LAG: Final = "tx_lag"
+LAG_PERCENTILES: Final = {"p99": KEPT["p99"]}
 DUE: Final = "latency"
 SENT: Final = "latency_from_send"
 """What the columns of latency begin with: since the due time, or since the send at rate ``max``."""
@@ -313,6 +316,14 @@ _STEP: Final = (
     ),
 )
 
+ADDED_UP: Final = (
+    Column("duplicates", MESSAGES, _ODD),
+    Column("reordered", MESSAGES, _ODD),
+    Column("stale", MESSAGES, _ODD),
+    Column("extra", MESSAGES, _ODD),
+)
+"""The sums of what all subscribers reported under the same name."""
+
 _COUNTS: Final = (
     Column("sent", MESSAGES, "accepted by the library"),
     Column("tx_failed", MESSAGES, "refused by library or server"),
@@ -323,10 +334,7 @@ _COUNTS: Final = (
     Column("undrained", MESSAGES, _FATES),
     Column("lost", MESSAGES, _FATES, better="lower"),
     Column("unknown", MESSAGES, _FATES),
-    Column("duplicates", MESSAGES, _ODD),
-    Column("reordered", MESSAGES, _ODD),
-    Column("stale", MESSAGES, _ODD),
-    Column("extra", MESSAGES, _ODD),
+    *ADDED_UP,
     Column("subscriber_cpu_s", "s", "CPU time of everyone together", better="lower"),
     Column("subscriber_rss_max_bytes", "bytes", "largest resident memory of one", repeats="median", better="lower"),
 )

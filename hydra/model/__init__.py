@@ -51,14 +51,19 @@ from hydra.model.load import (
     check_points,
 )
 from hydra.model.reports import (
+    BATCH_COLUMNS,
+    DRAIN_ENDS,
     LAG_BINS,
+    PERCENTILES,
     AgentClock,
+    BatchColumn,
     DrainEnd,
     Histogram,
     LedgerCounts,
     ProcessUsage,
     PublisherReport,
     SequenceRange,
+    SubscriberColumns,
     SubscriberReport,
 )
 from hydra.model.scenario import NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
@@ -68,7 +73,9 @@ from hydra.model.sweep import LEAST_TARGET, Point, SearchSeries, SearchSpec, Swe
 from hydra.model.time_series import CourseFacts, CourseInterval
 
 __all__ = [
+    "BATCH_COLUMNS",
     "BURST",
+    "DRAIN_ENDS",
     "EVENT_KINDS",
     "HEADER_BYTES",
     "LAG_BINS",
@@ -78,12 +85,14 @@ __all__ = [
     "LEAST_TARGET",
     "MAX_POINTS",
     "MAX_SPELLS",
+    "PERCENTILES",
     "SHARED",
     "SKIPPED_BY",
     "SPELLS",
     "USER",
     "Agent",
     "AgentClock",
+    "BatchColumn",
     "BusyThread",
     "ClusterSpec",
     "Cohort",
@@ -132,6 +141,7 @@ __all__ = [
     "StepPlan",
     "StepResult",
     "StepStatus",
+    "SubscriberColumns",
     "SubscriberReport",
     "SweepSpec",
     "TableKind",

@@ -1,19 +1,35 @@
-"""What clients say of an epoch."""
+"""What clients say of an epoch: the report of one, and the columns with the reports of many.
+
+A field of a subscriber's report is declared here, in its report and among the columns: whatever carries, checks, adds
+up or stores it goes by :class:`SubscriberColumns`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Generic, Literal, TypeVar, get_args
+
+from hydra.model.base import LATENCY_HIGHEST_US
 
 DrainEnd = Literal["complete", "marked", "quiet", "deadline"]
 """Why a subscriber stopped draining: it had all, nothing could follow (every publisher's end marker had come), nothing
 came any more, or it had taken too long."""
+DRAIN_ENDS: Final[tuple[DrainEnd, ...]] = get_args(DrainEnd)
 
 LAG_BINS: Final = 20
 """Equal parts of the window in which a subscriber's lag is averaged."""
 
 SequenceRange = tuple[int, int]
 """First and last sequence, both included."""
+
+PERCENTILES: Final = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
+"""The percentiles that are kept of anything; who keeps only some of them names those."""
+LARGEST: Final = 2**63 - 1
+LARGEST_ID: Final = 2**32 - 1
+MAX_MISSING_RANGES: Final = 256
+"""Missing ranges that one ledger lists before it says that there are more."""
+MAX_ABSENT: Final = 1024
+"""Absent intervals that one report lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +170,126 @@ class PublisherReport:
     unacknowledged_joined: bool = False
     system: dict[str, Any] | None = None
     ack_latency: Histogram = field(default_factory=Histogram)
+
+
+# --- columns -------------------------------------------------------------------------------------------------------
+
+Ints = TypeVar("Ints")
+Floats = TypeVar("Floats")
+Bytes = TypeVar("Bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchColumn:
+    """What stands in a column, and where it comes from.
+
+    Attributes:
+        name: of the column.
+        items: ``Ints``, ``Floats`` (64 bits each) or ``Bytes``.
+        of: what it has an item of, or several: each client; each ledger; all clients together.
+        noun: the attribute of the report or the ledger that it holds; "": its values are computed.
+        lengths: of a column with several items of each: the column with their numbers.
+        width: how many numbers one of several items is.
+        least, most: bounds of its numbers.
+        added: whether the sum over the ledgers of a client is at most ``most`` as well.
+        choices: what the numbers 0, 1, ... stand for.
+        percentile: which one of the client's latencies it is.
+        sql: what the table of clients calls it; "": it is not there, or not as it is.
+        known: the column that is above 0 where there is something to store; "": there always is.
+        moment: whether it is a time on the step's clock.
+    """
+
+    name: str
+    items: str
+    of: Literal["client", "ledger", "together"]
+    noun: str = ""
+    lengths: str = ""
+    width: int = 1
+    least: int = 0
+    most: int = LARGEST
+    added: bool = False
+    choices: tuple[object, ...] = ()
+    percentile: float | None = None
+    sql: str = ""
+    known: str = ""
+    moment: bool = False
+
+    @property
+    def highest(self) -> int:
+        """The bound of its numbers."""
+        return len(self.choices) - 1 if self.choices else self.most
+
+
+def _column(of: str, noun: str = "", **rest: Any) -> dict[str, Any]:
+    return {"of": of, "noun": noun, **rest}
+
+
+def _counted(noun: str, sql: str = "") -> dict[str, Any]:
+    """A count of messages in a ledger; ``sql``: where that is not the same name."""
+    return _column("ledger", noun, added=True, sql=sql or noun)
+
+
+def _own(noun: str, **rest: Any) -> dict[str, Any]:
+    """A number of a report that is stored under its own name."""
+    return _column("client", noun, **({"sql": noun.rpartition(".")[2]} | rest))
+
+
+def _latency(**rest: Any) -> dict[str, Any]:
+    return _column("client", least=-LATENCY_HIGHEST_US, **rest)
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
+class SubscriberColumns(Generic[Ints, Floats, Bytes]):
+    """The reports of many subscribers; each column's items are those of one client, or ledger, after the other.
+
+    They stand in the order of a ``batch`` in ``docs/control-protocol.md``, which says what they are; ``ids`` are the
+    clients'.
+    """
+
+    ids: Ints
+    batches: Ints = field(metadata=_own("batches"))
+    first_batch: Ints = field(metadata=_own("first_batch"))
+    first_ns: Ints = field(metadata=_own("first_ns", known="first_ns", moment=True))
+    last_ns: Ints = field(metadata=_own("last_ns", known="last_ns", moment=True))
+    bytes: Ints = field(metadata=_own("bytes"))
+    stale: Ints = field(metadata=_own("stale"))
+    undrained: Ints = field(metadata=_own("undrained"))
+    reconnects: Ints = field(metadata=_own("reconnects", sql=""))
+    felt: Ints = field(metadata=_own("felt", sql="", choices=(False, True)))
+    drain: Ints = field(metadata=_own("drain", sql="", choices=DRAIN_ENDS))
+    max_rss_bytes: Ints = field(metadata=_own("usage.max_rss_bytes"))
+    cpu_user_s: Floats = field(metadata=_own("usage.cpu_user_s"))
+    cpu_system_s: Floats = field(metadata=_own("usage.cpu_system_s"))
+    latency_count: Ints = field(metadata=_column("client"))
+    latency_min_us: Ints = field(metadata=_latency())
+    latency_p50_us: Ints = field(metadata=_latency(percentile=PERCENTILES["p50"], sql="p50_us", known="latency_count"))
+    latency_p99_us: Ints = field(metadata=_latency(percentile=PERCENTILES["p99"], sql="p99_us", known="latency_count"))
+    latency_max_us: Ints = field(metadata=_latency(sql="max_us"))
+    lag_bins_us: Ints = field(metadata=_column("client", width=LAG_BINS))
+    absent_counts: Ints = field(metadata=_column("client", most=MAX_ABSENT))
+    absent: Ints = field(metadata=_column("client", "absent", lengths="absent_counts", width=2))
+    ledger_counts: Ints = field(metadata=_column("client"))
+    publisher: Ints = field(metadata=_column("ledger", "publisher", most=LARGEST_ID))
+    received: Ints = field(metadata=_counted("received", "messages"))
+    in_window: Ints = field(metadata=_counted("in_window"))
+    missing: Ints = field(metadata=_counted("missing"))
+    duplicates: Ints = field(metadata=_counted("duplicates"))
+    reordered: Ints = field(metadata=_counted("reordered"))
+    extra: Ints = field(metadata=_counted("extra"))
+    truncated: Ints = field(metadata=_column("ledger", "truncated", choices=(False, True)))
+    range_counts: Ints = field(metadata=_column("ledger", most=MAX_MISSING_RANGES))
+    ranges: Ints = field(metadata=_column("ledger", "missing_ranges", lengths="range_counts", width=2))
+    bits_bytes: Ints = field(metadata=_column("ledger"))
+    bits: Bytes = field(metadata=_column("ledger", "received_bits", lengths="bits_bytes"))
+    system_bytes: Ints = field(metadata=_column("client"))
+    system: Bytes = field(metadata=_column("client", "system", lengths="system_bytes"))
+    latency_bounds: Ints = field(metadata=_column("together"))
+    latency_counts: Ints = field(metadata=_column("together"))
+    cohort_latency_bounds: Ints = field(metadata=_column("together"))
+    cohort_latency_counts: Ints = field(metadata=_column("together"))
+
+
+BATCH_COLUMNS: Final = tuple(
+    BatchColumn(name=f.name, items=str(f.type), **f.metadata) for f in fields(SubscriberColumns) if f.metadata
+)
+"""All columns but ``ids``, in their order."""

@@ -1,4 +1,4 @@
-"""A table, wherever it is shown: here as Markdown, in `terminal_layout.py` at a terminal, in ``jupyter/blocks.py`` as HTML."""
+"""A table, wherever it is shown: as Markdown here, at a terminal in ``terminal_layout.py``, as HTML in ``blocks.py``."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pyroaring import BitMap
 
 from hydra.control.controller import Controller
 from hydra.control.list_limits import fit_unacknowledged
-from hydra.model import PublisherReport, StepPlan
+from hydra.model import DRAIN_ENDS, PublisherReport, StepPlan
 from hydra.monitor.step_progress import Tick, draining, reading
 from hydra.run.command_exchange import ANSWER_WITHIN_S, Asker
 from hydra.run.deployment import Deployment
@@ -23,7 +23,6 @@ from hydra.run.window import TICK_NS
 from hydra.system import System, SystemSpec
 from hydra.wire.messages import Finish, Sent, Stop
 from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
-from hydra.wire.report_batch import DRAIN_ENDS
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable
 
 _REPORT_MARGIN_S: Final = 15.0

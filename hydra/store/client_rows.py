@@ -12,18 +12,20 @@ from hydra.measure.latency import mean_us
 from hydra.measure.observation import Observation
 from hydra.measure.rates import MEGABYTE, SECOND_NS
 from hydra.measure.step_subscribers import asked_of
-from hydra.model import PublisherReport
-from hydra.store.subscriber_rows import AT_ONCE, MOST_RANGES, compact, subscriber_rows
+from hydra.model import PERCENTILES, ProcessUsage, PublisherReport
+from hydra.store.subscriber_rows import AT_ONCE, MOST_RANGES, STORED, compact, subscriber_rows
 from hydra.wire.buckets import percentiles_us
 
 COLUMNS: Final = (
-    "epoch", "client", "role", "state", "agent", "cohort", "messages", "in_window", "missing", "duplicates",
-    "reordered", "stale", "extra", "undrained", "batches", "first_batch", "first_ns", "last_ns", "bytes", "p50_us",
-    "p99_us", "max_us", "cpu_user_s", "cpu_system_s", "max_rss_bytes", "missing_ranges", "truncated", "more",
-)  # fmt: skip
+    *("epoch", "client", "role", "state", "agent", "cohort"),
+    *STORED,
+    *("missing_ranges", "truncated", "more"),
+)
+"""Those of the table."""
 
-_MIDDLE: Final = (50.0, 99.0)
-_TOLD: Final = {"p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0, "p99_9_ms": 99.9}
+_MIDDLE: Final = {sql: column.percentile for sql, column in STORED.items() if column.percentile}
+_COUNTED: Final = [sql for sql, column in STORED.items() if column.added]
+_TOLD: Final = {"p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99", "p99_9_ms": "p999"}
 
 
 def client_rows(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
@@ -50,7 +52,7 @@ def _subscribers(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
 
 def _nothing(last_word: int | None = None) -> tuple[Any, ...]:
     """Of a client without a report; only ``truncated`` is never NULL."""
-    return (None,) * 20 + (0, compact({"last_word": last_word} if last_word else None))
+    return (*[None] * len(STORED), None, 0, compact({"last_word": last_word} if last_word else None))
 
 
 def publisher_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
@@ -93,7 +95,7 @@ def _of_publisher(r: PublisherReport) -> dict[str, float]:
     }
     mean = mean_us(r.ack_latency)
     if mean is not None:
-        percentiles = percentiles_us(r.ack_latency, _TOLD.values())
+        percentiles = percentiles_us(r.ack_latency, map(PERCENTILES.__getitem__, _TOLD.values()))
         figures["avg_latency_ms"] = mean / 1000
         figures["max_latency_ms"] = r.ack_latency.max_us / 1000
         figures |= {name: us / 1000 for name, us in zip(_TOLD, percentiles, strict=True) if us is not None}
@@ -101,15 +103,20 @@ def _of_publisher(r: PublisherReport) -> dict[str, float]:
 
 
 def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
-    p50, p99 = percentiles_us(r.lag, _MIDDLE)
     more = {k: v for k in ("blocked_ns", "stopped_early", "unacknowledged_joined") if (v := getattr(r, k))}
     more |= r.system or {}
     more["figures"] = _of_publisher(r) | more.get("figures", {})
-    return (
-        r.sent, r.acknowledged, r.failed, 0, 0, 0, 0, 0, None, None,
-        r.first_ns - start_ns if r.first_ns else None, r.last_ns - start_ns if r.last_ns else None, r.bytes,
-        p50, p99, r.lag.max_us,
-        r.usage.cpu_user_s, r.usage.cpu_system_s, r.usage.max_rss_bytes,
-        compact({"unacknowledged": r.unacknowledged[:MOST_RANGES]} if r.unacknowledged else None),
-        int(len(r.unacknowledged) > MOST_RANGES), compact(more),
-    )  # fmt: skip
+    # What only a subscriber counts is 0 here; what it alone can have, it alone has.
+    row = dict.fromkeys((*_COUNTED, "stale", "undrained"), 0) | {
+        "messages": r.sent,
+        "in_window": r.acknowledged,
+        "missing": r.failed,
+        "first_ns": r.first_ns - start_ns if r.first_ns else None,
+        "last_ns": r.last_ns - start_ns if r.last_ns else None,
+        "bytes": r.bytes,
+        **dict(zip(_MIDDLE, percentiles_us(r.lag, _MIDDLE.values()), strict=True)),
+        "max_us": r.lag.max_us,
+        **{name: getattr(r.usage, name) for name in ProcessUsage.__slots__},
+    }
+    ranges = compact({"unacknowledged": r.unacknowledged[:MOST_RANGES]} if r.unacknowledged else None)
+    return (*map(row.get, STORED), ranges, int(len(r.unacknowledged) > MOST_RANGES), compact(more))

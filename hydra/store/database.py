@@ -180,7 +180,7 @@ class RunStore:
             self._db.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", step)
             if o is None:
                 return
-            insert = f"INSERT INTO clients VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608  # marks only
+            insert = f"INSERT INTO clients ({','.join(COLUMNS)}) VALUES ({','.join('?' * len(COLUMNS))})"  # noqa: S608  # names
             rows = client_rows(result.epoch, o)
             while some := list(islice(rows, AT_ONCE)):
                 self._db.executemany(insert, some)
@@ -353,8 +353,11 @@ class RunStore:
         """The rows of a step's clients, by the names of ``clients.COLUMNS``; JSON columns decoded."""
         result = []
         with self.reading():
-            for values in self._db.execute("SELECT * FROM clients WHERE epoch = ? ORDER BY client", (epoch,)):
-                row = dict(zip(COLUMNS, values, strict=True))
+            found = self._db.execute("SELECT * FROM clients WHERE epoch = ? ORDER BY client", (epoch,))
+            names = [name for name, *_ in found.description]
+            for values in found:
+                # Runs of earlier versions lack what they did not report.
+                row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(zip(names, values, strict=True))
                 for name in ("missing_ranges", "more"):
                     row[name] = json.loads(row[name]) if row[name] else {}
                 result.append(row)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from hydra.store.subscriber_rows import STORED
+
 FORMAT: Final = 2
 """``user_version`` of the database; a run of another format is refused."""
 
@@ -68,15 +70,19 @@ CREATE INDEX IF NOT EXISTS threads_of_step ON threads (epoch, agent, time_ns);
 """
 """Tables that are made whenever a run is opened to be written: one that an earlier version began gets them as well."""
 
+_REPORTED: Final = {name: "REAL" if column.items == "Floats" else "INTEGER" for name, column in STORED.items()}
+
 ADDED: Final = (
     ("histograms", "below_zero", "TEXT"),
     ("threads", "role", "TEXT NOT NULL DEFAULT ''"),
     ("threads", "connections", "TEXT"),
     ("events", "data", "TEXT"),
+    *(("clients", name, kind) for name, kind in _REPORTED.items()),
 )
 """The same of columns that tables got only later: table, name, type."""
 
-SCHEMA: Final = """
+SCHEMA: Final = (
+    """
 CREATE TABLE run (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL              -- JSON: scenario (redacted), versions, hosts, limits, command line, times
@@ -102,25 +108,14 @@ CREATE TABLE clients (               -- one row per client per step
     state TEXT NOT NULL CHECK (state IN ('ok', 'dead', 'silent')),
     agent TEXT NOT NULL,             -- where it ran; the launch events have the agent's host name
     cohort INTEGER NOT NULL,         -- 1: member of the step's cohort
-    messages INTEGER,                -- publisher: sent; subscriber: distinct expected ones received; NULL: no report
-    in_window INTEGER,               -- publisher: acknowledged; subscriber: received by the end of the step
-    missing INTEGER,                 -- publisher: failed; subscriber: expected and never received
-    duplicates INTEGER,
-    reordered INTEGER,
-    stale INTEGER,
-    extra INTEGER,
-    undrained INTEGER,
-    batches INTEGER,
-    first_batch INTEGER,
-    first_ns INTEGER,                -- offsets from the window's start: smaller than absolute times
-    last_ns INTEGER,
-    bytes INTEGER,
-    p50_us INTEGER,                  -- subscriber: latency; publisher: send time - due time
-    p99_us INTEGER,
-    max_us INTEGER,
-    cpu_user_s REAL,
-    cpu_system_s REAL,
-    max_rss_bytes INTEGER,
+    -- What it reported, NULL without a report; first_ns and last_ns since the window's start.
+    -- subscriber: messages are distinct expected ones received; in_window those received by the end of the step;
+    --     missing those never received; p50_us, p99_us and max_us are of latency
+    -- publisher: messages are those sent; in_window those acknowledged; missing those that failed; p50_us, p99_us and
+    --     max_us are of send time - due time
+"""
+    + "".join(f"    {name} {kind},\n" for name, kind in _REPORTED.items())
+    + """\
     missing_ranges TEXT,             -- JSON {publisher: [[first, last], ...]}, capped; NULL: none
     truncated INTEGER NOT NULL,      -- 1: there were more ranges than that
     more TEXT,                       -- JSON of what only few clients have (absent, drain, ...); NULL: nothing
@@ -144,3 +139,4 @@ CREATE TABLE events (
     data TEXT                        -- JSON of hydra.events.event.Told; NULL in runs of earlier versions
 );
 """
+)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from hydra.measure.rates import MEGABYTE
-from hydra.model import LAG_BINS
+from hydra.model import BATCH_COLUMNS, DRAIN_ENDS, LAG_BINS, BatchColumn
 from hydra.wire.arrays import Flags, Floats, Ints, firsts
-from hydra.wire.report_batch import DRAIN_ENDS, NULL
+from hydra.wire.report_batch import NULL
 from hydra.wire.subscriber_table import SubscriberTable
 
 MOST_RANGES: Final = 32
 """Ranges that are stored of a client: with all that a report may carry, a long lossy run would pass 100 MB."""
 AT_ONCE: Final = 4096
 """Subscribers whose rows are made at once: the numbers of all of them would be objects at the same time."""
+STORED: Final[Mapping[str, BatchColumn]] = {
+    column.sql: column for of in ("ledger", "client") for column in BATCH_COLUMNS if column.of == of and column.sql
+}
+"""Columns of the table of clients that hold one of a report's, those of ledgers added up."""
 _json = msgspec.json.Encoder()
 
 
@@ -27,7 +31,7 @@ def compact(value: object) -> str | None:
 
 
 def subscriber_rows(reports: SubscriberTable, start_ns: int, reading_ns: int | None) -> Iterator[tuple[Any, ...]]:
-    """The columns from ``messages`` on of each subscriber with a report, in the order of their ids.
+    """The columns ``STORED`` and those behind them of each subscriber with a report, in the order of their ids.
 
     Args:
         reports: theirs.
@@ -41,20 +45,15 @@ def subscriber_rows(reports: SubscriberTable, start_ns: int, reading_ns: int | N
 
 
 def _numbers(r: SubscriberTable, start_ns: int) -> Iterator[list[Any]]:
-    """The columns from ``messages`` to ``max_rss_bytes``."""
-    for of_ledgers in (r.received, r.in_window, r.missing, r.duplicates, r.reordered):
-        yield r.of_clients(of_ledgers).tolist()
-    yield r.stale.tolist()
-    yield r.of_clients(r.extra).tolist()
-    for of_clients in (r.undrained, r.batches, r.first_batch):
-        yield of_clients.tolist()
-    yield _known(r.first_ns - start_ns, r.first_ns > 0)
-    yield _known(r.last_ns - start_ns, r.last_ns > 0)
-    yield r.bytes.tolist()
-    yield _known(r.latency_p50_us, r.latency_count > 0)
-    yield _known(r.latency_p99_us, r.latency_count > 0)
-    for column in (r.latency_max_us, r.cpu_user_s, r.cpu_system_s, r.max_rss_bytes):
-        yield column.tolist()
+    """The columns ``STORED``."""
+    for column in STORED.values():
+        values = getattr(r, column.name)
+        if column.of == "ledger":
+            values = r.of_clients(values)
+        if column.known:
+            yield _known(values - start_ns if column.moment else values, getattr(r, column.known) > 0)
+        else:
+            yield values.tolist()
 
 
 def _known(values: Ints, known: Flags) -> list[Any]:

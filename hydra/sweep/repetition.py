@@ -23,7 +23,6 @@ from hydra.measure.loss_interval import around, pooled, read, written
 from hydra.measure.step_columns import DUE, SENT, step_columns
 from hydra.model import Figure, Histogram, Point, Scenario, StepPlan, StepResult, SweepSpec, number, value_of
 from hydra.sweep.interface import Row, Sweep, apart
-from hydra.wire.buckets import percentiles_us
 from hydra.wire.histogram import merge
 
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
@@ -277,7 +276,7 @@ def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[
     for prefix in (DUE, SENT):
         if f"{prefix}_p50_us" in columns:
             found |= latency.figures(all_latencies, prefix)
-    (found["tx_lag_p99_us"],) = percentiles_us(merge(h["lag"] for h in histograms if "lag" in h), [99.0])
+    found |= latency.lag_figures(merge(h["lag"] for h in histograms if "lag" in h))
     found |= latency.ack_figures(merge(h["ack"] for h in histograms if "ack" in h))
     return {column: value for column, value in found.items() if value is not None}
 

@@ -8,7 +8,7 @@ specification for clients in any language; ``tests/golden/`` pins the bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 
@@ -65,7 +65,13 @@ else:
     PublisherReports = SubscriberReports = dict[str, list[Any]]
 
 
+Treatment = Literal["pass", "gather", "merge", "own"]
+"""What a relay does with a message: passes it on; gathers those of many clients that say the same into one; merges what
+many clients say; or takes it, or makes it, itself."""
+
+
 class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True):
+    relay: ClassVar[Treatment] = "own"
     v: Annotated[int, msgspec.Meta(ge=VERSION, le=VERSION)] = VERSION
 
 
@@ -76,10 +82,29 @@ class _FromClient(_Message, frozen=True, kw_only=True):
     seq: Seq
 
 
+class EpochReply(_FromClient, frozen=True, kw_only=True):
+    """What a client says about an epoch; it counts while that is the present one."""
+
+    epoch: Epoch
+
+
 class _FromController(_Message, frozen=True, kw_only=True):
     """``ids`` empty means every client of the connection."""
 
     ids: Ids = []
+
+
+class EpochCommand(_FromController, frozen=True, kw_only=True):
+    """What a client of an epoch is told to do.
+
+    A relay says it again to each client that has not answered: by an ``ack`` if it is ``acknowledged``, by an ``error``
+    if it is ``refusable``, or by a report.
+    """
+
+    relay: ClassVar[Treatment] = "pass"
+    acknowledged: ClassVar[bool] = False
+    refusable: ClassVar[bool] = False
+    epoch: Epoch
 
 
 # --- client → controller -------------------------------------------------------------------------------------------
@@ -112,46 +137,46 @@ class Joined(_FromClient, frozen=True, tag="joined", kw_only=True):
     pids: list[Id]
 
 
-class Ready(_FromClient, frozen=True, tag="ready", kw_only=True):
+class Ready(EpochReply, frozen=True, tag="ready", kw_only=True):
     """A publisher: configured and bound, ``endpoint`` is its data endpoint ("" where the system has none).
 
     A subscriber: it has seen a probe of every publisher since ``configure``. A server, with epoch 0: ``endpoint`` is
     where it will listen, in the words of its system.
     """
 
-    epoch: Epoch
+    relay: ClassVar[Treatment] = "gather"
     endpoint: ShortText = ""
 
 
-class Ack(_FromClient, frozen=True, tag="ack", kw_only=True):
+class Ack(EpochReply, frozen=True, tag="ack", kw_only=True):
     """The command of this epoch took effect. ``time_ns`` is the client's clock, ``echo`` what a ping carried."""
 
-    epoch: Epoch
+    relay: ClassVar[Treatment] = "gather"
     command: ShortText
     time_ns: Nanoseconds = 0
     echo: Nanoseconds = 0
 
 
-class Progress(_FromClient, frozen=True, tag="progress", kw_only=True):
+class Progress(EpochReply, frozen=True, tag="progress", kw_only=True):
     """Messages so far in this epoch."""
 
-    epoch: Epoch
+    relay: ClassVar[Treatment] = "pass"
     messages: Count
     time_ns: Nanoseconds
 
 
-class Report(_FromClient, frozen=True, tag="report", kw_only=True):
+class Report(EpochReply, frozen=True, tag="report", kw_only=True):
     """One client's account of an epoch; exactly one of the two bodies is there. Sent again on a repeated command."""
 
-    epoch: Epoch
+    relay: ClassVar[Treatment] = "merge"
     publisher: PublisherReport | None = None
     subscriber: SubscriberReport | None = None
 
 
-class Reports(_FromClient, frozen=True, tag="reports", kw_only=True):
+class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
     """The reports of several clients of a connection at once, in the order of ``ids``: as good as one each."""
 
-    epoch: Epoch
+    relay: ClassVar[Treatment] = "merge"
     publisher: PublisherReports | None = None
     subscriber: SubscriberReports | None = None
 
@@ -169,13 +194,12 @@ class Reports(_FromClient, frozen=True, tag="reports", kw_only=True):
         return Report(ids=[client], seq=self.seq, epoch=self.epoch, **body)
 
 
-class Batch(_FromClient, frozen=True, tag="batch", kw_only=True):
+class Batch(EpochReply, frozen=True, tag="batch", kw_only=True):
     """From a relay: its subscribers' reports of an epoch, or some of them.
 
     ``columns`` says what the second frame holds: names, and how many values each has.
     """
 
-    epoch: Epoch
     columns: Annotated[list[tuple[ShortText, Count]], msgspec.Meta(max_length=MAX_COLUMNS)]
 
 
@@ -190,21 +214,21 @@ class Second(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     latency: Histogram = Histogram()
 
 
-class Course(_FromClient, frozen=True, tag="course", kw_only=True):
+class Course(EpochReply, frozen=True, tag="course", kw_only=True):
     """What the clients did in seconds of a step that were not told before; every message adds to those before it.
 
     ``cohort`` is what those of them did that belong to the step's cohort.
     """
 
-    epoch: Epoch
+    relay: ClassVar[Treatment] = "merge"
     seconds: Annotated[list[Second], msgspec.Meta(max_length=MAX_SECONDS)]
     cohort: Annotated[list[Second], msgspec.Meta(max_length=MAX_SECONDS)] = []
 
 
-class Error(_FromClient, frozen=True, tag="error", kw_only=True):
+class Error(EpochReply, frozen=True, tag="error", kw_only=True):
     """The clients cannot do what they were told; ``fatal`` ones exit after this."""
 
-    epoch: Epoch
+    relay: ClassVar[Treatment] = "gather"
     message: ShortText
     fatal: bool = False
 
@@ -272,7 +296,7 @@ class Spell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
 
-class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
+class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     """Settings of the next epoch; closes the ledger of the last. Answered by ``ack``, and by ``ready`` if ``probe``.
 
     ``publishers`` lists those to listen to (empty for a publisher). ``progress_s`` 0 asks for no progress. ``group``
@@ -284,7 +308,8 @@ class Configure(_FromController, frozen=True, tag="configure", kw_only=True):
     in which a subscriber reads slowly, or has no connection.
     """
 
-    epoch: Epoch
+    acknowledged: ClassVar[bool] = True
+    refusable: ClassVar[bool] = True
     settings: SharedSettings
     publishers: list[PublisherEndpoint]
     probe: bool
@@ -319,23 +344,23 @@ class HostClock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate_ppb: RatePpb = 0
 
 
-class Start(_FromController, frozen=True, tag="start", kw_only=True):
+class Start(EpochCommand, frozen=True, tag="start", kw_only=True):
     """The step's window, on the step's clock.
 
     A publisher sends from ``start_at_ns`` and stops by itself at ``stop_at_ns``.
     """
 
-    epoch: Epoch
+    acknowledged: ClassVar[bool] = True
     start_at_ns: Nanoseconds
     stop_at_ns: Nanoseconds
     clock: HostClock
     system: SystemObject = None
 
 
-class Stop(_FromController, frozen=True, tag="stop", kw_only=True):
+class Stop(EpochCommand, frozen=True, tag="stop", kw_only=True):
     """The window is over, perhaps early. A publisher answers with its ``report``, a subscriber with ``ack``."""
 
-    epoch: Epoch
+    acknowledged: ClassVar[bool] = True
     stop_at_ns: Nanoseconds
 
 
@@ -347,13 +372,13 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     unacknowledged: list[SequenceRange] = []
 
 
-class Finish(_FromController, frozen=True, tag="finish", kw_only=True):
+class Finish(EpochCommand, frozen=True, tag="finish", kw_only=True):
     """What to expect; a subscriber drains for at most ``drain_max_s`` (quiet for ``quiet_s`` ends it), then reports.
 
     ``system`` tells where the data ends, in systems that know.
     """
 
-    epoch: Epoch
+    refusable: ClassVar[bool] = True
     publishers: list[Sent]
     drain_max_s: Seconds
     quiet_s: Seconds = 0.5
@@ -398,6 +423,11 @@ FromClient = Hello | Joined | Ready | Ack | Progress | Course | Report | Reports
 FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Join | Quit | Evict
 
 
+def name_of(command: EpochCommand | type[EpochCommand]) -> str:
+    """The command's ``type`` on the wire, which an ``ack`` repeats."""
+    return str(command.__struct_config__.tag)
+
+
 _T = TypeVar("_T")
 
 
@@ -410,7 +440,13 @@ _from_client: msgspec.json.Decoder[FromClient] = msgspec.json.Decoder(FromClient
 _from_controller: msgspec.json.Decoder[FromController] = msgspec.json.Decoder(FromController)
 
 
-def encode(message: FromClient | FromController, ids: id_runs.Written | None = None) -> bytes:
+ACKNOWLEDGED: Final[dict[str, type[EpochCommand]]] = {
+    name_of(kind): kind for kind in EpochCommand.__subclasses__() if kind.acknowledged
+}
+"""Those commands by their names."""
+
+
+def encode(message: FromClient | FromController | EpochCommand, ids: id_runs.Written | None = None) -> bytes:
     """The message's frame: UTF-8 JSON, fields in a fixed order, no white space; with these ids if they are given."""
     changes: dict[str, Any] = {}
     if ids is not None:

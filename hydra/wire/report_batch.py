@@ -9,13 +9,14 @@ from __future__ import annotations
 import sys
 from array import array
 from base64 import b64decode
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Final, Literal
 
 import msgspec
 
-from hydra.model import LAG_BINS, DrainEnd, Histogram, LedgerCounts, SubscriberReport
+from hydra.model import BATCH_COLUMNS, LAG_BINS, Histogram, LedgerCounts, SubscriberReport
 from hydra.wire.buckets import percentiles_us
 
 MAX_BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -29,61 +30,21 @@ BYTE: Final = "B"
 Kind = Literal["q", "d", "B"]
 """An item's type, as the module ``array`` names it: 64 bits, a number with a fraction of 64 bits, a byte."""
 
-COLUMNS: Final[tuple[tuple[str, Kind], ...]] = (
-    ("batches", INT),
-    ("first_batch", INT),
-    ("first_ns", INT),
-    ("last_ns", INT),
-    ("bytes", INT),
-    ("stale", INT),
-    ("undrained", INT),
-    ("reconnects", INT),
-    ("felt", INT),
-    ("drain", INT),
-    ("max_rss_bytes", INT),
-    ("cpu_user_s", FLOAT),
-    ("cpu_system_s", FLOAT),
-    ("latency_count", INT),
-    ("latency_min_us", INT),
-    ("latency_p50_us", INT),
-    ("latency_p99_us", INT),
-    ("latency_max_us", INT),
-    ("lag_bins_us", INT),
-    ("absent_counts", INT),
-    ("absent", INT),
-    ("ledger_counts", INT),
-    ("publisher", INT),
-    ("received", INT),
-    ("in_window", INT),
-    ("missing", INT),
-    ("duplicates", INT),
-    ("reordered", INT),
-    ("extra", INT),
-    ("truncated", INT),
-    ("range_counts", INT),
-    ("ranges", INT),
-    ("bits_bytes", INT),
-    ("bits", BYTE),
-    ("system_bytes", INT),
-    ("system", BYTE),
-    ("latency_bounds", INT),
-    ("latency_counts", INT),
-    ("cohort_latency_bounds", INT),
-    ("cohort_latency_counts", INT),
-)
+_KINDS: Final[Mapping[str, Kind]] = {"Ints": INT, "Floats": FLOAT, "Bytes": BYTE}
+COLUMNS: Final[tuple[tuple[str, Kind], ...]] = tuple((column.name, _KINDS[column.items]) for column in BATCH_COLUMNS)
 """All columns in their order, each with the type of its items."""
 
-DRAIN_ENDS: Final[tuple[DrainEnd, ...]] = ("complete", "marked", "quiet", "deadline")
-"""What the numbers in the column ``drain`` mean."""
 NULL: Final = -(2**63)
 """A part of the window without a lag, in the column ``lag_bins_us``."""
 
 _ALIGNMENT: Final = 8
 _NO_LAG: Final = (NULL,) * LAG_BINS
-_OF_CLIENT: Final = 8 * (11 + 2 + 5 + LAG_BINS + 1 + 1 + 1)
+_OF_CLIENT: Final = 8 * sum(column.width for column in BATCH_COLUMNS if column.of == "client" and not column.lengths)
 """Bytes of a client's numbers: counts, CPU, latencies, lags, and how many of its absences, ledgers and ``system``."""
-_OF_LEDGER: Final = 8 * (8 + 1 + 1)
+_OF_LEDGER: Final = 8 * sum(column.width for column in BATCH_COLUMNS if column.of == "ledger" and not column.lengths)
 """Bytes of a ledger's numbers: counts, and how many of its ranges and bits."""
+_PERCENTILES: Final = {column.name: column.percentile for column in BATCH_COLUMNS if column.percentile}
+_LATENCIES: Final = ("latency_count", "latency_min_us", *_PERCENTILES, "latency_max_us")
 _json = msgspec.json.Encoder()
 
 Columns = list[tuple[str, int]]
@@ -94,7 +55,7 @@ def encode(reports: Sequence[tuple[int, SubscriberReport]], cohort: Container[in
     """The columns of these clients' reports, and the payload that holds them.
 
     Args:
-        reports: each client with its report, in the order of their ids.
+        reports: each client with its report, in the order of their ids; at least one.
         cohort: the clients whose latencies are summed apart.
     """
     bodies = [report for _, report in reports]
@@ -122,34 +83,40 @@ def _values(
     reports: Sequence[tuple[int, SubscriberReport]], bodies: Sequence[SubscriberReport], cohort: Container[int]
 ) -> Iterable[Iterable[Any]]:
     """What goes into each column, in their order."""
-    for name in ("batches", "first_batch", "first_ns", "last_ns", "bytes", "stale", "undrained", "reconnects", "felt"):
-        yield [getattr(r, name) for r in bodies]
-    yield [DRAIN_ENDS.index(r.drain) for r in bodies]
-    for name in ("max_rss_bytes", "cpu_user_s", "cpu_system_s"):
-        yield [getattr(r.usage, name) for r in bodies]
-    yield from zip(*[_summary(r.latency) for r in bodies], strict=True) if bodies else [()] * 5
-    yield _lags(bodies)
-    yield [len(r.absent) for r in bodies]
-    yield chain.from_iterable(chain.from_iterable(r.absent for r in bodies))
-    yield [len(r.ledgers) for r in bodies]
     ledgers: list[LedgerCounts] = [ledger for r in bodies for ledger in r.ledgers]
-    for name in ("publisher", "received", "in_window", "missing", "duplicates", "reordered", "extra", "truncated"):
-        yield [getattr(ledger, name) for ledger in ledgers]
-    yield [len(ledger.missing_ranges) for ledger in ledgers]
-    yield chain.from_iterable(chain.from_iterable(ledger.missing_ranges for ledger in ledgers))
-    for texts in ([b64decode(ledger.received_bits) for ledger in ledgers], [_system(r) for r in bodies]):
-        yield [len(text) for text in texts]
-        yield b"".join(texts)
-    yield from _sum(report.latency for client, report in reports if client not in cohort)
-    yield from _sum(report.latency for client, report in reports if client in cohort)
+    several: dict[str, list[Any]] = {
+        "absent_counts": [r.absent for r in bodies],
+        "ledger_counts": [r.ledgers for r in bodies],
+        "range_counts": [ledger.missing_ranges for ledger in ledgers],
+        "bits_bytes": [b64decode(ledger.received_bits) for ledger in ledgers],
+        "system_bytes": [_system(r) for r in bodies],
+    }
+    computed: dict[str, Iterable[Any]] = {name: [len(each) for each in found] for name, found in several.items()}
+    computed |= zip(_LATENCIES, zip(*[_summary(r.latency) for r in bodies], strict=True), strict=True)
+    computed["lag_bins_us"] = _lags(bodies)
+    for name, histograms in (
+        ("latency", [report.latency for client, report in reports if client not in cohort]),
+        ("cohort_latency", [report.latency for client, report in reports if client in cohort]),
+    ):
+        computed[f"{name}_bounds"], computed[f"{name}_counts"] = _sum(histograms)
+    for column in BATCH_COLUMNS:
+        if column.name in computed:
+            yield computed[column.name]
+        elif not column.lengths:
+            values = list(map(attrgetter(column.noun), ledgers if column.of == "ledger" else bodies))
+            yield [column.choices.index(value) for value in values] if column.choices else values
+        elif column.items == "Bytes":
+            yield b"".join(several[column.lengths])
+        else:
+            yield chain.from_iterable(chain.from_iterable(several[column.lengths]))
 
 
 def _summary(latency: Histogram) -> tuple[int, ...]:
-    """The count, the minimum, two percentiles and the maximum of one client's latencies; zeros where it has none."""
-    p50_us, p99_us = percentiles_us(latency, (50, 99))
-    if p50_us is None or p99_us is None:
-        return (0, 0, 0, 0, 0)
-    return (sum(latency.counts[1::2]), latency.min_us, p50_us, p99_us, latency.max_us)
+    """One client's ``_LATENCIES``; zeros where it has none."""
+    percentiles = [us for us in percentiles_us(latency, _PERCENTILES.values()) if us is not None]
+    if not percentiles:
+        return (0,) * len(_LATENCIES)
+    return (sum(latency.counts[1::2]), latency.min_us, *percentiles, latency.max_us)
 
 
 def _lags(bodies: Sequence[SubscriberReport]) -> list[int]:

@@ -10,12 +10,12 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from hydra.model import LAG_BINS, LATENCY_HIGHEST_US
+from hydra.model import BATCH_COLUMNS, LAG_BINS, LATENCY_HIGHEST_US
+from hydra.model.reports import LARGEST
 from hydra.wire.arrays import Bytes, Ints, offsets, sums
 from hydra.wire.bits import MAX_CHARACTERS
 from hydra.wire.buckets import BUCKETS
-from hydra.wire.report_batch import BYTE, COLUMNS, DRAIN_ENDS, FLOAT, MAX_BATCH_BYTES, NULL
-from hydra.wire.report_validation import LARGEST, MAX_ABSENT, MAX_MISSING_RANGES
+from hydra.wire.report_batch import COLUMNS, MAX_BATCH_BYTES, NULL
 
 Arrays = Mapping[str, Any]
 """By the names of the columns."""
@@ -23,22 +23,18 @@ Arrays = Mapping[str, Any]
 DTYPES: Final[Mapping[str, np.dtype[Any]]] = {"q": np.dtype("<i8"), "d": np.dtype("<f8"), "B": np.dtype("u1")}
 """Of a column's items, by the kind that ``COLUMNS`` says."""
 
-OF_LEDGERS: Final = (
-    *("publisher", "received", "in_window", "missing", "duplicates", "reordered", "extra", "truncated"),
-    *("range_counts", "bits_bytes"),
-)
-"""Columns with an item of each ledger."""
-RAGGED: Final = {"absent": "absent_counts", "ranges": "range_counts", "bits": "bits_bytes", "system": "system_bytes"}
-"""Columns with several items of each client or ledger, and those that say how many."""
-SUMS: Final = ("latency_bounds", "latency_counts", "cohort_latency_bounds", "cohort_latency_counts")
+RAGGED: Final = {column.name: column for column in BATCH_COLUMNS if column.lengths}
+"""Columns with several items of each client or ledger."""
+SUMS: Final = tuple(column.name for column in BATCH_COLUMNS if column.of == "together")
 """Columns of all clients together."""
-OF_CLIENTS: Final = tuple(name for name, _ in COLUMNS if name not in {*OF_LEDGERS, *RAGGED, *SUMS, "lag_bins_us"})
+OF_LEDGERS: Final = tuple(c.name for c in BATCH_COLUMNS if c.of == "ledger" and not c.lengths)
+"""Columns with an item of each ledger."""
+OF_CLIENTS: Final = tuple(
+    c.name for c in BATCH_COLUMNS if c.of == "client" and not c.lengths and c.name != "lag_bins_us"
+)
 """Columns with an item of each client."""
 
 _ONES: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(axis=1, dtype=np.int64)
-_ADDED_UP: Final = ("received", "in_window", "missing", "duplicates", "reordered", "extra")
-_LATENCIES: Final = ("latency_min_us", "latency_p50_us", "latency_p99_us", "latency_max_us")
-_CHECKED_APART: Final = {"cpu_user_s", "cpu_system_s", "lag_bins_us", *_LATENCIES, *SUMS}
 _object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -104,9 +100,8 @@ def _check_lengths(clients: int, found: Arrays) -> None:
         _require_length(name, found, int(found["ledger_counts"].sum()))
     for name in ("range_counts", "bits_bytes"):
         _require_counts(name, found)
-    for name, counts in RAGGED.items():
-        pairs = 2 if name in ("absent", "ranges") else 1
-        _require_length(name, found, pairs * int(found[counts].sum()))
+    for name, column in RAGGED.items():
+        _require_length(name, found, column.width * int(found[column.lengths].sum()))
     if len(found["lag_bins_us"]) not in (0, LAG_BINS * clients):
         raise ValueError(f"the column lag_bins_us has {len(found['lag_bins_us'])} items for {clients} clients")
 
@@ -128,20 +123,14 @@ def _require(values: Ints, name: str, least: int = 0, most: int = LARGEST) -> No
 
 def _check_numbers(found: Arrays) -> None:
     """Refuses numbers that cannot be, as ``hydra/wire/report_validation.py`` does in a single report."""
-    for name, kind in COLUMNS:
-        values = found[name]
-        if kind == FLOAT and not (bool(np.isfinite(values).all()) and bool((values >= 0).all())):
+    ledgers = max(int(found["ledger_counts"].max()), 1)
+    for column in BATCH_COLUMNS:
+        values, name = found[column.name], column.name
+        if column.items == "Floats" and not (bool(np.isfinite(values).all()) and bool((values >= 0).all())):
             raise ValueError(f"the column {name} has a number that is not 0 or above")
-        if kind != BYTE and name not in _CHECKED_APART:
-            _require(values, name)
-    limits = {"publisher": 2**32 - 1, "felt": 1, "truncated": 1, "drain": len(DRAIN_ENDS) - 1}
-    limits |= {"absent_counts": MAX_ABSENT, "range_counts": MAX_MISSING_RANGES}
-    # The sums over a client's ledgers have to fit as well.
-    limits |= dict.fromkeys(_ADDED_UP, LARGEST // max(int(found["ledger_counts"].max()), 1))
-    for name, most in limits.items():
-        _require(found[name], name, 0, most)
-    for name in _LATENCIES:
-        _require(found[name], name, -LATENCY_HIGHEST_US)
+        if column.items == "Ints" and column.of != "together" and name != "lag_bins_us":
+            # The sums over a client's ledgers have to fit as well.
+            _require(values, name, column.least, column.highest // ledgers if column.added else column.highest)
     lags = found["lag_bins_us"]
     if bool((lags[lags != NULL] < 0).any()):
         raise ValueError("the column lag_bins_us has a number that is neither null nor 0 or above")

@@ -25,17 +25,14 @@ from hydra.model import (
     SequenceRange,
     SubscriberReport,
 )
+from hydra.model.reports import LARGEST as LARGEST
+from hydra.model.reports import MAX_ABSENT as MAX_ABSENT
+from hydra.model.reports import MAX_MISSING_RANGES as MAX_MISSING_RANGES
 from hydra.wire import bits
 from hydra.wire.buckets import BUCKETS
 
-MAX_MISSING_RANGES: Final = 256
-"""Missing ranges that one ledger lists before it says that there are more."""
 MAX_UNACKNOWLEDGED_RANGES: Final = 4096
 """Unacknowledged ranges of one publisher; a publisher with more joins the last ones into one."""
-MAX_ABSENT: Final = 1024
-"""Absent intervals that one report lists."""
-LARGEST: Final = 2**63 - 1
-
 MAX_NAME: Final = 256
 """Characters of the name of an interface or thread."""
 

@@ -14,18 +14,30 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, SubscriberReport
+from hydra.model import (
+    BATCH_COLUMNS,
+    LAG_BINS,
+    Histogram,
+    LedgerCounts,
+    ProcessUsage,
+    SubscriberColumns,
+    SubscriberReport,
+)
 from hydra.wire.arrays import Bytes, Flags, Floats, Ints, offsets, spread, sums
 from hydra.wire.histogram import merge
-from hydra.wire.report_batch import COLUMNS, DRAIN_ENDS, NULL, encode
+from hydra.wire.report_batch import COLUMNS, NULL, encode
 from hydra.wire.report_batch_decoder import DTYPES, OF_CLIENTS, OF_LEDGERS, RAGGED, SUMS, read, texts
 
 _GROUP: Final = 100
 """Clients of a batch that is made here: theirs fit into one."""
+_USAGE: Final = "usage."
+_TOLD: Final = {
+    of: [c for c in BATCH_COLUMNS if c.of == of and c.noun and not c.lengths] for of in ("client", "ledger")
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SubscriberTable:
+class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
     """What subscribers reported of one epoch; row i is that of the client ``ids[i]``.
 
     The attributes are the columns of a ``batch`` in ``docs/control-protocol.md``; nobody writes to them. What a client
@@ -36,48 +48,6 @@ class SubscriberTable:
 
     The histograms are sums over the batches that the table is made of, whichever rows were taken from it.
     """
-
-    ids: Ints
-    batches: Ints
-    first_batch: Ints
-    first_ns: Ints
-    last_ns: Ints
-    bytes: Ints
-    stale: Ints
-    undrained: Ints
-    reconnects: Ints
-    felt: Ints
-    drain: Ints
-    max_rss_bytes: Ints
-    cpu_user_s: Floats
-    cpu_system_s: Floats
-    latency_count: Ints
-    latency_min_us: Ints
-    latency_p50_us: Ints
-    latency_p99_us: Ints
-    latency_max_us: Ints
-    lag_bins_us: Ints
-    absent_counts: Ints
-    absent: Ints
-    ledger_counts: Ints
-    publisher: Ints
-    received: Ints
-    in_window: Ints
-    missing: Ints
-    duplicates: Ints
-    reordered: Ints
-    extra: Ints
-    truncated: Ints
-    range_counts: Ints
-    ranges: Ints
-    bits_bytes: Ints
-    bits: Bytes
-    system_bytes: Ints
-    system: Bytes
-    latency_bounds: Ints
-    latency_counts: Ints
-    cohort_latency_bounds: Ints
-    cohort_latency_counts: Ints
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -136,14 +106,13 @@ class SubscriberTable:
         if len(at) == len(self.ids) and bool((at == np.arange(len(at))).all()):
             return self
         ledgers = spread(self.ledger_offsets, at)
-        lags = self.lag_bins_us.reshape(-1, LAG_BINS)[at].ravel() if len(self.lag_bins_us) else self.lag_bins_us
+        of = {"client": at, "ledger": ledgers}
         ragged: dict[str, Any] = {
-            "lag_bins_us": lags,
-            "absent": self.absent.reshape(-1, 2)[spread(self.absent_offsets, at)].ravel(),
-            "ranges": self.ranges.reshape(-1, 2)[spread(self.range_offsets, ledgers)].ravel(),
-            "bits": self.bits[spread(self.bits_offsets, ledgers)],
-            "system": self.system[spread(self.system_offsets, at)],
+            name: getattr(self, name).reshape(-1, c.width)[spread(offsets(getattr(self, c.lengths)), of[c.of])].ravel()
+            for name, c in RAGGED.items()
         }
+        lags = self.lag_bins_us
+        ragged["lag_bins_us"] = lags.reshape(-1, LAG_BINS)[at].ravel() if len(lags) else lags
         of_ledgers: dict[str, Any] = {name: getattr(self, name)[ledgers] for name in OF_LEDGERS}
         sums_of_all: dict[str, Any] = {name: getattr(self, name) for name in SUMS}
         of_clients: dict[str, Any] = {name: getattr(self, name)[at] for name in ("ids", *OF_CLIENTS)}
@@ -151,18 +120,16 @@ class SubscriberTable:
 
     def parts(self, most: int) -> Iterator[SubscriberTable]:
         """Tables of so many rows each, one after the other, whose arrays are parts of this one's; the last has less."""
-        ledgers, ranges, bits = self.ledger_offsets, self.range_offsets, self.bits_offsets
-        absent, system = self.absent_offsets, self.system_offsets
+        ledgers = self.ledger_offsets
+        begins = {name: column.width * offsets(getattr(self, column.lengths)) for name, column in RAGGED.items()}
         for first in range(0, len(self), most):
             rows = [first, min(first + most, len(self))]
+            of: dict[str, Any] = {"client": rows, "ledger": ledgers[rows]}
             of_them: dict[str, Any] = {
                 **dict.fromkeys(("ids", *OF_CLIENTS), rows),
                 **dict.fromkeys(OF_LEDGERS, ledgers[rows]),
                 "lag_bins_us": [LAG_BINS * row for row in rows],
-                "absent": 2 * absent[rows],
-                "ranges": 2 * ranges[ledgers[rows]],
-                "bits": bits[ledgers[rows]],
-                "system": system[rows],
+                **{name: begins[name][of[column.of]] for name, column in RAGGED.items()},
             }
             yield replace(self, **{name: getattr(self, name)[slice(*at)] for name, at in of_them.items()})
 
@@ -176,16 +143,9 @@ class SubscriberTable:
         ranges, bits = self.range_offsets, self.bits_offsets
         return [
             LedgerCounts(
-                publisher=int(self.publisher[k]),
-                received=int(self.received[k]),
-                in_window=int(self.in_window[k]),
-                missing=int(self.missing[k]),
                 missing_ranges=[(a, b) for a, b in self.ranges.reshape(-1, 2)[ranges[k] : ranges[k + 1]].tolist()],
-                truncated=bool(self.truncated[k]),
-                duplicates=int(self.duplicates[k]),
-                reordered=int(self.reordered[k]),
-                extra=int(self.extra[k]),
                 received_bits=b64encode(self.bits[bits[k] : bits[k + 1]].tobytes()).decode(),
+                **self._told("ledger", k),
             )
             for k in range(first, end)
         ]
@@ -202,26 +162,22 @@ class SubscriberTable:
         lags = self.lag_bins_us[LAG_BINS * row : LAG_BINS * (row + 1)].tolist()
         absent = self.absent_offsets[row : row + 2]
         told = self.system[slice(*self.system_offsets[row : row + 2])].tobytes()
+        numbers = self._told("client", row)
+        usage = {noun: numbers.pop(noun) for noun in list(numbers) if noun.startswith(_USAGE)}
         return SubscriberReport(
             ledgers=self.ledgers(row),
-            batches=int(self.batches[row]),
-            first_batch=int(self.first_batch[row]),
-            first_ns=int(self.first_ns[row]),
-            last_ns=int(self.last_ns[row]),
-            bytes=int(self.bytes[row]),
-            stale=int(self.stale[row]),
             latency=Histogram(),
-            usage=ProcessUsage(
-                float(self.cpu_user_s[row]), float(self.cpu_system_s[row]), int(self.max_rss_bytes[row])
-            ),
-            undrained=int(self.undrained[row]),
+            usage=ProcessUsage(**{noun.removeprefix(_USAGE): value for noun, value in usage.items()}),
             absent=[(a, b) for a, b in self.absent.reshape(-1, 2)[slice(*absent)].tolist()],
-            reconnects=int(self.reconnects[row]),
-            felt=bool(self.felt[row]),
-            drain=DRAIN_ENDS[self.drain[row]],
             lag_bins_us=[] if all(x == NULL for x in lags) else [None if x == NULL else x for x in lags],
             system=msgspec.json.decode(told) if told else None,
+            **numbers,
         )
+
+    def _told(self, of: str, at: int) -> dict[str, Any]:
+        """The numbers of one client or ledger, by the attributes that hold them."""
+        found = ((column, getattr(self, column.name)[at].item()) for column in _TOLD[of])
+        return {column.noun: column.choices[x] if column.choices else x for column, x in found}
 
 
 def decode(ids: Iterable[int], columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> SubscriberTable:

@@ -170,6 +170,18 @@ def with_clocks() -> Observation:
     return replace(observed(), subscriber_reports=table_of({1: early}), clocks=clocks)
 
 
+def test_a_field_that_an_earlier_version_did_not_report_is_empty_and_there_in_what_follows(tmp_path: Path) -> None:
+    with RunStore.create(tmp_path, {}) as store:
+        stored(store)
+    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as db:
+        db.execute("ALTER TABLE clients DROP COLUMN reordered")
+    with RunStore.open(tmp_path) as store:
+        assert [row["reordered"] for row in store.clients(1)] == [None] * 4
+    with RunStore.open(tmp_path, writable=True) as store:
+        stored(store, 2)
+        assert [row["reordered"] for row in store.clients(2)] == [0, 0, 3, None]
+
+
 def test_clocks_and_latencies_below_zero_come_back(store: RunStore) -> None:
     late = received(1000, latency=Histogram([-3001, 2], -3500, -3000))
     store.add_step(StepResult(1, PLAN, "ok"), with_clocks())

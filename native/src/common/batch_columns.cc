@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <ranges>
+#include <type_traits>
 
 #include "common/base64.h"
 #include "common/percentiles.h"
@@ -12,9 +14,10 @@ namespace hydra {
 namespace {
 
 constexpr std::size_t kWord = 8;
-// Columns with words for each client, and for each ledger.
-constexpr std::size_t kWordsOfRow = 21 + kLagBins;
-constexpr std::size_t kWordsOfLedger = 10;
+// Words of a client beside its numbers: the five of its latency, its lags, and how many absences, ledgers and
+// bytes of `system` it has; and of a ledger: how many ranges and bytes of its bitmap.
+constexpr std::size_t kWordsBesideRow = 5 + kLagBins + 3;
+constexpr std::size_t kWordsBesideLedger = 2;
 
 static_assert(std::endian::native == std::endian::little, "columns are written as they lie in memory");
 
@@ -51,35 +54,81 @@ std::string system_text(const SubscriberReport& report) {
                          : "";
 }
 
+template <typename T>
+concept Number = std::integral<T> && !std::same_as<T, bool>;
+template <typename T>
+concept Choice = std::same_as<T, bool> || std::is_enum_v<T>;
+
+// Takes from the description of an object its whole numbers, its choices and its fractions, with their names.
+class Scalars {
+  public:
+    std::vector<std::pair<const char*, std::int64_t>> numbers;
+    std::vector<std::pair<const char*, std::int64_t>> choices;
+    std::vector<std::pair<const char*, double>> fractions;
+
+    template <typename T>
+    void required(const char* name, const T& value, const auto&...) {
+        if constexpr (Number<T>) {
+            numbers.emplace_back(name, word(value));
+        } else if constexpr (Choice<T>) {
+            choices.emplace_back(name, word(value));
+        } else if constexpr (std::floating_point<T>) {
+            fractions.emplace_back(name, value);
+        }
+    }
+
+    void optional(const char* name, const auto& value, const auto&...) { required(name, value); }
+
+    [[nodiscard]] std::size_t size() const { return numbers.size() + choices.size() + fractions.size(); }
+};
+
+template <typename T>
+Scalars scalars(const T& row) {
+    Scalars found;
+    T::describe(row, found);
+    return found;
+}
+
+// How many columns hold the scalars of such an object.
+template <typename T>
+std::size_t width() {
+    static const std::size_t width = scalars(T{}).size();
+    return width;
+}
+
+// A column for each scalar of the rows: whole numbers, choices, fractions, each in the order of the
+// description.
+template <typename T>
+void write_scalars(ColumnWriter& columns, const std::vector<const T*>& rows) {
+    std::vector<Scalars> found;
+    for (const T* row : rows) {
+        found.push_back(scalars(*row));
+    }
+    const Scalars names = scalars(T{});
+    const auto write = [&](auto member) {
+        for (std::size_t i = 0; i < (names.*member).size(); ++i) {
+            std::vector<typename std::decay_t<decltype((names.*member)[i])>::second_type> values;
+            for (const Scalars& row : found) {
+                values.push_back((row.*member)[i].second);
+            }
+            columns.words((names.*member)[i].first, values);
+        }
+    };
+    write(&Scalars::numbers);
+    write(&Scalars::choices);
+    write(&Scalars::fractions);
+}
+
 template <std::ranges::range Rows>
 void write_clients(ColumnWriter& columns, const Rows& rows) {
-    const auto each = [&](const char* name, auto value) {
-        Words values;
-        for (const SubscriberReport& report : rows) {
-            values.push_back(word(value(report)));
-        }
-        columns.words(name, values);
-    };
-    const auto each_time = [&](const char* name, double Usage::* value) {
-        std::vector<double> values;
-        for (const SubscriberReport& report : rows) {
-            values.push_back(report.usage.*value);
-        }
-        columns.words(name, values);
-    };
-    each("batches", [](const auto& it) { return it.batches; });
-    each("first_batch", [](const auto& it) { return it.first_batch; });
-    each("first_ns", [](const auto& it) { return it.first_ns; });
-    each("last_ns", [](const auto& it) { return it.last_ns; });
-    each("bytes", [](const auto& it) { return it.bytes; });
-    each("stale", [](const auto& it) { return it.stale; });
-    each("undrained", [](const auto& it) { return it.undrained; });
-    each("reconnects", [](const auto& it) { return it.reconnects; });
-    each("felt", [](const auto& it) { return it.felt; });
-    each("drain", [](const auto& it) { return it.drain; });
-    each("max_rss_bytes", [](const auto& it) { return it.usage.max_rss_bytes; });
-    each_time("cpu_user_s", &Usage::cpu_user_s);
-    each_time("cpu_system_s", &Usage::cpu_system_s);
+    std::vector<const SubscriberReport*> reports;
+    std::vector<const Usage*> usages;
+    for (const SubscriberReport& report : rows) {
+        reports.push_back(&report);
+        usages.push_back(&report.usage);
+    }
+    write_scalars(columns, reports);
+    write_scalars(columns, usages);
 }
 
 template <std::ranges::range Rows>
@@ -136,21 +185,7 @@ void write_ledgers(ColumnWriter& columns, const Rows& rows) {
         }
     }
     columns.words("ledger_counts", counts);
-    const auto each = [&](const char* name, auto member) {
-        Words values;
-        for (const LedgerCounts* ledger : ledgers) {
-            values.push_back(word(ledger->*member));
-        }
-        columns.words(name, values);
-    };
-    each("publisher", &LedgerCounts::publisher);
-    each("received", &LedgerCounts::received);
-    each("in_window", &LedgerCounts::in_window);
-    each("missing", &LedgerCounts::missing);
-    each("duplicates", &LedgerCounts::duplicates);
-    each("reordered", &LedgerCounts::reordered);
-    each("extra", &LedgerCounts::extra);
-    each("truncated", &LedgerCounts::truncated);
+    write_scalars(columns, ledgers);
     Words range_counts;
     Words ranges;
     Words bits_bytes;
@@ -186,10 +221,11 @@ void write_systems(ColumnWriter& columns, const Rows& rows) {
 }  // namespace
 
 std::size_t batch_bytes(const SubscriberReport& report) {
-    std::size_t words = kWordsOfRow + 2 * report.absent.size();
+    std::size_t words =
+        width<SubscriberReport>() + width<Usage>() + kWordsBesideRow + 2 * report.absent.size();
     std::size_t bytes = system_text(report).size();
     for (const LedgerCounts& ledger : report.ledgers) {
-        words += kWordsOfLedger + 2 * ledger.missing_ranges.size();
+        words += width<LedgerCounts>() + kWordsBesideLedger + 2 * ledger.missing_ranges.size();
         bytes += ledger.received_bits.size() / 4 * 3;
     }
     return words * kWord + bytes;
