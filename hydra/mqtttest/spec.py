@@ -10,7 +10,7 @@ from hydra.errors import ConfigError
 from hydra.measure.column import wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec
 from hydra.mqtttest.address import split
-from hydra.mqtttest.settings import MOST_IN_FLIGHT, TABLE, MqttSettings, MqttSpec, password_of, spec_of
+from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, password_of, spec_of
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
 
 
@@ -51,12 +51,6 @@ SPEC: Final = SystemSpec(
     title="MQTT",
     queue="broker's queue (max_queued_messages)",
     settings=MqttSettings,
-    bounds={
-        "settings.qos": (0, 2),
-        "settings.max_inflight": (1, MOST_IN_FLIGHT),
-        "settings.keepalive": (0, 65_535),
-        "mqtt.max_queued_messages": (0, 2**31 - 1),
-    },
     tables={TABLE: MqttSpec},
     # Measured on one machine by counting in /proc (docs/mqtt.md says how), rounded up.
     implementations={

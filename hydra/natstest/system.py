@@ -16,7 +16,7 @@ from hydra.errors import ServerError, StepError, UsageError
 from hydra.events.warnings import HydraWarning, LeftBehind, LeftEarlier
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
-from hydra.natstest.control_messages import End, Step
+from hydra.natstest.control_messages import End
 from hydra.natstest.program import KIND, PROGRAM, NatsProgram
 from hydra.natstest.server_cluster import NatsCluster
 from hydra.natstest.settings import NatsSettings, spec_of
@@ -32,6 +32,8 @@ _LONGEST_PART: Final = 100
 """Characters of a run's name in its streams'."""
 _BLOCK_BYTES: Final = 512
 _OWN_FOLDERS: Final = "nats"
+_OF_STREAMS: Final = ("mode", "storage")
+"""Settings that no client is told: they follow from the stream."""
 
 _T = TypeVar("_T")
 
@@ -143,24 +145,14 @@ class NatsSystem:
         """
         own = NatsSettings.of(settings)
         self._stream = ""
-        step = Step(
-            servers=self._address.split(","),
-            subject=f"{self._run}.core",
-            consumer=own.consumer,
-            publish_acks=own.publish_acks,
-            ack_policy=own.ack_policy,
-            pending_messages=own.pending_messages,
-            pending_bytes=own.pending_bytes,
-            max_ack_pending=own.max_ack_pending,
-            fetch_batch=own.fetch_batch,
-            publish_window=own.publish_window,
-        )
+        stream, subject, first = "", f"{self._run}.core", 1
         if own.mode == "jetstream":
             stream, subject = f"{self._run}-{own.storage}", f"{self._run}.{own.storage}"
             first = self._first(stream, subject, own.storage)
             self._stream = stream
-            step = msgspec.structs.replace(step, subject=subject, stream=stream, first=first)
-        return msgspec.to_builtins(step)  # type: ignore[no-any-return]
+        told = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
+        where = {"servers": self._address.split(","), "subject": subject, "stream": stream, "first": first}
+        return {**told, **where}
 
     def _first(self, stream: str, subject: str, storage: str) -> int:
         """The sequence that the stream's next message gets; the stream is made if it is not there yet."""

@@ -11,7 +11,7 @@ from hydra.system import Held, Reference, System, SystemSpec
 from hydra.zmqtest.costs import COSTS
 from hydra.zmqtest.footprints import IMPLEMENTATIONS, LISTENER_BYTES, NATIVES, ZMTP
 from hydra.zmqtest.refusals import refusals
-from hydra.zmqtest.settings import INT32, ZmqNative, ZmqSettings
+from hydra.zmqtest.settings import ZmqNative, ZmqSettings
 
 _PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
 _NATIVE: Final = Reference("hydra_zmq_cpp.csv", "zmqrate")
@@ -61,12 +61,6 @@ SPEC: Final = SystemSpec(
     title="raw ZMQ PUB/SUB",
     queue="high-water mark",
     settings=ZmqSettings,
-    bounds={
-        "settings.sndhwm": (0, INT32),
-        "settings.rcvhwm": (0, INT32),
-        "native.sndbuf": (0, INT32),
-        "native.rcvbuf": (0, INT32),
-    },
     native=ZmqNative,
     natives=NATIVES,
     listener_bytes=LISTENER_BYTES,
