@@ -11,7 +11,6 @@ from click.core import ParameterSource
 from hydra.cli.arguments import USUAL, scenario_argument
 from hydra.options import (
     CLIENTS,
-    COUNTS,
     WORKLOAD,
     Command,
     Counts,
@@ -20,15 +19,15 @@ from hydra.options import (
     grouped,
     implementation_flag,
     json_flag,
-    keyed,
     master_flag,
     overrides,
     packing_flag,
     preset_flag,
     set_flag,
+    setting_flag,
 )
 from hydra.options.help import MACHINE
-from hydra.options.scenario_flags import OfScenario, replaced_by, values_of
+from hydra.options.scenario_flags import OfScenario, values_of
 
 
 @click.command(
@@ -86,9 +85,7 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
         master_flag,
         grouped(
             WORKLOAD,
-            keyed(
-                "--clients", key="sweep.clients", type=COUNTS, help="Client counts to check (default: the scenario's)."
-            ),
+            setting_flag("sweep.clients", help="Client counts to check (default: the scenario's)."),
         ),
         implementation_flag(),
         packing_flag,
@@ -114,5 +111,5 @@ def check(context: click.Context, /, scenario: str, as_json: bool, **_: Any) -> 
     from hydra.cli.preflight import check_scenario
 
     named = context.get_parameter_source("scenario") is not ParameterSource.DEFAULT
-    replaced, flags_ = overrides(replaced_by(context)), values_of(context)
+    replaced, flags_ = overrides(), values_of(context)
     sys.exit(check_scenario(scenario, replaced, flags_, named=named, as_json=as_json))

@@ -9,7 +9,6 @@ import click
 
 from hydra.cli.arguments import scenario_argument
 from hydra.options import (
-    ExperimentCommand,
     Runs,
     comparing_flags,
     flags,
@@ -20,7 +19,7 @@ from hydra.options import (
     slo_flags,
 )
 from hydra.options.plugin_commands import refuse_comparing
-from hydra.options.scenario_flags import OfScenario, like_of, replaced_by, values_of
+from hydra.options.scenario_flags import OfScenario, values_of
 from hydra.options.scenarios import MEASURE
 
 
@@ -74,8 +73,10 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
 
     It has the flags of the scenario's system as well, or of the experiment: hydra run SCENARIO --help shows them.
     """
-    replaced, values = overrides(replaced_by(context)), values_of(context)
-    if isinstance(like_of(context), ExperimentCommand):
+    from hydra.config.file_locations import experiment_named
+
+    replaced, values = overrides(), values_of(context)
+    if experiment_named(scenario) is not None:
         refuse_comparing(scenario, values)
         _experiment("", scenario, replaced, values)
     else:
@@ -85,7 +86,7 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
 @click.command(
     cls=OfScenario,
     flags=flags(slo_flags, preset_flag, implementation_flag(), run_flags, scenario_argument(required=True)),
-    table="fixed",
+    steady=True,
     section=MEASURE,
     examples=("hydra slo ./mine.toml --clients 10 --rate 500 --duration 10min --p99 20ms --loss 0",),
 )
@@ -97,4 +98,4 @@ def slo(context: click.Context, /, scenario: str, **_: Any) -> None:
     """
     from hydra.cli.slo_command import run_slo
 
-    run_slo(scenario, overrides(replaced_by(context)), values_of(context))
+    run_slo(scenario, overrides(), values_of(context))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from hydra.config import plugins
-from hydra.config.bounds import BOUNDS, out_of_bounds
+from hydra.config.bounds import out_of_bounds
 from hydra.config.file_locations import conf_dir
 from hydra.config.model_builder import build
 from hydra.config.toml import Toml, read
@@ -52,7 +52,7 @@ def built(
     noun: type[T],
     data: Mapping[str, object],
     homes: Mapping[str, str],
-    bounds: Mapping[str, tuple[float, float]] = BOUNDS,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
 ) -> T:
     """The noun, refused by the keys of the file.
 
@@ -60,7 +60,7 @@ def built(
         noun: a dataclass.
         data: its fields.
         homes: the table of the file in which a field stands, where the noun is not the whole file.
-        bounds: of its numbers, by field.
+        bounds: of its numbers, by field, beside those of its fields.
     """
     try:
         spec = build(noun, data)

@@ -91,8 +91,9 @@ def specs_of(noun: type) -> list[tuple[str, Any, Any]]:
 
 def _default(of: Field[Any]) -> Any:
     if of.default is not MISSING:
-        return field(default=of.default)
-    return field(default_factory=of.default_factory) if of.default_factory is not MISSING else field()
+        return field(default=of.default, metadata=of.metadata)
+    factory = of.default_factory
+    return field(default_factory=factory) if factory is not MISSING else field(metadata=of.metadata)
 
 
 def check_value(noun: type, others: Mapping[str, object], name: str, value: object) -> None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any, Final
 
-from hydra.config.bounds import BOUNDS, out_of_bounds
+from hydra.config.bounds import out_of_bounds
+from hydra.config.fields import field_of
 from hydra.config.model_builder import build, check_value
 from hydra.config.toml import Toml
 from hydra.config.validation_error import Key, RefusedError, field_names, shown, table_of
@@ -115,5 +116,5 @@ def _check_settings(spec: SystemSpec, key: Key, point: Point, settings: Mapping[
                 raise RefusedError((*key, name), alone.what) from alone
         raise RefusedError(key, together.what) from together
     for name, value in point.settings.items():
-        for _, what in out_of_bounds(value, f"settings.{name}", {**BOUNDS, **spec.bounds}):
+        for _, what in out_of_bounds(value, f"settings.{name}", spec.bounds, field_of(name, kind)):
             raise RefusedError((*key, name), what)

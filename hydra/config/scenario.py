@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.config import plugins
-from hydra.config.bounds import BOUNDS, out_of_bounds
+from hydra.config.bounds import out_of_bounds
+from hydra.config.fields import field_of
 from hydra.config.file_locations import scenario_path, scenarios
 from hydra.config.model_builder import as_written, build, check_value, of_written, specs_of
 from hydra.config.points import POINT_KEYS, check_points, split_points, with_publishers
@@ -153,7 +154,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
         written: Any = build(tables[()], data, tables)
     except UnknownKeyError as e:
         raise _of_another(spec, e) or e from e
-    for key, what in out_of_bounds(written, "", {**BOUNDS, **spec.bounds}):
+    for key, what in out_of_bounds(written, "", spec.bounds):
         raise RefusedError((key,), what)
     scenario = _as_measured(spec, with_publishers(_of_file(written, spec)), data)
     _consistent(spec, scenario, table)
@@ -383,7 +384,6 @@ def _unknown_setting(spec: SystemSpec, key: Key, name: str, known: Sequence[str]
 
 def _vary(spec: SystemSpec, scenario: Scenario, data: Mapping[str, Any], kind: type) -> None:
     """Refuses values of ``sweep.vary`` that no step can be set to."""
-    bounds = {**BOUNDS, **spec.bounds}
     for name, values in scenario.sweep.vary.items():
         if name not in field_names(kind):
             raise _unknown_setting(spec, ("sweep", "vary", name), name, field_names(kind))
@@ -395,7 +395,7 @@ def _vary(spec: SystemSpec, scenario: Scenario, data: Mapping[str, Any], kind: t
                 check_value(kind, data.get("settings", {}), name, value)
             except RefusedError as e:
                 raise RefusedError(key, e.what) from e
-            for _, what in out_of_bounds(value, f"settings.{name}", bounds):
+            for _, what in out_of_bounds(value, f"settings.{name}", spec.bounds, field_of(name, kind)):
                 raise RefusedError(key, what)
 
 

@@ -10,27 +10,21 @@ import click
 
 from hydra.errors import ServerError, UsageError
 from hydra.options import (
-    COUNTS,
     KEY_VALUE,
-    NUMBER,
     PATH,
     SYSTEM,
-    WORD,
     Command,
-    Concerning,
     Group,
     duration_flag,
     experiment_command,
     flags,
     grouped,
-    implementation_flag,
-    implementations_flag,
     keyed,
-    native_flags,
-    preset_flag,
     rate_flag,
     scenario_command,
     search_flags,
+    setting_flag,
+    system_flags,
 )
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -38,101 +32,85 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 BROKERS: Final = "Kafka's brokers"
 """The section of the commands that look after them, in a list."""
 
-bootstrap_flag = keyed(
-    "--bootstrap",
-    key="kafka.bootstrap",
-    type=WORD,
-    metavar="HOST:PORT",
-    help="Your own cluster (default: brokers come along).",
+
+def _bootstrap_flag(command: _F) -> _F:
+    """Shown before the properties' flags."""
+    from hydra.kafkatest.settings import TABLE, KafkaSpec
+
+    return setting_flag(f"{TABLE}.bootstrap", of=KafkaSpec)(command)
+
+
+def _parsed(given: tuple[str, ...] | Path) -> dict[str, str]:
+    from hydra.kafkatest import properties
+
+    return properties.parse_file(given) if isinstance(given, Path) else properties.parse(given)
+
+
+_property_flags = flags(
+    keyed(
+        "--kafka-prop",
+        key="kafka.properties",
+        multiple=True,
+        metavar=KEY_VALUE,
+        parse=_parsed,
+        help="Any client property.",
+    ),
+    keyed(
+        "--kafka-prop-file",
+        key="kafka.properties",
+        type=PATH,
+        parse=_parsed,
+        help="A file of them, KEY=VALUE a line: for passwords.",
+    ),
 )
 
-_cluster_flags = flags(
-    bootstrap_flag,
-    click.option("--kafka-prop", "kafka_props", multiple=True, metavar=KEY_VALUE, help="Any client property."),
-    click.option("--kafka-prop-file", type=PATH, help="A file of them, KEY=VALUE a line: for passwords."),
-    keyed("--partitions", key="kafka.partitions", type=int, help="Partitions of the run's topic."),
-    keyed("--replication-factor", key="kafka.replication_factor", type=int, help="Replicas of the run's topic."),
-    preset_flag,
-)
 
-
-def _implementation_flag(command: _F) -> _F:
-    from hydra.kafkatest.footprints import IMPLEMENTATIONS
-
-    return implementation_flag(list(IMPLEMENTATIONS))(command)
-
-
-def _implementations_flag(command: _F) -> _F:
-    from hydra.kafkatest.footprints import IMPLEMENTATIONS
-
-    return implementations_flag(list(IMPLEMENTATIONS))(command)
-
-
-_experiment_flags = flags(_cluster_flags, _implementations_flag)
-_sweep_flags = flags(_cluster_flags, _implementation_flag, duration_flag, native_flags)
-
-
-_linger_flag = keyed(
-    "--linger-ms",
-    key="settings.linger_ms",
-    type=NUMBER,
-    metavar="MS",
-    help="How long the producer waits for a batch to fill.",
-)
-_batch_flags = flags(keyed("--msg-batch", key="settings.msg_batch", type=int, help="Messages per batch."), _linger_flag)
+_kafka_flags = flags(_bootstrap_flag, _property_flags, system_flags("kafka"))
+_experiment_flags = flags(_bootstrap_flag, _property_flags, system_flags("kafka", experiment=True))
 
 
 @scenario_command(
     "kafka-batch",
     "kafka-batch",
-    _sweep_flags,
+    _bootstrap_flag,
+    _property_flags,
+    system_flags("kafka", varied={"msg_batch": "Messages per batch to try."}),
+    duration_flag,
     rate_flag,
-    click.option(
-        "--msg-batch",
-        "batches",
-        cls=Concerning,
-        key="sweep.vary",
-        type=COUNTS,
-        help="Messages per batch to try.",
-    ),
-    _linger_flag,
     examples=(
         "hydra kafka-batch --clients 30,60 --msg-batch 100,1000 --duration 3 --out runs/k",
         "hydra kafka-batch --clients 10 --bootstrap 10.0.0.5:9092 --kafka-prop-file ./client.properties",
     ),
 )
-def kafka_batch(batches: list[int] | None, **values: Any) -> dict[str, object]:
+def kafka_batch(**_: Any) -> None:
     """Kafka's throughput by client count and producer batch."""
-    return {**_properties(**values), **({"sweep.vary": {"msg_batch": batches}} if batches is not None else {})}
 
 
 @scenario_command(
     "kafka-fixed",
     "kafka-fixed",
-    _sweep_flags,
+    _kafka_flags,
+    duration_flag,
     rate_flag,
-    _batch_flags,
     examples=(
         "hydra kafka-fixed --clients 10,30 --rate 1000 --duration 2",
         "hydra kafka-fixed --clients 10 --bootstrap 10.0.0.5:9092 --json",
     ),
 )
-def kafka_fixed(**values: Any) -> dict[str, object]:
+def kafka_fixed(**_: Any) -> None:
     """Kafka at a fixed rate, by client count."""
-    return _properties(**values)
 
 
 @scenario_command(
     "kafka-rate",
     "kafka-rate",
-    _sweep_flags,
+    _kafka_flags,
+    duration_flag,
     search_flags,
-    _batch_flags,
     examples=("hydra kafka-rate --clients 10,30 --duration 2 --search-steps 20",),
 )
-def kafka_rate(**values: Any) -> dict[str, object]:
+def kafka_rate(**_: Any) -> None:
     """The highest rate that Kafka carries without any drop, by client count."""
-    return _properties(**values)
 
 
 @experiment_command(
@@ -145,13 +123,12 @@ def kafka_rate(**values: Any) -> dict[str, object]:
         "hydra kafka-perf single-consumer --scale 1 --implementation kafka-python,native",
     ),
 )
-def kafka_perf(**values: Any) -> dict[str, object]:
+def kafka_perf(**_: Any) -> None:
     """Repeat a published experiment: its figures beside the published ones.
 
     --list tells the experiments, --presets what the presets set. Each runs at a scale of its own unless --scale says
     otherwise; --scale 1 is the original.
     """
-    return _properties(**values)
 
 
 @experiment_command(
@@ -161,24 +138,12 @@ def kafka_perf(**values: Any) -> dict[str, object]:
     one="partition-formula",  # experiments.plan.NAME
     examples=("hydra kafka-plan --target-rate 50000",),
 )
-def kafka_plan(**values: Any) -> dict[str, object]:
+def kafka_plan(**_: Any) -> None:
     """How many partitions a target rate needs, measured; then a run of as many.
 
     P is what one producer gives to one partition, C what one partition gives to one consumer: a rate of T needs
     max(T/P, T/C) partitions.
     """
-    return _properties(**values)
-
-
-def _properties(kafka_props: tuple[str, ...], kafka_prop_file: Path | None, **_: Any) -> dict[str, object]:
-    given = _given(kafka_props, kafka_prop_file)
-    return {"kafka.properties": given} if given else {}
-
-
-def _given(pairs: tuple[str, ...], file: Path | None) -> dict[str, str]:
-    from hydra.kafkatest import properties
-
-    return (properties.parse_file(file) if file else {}) | properties.parse(pairs)
 
 
 @click.command(
@@ -243,7 +208,10 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
     from hydra.kafkatest.settings import spec_of
 
     # As a run would take them.
-    given = {"kafka.bootstrap": bootstrap, "kafka.properties": _given(properties_, file)}
+    given = {
+        "kafka.bootstrap": bootstrap,
+        "kafka.properties": {**(_parsed(file) if file else {}), **_parsed(properties_)},
+    }
     spec = spec_of(load_scenario("kafka-fixed", given))
 
     # Not before it is needed: it takes the libraries of Kafka's clients.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from hydra.model import Scenario, Settings
+from hydra.model import Scenario, Settings, setting
 
 TABLE: Final = "kafka"
 TOOL: Final = "kafka-tool"
@@ -17,6 +17,9 @@ Read = Literal["live", "stored"]
 """When subscribers read: while it is sent, or all of it afterwards."""
 MOST_RETRIES: Final = 2**31 - 1
 """As many as the time allows."""
+MOST_PARTITIONS: Final = 10_000
+"""Their offsets travel in one message of 512 KiB."""
+MOST_REPLICAS: Final = 32_767
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +47,26 @@ class KafkaSettings:
         move_partition_at: likewise, the topic's first partition is moved to other brokers. Clients are not told of it.
     """
 
-    msg_batch: int = 100
-    linger_ms: float = 0.0
+    msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # librdkafka takes no more
+    linger_ms: float = setting(0.0, "How long the producer waits for a batch to fill.", metavar="MS")
     batch_bytes: int | None = None
     compression: Compression = "none"
     acks: Acks = "1"
-    partitions: int | None = None
-    replication_factor: int | None = None
+    partitions: int | None = setting(None, least=1, most=MOST_PARTITIONS)
+    replication_factor: int | None = setting(None, least=1, most=MOST_REPLICAS)
     idempotence: bool = False
-    retries: int | None = None
-    max_in_flight: int = 5
-    buffer_memory: int = 67_108_864
-    delivery_timeout_ms: int = 120_000
-    fetch_min_bytes: int = 1
-    fetch_wait_max_ms: int = 500
-    fetch_max_bytes: int = 52_428_800
-    max_partition_fetch_bytes: int = 1_048_576
+    retries: int | None = setting(None, least=0, most=MOST_RETRIES)
+    max_in_flight: int = setting(5, least=1, most=1_000_000)
+    buffer_memory: int = setting(67_108_864, least=2**20, most=(2**31 - 1) * 1024)  # librdkafka counts it in KiB
+    delivery_timeout_ms: int = setting(120_000, least=1, most=900_000)
+    fetch_min_bytes: int = setting(1, least=1, most=100_000_000)
+    fetch_wait_max_ms: int = setting(500, least=0, most=300_000)
+    fetch_max_bytes: int = setting(52_428_800, least=1000, most=2_147_483_135)  # librdkafka takes no others
+    max_partition_fetch_bytes: int = setting(1_048_576, least=1, most=1_000_000_000)
     check_crcs: bool = True
     group: str = ""
-    session_timeout_ms: int | None = None
+    # Kafka's brokers take 6000 and more unless they are told.
+    session_timeout_ms: int | None = setting(None, least=100, most=1_800_000)
     read: Read = "live"
     keep: bool = False
     kill_broker_at: float | None = None
@@ -112,9 +116,9 @@ class KafkaSpec:
     topic stands before it.
     """
 
-    bootstrap: str = ""
-    partitions: int = 1
-    replication_factor: int = 1
+    bootstrap: str = setting("", "Your own cluster (default: brokers come along).", metavar="HOST:PORT")
+    partitions: int = setting(1, "Partitions of the run's topic.", least=1, most=MOST_PARTITIONS)
+    replication_factor: int = setting(1, "Replicas of the run's topic.", least=1, most=MOST_REPLICAS)
     properties: Mapping[str, str] = field(default_factory=dict)
     exact_group: bool = False
     topic: Mapping[str, str] = field(default_factory=dict)

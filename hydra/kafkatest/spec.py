@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from hydra.kafkatest.commands import bootstrap_flag
 from hydra.kafkatest.events import KILL, MOVE, disturbed, no_kill, no_move
 from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import is_secret, secret_values
-from hydra.kafkatest.settings import MOST_RETRIES, TABLE, TOOL, KafkaSettings, KafkaSpec, spec_of
+from hydra.kafkatest.settings import TABLE, TOOL, KafkaSettings, KafkaSpec, spec_of
 from hydra.measure.column import MESSAGES, Column, ReportColumn
 from hydra.model import Demand, EventSpec, Figure, Scenario, ServerSpec, Settings, value_of, with_values
+from hydra.options import setting_flag
 from hydra.system import Reference, Refusal, System, SystemSpec
 
 _BATCH: Final = Reference("hydra_kafka_batch.csv", "kafka-batch", ("clients", "msg_batch"))
@@ -29,22 +29,6 @@ class KafkaSystemSpec(SystemSpec):
     title = "Kafka"
     queue = "server"
     settings = KafkaSettings
-    bounds = {
-        "settings.msg_batch": (1, 1_000_000),  # librdkafka takes no more
-        "settings.retries": (0, MOST_RETRIES),
-        "settings.max_in_flight": (1, 1_000_000),
-        "settings.buffer_memory": (2**20, (2**31 - 1) * 1024),  # librdkafka counts it in KiB
-        "settings.delivery_timeout_ms": (1, 900_000),
-        "settings.fetch_min_bytes": (1, 100_000_000),
-        "settings.fetch_wait_max_ms": (0, 300_000),
-        "settings.fetch_max_bytes": (1000, 2_147_483_135),  # librdkafka takes no others
-        "settings.max_partition_fetch_bytes": (1, 1_000_000_000),
-        "settings.session_timeout_ms": (100, 1_800_000),  # Kafka's brokers take 6000 and more unless they are told
-        "kafka.partitions": (1, 10_000),  # their offsets travel in one message of 512 KiB
-        "kafka.replication_factor": (1, 32_767),
-        "settings.partitions": (1, 10_000),
-        "settings.replication_factor": (1, 32_767),
-    }
     tables = {TABLE: KafkaSpec}
     implementations = IMPLEMENTATIONS
     tools = (TOOL,)
@@ -120,7 +104,7 @@ class KafkaSystemSpec(SystemSpec):
             fold="max",
         ),
     ]
-    elsewhere = (bootstrap_flag,)
+    elsewhere = (setting_flag(f"{TABLE}.bootstrap", of=KafkaSpec),)
     presets = PRESETS
     experiments = EXPERIMENTS
     differs = ("msg_batch", "linger_ms", "acks", "compression")

@@ -13,7 +13,10 @@ from hydra.model.base import (
     GroupRole,
     Rate,
     Role,
+    Setting,
     number,
+    setting,
+    setting_of,
 )
 from hydra.model.cluster import (
     Agent,
@@ -134,6 +137,7 @@ __all__ = [
     "SearchSpec",
     "SequenceRange",
     "ServerSpec",
+    "Setting",
     "Settings",
     "SharedSettings",
     "SloSpec",
@@ -149,6 +153,8 @@ __all__ = [
     "ThreadSample",
     "check_points",
     "number",
+    "setting",
+    "setting_of",
     "shared_of",
     "value_of",
     "with_values",

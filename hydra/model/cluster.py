@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from hydra.model.base import require
+from hydra.model.base import require, setting
 
 Operator = Literal["UNIQUE", "CLUSTER", "GROUP_BY", "LIKE", "UNLIKE", "MAX_PER"]
 
@@ -48,11 +48,11 @@ class Agent:
 class Demand:
     """What a group needs: ``base`` once and ``per_client`` for each client; ``ports`` is a number of ports."""
 
-    base_cpus: float = 0.0
-    base_mem: float = 0.0
-    cpus_per_client: float = 0.0
-    mem_per_client: float = 0.0
-    ports: int = 0
+    base_cpus: float = setting(0.0, least=0, most=1e6)
+    base_mem: float = setting(0.0, least=0, most=1e12)
+    cpus_per_client: float = setting(0.0, least=0, most=1e6)
+    mem_per_client: float = setting(0.0, least=0, most=1e12)
+    ports: int = setting(0, least=0, most=65_535)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ class ClusterSpec:
     """
 
     agents: tuple[Agent, ...]
-    max_group: int = 1000
-    fork_window: int = 128
-    respawns: int = 3
+    max_group: int = setting(1000, least=1, most=1_000_000)
+    fork_window: int = setting(128, least=1, most=1_000_000)
+    respawns: int = setting(3, least=0, most=1_000_000)
 
     def __post_init__(self) -> None:
         ids = [a.id for a in self.agents]

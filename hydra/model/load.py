@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from hydra.model.base import require
+from hydra.model.base import require, setting
 
 Points = Sequence[tuple[float, float]]
 """Seconds since the start, rising, and the rate (messages/s) there; two at one time are a jump."""
@@ -51,7 +51,7 @@ class LoadSpec:
     ``points`` is what was read from that file: seconds and messages/s.
     """
 
-    shape: LoadShape = "constant"
+    shape: LoadShape = setting("constant", "How the rate changes; [load] has the details.", flag=("--load",))
     low: float = 0.1
     high: float = 1.0
     parts: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
@@ -99,6 +99,11 @@ class EventSpec:
         require(self.rate is None or self.rate > 0, f"rate must be above 0 messages/s, not {self.rate}")
 
 
+def _latency(flag: str, what: str) -> Any:
+    """The field of an objective of latency."""
+    return setting(None, f"{what} of the latency at most, like 20ms.", flag=(flag,), unit="ms")
+
+
 @dataclass(frozen=True, slots=True)
 class SloSpec:
     """What has to hold of a step: latency from the due time, loss, and how soon it holds again after each event.
@@ -107,14 +112,21 @@ class SloSpec:
     objective: it is what one stall or burst of losses that was not seen may cost at most, in seconds of traffic.
     """
 
-    p50_ms: float | None = None
-    p90_ms: float | None = None
-    p99_ms: float | None = None
-    p999_ms: float | None = None
-    max_ms: float | None = None
-    loss_pct: float | None = None
-    recovery_s: float | None = None
-    stall_s: float = 1.0
+    p50_ms: float | None = _latency("--p50", "The median")
+    p90_ms: float | None = _latency("--p90", "The 90th percentile")
+    p99_ms: float | None = _latency("--p99", "The 99th percentile")
+    p999_ms: float | None = _latency("--p999", "The 99.9th percentile")
+    max_ms: float | None = _latency("--max", "The highest")
+    loss_pct: float | None = setting(None, "Lost messages at most.", flag=("--loss",), unit="%", metavar="PERCENT")
+    recovery_s: float | None = setting(
+        None, "How soon after each event everything is to be good again.", flag=("--recovery",), unit="s"
+    )
+    stall_s: float = setting(
+        1.0,
+        "The longest stall to reckon with, though none was seen: shorter ones take less time to rule out.",
+        flag=("--stall",),
+        unit="s",
+    )
 
     def __post_init__(self) -> None:
         for name, value in self.objectives().items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from hydra.model.base import Figure, require
+from hydra.model.base import DAY_S, Figure, Setting, require, setting
 from hydra.model.cluster import Constraint, Demand
 from hydra.model.load import EventSpec, LoadSpec, SloSpec
 from hydra.model.settings import Settings, value_of, with_values
@@ -31,7 +31,7 @@ class ServerSpec(RoleSpec):
     its system (``SystemSpec.server_spec``).
     """
 
-    count: int = 1
+    count: int = setting(1, least=1, most=1000)
 
     def __post_init__(self) -> None:
         require(self.count >= 1, f"count must be at least 1, not {self.count}")
@@ -46,8 +46,10 @@ class NativeSpec:
     name, complete with their defaults and checked by ``SystemSpec.native``, whose fields they are.
     """
 
-    clients_per_process: int = 1
-    pacing: Literal["smooth", "bursty"] = "smooth"
+    clients_per_process: int = setting(
+        1, "native: subscribers packed into one process.", metavar="K", least=1, most=100_000
+    )
+    pacing: Literal["smooth", "bursty"] = setting("smooth", "native: bursty sends by whole seconds.")
     system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -68,25 +70,27 @@ class Scenario:
 
     name: str
     system: str
-    client: str
+    client: str = field(metadata=Setting(help="Client implementation.", flag=("--implementation", "--client")).metadata)
     table: TableKind
     sweep: SweepSpec
     settings: Settings = Settings()
-    publishers: int = 1
+    publishers: int = setting(1, "How many publish, each at the rate.", metavar="N", least=1, most=10_000)
     publisher: RoleSpec = RoleSpec()
     subscriber: RoleSpec = RoleSpec()
     server: ServerSpec = ServerSpec()
     native: NativeSpec = NativeSpec()
     tables: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    warmup_s: float = 1.0
-    warmup_max_s: float = 0.0
-    drain_max_s: float | None = None
-    ready_timeout_s: float = 120.0
-    publisher_memory_mb: float = 2048.0
+    warmup_s: float = setting(1.0, least=0, most=3600)
+    warmup_max_s: float = setting(0.0, least=0, most=3600)
+    drain_max_s: float | None = setting(None, least=0, most=DAY_S)
+    ready_timeout_s: float = setting(120.0, least=0, most=DAY_S)
+    publisher_memory_mb: float = setting(2048.0, least=0, most=1e9)
     load: LoadSpec = field(default_factory=LoadSpec)
     events: tuple[EventSpec, ...] = ()
     slo: SloSpec = field(default_factory=SloSpec)
-    preset: str = ""
+    preset: str = setting(
+        "", "The settings that are recommended for a design goal; other flags go before it.", metavar="GOAL"
+    )
     description: str = ""
 
     def __post_init__(self) -> None:

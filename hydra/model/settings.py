@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
-from hydra.model.base import HEADER_BYTES, Figure, Rate, require
+from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Figure, Rate, require, setting
 
 Payload = Literal["zeros", "random", "json", "lines"]
 """What follows a message's header: zeros, bytes that do not compress, JSON records, or the lines of a file."""
@@ -24,17 +24,23 @@ class SharedSettings:
     on every publisher's host. ``receive_rate`` and ``reconnect_rate`` are those of a cohort's subscribers.
     """
 
-    rate: Rate = "max"
-    burst: int | None = None
-    messages: int | None = None
-    message_size: int = HEADER_BYTES
+    rate: Rate = setting("max", "Messages per second, or max.", metavar="RATE|max", least=LEAST_RATE, most=MOST_RATE)
+    burst: int | None = setting(
+        None, "Messages sent back to back when the publisher is behind.", least=1, most=1_000_000
+    )
+    messages: int | None = setting(None, least=1, most=1e15)
+    message_size: int = setting(
+        HEADER_BYTES, f"Bytes of a message, its {HEADER_BYTES}-byte header included.", metavar="BYTES"
+    )
     message_size_min: int | None = None
-    payload: Payload = "zeros"
-    payload_ratio: float = 4.0
-    payload_file: str = ""
+    payload: Payload = setting(
+        "zeros", "What follows the header: zeros, random bytes, JSON records, or the lines of a file."
+    )
+    payload_ratio: float = setting(4.0, "json: how many times smaller a compressed batch is.", metavar="RATIO")
+    payload_file: str = setting("", "lines: the file, on the publishers' hosts.")
     payload_seed: int = 1
-    receive_rate: float | None = None
-    reconnect_rate: float | None = None
+    receive_rate: float | None = setting(None, least=LEAST_RATE, most=MOST_RATE)
+    reconnect_rate: float | None = setting(None, least=0.001, most=100)
 
     def __post_init__(self) -> None:
         require(self.rate == "max" or self.rate > 0, f"rate must be above 0 or 'max', not {self.rate!r}")

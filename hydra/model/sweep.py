@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Final, Literal
 
-from hydra.model.base import Figure, require
+from hydra.model.base import DAY_S, INT32, LEAST_RATE, MOST_RATE, Figure, Setting, require, setting
 
 SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
 
@@ -30,20 +30,29 @@ class SearchSpec:
     each of these high-water marks; ``nodrop`` is the highest rate while the publisher waits instead of dropping.
     """
 
-    start_rate: float = 1000.0
-    floor_rate: float = 1.0
-    loss_target: float = 0.005
-    gain_target: float = 0.05
-    stall_doublings: int = 2
-    max_doublings: int = 12
-    fresh_steps: int = 4
-    width: float = 1.25
-    steps: int = 60
+    start_rate: float = setting(
+        1000.0, "Where the search for a rate begins.", metavar="RATE", least=LEAST_RATE, most=MOST_RATE
+    )
+    floor_rate: float = setting(1.0, least=LEAST_RATE, most=MOST_RATE)
+    loss_target: float = setting(0.005, "Loss in percent below which a rate passes.", unit="fraction")
+    gain_target: float = setting(0.05, least=0, most=1)
+    stall_doublings: int = setting(2, least=1, most=64)
+    max_doublings: int = setting(12, least=1, most=64)
+    fresh_steps: int = setting(4, least=0, most=100)
+    width: float = setting(
+        1.25,
+        "A search ends when the upper limit of its 95 % interval is at most this times the lower.",
+        flag=("--search-width",),
+        metavar="RATIO",
+        least=1,
+        most=1000,
+    )
+    steps: int = setting(60, "Steps of a search at most.", flag=("--search-steps",), metavar="N")
     cohort_fraction: float = 0.1
     slow_share: float = 0.5
-    reconnect_rate: float = 2.0
+    reconnect_rate: float = setting(2.0, least=0.001, most=100)
     series: tuple[SearchSeries, ...] = ("max_rate", "loss", "slow", "reconnecting")
-    sndhwms: tuple[int, ...] = ()
+    sndhwms: tuple[int, ...] = setting((), least=0, most=INT32)
 
     def __post_init__(self) -> None:
         require(self.start_rate > 0, f"start_rate must be above 0 messages/s, not {self.start_rate}")
@@ -79,9 +88,9 @@ class Point:
     """
 
     name: str
-    clients: int = 0
-    publishers: int | None = None
-    duration_s: float | None = None
+    clients: int = setting(0, least=0, most=1_000_000)
+    publishers: int | None = setting(None, least=1, most=10_000)
+    duration_s: float | None = setting(None, least=0.001, most=DAY_S)
     settings: Mapping[str, Figure] = field(default_factory=dict)
 
 
@@ -94,12 +103,21 @@ class SweepSpec:
     their order, in place of ``clients`` and ``vary``. ``seconds`` keeps the figures of every second of each step.
     """
 
-    duration_s: float
-    clients: tuple[int, ...] = ()
+    duration_s: float = field(
+        metadata=Setting(
+            help="Length of a step; also with a unit, such as 90s or 10min.",
+            flag=("--duration",),
+            unit="s",
+            metavar="SECONDS",
+            least=0.001,
+            most=DAY_S,
+        ).metadata
+    )
+    clients: tuple[int, ...] = setting((), "Subscriber counts.", least=1, most=1_000_000)
     points: tuple[Point, ...] = ()
     vary: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
     search: SearchSpec | None = None
-    repeat: int = 1
+    repeat: int = setting(1, "Measure each row N times: mean and 95 % interval.", metavar="N", least=1, most=10_000)
     seconds: bool = False
 
     def __post_init__(self) -> None:

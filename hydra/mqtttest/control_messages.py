@@ -2,57 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
-from hydra.mqtttest.settings import MOST_IN_FLIGHT, Protocol
+from hydra.mqtttest.settings import MqttSettings
 
 
-class MqttStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MqttStep(MqttSettings):
     """One step's settings and where its data goes.
+
+    ``qos`` is that of data, probes and end markers alike, but only data are retained. Where the members of a group
+    share a subscription, probes and end markers have a topic of their own beside the data's, since every member needs
+    them.
 
     Attributes:
         host, port: of the server.
         topic: a publisher's messages go to ``topic/ID``, so that the server keeps their order.
-        qos: of data, probes and end markers alike.
-        retain: whether the server keeps a publisher's last message for new subscribers. Probes and end markers are
-            never kept.
-        shared: whether the members of a group share a subscription. Probes and end markers then have a topic of their
-            own beside the data's, since every member needs them.
-        max_inflight: messages of a publisher that may wait for their answer.
-        keepalive: seconds of silence after which a client pings; 0: never.
-        clean_session: False: the server keeps a subscriber's session while it is away.
-        protocol: the version of MQTT.
         username, password: "": none is sent.
     """
 
     host: str
     port: Annotated[int, Meta(ge=1, le=65_535)]
     topic: str
-    qos: Literal[0, 1, 2]
-    retain: bool
-    shared: bool
-    max_inflight: Annotated[int, Meta(ge=1, le=MOST_IN_FLIGHT)]
-    keepalive: Annotated[int, Meta(ge=0, le=65_535)]
-    clean_session: bool
-    protocol: Protocol
     username: str = ""
     password: str = ""
-
-
-def step_of(system: Mapping[str, Any] | None) -> MqttStep:
-    """The object of a ``configure``, checked.
-
-    Raises:
-        ValueError: there is none, or it holds something that cannot be; the text names it.
-    """
-    try:
-        return msgspec.convert(system or {}, MqttStep, strict=True)
-    except msgspec.ValidationError as e:
-        raise ValueError(f"in the system's part of the command: {e}") from None
 
 
 def topic_of(step: MqttStep, publisher: int) -> str:

@@ -7,18 +7,18 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
 
 from hydra.client import process_group
 from hydra.client.acks import AckLedger
-from hydra.client.transport import Delivery, Kind
+from hydra.client.transport import Delivery, Kind, read_system
 from hydra.control.poll_timeout import poll_ms
 from hydra.mqtttest.connection import Connection
-from hydra.mqtttest.control_messages import MqttStep, client_id, filters, signals_of, step_of, topic_of
+from hydra.mqtttest.control_messages import MqttStep, client_id, filters, signals_of, topic_of
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
@@ -53,7 +53,7 @@ class Publisher:
 
     def configure(self, command: Configure) -> str:
         """See transport.py. Whatever changes beside ``retain`` makes a new connection."""
-        step = step_of(command.system)
+        step = read_system(command.system, MqttStep)
         if self._connection is not None:
             self._take_answers()
         if self._connection is None or self._connection.lost or _connected_by(step) != self._built_for:
@@ -180,7 +180,7 @@ class Subscriber:
 
     def configure(self, command: Configure) -> None:
         """See transport.py. The subscription is kept unless something of it changed, or the connection is lost."""
-        step = step_of(command.system)
+        step = read_system(command.system, MqttStep)
         required = (
             _connected_by(step),
             filters(step, command.group, [p.publisher for p in command.publishers]),
@@ -265,7 +265,7 @@ class Subscriber:
 
 def _connected_by(step: MqttStep) -> MqttStep:
     """What a connection depends on: everything but whether messages are retained."""
-    return msgspec.structs.replace(step, retain=False)
+    return replace(step, retain=False)
 
 
 def _account(connection: Connection | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from hydra.errors import RefusedKeyError
-from hydra.model import Scenario, Settings
+from hydra.model import Scenario, Settings, setting
 
 TABLE: Final = "mqtt"
 PORT: Final = 1883
@@ -33,17 +33,17 @@ class MqttSettings:
         protocol: the version of MQTT.
     """
 
-    qos: int = 0
-    retain: bool = False
-    shared: bool = False
-    max_inflight: int = 20
-    keepalive: int = 60
+    qos: Literal[0, 1, 2] = setting(0, "0: at most once, 1: at least, 2: exactly.")
+    retain: bool = setting(False, "The server keeps each publisher's last message.")
+    shared: bool = setting(False, "All subscribers share one subscription: each message goes to one of them.")
+    max_inflight: int = setting(
+        20, "Messages of QoS 1 and 2 that may wait for their answer.", least=1, most=MOST_IN_FLIGHT
+    )
+    keepalive: int = setting(60, least=0, most=65_535)
     clean_session: bool = True
-    protocol: Protocol = "3.1.1"
+    protocol: Protocol = setting("3.1.1", "Version of MQTT.")
 
     def __post_init__(self) -> None:
-        if self.qos not in (0, 1, 2):
-            raise ValueError(f"qos must be 0, 1 or 2, not {self.qos}")
         if not 1 <= self.max_inflight <= MOST_IN_FLIGHT:
             raise ValueError(f"max_inflight must be 1 to {MOST_IN_FLIGHT} messages, not {self.max_inflight}")
         if self.keepalive != 0 and not _LEAST_KEEPALIVE_S <= self.keepalive <= MOST_IN_FLIGHT:
@@ -67,11 +67,11 @@ class MqttSpec:
             0: no limit.
     """
 
-    broker: str = ""
-    username: str = ""
+    broker: str = setting("", "Your own server (default: a mosquitto comes along).", metavar="HOST:PORT")
+    username: str = setting("", "For your own server.")
     password: str = ""
-    password_file: str = ""
-    max_queued_messages: int = 1000
+    password_file: str = setting("", "A file whose first line is the password for it.", unit="path")
+    max_queued_messages: int = setting(1000, least=0, most=2**31 - 1)
 
     def __post_init__(self) -> None:
         if self.max_queued_messages < 0:

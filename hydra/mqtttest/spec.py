@@ -9,7 +9,7 @@ from typing import Final
 from hydra.errors import ConfigError
 from hydra.measure.column import wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec, Settings
-from hydra.mqtttest.settings import MOST_IN_FLIGHT, TABLE, MqttSettings, MqttSpec, password_of, spec_of, split
+from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, password_of, spec_of, split
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
 
 
@@ -20,12 +20,6 @@ class MqttSystemSpec(SystemSpec):
     title = "MQTT"
     queue = "broker's queue (max_queued_messages)"
     settings = MqttSettings
-    bounds = {
-        "settings.qos": (0, 2),
-        "settings.max_inflight": (1, MOST_IN_FLIGHT),
-        "settings.keepalive": (0, 65_535),
-        "mqtt.max_queued_messages": (0, 2**31 - 1),
-    }
     tables = {TABLE: MqttSpec}
     # Measured on one machine by counting in /proc (docs/mqtt.md says how), rounded up.
     implementations = {

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 
+from hydra.natstest.settings import NatsSettings
+
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 
-class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of ``configure``: where a step's data goes, and the settings of NATS (settings.py says what each means).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(NatsSettings):
+    """Of ``configure``: the settings but for the stream's own (``NatsSystem.configure``), and where a step's data goes.
 
     ``stream`` is "" in core mode; ``first`` is the stream sequence that the step's first message gets.
     """
@@ -20,14 +23,6 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     subject: str
     stream: str = ""
     first: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)] = 1
-    consumer: Literal["push", "pull"] = "push"
-    publish_acks: bool = True
-    ack_policy: Literal["none", "explicit"] = "explicit"
-    pending_messages: Limit = 65_536
-    pending_bytes: Limit = 64 * 1024 * 1024
-    max_ack_pending: Limit = 1000
-    fetch_batch: Limit = 100
-    publish_window: Limit = 4000
 
 
 class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

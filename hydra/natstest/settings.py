@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal
 
-from hydra.model import Scenario, Settings
+from hydra.model import Scenario, Settings, setting, setting_of
 
 TABLE: Final = "nats"
 Mode = Literal["core", "jetstream"]
@@ -15,13 +15,10 @@ AckPolicy = Literal["none", "explicit"]
 
 LARGEST: Final = 2**31 - 1
 """Of every limit: libnats counts them in 32 bits."""
-LIMITS: Final = (
-    "pending_messages",
-    "pending_bytes",
-    "max_ack_pending",
-    "fetch_batch",
-    "publish_window",
-)
+
+
+def _limit(default: int) -> Any:
+    return setting(default, least=1, most=LARGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +38,22 @@ class NatsSettings:
         fetch_batch: messages that a pulling subscriber asks for at a time.
     """
 
-    mode: Mode = "core"
-    pending_messages: int = 65_536
-    pending_bytes: int = 64 * 1024 * 1024
-    storage: Storage = "memory"
-    consumer: Consumer = "push"
-    publish_acks: bool = True
-    publish_window: int = 4000
-    ack_policy: AckPolicy = "explicit"
-    max_ack_pending: int = 1000
-    fetch_batch: int = 100
+    mode: Mode = setting("core", "core delivers to whoever listens; jetstream keeps a stream.")
+    pending_messages: int = _limit(65_536)
+    pending_bytes: int = _limit(64 * 1024 * 1024)
+    storage: Storage = setting("memory", "jetstream: where the stream is kept.")
+    consumer: Consumer = setting("push", "jetstream: how subscribers get the stream's messages.")
+    publish_acks: bool = setting(True, "jetstream: whether the stream acknowledges messages to publishers.")
+    publish_window: int = _limit(4000)
+    ack_policy: AckPolicy = setting("explicit", "jetstream: whether subscribers acknowledge messages.")
+    max_ack_pending: int = _limit(1000)
+    fetch_batch: int = _limit(100)
 
     def __post_init__(self) -> None:
-        for name in LIMITS:
-            value = getattr(self, name)
-            if not 1 <= value <= LARGEST:
-                raise ValueError(f"{name} must be 1 to {LARGEST}, not {value}")
+        for each in fields(self):
+            about, value = setting_of(each), getattr(self, each.name)
+            if about.most == LARGEST and not about.least <= value <= about.most:
+                raise ValueError(f"{each.name} must be 1 to {LARGEST}, not {value}")
 
     @classmethod
     def of(cls, settings: Settings) -> NatsSettings:
@@ -68,8 +65,8 @@ class NatsSettings:
 class NatsSpec:
     """The NATS side of a scenario. ``servers`` "" brings servers along; ``replicas`` are those of a stream."""
 
-    servers: str = ""
-    replicas: int = 1
+    servers: str = setting("", "Servers of your own (default: one comes along).", metavar="HOST:PORT,…")
+    replicas: int = setting(1, "jetstream: replicas of a stream.", least=1, most=5)
 
     def __post_init__(self) -> None:
         if not 1 <= self.replicas <= 5:

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from hydra.measure.column import MESSAGES, ReportColumn, wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec, Settings
-from hydra.natstest.commands import servers_flag
 from hydra.natstest.footprints import IMPLEMENTATIONS, SERVER
-from hydra.natstest.settings import LARGEST, LIMITS, TABLE, NatsSettings, NatsSpec, spec_of
+from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
+from hydra.options import setting_flag
 from hydra.system import Refusal, System, SystemSpec
 
 
@@ -22,12 +22,11 @@ class NatsSystemSpec(SystemSpec):
     title = "NATS"
     queue = "pending messages"
     settings = NatsSettings
-    bounds = {**dict.fromkeys((f"settings.{name}" for name in LIMITS), (1, LARGEST)), "nats.replicas": (1, 5)}
     tables = {TABLE: NatsSpec}
     implementations = IMPLEMENTATIONS
     servers = SERVER
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2))
-    elsewhere = (servers_flag,)
+    elsewhere = (setting_flag(f"{TABLE}.servers", of=NatsSpec),)
     columns = (
         wire_bytes("its `PUB` line and the end of a line. Empty where the stream's acknowledgements are asked for"),
         ReportColumn(

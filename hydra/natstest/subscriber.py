@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -54,7 +55,7 @@ class Subscriber:
         """See transport.py. A consumer that stands where the step begins is kept."""
         step = read_system(command.system, control_messages.Step)
         anew = self._connection.open(step.servers) or self._step is None or self._failure != ""
-        same = self._step is not None and msgspec.structs.replace(self._step, first=step.first) == step
+        same = self._step is not None and replace(self._step, first=step.first) == step
         if anew or not same or (step.stream and self._position + 1 != step.first):
             self._leave()
             self._step = None  # told again after a failure, it tries again
@@ -137,7 +138,7 @@ class Subscriber:
         self._leave()
         self._connection.close()
         self._connection.open(step.servers)
-        self._subscribe(msgspec.structs.replace(step, first=self._position + 1))
+        self._subscribe(replace(step, first=self._position + 1))
         return began_ns, time.monotonic_ns()
 
     def undrained(self, system: SystemObject) -> int:

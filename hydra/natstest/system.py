@@ -18,7 +18,7 @@ from hydra.errors import ServerError, UsageError
 from hydra.events.warnings import LeftBehind, LeftEarlier
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
-from hydra.natstest.control_messages import End, Step
+from hydra.natstest.control_messages import End
 from hydra.natstest.program import KIND, PROGRAM, NatsProgram
 from hydra.natstest.server_cluster import NatsCluster
 from hydra.natstest.settings import NatsSettings, spec_of
@@ -34,6 +34,8 @@ _ANSWER_WITHIN_S: Final = 1.0
 _LONGEST_PART: Final = 100
 """Characters of a run's name in its streams'."""
 _BLOCK_BYTES: Final = 512
+_OF_STREAMS: Final = ("mode", "storage")
+"""Settings that no client is told: they follow from the stream."""
 
 
 class NatsSystem(ServerSystem):
@@ -63,13 +65,13 @@ class NatsSystem(ServerSystem):
         What a stream holds of steps before its last one is deleted.
         """
         own = NatsSettings.of(settings)
-        self._stream = ""
-        told = {name: value for name, value in settings.system.items() if name in Step.__struct_fields__}
-        where: dict[str, Any] = {"servers": self._address.split(","), "subject": f"{self._run}.core"}
+        stream, subject, first = "", f"{self._run}.core", 1
         if own.mode == "jetstream":
             stream, subject = f"{self._run}-{own.storage}", f"{self._run}.{own.storage}"
-            where |= {"subject": subject, "stream": stream, "first": self._first(stream, subject, own.storage)}
-            self._stream = stream
+            first = self._first(stream, subject, own.storage)
+        self._stream = stream
+        told = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
+        where = {"servers": self._address.split(","), "subject": subject, "stream": stream, "first": first}
         return {**told, **where}
 
     def _first(self, stream: str, subject: str, storage: str) -> int:

@@ -1,6 +1,7 @@
 """The kit of which commands are made: types of flags, the flags that commands share, and how they replace keys.
 
-A flag that replaces a key of the scenario names it (:func:`keyed`); nothing else has to know the flag.
+The flag of a setting is made of the setting's field (:func:`setting_flag`, :func:`system_flags`). Any other flag that
+replaces a key of the scenario names it (:func:`keyed`); nothing else has to know the flag.
 
 ``hydra --help`` imports every module that defines a command, so these import little: click and this one. A flag that
 takes more is a function that imports it, for flags are made when their command is used (:class:`LateCommand`).
@@ -38,6 +39,14 @@ from hydra.options.scenarios import (
     experiment_command,
     scenario_command,
 )
+from hydra.options.settings import (
+    implementation_flag,
+    native_flags,
+    packing_flag,
+    preset_flag,
+    setting_flag,
+    system_flags,
+)
 from hydra.options.shared import (
     KEY_VALUE,
     SET,
@@ -46,13 +55,8 @@ from hydra.options.shared import (
     config_flag,
     duration_flag,
     experiment_flags,
-    implementation_flag,
-    implementations_flag,
     json_flag,
     master_flag,
-    native_flags,
-    packing_flag,
-    preset_flag,
     rate_flag,
     run_flags,
     search_flags,
@@ -118,7 +122,6 @@ __all__ = [
     "group_of",
     "grouped",
     "implementation_flag",
-    "implementations_flag",
     "json_flag",
     "keyed",
     "late_command",
@@ -132,6 +135,8 @@ __all__ = [
     "scenario_command",
     "search_flags",
     "set_flag",
+    "setting_flag",
     "slo_flags",
     "sweep_flags",
+    "system_flags",
 ]

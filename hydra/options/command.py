@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import click
@@ -52,8 +52,20 @@ class LateCommand(Command):
         if self._flags is not None:
             make, self._flags = self._flags, None
             make(self)
-            self.params.reverse()  # decorators add the last one first
+            # Decorators add the last one first. Of two flags of one name the first is meant.
+            self.params = first_of(reversed(self.params))
         return super().get_params(ctx)
+
+
+def first_of(params: Iterable[click.Parameter]) -> list[click.Parameter]:
+    """The parameters without those of which another before them has a flag."""
+    found: list[click.Parameter] = []
+    taken: set[str] = set()
+    for param in params:
+        if not taken & {*param.opts}:
+            found.append(param)
+            taken |= {*param.opts}
+    return found
 
 
 def late_command(
@@ -87,26 +99,41 @@ class Concerning(click.Option):
         Raises:
             click.BadParameter: it is out of them.
         """
-        cast = super().type_cast_value(ctx, value)
-        if cast is None:
+        value = super().type_cast_value(ctx, value)
+        if value is None:
             return None
         from hydra.config.bounds import out_of_bounds
+        from hydra.config.fields import SHARED, field_of
 
-        for _, what in out_of_bounds(tuple(cast) if isinstance(cast, list) else cast, self.key):
+        of = field_of(self.key, SHARED.get(self.key.rpartition(".")[0]))
+        for _, what in out_of_bounds(tuple(value) if isinstance(value, list) else value, self.key, of=of):
             raise click.BadParameter(what, ctx, self)
-        return cast
+        return value
 
 
 class Keyed(Concerning):
-    """An option whose value replaces the value of a scenario's key."""
+    """An option whose value replaces the value of a scenario's key.
+
+    Args:
+        parse: what makes the key's value of the option's when the command runs; flags may each give a part of a table.
+    """
+
+    def __init__(self, *args: Any, parse: Callable[[Any], object] | None = None, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._parse = parse
+
+    def value_in(self, context: click.Context) -> object:
+        """What was given; None: nothing was."""
+        value = context.params[str(self.name)]
+        return self._parse(value) if self._parse is not None and value else value
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """With the default of the scenario that the command runs, where it is known."""
         record = super().get_help_record(ctx)
         scenario = getattr(ctx.command, "scenario", None) or ctx.meta.get(SCENARIO)
-        if record is None or scenario is None:
+        if record is None or scenario is None or self.show_default is False:
             return record
-        from hydra.config.defaults import default_of
+        from hydra.config.fields import default_of
 
         default = _written(default_of(scenario, self.key), self.type)
         return (record[0], f"{record[1]}  [default: {default}]") if default else record
@@ -130,8 +157,14 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
 
     context = click.get_current_context()
     options = [param for param in context.command.get_params(context) if isinstance(param, Keyed)]
-    given = {option.key: context.params[str(option.name)] for option in options}
-    result = {key: value for key, value in given.items() if value is not None} | dict(more or {})
+    result: dict[str, Any] = {}
+    for option in options:
+        value = option.value_in(context)
+        if isinstance(value, dict):
+            value |= result.get(option.key, {})  # of what two flags say, the first is meant
+        if value is not None and value != ():
+            result[option.key] = value
+    result |= more or {}
     for text in context.params.get("sets", ()):
         key, value = parse_set(text)
         # Last, for it may be a part of what another flag has set.
@@ -154,7 +187,7 @@ def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], err
     flags += [
         (param.opts[0], param.key)
         for param in params
-        if isinstance(param, Concerning) and given.get(str(param.name)) is not None
+        if isinstance(param, Concerning) and given.get(str(param.name)) not in (None, ())
     ]
     for flag, key in flags:
         if any(each == key or each.startswith(f"{key}.") for each in error.keys):

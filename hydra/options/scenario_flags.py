@@ -1,48 +1,70 @@
-"""Commands that take a scenario as an argument have the flags of the command that is made for scenarios like it."""
+"""Commands that take a scenario as an argument have the flags of its system, or of the published experiment it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
 
 from hydra.errors import ConfigError, UsageError
-from hydra.options import CLUSTER, COMPARISON, OUTPUT, RUN, ExperimentCommand, LateCommand, ScenarioCommand, group_of
-from hydra.options.command import SCENARIO
+from hydra.options import (
+    CLUSTER,
+    COMPARISON,
+    OUTPUT,
+    RUN,
+    SEARCH,
+    SYSTEM,
+    ExperimentCommand,
+    Keyed,
+    LateCommand,
+    ScenarioCommand,
+    duration_flag,
+    experiment_flags,
+    flags,
+    group_of,
+    grouped,
+    rate_flag,
+    search_flags,
+    sweep_flags,
+    system_flags,
+)
+from hydra.options.command import SCENARIO, first_of
 from hydra.options.plugin_commands import commands
+from hydra.options.scenarios import flags_of_experiments
 
-Like = ScenarioCommand | ExperimentCommand
-
-_LIKE: Final = "hydra.like"
-"""Where a context keeps the command whose flags the scenario has."""
+_FLAGS: Final = "hydra.flags"
+"""Where a context keeps the flags of its scenario."""
 _OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
 """Groups of flags that say nothing of the scenario."""
 _ARGUMENT: Final = "scenario"
 
 
 class OfScenario(LateCommand):
-    """A command with an argument ``scenario``: it has the flags of the command for scenarios of its system and table.
+    """A command with an argument ``scenario``: it has the flags of the scenario's system.
 
     They are known once the scenario is: ``hydra run mine.toml --help`` shows them.
 
     Args:
-        table: the table that the command makes of every scenario; "": it leaves the scenario's.
+        steady: whether the command makes steps at a given rate of every scenario.
     """
 
-    def __init__(self, *args: Any, table: str = "", **attributes: Any) -> None:
+    def __init__(self, *args: Any, steady: bool = False, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
-        self._table = table
+        self._steady = steady
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuses what is no scenario, and flags that the scenario's system does not have."""
         own = self.get_params(ctx)
         word = _scenario_among(args, own) or _default(own)
         asks_only = ctx.resilient_parsing or any(each in ctx.help_option_names for each in args)
+        its = None
         try:
-            ctx.meta[_LIKE] = command_like(word, self._table) if word else None
+            its = _subject(word) if word else None
+            if its is not None and self._steady:
+                its = its._replace(searches=False)
+            ctx.meta[_FLAGS] = _flags_of(its) if its else []
             ctx.meta[SCENARIO] = word
         except ConfigError:
             if not asks_only:
@@ -50,96 +72,92 @@ class OfScenario(LateCommand):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as e:
-            raise _of_others(word, e.option_name, like_of(ctx)) or e from e
+            raise (_of_others(f"hydra {ctx.info_name} {word}", its, e.option_name) if its else None) or e from e
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Its own, and those of the scenario as far as that is known."""
         own = super().get_params(ctx)
-        like = like_of(ctx)
-        if like is None:
-            return own
-        names = {param.name for param in own}
-        taken = {opt for param in own for opt in param.opts}
-        theirs = [
-            param
-            for param in like.get_params(ctx)
-            if isinstance(param, click.Option) and group_of(param) not in _OF_RUNS and param.name != "listed"
-            if param.name not in names and not taken & {*param.opts}
-        ]
+        taken = {name for param in own for name in (param.name, *param.opts)}
+        theirs = [each for each in ctx.meta.get(_FLAGS, ()) if not taken & {each.name, *each.opts}]
         return [*theirs, *own]
 
 
-def like_of(context: click.Context) -> Like | None:
-    """The command whose flags the scenario of this one has; None: it is not known."""
-    like: Like | None = context.meta.get(_LIKE)
-    return like
+class _Subject(NamedTuple):
+    """What decides on the flags of a scenario or an experiment.
+
+    Attributes:
+        system: its name.
+        experiment: whether it is one.
+        searches: whether the scenario searches for a rate.
+        varied: the settings that it varies.
+    """
+
+    system: str
+    experiment: bool = False
+    searches: bool = False
+    varied: tuple[str, ...] = ()
 
 
-def replaced_by(context: click.Context) -> Mapping[str, object] | None:
-    """What the flags without a key replace in the scenario."""
-    like = like_of(context)
-    return like.replaced(**context.params) if like is not None else None
-
-
-def command_like(scenario: str, table: str = "") -> Like | None:
-    """The command whose flags a scenario has: the one for its system and its table, or for a published experiment.
-
-    Args:
-        scenario: as a command line has it.
-        table: what its table is made; "": it stays as it is.
+def _subject(scenario: str | Path) -> _Subject:
+    """Of a scenario as a command line has it.
 
     Raises:
         ConfigError: there is no such scenario, or it is no TOML file.
     """
-    from hydra.config.file_locations import experiment_named
-
-    experiment = experiment_named(scenario)
-    if experiment is not None:
-        own = (c for c in _commands() if isinstance(c, ExperimentCommand) and c.system == experiment.system)
-        return next((c for c in own if c.one in ("", scenario)), None)
-    its = _subject(scenario)  # refused before all commands are imported
-    if table:
-        its, scenario = _Subject(its.system, table, searches=False), ""
-    known = [(_distance(c, scenario, its), c) for c in _commands() if isinstance(c, ScenarioCommand)]
-    near = [(distance, c) for distance, c in known if distance is not None]
-    return min(near, key=itemgetter(0))[1] if near else None
-
-
-class _Subject(NamedTuple):
-    """What decides on the flags of a scenario."""
-
-    system: str
-    table: str
-    searches: bool
-
-
-def _distance(command: ScenarioCommand, scenario: str, its: _Subject) -> int | None:
-    """How far a command is from a scenario; None: it is of another system."""
-    other = _subject(command.scenario)
-    if other.system != its.system:
-        return None
-    if str(command.scenario) == scenario:
-        return 0
-    return 1 if other.table == its.table else 2 if other.searches == its.searches else 3
-
-
-def _subject(scenario: str | Path) -> _Subject:
-    from hydra.config.file_locations import scenario_path, scenarios
-    from hydra.config.plugins import table_kind
+    from hydra.config.file_locations import experiment_named, scenario_path, scenarios
     from hydra.config.toml import read
 
+    experiment = experiment_named(str(scenario))
+    if experiment is not None:
+        return _Subject(experiment.system, experiment=True)
     data = read(scenario_path(scenario), lambda: f"known scenarios: {', '.join(scenarios())}")
     sweep = data.get("sweep")
-    return _Subject(
-        str(data.get("system")), table_kind(str(data.get("table"))), isinstance(sweep, dict) and "search" in sweep
-    )
+    sweep = sweep if isinstance(sweep, dict) else {}
+    vary = sweep.get("vary")
+    varied = tuple(vary) if isinstance(vary, dict) else ()
+    return _Subject(str(data.get("system")), searches="search" in sweep, varied=varied)
 
 
-def _commands() -> Iterator[Like]:
+def _flags_of(its: _Subject) -> list[click.Option]:
+    """The flags of a scenario: those of its fields, and those that commands of its system have beside them."""
+    from hydra.config import plugins
+
+    if its.system not in plugins.systems():
+        return []
+    if its.experiment:
+        own = flags(experiment_flags, flags_of_experiments(its.system, ""))
+        theirs = system_flags(its.system, experiment=True)
+    else:
+        own = flags(sweep_flags, duration_flag, search_flags if its.searches else rate_flag)
+        theirs = system_flags(its.system, varied=dict.fromkeys(its.varied, ""))
+    made = _params(LateCommand("", flags=flags(own, grouped(SYSTEM, theirs))))
+    beside = [
+        param
+        for command in _commands_of(its)
+        for param in _params(command)
+        if isinstance(param, Keyed)
+        and not (param.key == "settings.rate" if its.searches else group_of(param) == SEARCH)
+    ]
+    found = first_of([*made, *beside])
+    return [each for each in found if isinstance(each, click.Option) and group_of(each) not in _OF_RUNS]
+
+
+def _commands() -> Iterator[ScenarioCommand | ExperimentCommand]:
     for load in commands({}).values():
         command = load()
         if isinstance(command, ScenarioCommand | ExperimentCommand):
             yield command
+
+
+def _commands_of(its: _Subject) -> Iterator[ScenarioCommand | ExperimentCommand]:
+    """Those that run scenarios, or experiments, of its system."""
+    for each in _commands():
+        if isinstance(each, ScenarioCommand) != its.experiment and _system_of(each) == its.system:
+            yield each
+
+
+def _system_of(command: ScenarioCommand | ExperimentCommand) -> str:
+    return command.system if isinstance(command, ExperimentCommand) else _subject(command.scenario).system
 
 
 def _scenario_among(args: Sequence[str], own: Sequence[click.Parameter]) -> str:
@@ -169,29 +187,30 @@ def _default(own: Sequence[click.Parameter]) -> str:
     return next((str(param.default) for param in own if param.name == _ARGUMENT and isinstance(param.default, str)), "")
 
 
-def _of_others(scenario: str, flag: str, like: Like | None) -> UsageError | None:
-    """Why a flag is refused that other commands have; None: none has it."""
-    if like is None:
-        return None
+def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
+    """Why a flag is refused that other commands have; None: none has it.
+
+    Args:
+        where: the command with its scenario.
+        its: the scenario.
+        flag: as its user wrote it.
+    """
     owners = [each for each in _commands() if any(flag in param.opts for param in _params(each))]
     if not owners:
         return None
-    remedy = f"leave out {flag}"
-    if any(flag in param.opts for param in _params(like)):
-        return UsageError(f"{flag} is a flag of hydra {like.name}, and not of this command", remedy)
-    if all(isinstance(each, ExperimentCommand) for each in owners):
-        return UsageError(f"{flag} is for published experiments, and {scenario} is none", remedy)
-    if isinstance(like, ExperimentCommand):
-        return UsageError(f"{flag} is for scenarios, and {scenario} is a published experiment", remedy)
-    its = _subject(like.scenario).system
-    of_systems = [(_subject(each.scenario).system, each) for each in owners if isinstance(each, ScenarioCommand)]
-    names = [f"hydra {each.name}" for system, each in of_systems if system == its]
+    runs = [each for each in owners if isinstance(each, ScenarioCommand) != its.experiment]
+    names = [f"hydra {each.name}" for each in runs if _system_of(each) == its.system]
+    scenario = where.rpartition(" ")[2]
     if names:
-        what = f"{flag} is a flag of {' and '.join(names)}, and {scenario} has those of hydra {like.name}"
+        what = f"{flag} is a flag of {' and '.join(names)}, and not of {where}"
+    elif runs:
+        systems = sorted({_system_of(each) for each in runs})
+        what = f"{flag} is for system {' or '.join(systems)}, and {scenario} is of {its.system}"
+    elif its.experiment:
+        what = f"{flag} is for scenarios, and {scenario} is a published experiment"
     else:
-        systems = sorted({system for system, _ in of_systems})
-        what = f"{flag} is for system {' or '.join(systems)}, and {scenario} is of {its}"
-    return UsageError(what, remedy)
+        what = f"{flag} is for published experiments, and {scenario} is none"
+    return UsageError(what, f"leave out {flag}")
 
 
 def _params(command: click.Command) -> list[click.Parameter]:

@@ -131,7 +131,7 @@ def experiment_command(
 
         callback.__doc__ = function.__doc__
         named = [] if one else [name_argument, list_flag, presets_flag]
-        own = _flags_of_experiments(system, one)
+        own = flags_of_experiments(system, one)
         return click.command(
             name,
             cls=ExperimentCommand,
@@ -146,7 +146,7 @@ def experiment_command(
     return decorate
 
 
-def _flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
+def flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
     """The own flags of a system's experiments, or of one of them, each once by its name."""
 
     def decorate(command: _F) -> _F:

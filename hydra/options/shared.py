@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar, get_args
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import click
 
-from hydra.options.command import keyed
 from hydra.options.help_sections import (
-    CLIENTS,
     CLUSTER,
     COMPARISON,
     EXPERIMENT,
@@ -21,7 +19,8 @@ from hydra.options.help_sections import (
     flags,
     grouped,
 )
-from hydra.options.types import COUNTS, NUMBER, PATH, RATE, WORD, Duration, Finite, Listening, OtlpUrl
+from hydra.options.settings import setting_flag
+from hydra.options.types import PATH, WORD, Finite, Listening, OtlpUrl
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -64,13 +63,7 @@ run_flags = flags(
     grouped(
         RUN,
         click.option("--resume", type=PATH, metavar="DIR", help="Go on with the run in DIR."),
-        keyed(
-            "--repeat",
-            key="sweep.repeat",
-            type=int,
-            metavar="N",
-            help="Measure each row N times: mean and 95 % interval.",
-        ),
+        setting_flag("sweep.repeat"),
     ),
     grouped(
         OUTPUT,
@@ -108,17 +101,6 @@ comparing_flags = grouped(
 )
 """Flags of every command that runs a scenario, and no experiment."""
 
-preset_flag = grouped(
-    RUN,
-    keyed(
-        "--preset",
-        key="preset",
-        type=WORD,
-        metavar="GOAL",
-        help="The settings that are recommended for a design goal; other flags go before it.",
-    ),
-)
-
 # --- of published experiments -----------------------------------------------------------------------------------------
 
 experiment_flags = grouped(
@@ -145,179 +127,32 @@ presets_flag = grouped(
 # --- of the workload --------------------------------------------------------------------------------------------------
 
 
-def _payload_flag(command: _F) -> _F:
-    from hydra.model import Payload
-
-    about = "What follows the header: zeros, random bytes, JSON records, or the lines of a file."
-    kind = click.Choice(get_args(Payload))
-    return keyed("--payload", key="settings.payload", type=kind, help=about)(command)
-
-
 sweep_flags = grouped(
     WORKLOAD,
-    keyed("--clients", key="sweep.clients", type=COUNTS, help="Subscriber counts."),
-    keyed(
-        "--message-size",
-        key="settings.message_size",
-        type=int,
-        metavar="BYTES",
-        help="Bytes of a message, its 24-byte header included.",
-    ),
-    _payload_flag,
-    keyed(
-        "--payload-ratio",
-        key="settings.payload_ratio",
-        type=NUMBER,
-        metavar="RATIO",
-        help="json: how many times smaller a compressed batch is.",
-    ),
-    keyed("--payload-file", key="settings.payload_file", type=WORD, help="lines: the file, on the publishers' hosts."),
+    setting_flag("sweep.clients"),
+    *(setting_flag(f"settings.{name}") for name in ("message_size", "payload", "payload_ratio", "payload_file")),
 )
 """Flags of every command with a scenario of its own."""
 
-rate_flag = grouped(
-    WORKLOAD, keyed("--rate", key="settings.rate", type=RATE, metavar="RATE|max", help="Messages per second, or max.")
-)
-duration_flag = grouped(
-    WORKLOAD,
-    keyed(
-        "--duration",
-        key="sweep.duration_s",
-        type=Duration("s"),
-        metavar="SECONDS",
-        help="Length of a step; also with a unit, such as 90s or 10min.",
-    ),
-)
-
-
-def _load_flag(command: _F) -> _F:
-    from hydra.model import LoadShape
-
-    kind = click.Choice(get_args(LoadShape))
-    return keyed("--load", key="load.shape", type=kind, help="How the rate changes; [load] has the details.")(command)
-
+rate_flag = grouped(WORKLOAD, setting_flag("settings.rate"))
+duration_flag = grouped(WORKLOAD, setting_flag("sweep.duration_s"))
 
 slo_flags = flags(
     grouped(
         WORKLOAD,
-        keyed(
-            "--rate",
-            key="settings.rate",
-            type=RATE,
-            metavar="RATE|max",
-            help="Messages per second of each publisher, at most.",
-        ),
-        keyed("--clients", key="sweep.clients", type=COUNTS, help="How many subscribers."),
-        keyed("--publishers", key="publishers", type=int, metavar="N", help="How many publish, each at the rate."),
-        keyed("--duration", key="sweep.duration_s", type=Duration("s"), help="How long, such as 90s, 10min or 1h."),
-        _load_flag,
+        setting_flag("settings.rate", help="Messages per second of each publisher, at most."),
+        setting_flag("sweep.clients", help="How many subscribers."),
+        setting_flag("publishers"),
+        setting_flag("sweep.duration_s", metavar=None, help="How long, such as 90s, 10min or 1h."),
+        setting_flag("load.shape"),
     ),
     grouped(
         OBJECTIVES,
-        *(
-            keyed(
-                f"--{name}",
-                key=f"slo.{name}_ms",
-                type=Duration("ms"),
-                help=f"{what} of the latency at most, like 20ms.",
-            )
-            for name, what in (
-                ("p50", "The median"),
-                ("p90", "The 90th percentile"),
-                ("p99", "The 99th percentile"),
-                ("p999", "The 99.9th percentile"),
-                ("max", "The highest"),
-            )
-        ),
-        keyed("--loss", key="slo.loss_pct", type=Finite(min=0), metavar="PERCENT", help="Lost messages at most."),
-        keyed(
-            "--recovery",
-            key="slo.recovery_s",
-            type=Duration("s"),
-            help="How soon after each event everything is to be good again.",
-        ),
-        keyed(
-            "--stall",
-            key="slo.stall_s",
-            type=Duration("s"),
-            help="The longest stall to reckon with, though none was seen: shorter ones take less time to rule out.",
-        ),
+        *(setting_flag(f"slo.{name}_ms") for name in ("p50", "p90", "p99", "p999", "max")),
+        *(setting_flag(f"slo.{name}") for name in ("loss_pct", "recovery_s", "stall_s")),
     ),
 )
 """Flags of the command that asks whether a workload holds."""
 
-search_flags = grouped(
-    SEARCH,
-    keyed(
-        "--start-rate",
-        key="sweep.search.start_rate",
-        type=NUMBER,
-        metavar="RATE",
-        help="Where the search for a rate begins.",
-    ),
-    keyed(
-        "--search-width",
-        key="sweep.search.width",
-        type=NUMBER,
-        metavar="RATIO",
-        help="A search ends when the upper limit of its 95 % interval is at most this times the lower.",
-    ),
-    keyed(
-        "--search-steps",
-        key="sweep.search.steps",
-        type=int,
-        metavar="N",
-        help="Steps of a search at most.",
-    ),
-)
+search_flags = grouped(SEARCH, *(setting_flag(f"sweep.search.{name}") for name in ("start_rate", "width", "steps")))
 """Flags of the commands that search for rates."""
-
-# --- of clients -------------------------------------------------------------------------------------------------------
-
-
-class _Several(click.Choice[str]):
-    """One or more of the names, with commas in between."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return ",".join(super(_Several, self).convert(name, param, ctx) for name in str(value).split(","))
-
-
-def implementations_flag(names: Sequence[str]) -> Callable[[_F], _F]:
-    """``--implementation`` of an experiment: one of the names or several."""
-    about = "Client implementation; several, with commas, one after the other in one table."
-    return _implementation(_Several(list(names)), about)
-
-
-def implementation_flag(names: Sequence[str] | None = None) -> Callable[[_F], _F]:
-    """``--implementation``: one of the names, or any where the system is not known before."""
-    return _implementation(click.Choice(list(names)) if names else WORD, "Client implementation.")
-
-
-def _implementation(kind: click.ParamType[str], about: str) -> Callable[[_F], _F]:
-    return grouped(CLIENTS, keyed("--implementation", "--client", "client", key="client", type=kind, help=about))
-
-
-packing_flag = grouped(
-    CLIENTS,
-    keyed(
-        "--clients-per-process",
-        key="native.clients_per_process",
-        type=int,
-        metavar="K",
-        help="native: subscribers packed into one process.",
-    ),
-)
-
-native_flags = flags(
-    packing_flag,
-    grouped(
-        CLIENTS,
-        keyed(
-            "--pacing",
-            key="native.pacing",
-            type=click.Choice(["smooth", "bursty"]),
-            help="native: bursty sends by whole seconds.",
-        ),
-    ),
-)
-"""Flags of what only the native clients can do, in any system."""

@@ -39,6 +39,14 @@ class Counts(click.ParamType[list[int]]):
         return numbers
 
 
+class Several(click.Choice[str]):
+    """One or more of the names, with commas in between."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The names as they were written; fails with one line where one is none."""
+        return ",".join(super(Several, self).convert(name, param, ctx) for name in str(value).split(","))
+
+
 class Word(click.ParamType[str]):
     """Text that is not empty."""
 

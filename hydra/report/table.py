@@ -1,4 +1,4 @@
-"""A table, wherever it is shown: as Markdown here, at a terminal in ``terminal_layout.py``, as HTML in ``blocks.py``."""
+"""A table, wherever it is shown: as Markdown here, fitted in ``terminal_layout.py``, as HTML in ``blocks.py``."""
 
 from __future__ import annotations
 

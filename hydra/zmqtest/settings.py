@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from hydra.model import Settings
+from hydra.model import Settings, setting
 
 INT32: Final = 2**31 - 1
 HighWaterMark = Annotated[int, msgspec.Meta(le=INT32)]
@@ -22,10 +22,16 @@ class ZmqSettings:
     each subscriber listens: to all publishers, or to one of them, in turn.
     """
 
-    sndhwm: HighWaterMark = 1000
-    rcvhwm: HighWaterMark = 1000
-    nodrop: bool = False
-    subscriptions: Literal["all", "one"] = "all"
+    sndhwm: HighWaterMark = setting(
+        1000, "The publisher's high-water mark in messages; 0 is unbounded.", least=0, most=INT32
+    )
+    rcvhwm: HighWaterMark = setting(
+        1000, "A subscriber's high-water mark in messages; 0 is unbounded.", least=0, most=INT32
+    )
+    nodrop: bool = setting(False, "Wait instead of dropping (XPUB_NODROP).")
+    subscriptions: Literal["all", "one"] = setting(
+        "all", "To whom each subscriber listens: all publishers, or one of them, in turn."
+    )
 
     def __post_init__(self) -> None:
         if self.sndhwm < 0:
@@ -48,12 +54,12 @@ class ZmqNative:
     publishers.
     """
 
-    publisher: Literal["native", "pyzmq"] = "native"
-    io_threads: int = 1
-    transport: Literal["tcp", "ipc"] = "tcp"
-    sndbuf: int = 0
-    rcvbuf: int = 0
-    secure: bool = False
+    publisher: Literal["native", "pyzmq"] = setting("native", "native, zmtp: the implementation of the publishers.")
+    io_threads: int = setting(1, "native, zmtp: libzmq's threads for input and output.")
+    transport: Literal["tcp", "ipc"] = setting("tcp", "native, zmtp: of the data plane.")
+    sndbuf: int = setting(0, "native, zmtp: the kernel's send buffer.", metavar="BYTES", least=0, most=INT32)
+    rcvbuf: int = setting(0, "native, zmtp: the kernel's receive buffer.", metavar="BYTES", least=0, most=INT32)
+    secure: bool = setting(False, "native: CURVE on the data plane.")
 
     def __post_init__(self) -> None:
         if not 1 <= self.io_threads <= 64:

@@ -11,7 +11,7 @@ from hydra.measure.column import ReportColumn, wire_bytes
 from hydra.model import Scenario, Settings
 from hydra.system import Held, Reference, Refusal, System, SystemSpec
 from hydra.zmqtest.footprints import IMPLEMENTATIONS, LISTENER_BYTES, NATIVES, ZMTP
-from hydra.zmqtest.settings import INT32, ZmqNative, ZmqSettings
+from hydra.zmqtest.settings import ZmqNative, ZmqSettings
 
 _PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
 _NATIVE: Final = Reference("hydra_zmq_cpp.csv", "zmqrate")
@@ -57,12 +57,6 @@ class ZmqSystemSpec(SystemSpec):
     title = "raw ZMQ PUB/SUB"
     queue = "high-water mark"
     settings = ZmqSettings
-    bounds = {
-        "settings.sndhwm": (0, INT32),
-        "settings.rcvhwm": (0, INT32),
-        "native.sndbuf": (0, INT32),
-        "native.rcvbuf": (0, INT32),
-    }
     native = ZmqNative
     natives = NATIVES
     listener_bytes = LISTENER_BYTES

@@ -12,8 +12,9 @@ import paho.mqtt.client as mqtt
 import pytest
 from _pytest.mark import ParameterSet
 
+from hydra.client.transport import read_system
 from hydra.mqtttest.connection import Connection
-from hydra.mqtttest.control_messages import step_of, topic_of
+from hydra.mqtttest.control_messages import MqttStep, topic_of
 from hydra.mqtttest.settings import split
 from hydra.wire.header import HEADER, SEQUENCE_LIMIT, pack
 from hydra.wire.messages import PROBE_EPOCH
@@ -61,7 +62,7 @@ class Listener:
 
     def __init__(self, place: Place) -> None:
         self._arrivals: list[Arrival] = []
-        step = step_of(place.told(qos=0))
+        step = read_system(place.told(qos=0), MqttStep)
         self._connection = Connection(f"listener-{secrets.token_hex(6)}", step, on_message=self._note)
         self._connection.subscribe([f"{place.topic}/#"], 2)
 
@@ -100,7 +101,7 @@ class Speaker:
 
     def __init__(self, place: Place, publisher: int) -> None:
         self.publisher = publisher
-        self._step = step_of(place.told(qos=1))
+        self._step = read_system(place.told(qos=1), MqttStep)
         self._answered = 0
         self._connection = Connection(f"speaker-{secrets.token_hex(6)}", self._step, on_answer=self._note)
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from hydra.client.transport import read_system
 from hydra.errors import MissingDependencyError
 from hydra.mqtttest import program
 from hydra.mqtttest.broker import forget, reach
 from hydra.mqtttest.connection import Connection
-from hydra.mqtttest.control_messages import step_of
+from hydra.mqtttest.control_messages import MqttStep
 from hydra.mqtttest.program import ServerLimits, configuration, version_of
 from hydra.mqtttest.settings import split
 from hydra.system.embedded_server import EmbeddedServer
@@ -74,7 +75,7 @@ def test_it_tells_its_version_and_its_end(own_server: EmbeddedServer) -> None:
 
 def test_what_it_retains_is_forgotten_under_one_topic_only(server: str) -> None:
     answered: list[int] = []
-    step = step_of(Place(server).told(qos=1))
+    step = read_system(Place(server).told(qos=1), MqttStep)
     publisher = Connection("conformance-retain", step, on_answer=lambda mid, _: answered.append(mid))
     for topic in ("forget/a", "forget/a/b", "keep/a"):
         publisher.publish(topic, b"something", 1, retain=True)

@@ -8,16 +8,21 @@ from typing import Any
 import msgspec
 import pytest
 
+from hydra.client.transport import read_system
 from hydra.errors import ConfigError
-from hydra.mqtttest.control_messages import client_id, filters, signals_of, step_of, topic_of
+from hydra.mqtttest.control_messages import MqttStep, client_id, filters, signals_of, topic_of
 from hydra.mqtttest.settings import MqttSettings, MqttSpec, password_of
 from tests.mqtttest.ends import told_of
 
 GOOD = told_of("127.0.0.1:1883", "hydra/run-1", qos=1, protocol="5")
 
 
+def told(system: dict[str, Any]) -> MqttStep:
+    return read_system(system, MqttStep)
+
+
 def test_what_it_is_told_comes_back() -> None:
-    assert msgspec.to_builtins(step_of(GOOD)) == {**GOOD, "username": "", "password": ""}
+    assert msgspec.to_builtins(told(GOOD)) == {**GOOD, "username": "", "password": ""}
 
 
 @pytest.mark.parametrize(
@@ -29,15 +34,15 @@ def test_what_it_is_told_comes_back() -> None:
 )
 def test_what_cannot_be_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=name):
-        step_of({**GOOD, name: value})
+        told({**GOOD, name: value})
 
 
-@pytest.mark.parametrize("missing", ["host", "topic", "qos", "shared"])
+@pytest.mark.parametrize("missing", ["host", "topic"])
 def test_what_is_missing_is_named(missing: str) -> None:
     with pytest.raises(ValueError, match=missing):
-        step_of({name: value for name, value in GOOD.items() if name != missing})
+        told({name: value for name, value in GOOD.items() if name != missing})
     with pytest.raises(ValueError, match="host"):
-        step_of(None)
+        read_system(None, MqttStep)
 
 
 @pytest.mark.parametrize(
@@ -48,16 +53,16 @@ def test_what_is_missing_is_named(missing: str) -> None:
     ],
 )
 def test_a_subscriber_subscribes_to_every_publisher(shared: bool, group: str, required: tuple[str, ...]) -> None:
-    assert filters(step_of({**GOOD, "shared": shared}), group, [7, 8]) == required
+    assert filters(told({**GOOD, "shared": shared}), group, [7, 8]) == required
 
 
 def test_sharing_needs_a_group() -> None:
     with pytest.raises(ValueError, match="group"):
-        filters(step_of({**GOOD, "shared": True}), "", [7])
+        filters(told({**GOOD, "shared": True}), "", [7])
 
 
 def test_names() -> None:
-    step = step_of(GOOD)
+    step = told(GOOD)
     assert topic_of(step, 7) == signals_of(step, 7) == "hydra/run-1/7"
     assert client_id(step, 7) == "hydra-run-1-7"
     assert client_id(step, 7) != client_id(step, 8)
@@ -65,7 +70,7 @@ def test_names() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("qos", 3), ("qos", -1), ("max_inflight", 0), ("max_inflight", 65_536), ("keepalive", 4), ("keepalive", 70_000)],
+    [("max_inflight", 0), ("max_inflight", 65_536), ("keepalive", 4), ("keepalive", 70_000)],
 )
 def test_a_setting_that_cannot_be_is_refused_by_name(name: str, value: int) -> None:
     with pytest.raises(ValueError, match=name):

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from hydra.cli.main import cli
 from hydra.config import plugins
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
@@ -70,6 +72,13 @@ def test_its_command_runs_its_scenario_and_hides_its_secret(package: Path, tmp_p
     assert "toy" in hydra("runs", tmp_path).stdout
     refused = hydra("report", run, expect=2).stderr
     assert refused == f"hydra: no system 'toy' is installed; known systems: {', '.join(plugins.systems())}\n"
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_scenarios_have_the_flags_of_its_commands() -> None:
+    shown = CliRunner().invoke(cli, ["run", "toy", "--help"]).output
+    assert "--chunk INTEGER" in shown
+    assert "[default: 65536]" in shown
 
 
 @pytest.mark.usefixtures("installed")

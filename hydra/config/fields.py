@@ -1,0 +1,77 @@
+"""The fields behind the dotted keys of a scenario, and what a key is unless somebody replaces it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hydra.config.validation_error import RefusedError
+from hydra.errors import ConfigError
+from hydra.model import LoadSpec, NativeSpec, Scenario, SearchSpec, Settings, SloSpec, SweepSpec
+from hydra.system import SystemSpec
+
+SHARED: Mapping[str, type] = {
+    "": Scenario,
+    "sweep": SweepSpec,
+    "sweep.search": SearchSpec,
+    "settings": Settings,
+    "native": NativeSpec,
+    "load": LoadSpec,
+    "slo": SloSpec,
+}
+"""The tables of every system's scenarios by their dotted names."""
+
+
+def own_tables(spec: SystemSpec) -> dict[str, type]:
+    """What is a system's own: its tables, and what it has in those of all systems."""
+    return {**spec.tables, "settings": spec.settings, **({"native": spec.native} if spec.native else {})}
+
+
+def field_of(key: str, noun: type | None) -> Field[Any] | None:
+    """The field behind the last part of a dotted key in the dataclass of its table; None: it has none."""
+    name = key.rpartition(".")[2]
+    return next((each for each in fields(noun) if each.name == name), None) if noun is not None else None
+
+
+def default_of(scenario: str | Path, key: str) -> Any:
+    """What stands under a dotted key of a scenario unless somebody replaces it; None: nothing, or it cannot be read.
+
+    Args:
+        scenario: a name or a path.
+        key: the dotted key.
+    """
+    try:
+        return _value(scenario, key)
+    except (ConfigError, RefusedError):
+        return None
+
+
+def _value(scenario: str | Path, key: str) -> Any:
+    """What the scenario's file says, or else the model."""
+    data, spec = _known(scenario)
+    path, _, name = key.rpartition(".")
+    table: Any = data
+    for part in path.split(".") if path else ():
+        table = table.get(part) if isinstance(table, dict) else None
+    if isinstance(table, dict) and name in table:
+        return table[name]
+    if path == "sweep.search" and table is None:
+        return None  # it searches for nothing
+    found = [field_of(key, tables.get(path)) for tables in (own_tables(spec), SHARED)]
+    return next((each.default for each in found if each is not None and each.default is not MISSING), None)
+
+
+@cache
+def _known(scenario: str | Path) -> tuple[dict[str, Any], SystemSpec]:
+    """What a scenario's file says by the keys that are meant, and its system."""
+    from hydra.config import plugins
+    from hydra.config.file_locations import scenario_path
+    from hydra.config.toml import Names, read
+
+    data = read(scenario_path(scenario), lambda: "")
+    spec = plugins.system(str(data.get("system")))
+    _, meant = Names(spec.aliases).resolve("", data)
+    return meant if isinstance(meant, dict) else data, spec
