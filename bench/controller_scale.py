@@ -40,12 +40,13 @@ from click.testing import CliRunner
 from tabulate import tabulate
 
 from hydra.cli.main import cli as hydra
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.measure.observation import Observation
 from hydra.model import Agent, ClusterSpec, Group, GroupEvent, Launch, Resources, StepPlan, StepResult
 from hydra.monitor.progress import Observer
 from hydra.monitor.step_progress import Moment
 from hydra.run import step_start
+from hydra.run.context import RunContext
 from hydra.run.launcher import system_for
 from hydra.run.runner import run
 from hydra.store.database import RunStore
@@ -198,7 +199,7 @@ class Watching(Observer):
 def measure(clients: int, template: Path, duration_s: float, folder: Path) -> dict[str, float]:
     """The figures of one row, by heading."""
     simulation = Simulation(template)
-    scenario = load_scenario(
+    resolved = resolve(
         "zmqfixed",
         {
             "sweep.clients": [clients],
@@ -214,10 +215,11 @@ def measure(clients: int, template: Path, duration_s: float, folder: Path) -> di
     observer = Watching()
     engine = SimulatedEngine(simulation)
     with (
-        RunStore.create(folder, {"scenario": scenario, "name": folder.name}) as store,
+        RunStore.create(folder, {"scenario": resolved.scenario, "name": folder.name}) as store,
         patch.object(step_start, "_LEAD_PER_CLIENT_NS", LEAD_NS),
     ):
-        code = run(scenario, ClusterSpec(tuple(engine.agents())), engine, system_for(scenario), store, observer)
+        cluster = ClusterSpec(tuple(engine.agents()))
+        code = run(RunContext(resolved, cluster, engine, system_for(resolved), store, observer)).code
         said: dict[str, list[str]] = defaultdict(list)
         for event in store.events():
             said[event.kind].append(event.text)

@@ -13,17 +13,20 @@ from pyroaring import BitMap
 
 from hydra import model
 from hydra.client.host_monitor import Watcher
-from hydra.control.controller import Controller
+from hydra.config.resolved import ResolvedScenario
+from hydra.config.scenario import load_scenario
 from hydra.control.roster import Roster
-from hydra.events.journal import Journal
+from hydra.measure.column import ReportColumn
+from hydra.measure.step_columns import BATCH
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
-from hydra.system import System, SystemSpec
+from hydra.system import SystemSpec
 from hydra.wire import messages as wire
-from hydra.wire import report_batch
+from hydra.wire import report_batch as batch
 from hydra.wire.clock import StepClock
 from tests.control.golden_messages import COUNTERS, FROM_CLIENT
 from tests.control.rosters import HERE, NETWORK, hello
+from tests.run.contexts import context
 
 _TICK_NS = 10_000_000
 PUBLISHER = 0
@@ -43,7 +46,7 @@ def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
     """What a relay says, in frames: the reports of subscribers are a batch."""
     if not isinstance(answer, wire.Report) or answer.subscriber is None:
         return wire.encode(answer), None
-    columns, payload = report_batch.encode([(answer.ids[0], answer.subscriber)], ())
+    columns, payload = batch.encode([(answer.ids[0], answer.subscriber)], ())
     return wire.encode(wire.Batch(ids=answer.ids, seq=answer.seq, epoch=answer.epoch, columns=columns)), payload
 
 
@@ -107,17 +110,15 @@ class Channel:
 
     def stepper(self, *, drain_max_s: float = 5.0) -> Stepper:
         """One that measures on this channel, its first step as epoch 1."""
-        return Stepper(
-            cast(Controller, self),
-            cast(Deployment, self),
-            cast(System, self),
-            cast(SystemSpec, self),
-            30.0,
-            drain_max_s,
-            Journal(lambda *_: None, lambda _: None),
+        scenario = replace(load_scenario("zmqfixed"), ready_timeout_s=30.0, drain_max_s=drain_max_s)
+        run = context(
+            resolved=ResolvedScenario(scenario, cast(SystemSpec, self)),
+            system=self,
+            controller=self,
             epoch=1,
             clock_ns=lambda: self.now_ns,
         )
+        return Stepper(run, cast(Deployment, self))
 
     @property
     def told(self) -> list[tuple[int, wire.FromController]]:
@@ -204,6 +205,13 @@ class Channel:
         self.evicted += clients
 
     # --- a system and its specification ----------------------------------------------------------------------------
+
+    queue, batch, servers = "its queue", BATCH, None
+    tools: tuple[str, ...] = ()
+    columns: tuple[ReportColumn, ...] = ()
+
+    def batch_of(self, _: model.Settings) -> int:
+        return 100
 
     def burst(self, _: Mapping[str, model.Figure]) -> int:
         return 100

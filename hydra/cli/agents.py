@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hydra.config.cluster import load_cluster, read_cluster
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.options.engine_choice import choose
 
 if TYPE_CHECKING:
     from hydra.config.machine_limits import Has
+    from hydra.config.resolved import ResolvedScenario
     from hydra.model import Agent, Scenario
 
 
@@ -35,7 +36,7 @@ def list_agents(
         ConfigError: the cluster file, or the scenario, cannot be used.
         UsageError, ClusterError: the master is none, or does not answer.
     """
-    required = load_scenario(scenario) if scenario else None
+    required = resolve(scenario) if scenario else None
     declared, engine = load_cluster(config).agents, choose(master, config, flags)
     file = str(read_cluster(config)[0]) if engine.spec.is_local else None
     # What is refused so far is refused within the time that these take to import.
@@ -47,7 +48,7 @@ def list_agents(
         click.echo(json.dumps([{**row, "declared_in": file} for row in agent_rows(agents, required)], indent=2))
         return
     width = terminal_width()
-    left_out = {} if whole else alike(agents, required)
+    left_out = {} if whole else alike(agents, required.scenario if required else None)
     click.echo(tabled(agent_rows(agents, required, left_out), width))
     if left_out:
         click.echo(f"\n{fitted(left_out_line(left_out), width)}")
@@ -79,13 +80,13 @@ def alike(agents: Sequence[Agent], scenario: Scenario | None) -> dict[str, str |
 
 
 def agent_rows(
-    agents: Iterable[Agent], scenario: Scenario | None, left_out: Container[str] = ()
+    agents: Iterable[Agent], resolved: ResolvedScenario | None, left_out: Container[str] = ()
 ) -> list[dict[str, str]]:
     """A row for each agent, for a table.
 
     Args:
         agents: with what is free on each.
-        scenario: whose roles are looked at; None: nobody asked.
+        resolved: whose roles are looked at; None: nobody asked.
         left_out: attributes that are not shown.
     """
     from hydra.engine.resources import format_resources
@@ -97,7 +98,7 @@ def agent_rows(
             "hostname": a.hostname,
             "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items() if k not in left_out),
             "resources": format_resources(a.resources),
-            **({"could run": ", ".join(roles_on(a, scenario))} if scenario else {}),
+            **({"could run": ", ".join(roles_on(a, resolved))} if resolved else {}),
         }
         for a in agents
     ]

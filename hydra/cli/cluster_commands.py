@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from hydra.cli.arguments import USUAL, scenario_argument
-from hydra.config.plugins import system, systems
+from hydra.config.plugins import systems
 from hydra.options import (
     OUTPUT,
     SYSTEM,
@@ -91,13 +91,12 @@ def _elsewhere_flags(command: _F) -> _F:
 )
 def artifact(scenario: str, **_: Any) -> None:
     """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
-    from hydra.config.scenario import load_scenario
+    from hydra.config.scenario import resolve
 
-    loaded = load_scenario(scenario, overrides())
+    resolved = resolve(scenario, overrides())
 
     from hydra.engine.artifacts.archive import build
     from hydra.system import programs
 
-    spec = system(loaded.system)
-    made = build(programs(spec.make(loaded, spec.servers_of(loaded) > 0, False)))
+    made = build(programs(resolved.system.make(resolved.scenario, resolved.servers > 0, False)))
     click.echo(f"{made.path}\nsha256 {made.sha256}")

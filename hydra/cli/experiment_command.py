@@ -15,16 +15,16 @@ from hydra.cli.experiment_alternatives import with_alternatives
 from hydra.cli.experiment_lookup import find
 from hydra.cli.experiment_runner import Asked, run
 from hydra.cli.fail_if import failed_if
-from hydra.cli.remote_command import run_elsewhere, typed
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments
 from hydra.errors import RunDirectoryError, UsageError
-from hydra.monitor.display_mode import is_plain
 from hydra.options.engine_choice import choose
 from hydra.report import experiments as folders
 from hydra.report.conditions import columns, met, parse
 from hydra.report.experiments import Record
 from hydra.report.terminal_layout import fitted, terminal_width
+from hydra.run.launcher import RunRequest
+from hydra.run.remote_command import run_elsewhere
 from hydra.run.resume import differences, refuse_hidden
 from hydra.store.folders import check_folder, is_experiment
 from hydra.store.redaction import Redactor
@@ -54,21 +54,11 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         refuse_hidden(replaced)
     experiment, overrides = with_alternatives(experiment, replaced)
     order = _order(experiment, flags, before, hosts)
-    asked = Asked(
-        experiment=experiment,
-        order=order,
-        engine=engine,
-        cluster=cluster,
-        folder=resumed or flags["out"] or fresh_folder(experiment.name),
-        command_line=typed(),
-        overrides=overrides,
-        quiet=flags["quiet"],
-        plain=is_plain(flags),
-        say=lambda text: None if flags["quiet"] else click.echo(text, err=True),
-    )
+    folder = resumed or flags["out"] or fresh_folder(experiment.name)
+    asked = Asked(experiment, order, RunRequest.of_flags(engine, cluster, folder, overrides, flags))
     # Whatever is wrong with the flags is told before anything starts.
     scenarios = [asked.scenario(part, overrides) for part in _known(experiment, order)]
-    known = [*folders.figures_of(experiment.views(order, ())), *(columns(scenarios[0]) if scenarios else ())]
+    known = [*folders.figures_of(experiment.views(order, ())), *(columns(scenarios[0].scenario) if scenarios else ())]
     conditions = [parse(text, list(dict.fromkeys(known))) for text in flags["fail_if"]]
     if not before:
         _check_new(asked.folder)
@@ -81,10 +71,10 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         order.scale,
         dict(order.options),
         {key: redactor.value(value, key) for key, value in replaced.items()},
-        shlex.join(redactor.command_line(asked.command_line)),
+        shlex.join(redactor.command_line(asked.request.command_line)),
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    asked.exports.open(flags)
+    asked.request.exports.open(flags)
     asked.folder.mkdir(parents=True, exist_ok=True)
     with alone_in(asked.folder):
         folders.write_record(asked.folder, record)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import click
 
 from hydra.config import plugins
+from hydra.config.file_locations import experiments
 from hydra.events.formatting import duration
 from hydra.report.terminal_layout import tabled, terminal_width
 
@@ -22,14 +23,14 @@ def list_experiments(system: str, as_json: bool) -> None:
             "scale": each.scale,
             "takes": f"about {duration(each.takes_s)}",
         }
-        for each in plugins.system(system).experiments
+        for each in experiments(system).values()
     ]
     click.echo(json.dumps(found, indent=2) if as_json else tabled(found, terminal_width()))
 
 
 def list_presets(system: str, as_json: bool) -> None:
     """Prints what every preset of a system sets, and why."""
-    presets = plugins.system(system).presets
+    presets = plugins.systems()[system].presets
     if as_json:
         click.echo(json.dumps({name: asdict(preset) for name, preset in presets.items()}, indent=2))
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from hydra.config import plugins
 from hydra.config.file_locations import experiments
 from hydra.errors import UsageError
 from hydra.system import Experiment
@@ -20,7 +19,7 @@ def find(system: str, name: str) -> Experiment:
     Raises:
         UsageError: there is none; the text tells the nearest one, or all.
     """
-    known = {each.name: each for each in plugins.system(system).experiments} if system else experiments()
+    known = experiments(system)
     if not name:
         raise UsageError("no experiment is named", f"name one of {', '.join(known)}")
     if name not in known:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from hydra.cli.part_results import done_of
-from hydra.config.scenario import scenario_from
+from hydra.config.resolved import ResolvedScenario
+from hydra.config.scenario import resolved_from
 from hydra.errors import (
     EXIT_GOOD,
     EXIT_INCOMPLETE,
@@ -19,16 +20,13 @@ from hydra.errors import (
     HydraError,
     PlacementError,
 )
-from hydra.model import ClusterSpec, Scenario
-from hydra.monitor.exports import Exports
-from hydra.options.engine_choice import Chosen
 from hydra.report.experiments import PartRecord, Record, write_record, write_tables
 from hydra.run import launcher
+from hydra.run.launcher import RunRequest
 from hydra.run.outcome import code_of
 from hydra.run.resume import continued
 from hydra.store.database import ENDED_KEY, RunStore
 from hydra.store.folders import DATABASE
-from hydra.store.system_columns import sweep_of
 from hydra.system import Done, Experiment, Order, Part
 
 _FINISHED: Final = "finished"
@@ -41,31 +39,30 @@ class Asked:
     Attributes:
         experiment: which one.
         order: with what.
-        engine, cluster: where.
-        folder: of the experiment.
-        command_line: the words of the command.
-        overrides: keys that are replaced in every part.
-        quiet: whether only warnings are shown.
-        plain: whether lines are shown, and no live view.
-        say: shows a line.
-        exports: where figures are read meanwhile.
+        request: for all parts: in which folder, what is replaced in every part, and how.
     """
 
     experiment: Experiment
     order: Order
-    engine: Chosen
-    cluster: ClusterSpec
-    folder: Path
-    command_line: Sequence[str]
-    overrides: Mapping[str, object]
-    quiet: bool
-    plain: bool
-    say: Callable[[str], None]
-    exports: Exports = field(default_factory=Exports)
+    request: RunRequest
 
-    def scenario(self, part: Part, overrides: Mapping[str, object]) -> Scenario:
-        """The scenario of a part with these keys replaced; errors as for ``load_scenario``."""
-        return scenario_from(f"{self.experiment.name}, part {part.name}", part.name, part.scenario, overrides)
+    @property
+    def folder(self) -> Path:
+        """Of the experiment."""
+        return self.request.out
+
+    @property
+    def overrides(self) -> Mapping[str, object]:
+        """Keys that are replaced in every part."""
+        return self.request.overrides
+
+    def say(self, text: str) -> None:
+        """Shows a line, unless only warnings are shown."""
+        self.request.say(text)
+
+    def scenario(self, part: Part, overrides: Mapping[str, object]) -> ResolvedScenario:
+        """The scenario of a part with these keys replaced; errors as for ``resolve``."""
+        return resolved_from(f"{self.experiment.name}, part {part.name}", part.name, part.scenario, overrides)
 
 
 def run(asked: Asked, record: Record) -> tuple[int, list[Done]]:
@@ -121,38 +118,26 @@ def _take(asked: Asked, part: Part, label: str) -> tuple[int, Done]:
     folder = asked.folder / part.name
     is_there = (folder / DATABASE).is_file()
     load = partial(asked.scenario, part)
-    scenario = continued(folder, load, asked.overrides) if is_there else load(asked.overrides)
-    if is_there and (kept := _complete(part, scenario, folder)):
+    resolved = continued(folder, load, asked.overrides) if is_there else load(asked.overrides)
+    if is_there and (kept := _complete(part, resolved, folder)):
         return code_of([dict(row) for row in kept.rows]), kept
-    order = launcher.Order(
-        engine=asked.engine,
-        out=folder,
-        command_line=asked.command_line,
-        overrides=asked.overrides,
-        resume=is_there,
-        quiet=asked.quiet,
-        plain=asked.plain,
-        label=label,
-        whole=asked.folder,
-        exports=asked.exports,
-    )
     try:
-        code, store = launcher.launch(scenario, asked.cluster, order)
+        end = launcher.launch(resolved, asked.request.part(part.name, label))
     except (PlacementError, DoesNotFitError) as e:
         asked.say(f"{part.name} is skipped: {e}")
-        return EXIT_INCOMPLETE, Done(part, scenario, (), reason=str(e))
-    with store:
-        return code, done_of(part, scenario, store)
+        return EXIT_INCOMPLETE, Done(part, resolved.scenario, (), reason=str(e))
+    with RunStore.open(folder) as store:
+        return end.code, done_of(part, resolved, store)
 
 
-def _complete(part: Part, scenario: Scenario, folder: Path) -> Done | None:
+def _complete(part: Part, resolved: ResolvedScenario, folder: Path) -> Done | None:
     """A part that has every row, measured; None: there is something left to do."""
     with RunStore.open(folder) as store:
         results = store.results()
-        sweep = sweep_of(scenario)
+        sweep = resolved.sweep
         if store.meta(ENDED_KEY) != _FINISHED or sweep.next(results) is not None or sweep.offered_again(results):
             return None
-        return done_of(part, scenario, store)
+        return done_of(part, resolved, store)
 
 
 def _begun(asked: Asked, part: Part | None) -> Done | None:

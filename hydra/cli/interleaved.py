@@ -12,7 +12,7 @@ import secrets
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,21 +23,21 @@ import click
 from hydra.analysis.figures import measured
 from hydra.analysis.turn_order import orders
 from hydra.cli.fail_if import failed_if
-from hydra.cli.remote_command import run_elsewhere, typed
 from hydra.config.cluster import load_cluster
-from hydra.config.scenario import load_scenario
+from hydra.config.resolved import ResolvedScenario
+from hydra.config.scenario import load_scenario, resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, RunDirectoryError, UsageError
 from hydra.events.formatting import duration
-from hydra.model import ClusterSpec, Scenario
-from hydra.monitor.display_mode import is_plain
-from hydra.monitor.exports import Exports
-from hydra.options.engine_choice import Chosen, choose
+from hydra.model import StepResult
+from hydra.options.engine_choice import choose
 from hydra.report import comparison_report
 from hydra.report.conditions import columns, parse
 from hydra.report.run_comparison import compare_runs
 from hydra.report.terminal_layout import fitted, terminal_width
 from hydra.run import launcher
+from hydra.run.launcher import RunRequest
 from hydra.run.outcome import code_of
+from hydra.run.remote_command import run_elsewhere
 from hydra.run.resume import continued, refuse_hidden
 from hydra.store import interleaved
 from hydra.store.database import DATABASE, RunStore
@@ -45,7 +45,6 @@ from hydra.store.folders import check_folder
 from hydra.store.interleaved import Record, TurnRecord
 from hydra.store.redaction import Redactor
 from hydra.store.run_lock import alone_in
-from hydra.store.system_columns import columns_of, sweep_of
 from hydra.store.target_folder import fresh_folder
 from hydra.sweep import Repeated, Turn
 
@@ -76,9 +75,9 @@ def run_interleaved(
     folder = resumed or flags["out"]
     runs = {name: _load(scenario, {**replaced, **own}, folder and folder / name) for name, own in sides.items()}
     first = next(iter(runs.values()))
-    folder = folder or fresh_folder(first.name)
+    folder = folder or fresh_folder(first.scenario.name)
     for text in flags["fail_if"]:
-        parse(text, columns(first), measured(columns_of(first)))
+        parse(text, columns(first.scenario), measured(first.columns))
     engine = choose(flags["master"], flags["config"], flags)
     if not before:
         _check_new(folder)
@@ -86,22 +85,18 @@ def run_interleaved(
     for each in runs.values():
         launcher.system_for(each, is_local=engine.spec.is_local).check()
     redactor = Redactor.of_run(first, *engine.secrets())
-    command_line = typed()
+    request = RunRequest.of_flags(engine, load_cluster(flags["config"]), folder, replaced, flags)
     record = before or Record(
-        first.name,
+        first.scenario.name,
         sides,
         flags["interleave"] is not False,
         secrets.randbelow(2**31),
         {key: redactor.value(value, key) for key, value in replaced.items()},
-        shlex.join(redactor.command_line(command_line)),
+        shlex.join(redactor.command_line(request.command_line)),
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    asked = Asked(
-        *(folder, runs, sides, replaced, engine, load_cluster(flags["config"]), command_line),
-        quiet=flags["quiet"],
-        plain=is_plain(flags),
-    )
-    asked.exports.open(flags)
+    asked = Asked(request, runs, sides)
+    request.exports.open(flags)
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder):
         interleaved.write(folder, record)
@@ -181,8 +176,8 @@ def _repeated(scenario: str | Path, replaced: Mapping[str, object], own: Mapping
     return replaced if repeat > 1 else {**replaced, REPEAT: REPEATS}
 
 
-def _load(scenario: str | Path, replaced: Mapping[str, object], directory: Path | None) -> Scenario:
-    load = partial(load_scenario, scenario)
+def _load(scenario: str | Path, replaced: Mapping[str, object], directory: Path | None) -> ResolvedScenario:
+    load = partial(resolve, scenario)
     if directory and (directory / DATABASE).is_file():
         return continued(directory, load, replaced)
     return load(replaced)
@@ -199,32 +194,23 @@ class Asked:
     """What a command asks for.
 
     Attributes:
-        folder: of all runs.
+        request: for all runs: in which folder, what all of them replace, and how.
         scenarios: of each run, by its name.
         sides: what each run replaces in the scenario.
-        replaced: what all of them replace.
-        engine, cluster: where.
-        command_line: the words of the command.
-        quiet: whether only warnings are shown.
-        plain: whether lines are shown, and no live view.
-        exports: where figures are read meanwhile.
     """
 
-    folder: Path
-    scenarios: Mapping[str, Scenario]
+    request: RunRequest
+    scenarios: Mapping[str, ResolvedScenario]
     sides: Mapping[str, Mapping[str, Any]]
-    replaced: Mapping[str, object]
-    engine: Chosen
-    cluster: ClusterSpec
-    command_line: Sequence[str]
-    quiet: bool
-    plain: bool
-    exports: Exports = field(default_factory=Exports)
+
+    @property
+    def folder(self) -> Path:
+        """Of all runs."""
+        return self.request.out
 
     def say(self, text: str) -> None:
         """Shows a line, unless only warnings are shown."""
-        if not self.quiet:
-            click.echo(text, err=True)
+        self.request.say(text)
 
 
 def measure(asked: Asked, record: Record, *, is_new: bool) -> int:
@@ -235,8 +221,7 @@ def measure(asked: Asked, record: Record, *, is_new: bool) -> int:
     Raises:
         HydraError: it could not go on; what was measured until then is kept.
     """
-    sweeps = {name: sweep_of(scenario) for name, scenario in asked.scenarios.items()}
-    expected = duration(sum(sweep.expected_s() for sweep in sweeps.values()))
+    expected = duration(sum(resolved.sweep.expected_s() for resolved in asked.scenarios.values()))
     asked.say(f"{record.scenario} with {', '.join(asked.scenarios)} into {asked.folder}: more than {expected}")
     coming = {name: _coming(asked, name, is_new=is_new, again=not record.interleaved) for name in asked.scenarios}
     codes: dict[str, int] = {}
@@ -275,13 +260,13 @@ def _code_of(asked: Asked, name: str) -> int:
     if not (asked.folder / name / DATABASE).is_file():
         return EXIT_GOOD
     with RunStore.open(asked.folder / name) as store:
-        return code_of(sweep_of(asked.scenarios[name]).rows(store.results()))
+        return code_of(asked.scenarios[name].sweep.rows(store.results()))
 
 
-def schedule(record: Record, scenarios: Mapping[str, Scenario]) -> Iterator[tuple[int, Turn | None, str]]:
+def schedule(record: Record, scenarios: Mapping[str, ResolvedScenario]) -> Iterator[tuple[int, Turn | None, str]]:
     """(block, turn, run) in the order in which they are measured; a turn of None is all that a run has to do."""
     names = list(scenarios)
-    sweep = sweep_of(scenarios[names[0]])
+    sweep = scenarios[names[0]].sweep
     if not record.interleaved or not isinstance(sweep, Repeated):
         yield from ((block, None, name) for block, name in enumerate(names))
         return
@@ -305,34 +290,21 @@ def _coming(asked: Asked, name: str, *, is_new: bool, again: bool) -> Turn | Non
     """
     scenario = asked.scenarios[name]
     if is_new or not (asked.folder / name / DATABASE).is_file():
-        return _next_turn(scenario, None)
+        return _next_turn(scenario, [])
     with RunStore.open(asked.folder / name, writable=True) as store:
         if again:
             launcher.offer_again(scenario, store)
-        return _next_turn(scenario, store)
+        return _next_turn(scenario, store.results())
 
 
-def _next_turn(scenario: Scenario, store: RunStore | None) -> Turn | None:
-    sweep = sweep_of(scenario)
-    return sweep.turn(store.results() if store else []) if isinstance(sweep, Repeated) else None
+def _next_turn(resolved: ResolvedScenario, results: Sequence[StepResult]) -> Turn | None:
+    sweep = resolved.sweep
+    return sweep.turn(results) if isinstance(sweep, Repeated) else None
 
 
 def _take(asked: Asked, name: str, turn: Turn | None, label: str) -> tuple[int, Turn | None]:
     """Takes a turn of a run; its exit code, and the turn that is next."""
-    scenario, out = asked.scenarios[name], asked.folder / name
-    order = launcher.Order(
-        engine=asked.engine,
-        out=out,
-        command_line=asked.command_line,
-        overrides={**asked.replaced, **asked.sides[name]},
-        resume=(out / DATABASE).is_file(),
-        quiet=asked.quiet,
-        plain=asked.plain,
-        label=label,
-        whole=asked.folder,
-        turn=turn,
-        exports=asked.exports,
-    )
-    code, store = launcher.launch(scenario, asked.cluster, order)
-    with store:
-        return code, _next_turn(scenario, store)
+    resolved, request = asked.scenarios[name], asked.request
+    overrides = {**request.overrides, **asked.sides[name]}
+    end = launcher.launch(resolved, dataclasses.replace(request.part(name, label), overrides=overrides, turn=turn))
+    return end.code, _next_turn(resolved, end.results)

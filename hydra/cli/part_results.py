@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, TypeVar
 
+from hydra.config.resolved import ResolvedScenario
 from hydra.measure.column_names import CLIENTS, POINT
 from hydra.model import Figure, Scenario, StepResult, value_of
 from hydra.store.client_rows import publisher_figures, subscriber_figures
 from hydra.store.database import RunStore
-from hydra.store.system_columns import sweep_of
 from hydra.sweep import Row
 from hydra.system import Done, Part
 
 _Key = TypeVar("_Key", int, str)
 
 
-def done_of(part: Part, scenario: Scenario, store: RunStore) -> Done:
+def done_of(part: Part, resolved: ResolvedScenario, store: RunStore) -> Done:
     """A part with its rows and what its clients and servers did in each.
 
     Args:
         part: what was asked for.
-        scenario: what was run.
+        resolved: what was run.
         store: the run's.
     """
     results = store.results()
-    rows = sweep_of(scenario).rows(results)
+    scenario, rows = resolved.scenario, resolved.sweep.rows(results)
     steps = steps_of_rows(scenario, rows, results)
     return Done(
         part,

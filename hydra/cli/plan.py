@@ -17,12 +17,12 @@ from hydra.analysis.constants import Cost, Costs
 from hydra.analysis.costs import PUBLISHER_CPU, SERVER_CPU, SUBSCRIBER_CPU, measured, per_listener
 from hydra.cli.number_format import count, figure, times
 from hydra.cli.step_usage import RunFacts, read
-from hydra.config import plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.machine_limits import Machine
 from hydra.config.machine_limits import read as read_machine
+from hydra.config.resolved import ResolvedScenario
 from hydra.config.resource_needs import CONTROLLER_BYTES_PER_CLIENT, CONTROLLER_MEMORY_BYTES, needs
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, UsageError
 from hydra.events.formatting import number
 from hydra.model import ClusterSpec, Scenario
@@ -75,13 +75,13 @@ def show_plan(asked: Asked, usual: str, as_json: bool) -> int:
         UsageError: a run of another system or implementation, or one without what is needed.
     """
     runs = [read(directory) for directory in asked.runs]
-    scenario, machine = _scenario(asked, runs, usual), read_machine()
+    resolved, machine = _resolved(asked, runs, usual), read_machine()
     host, cluster = _host(asked, machine), load_cluster(asked.config)
-    spec = plugins.system(scenario.system)
+    scenario, spec = resolved.scenario, resolved.system
     named = asked.implementation or asked.scenario or runs
     known = [name for name, costs in spec.costs.items() if costs.subscriber_message_s] if not named else []
     options = [replace(scenario, client=name) for name in known] or [scenario]
-    plans = [(_of(asked, each, runs, host, cluster), each) for each in options]
+    plans = [(_of(asked, replace(resolved, scenario=each), runs, host, cluster), each) for each in options]
     plan, scenario = min(plans, key=lambda pair: pair[0].parts[0].needed(asked.clients) or 0)
     if as_json:
         click.echo(json.dumps(_told(plan, scenario, host), indent=1, allow_nan=False))
@@ -90,7 +90,7 @@ def show_plan(asked: Asked, usual: str, as_json: bool) -> int:
     return EXIT_GOOD if plan.fits and not plan.endless else EXIT_INCOMPLETE
 
 
-def _scenario(asked: Asked, runs: Sequence[RunFacts], usual: str) -> Scenario:
+def _resolved(asked: Asked, runs: Sequence[RunFacts], usual: str) -> ResolvedScenario:
     """What is planned for: the scenario that was named, or that of the runs, or the usual one.
 
     Raises:
@@ -100,19 +100,21 @@ def _scenario(asked: Asked, runs: Sequence[RunFacts], usual: str) -> Scenario:
     if asked.implementation:
         replaced["client"] = asked.implementation
     if asked.scenario or not runs:
-        scenario = load_scenario(asked.scenario or usual, replaced)
+        resolved = resolve(asked.scenario or usual, replaced)
     else:
         if asked.replaced:
             raise UsageError(
                 f"{', '.join(asked.replaced)}: the plan is for what {runs[0].directory} ran",
                 "leave out --set, or name a scenario",
             )
-        scenario = runs[0].scenario
-        if asked.implementation and asked.implementation != scenario.client:
+        resolved = runs[0].resolved
+        if asked.implementation and asked.implementation != runs[0].scenario.client:
+            told = f"{runs[0].directory} was measured with {runs[0].scenario.client}"
             raise UsageError(
-                f"--implementation {asked.implementation}: {runs[0].directory} was measured with {scenario.client}",
+                f"--implementation {asked.implementation}: {told}",
                 "leave one of them out",
             )
+    scenario = resolved.scenario
     for run in runs:
         its, ours = (run.scenario.system, run.scenario.client), (scenario.system, scenario.client)
         if its != ours:
@@ -120,7 +122,7 @@ def _scenario(asked: Asked, runs: Sequence[RunFacts], usual: str) -> Scenario:
                 f"{run.directory} was measured with {' '.join(its)}, and the plan is for {' '.join(ours)}",
                 "name runs of one system and one implementation",
             )
-    return scenario
+    return resolved
 
 
 def _host(asked: Asked, machine: Machine) -> Host:
@@ -137,9 +139,9 @@ def _host(asked: Asked, machine: Machine) -> Host:
     )
 
 
-def _of(asked: Asked, scenario: Scenario, runs: Sequence[RunFacts], host: Host, cluster: ClusterSpec) -> Plan:
+def _of(asked: Asked, resolved: ResolvedScenario, runs: Sequence[RunFacts], host: Host, cluster: ClusterSpec) -> Plan:
     """The plan with one implementation."""
-    spec = plugins.system(scenario.system)
+    scenario, spec = resolved.scenario, resolved.system
     costs = spec.costs.get(scenario.client, Costs())
     steps = [step for run in runs for step in run.steps]
     source = ", ".join(str(run.directory) for run in runs)
@@ -175,7 +177,7 @@ def _of(asked: Asked, scenario: Scenario, runs: Sequence[RunFacts], host: Host, 
     packed = max(scenario.native.clients_per_process, alone.packed)
     scenario = replace(scenario, native=replace(scenario.native, clients_per_process=packed))
     groups = -(-asked.clients // cluster.most_in_group(packed)) + senders
-    whole = needs(scenario, asked.clients, groups, cluster.fork_window, senders)
+    whole = needs(replace(resolved, scenario=scenario), asked.clients, groups, cluster.fork_window, senders)
     memory = (whole.memory_bytes - CONTROLLER_MEMORY_BYTES) / asked.clients - CONTROLLER_BYTES_PER_CLIENT
     # What a run told of it takes the place of what is known of its system.
     held = listener.value - spec.listener_bytes if direct and listener and not listener.unlimited else 0.0

@@ -11,9 +11,10 @@ import click
 
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import scenario_path
-from hydra.config.scenario import load_scenario
+from hydra.config.resolved import ResolvedScenario
+from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
-from hydra.model import Agent, ClusterSpec, Scenario
+from hydra.model import Agent, ClusterSpec
 from hydra.options.engine_choice import choose
 
 Json = Mapping[str, object]
@@ -38,7 +39,8 @@ def check_scenario(
         ConfigError: the cluster file, or the scenario, cannot be used.
         UsageError, ClusterError: the master is none, or does not answer.
     """
-    loaded, cluster = load_scenario(scenario, replaced), load_cluster(flags["config"])
+    resolved, cluster = resolve(scenario, replaced), load_cluster(flags["config"])
+    loaded = resolved.scenario
     engine = choose(flags["master"], flags["config"], flags)
     agents = engine.agents(cluster.agents)
     # What is refused so far is refused within the time that these take to import.
@@ -47,8 +49,8 @@ def check_scenario(
     from hydra.run.launcher import system_for
 
     is_local = engine.spec.is_local
-    system_for(loaded, is_local=is_local).program("subscriber")
-    found = _here(loaded, cluster) if is_local else _elsewhere(loaded, cluster, agents)
+    system_for(resolved, is_local=is_local).program("subscriber")
+    found = _here(resolved, cluster) if is_local else _elsewhere(resolved, cluster, agents)
     path = scenario_path(scenario)
     if not as_json:
         width = terminal_width()
@@ -88,7 +90,7 @@ class _Found:
     agents: Sequence[Json] | None
 
 
-def _here(scenario: Scenario, cluster: ClusterSpec) -> _Found:
+def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
     """Whether every row fits this machine, and each shortage."""
     from hydra.client.linux_process import raise_open_files
     from hydra.config.limit_report import check_all, needs_line
@@ -96,7 +98,7 @@ def _here(scenario: Scenario, cluster: ClusterSpec) -> _Found:
     from hydra.report.terminal_layout import tabled
 
     raise_open_files()
-    rows = check_all(scenario, cluster, read())
+    rows = check_all(resolved, cluster, read())
     objects: list[Json] = [
         {
             "clients": row.clients,
@@ -124,15 +126,15 @@ def _here(scenario: Scenario, cluster: ClusterSpec) -> _Found:
     )
 
 
-def _elsewhere(scenario: Scenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> _Found:
+def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> _Found:
     """Whether every row can be placed on a cluster's agents, and why some cannot."""
     from hydra.cli.agents import agent_rows, alike, left_out_line
     from hydra.report.terminal_layout import fitted, tabled
     from hydra.run.placement_check import placed_line, rows_on
 
-    rows, there = rows_on(scenario, cluster, agents), agent_rows(agents, scenario)
-    left_out = alike(agents, scenario)
-    shown, told = agent_rows(agents, scenario, left_out), [left_out_line(left_out)] if left_out else []
+    rows, there = rows_on(resolved, cluster, agents), agent_rows(agents, resolved)
+    left_out = alike(agents, resolved.scenario)
+    shown, told = agent_rows(agents, resolved, left_out), [left_out_line(left_out)] if left_out else []
     refused = [f"{row.clients} clients: {row.refusal}" for row in rows if row.refusal is not None]
     objects: list[Json] = [
         {

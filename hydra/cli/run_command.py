@@ -11,10 +11,9 @@ from typing import Any
 import click
 
 from hydra.config.cluster import load_cluster
-from hydra.config.scenario import load_scenario
+from hydra.config.resolved import ResolvedScenario
+from hydra.config.scenario import resolve
 from hydra.errors import UsageError
-from hydra.model import Scenario
-from hydra.monitor.display_mode import is_plain
 from hydra.options.engine_choice import choose
 from hydra.store.folders import database
 from hydra.store.target_folder import resumed_folder, target_folder
@@ -33,72 +32,41 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         from hydra.cli.interleaved import run_interleaved
 
         run_interleaved(scenario, replaced, flags, resumed)
-    loaded = asked_scenario(scenario, replaced, flags)
+    resolved = asked_scenario(scenario, replaced, flags)
+    loaded = resolved.scenario
     engine = choose(flags["master"], flags["config"], flags)
     # What is refused so far is refused within the time that these take to import.
     from hydra.cli.fail_if import failed_if
-    from hydra.cli.remote_command import run_elsewhere
     from hydra.report.conditions import columns, met, parse
     from hydra.report.tables import json_text, markdown, terminal
     from hydra.run import launcher
-    from hydra.store.database import CLIENTS_KEY
-    from hydra.store.system_columns import sweep_of
+    from hydra.run.remote_command import run_elsewhere
 
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
     out = target_folder(loaded.name, flags)
-    run_elsewhere(engine, loaded, out, resumed=resumed is not None)
-    order = launcher.Order(engine=engine, **ordered(out, replaced, flags))
-    code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
-    with store:
-        rows, clients = sweep_of(loaded).rows(store.results()), store.meta(CLIENTS_KEY, [])
-        events = store.events()
+    run_elsewhere(engine, resolved, out, resumed=resumed is not None)
+    request = launcher.RunRequest.of_flags(engine, load_cluster(flags["config"]), out, replaced, flags)
+    request.exports.open(flags)
+    end = launcher.launch(resolved, request)
     if flags["as_json"]:
-        click.echo(json_text(loaded, rows, events))
+        click.echo(json_text(loaded, end.rows, end.events))
     elif sys.stdout.isatty():
-        click.echo(terminal(loaded, rows, clients, get_terminal_size().columns, colours=True))
+        click.echo(terminal(loaded, end.rows, end.clients, get_terminal_size().columns, colours=True))
     else:
-        click.echo(markdown(loaded, rows, clients))
-    sys.exit(failed_if(met(conditions, rows), code))
+        click.echo(markdown(loaded, end.rows, end.clients))
+    sys.exit(failed_if(met(conditions, end.rows), end.code))
 
 
-def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> Scenario:
+def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> ResolvedScenario:
     """The scenario that a command names, or that of the run which it resumes."""
     resumed = resumed_folder(flags)
     if resumed is None:
-        return load_scenario(scenario, replaced)
+        return resolve(scenario, replaced)
     database(resumed)  # before what takes long to import
 
     from hydra.run.resume import scenario_of
 
     return scenario_of(resumed, scenario, replaced)
-
-
-def ordered(out: Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``launcher.Order`` is made of, beside the engine.
-
-    Args:
-        out: the run directory.
-        replaced: what the command replaces in the scenario, by dotted key.
-        flags: as of :func:`run_scenario`.
-
-    Raises:
-        UsageError: others cannot read figures where the flags say.
-    """
-    # Imported when nothing is refused any more.
-    from hydra.cli.remote_command import typed
-    from hydra.monitor.exports import Exports
-
-    exports = Exports()
-    exports.open(flags)
-    return {
-        "out": out,
-        "command_line": typed(),
-        "overrides": replaced,
-        "resume": flags["resume"] is not None,
-        "quiet": flags["quiet"],
-        "exports": exports,
-        "plain": is_plain(flags),
-    }
 
 
 def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hydra.config.file_locations import scenarios
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.measure.column import Column
 from hydra.report.json_schema import rows_schema, text
-from hydra.store.system_columns import columns_of
 
 
 def schema_of(scenario: str | None) -> str:
@@ -21,5 +20,5 @@ def schema_of(scenario: str | None) -> str:
     names = scenarios() if scenario is None else [scenario]
     columns: dict[str, Column] = {}
     for name in names:
-        columns = {**columns_of(load_scenario(name)), **columns}
+        columns = {**resolve(name).columns, **columns}
     return text(rows_schema(columns.values(), complete=scenario is not None))

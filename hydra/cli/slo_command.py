@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from hydra.cli.run_command import asked_scenario, ordered
+from hydra.cli.run_command import asked_scenario
 from hydra.config.cluster import load_cluster
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
 from hydra.model import Scenario
@@ -37,39 +37,42 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
     if replaced.get("sweep.repeat", 1) != 1:
         raise UsageError("hydra slo answers by one step, and is not repeated", "leave out --repeat")
     replaced = {**_as_recorded(replaced), **replaced, **ONE_STEP}
-    loaded = asked_scenario(scenario, replaced, flags)
+    resolved = asked_scenario(scenario, replaced, flags)
+    loaded = resolved.scenario
     check(loaded)
     engine = choose(flags["master"], flags["config"], flags)
     from hydra.cli.fail_if import failed_if
-    from hydra.cli.remote_command import run_elsewhere
     from hydra.report.conditions import columns, met, parse
     from hydra.report.row_warnings import warnings_of
     from hydra.report.slo_text import document, json_text
     from hydra.report.terminal_layout import fitted, terminal_width
     from hydra.run import launcher
+    from hydra.run.remote_command import run_elsewhere
+    from hydra.store.database import RunStore
     from hydra.store.files import write_whole
     from hydra.store.slo_results import answer_of
-    from hydra.store.system_columns import sweep_of
 
     conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
     out = target_folder(loaded.name, flags)
-    run_elsewhere(engine, loaded, out, resumed=flags["resume"] is not None)
+    run_elsewhere(engine, resolved, out, resumed=flags["resume"] is not None)
     if hint := too_short(loaded):
         click.echo(hint, err=True)
-    order = launcher.Order(engine=engine, **ordered(out, replaced, flags))
-    code, store = launcher.launch(loaded, load_cluster(flags["config"]), order)
-    with store:
-        results = store.results()
-        rows = sweep_of(loaded).rows(results)
-        answer = answer_of(store, results[-1].epoch) if results and results[-1].status == "ok" else None
+    request = launcher.RunRequest.of_flags(engine, load_cluster(flags["config"]), out, replaced, flags)
+    request.exports.open(flags)
+    end = launcher.launch(resolved, request)
+    rows, last = end.rows, end.results[-1] if end.results else None
+    answer = None
+    if last and last.status == "ok":
+        with RunStore.open(out) as store:
+            answer = answer_of(store, last.epoch)
     if answer is None:
-        why = f": {results[-1].reason}" if results else ""
+        why = f": {last.reason}" if last else ""
         click.echo(f"no answer: the step could not be measured{why}", err=True)
-        sys.exit(EXIT_INTERRUPTED if code == EXIT_INTERRUPTED else EXIT_FAILED)
+        sys.exit(EXIT_INTERRUPTED if end.code == EXIT_INTERRUPTED else EXIT_FAILED)
     warnings = warnings_of(rows[-1], loaded)
     as_text, as_json = document(loaded, answer, warnings), json_text(answer, warnings)
     for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
-        write_whole(order.out / name, text, f"everything measured is in {order.out / 'run.db'}")
+        write_whole(out / name, text, f"everything measured is in {out / 'run.db'}")
     click.echo(as_json if flags["as_json"] else fitted(as_text, terminal_width()))
     code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
     sys.exit(failed_if(met(conditions, rows), code))

@@ -11,14 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from hydra.analysis.costs import StepFacts
-from hydra.config.plugins import system
+from hydra.config.resolved import ResolvedScenario
 from hydra.errors import UsageError
 from hydra.measure.column_names import AGGREGATE, GONE, RATE_HELD, VERDICT
 from hydra.measure.rates import SECOND_NS
 from hydra.measure.resources import summarise
 from hydra.model import Points, Scenario, StepResult, number, value_of
 from hydra.store.database import RunStore
-from hydra.store.format_upgrade import upgraded
+from hydra.store.format_upgrade import stored_scenario
 
 _SERVER_CPU_PCT: Final = "server_cpu_pct"
 
@@ -29,15 +29,20 @@ class RunFacts:
 
     Attributes:
         directory: where it is.
-        scenario: what was asked for.
+        resolved: what was asked for.
         groups: its measured steps, by the settings that vary (one group, named "", where none does).
         local: whether all of its clients were on one host, so that nothing went over an interface.
     """
 
     directory: Path
-    scenario: Scenario
+    resolved: ResolvedScenario
     groups: Mapping[str, tuple[StepFacts, ...]]
     local: bool
+
+    @property
+    def scenario(self) -> Scenario:
+        """That was run."""
+        return self.resolved.scenario
 
     @property
     def steps(self) -> tuple[StepFacts, ...]:
@@ -60,25 +65,26 @@ def read(directory: Path) -> RunFacts:
     with RunStore.open(directory) as store:
         results = store.results()
         with store.reading():
-            scenario = _built(msgspec.convert(upgraded(store.metadata()["scenario"]), Scenario))
+            resolved = _built(stored_scenario(store.metadata()["scenario"]))
+            scenario = resolved.scenario
             for result in _whole(scenario, results):
-                facts = _facts(store, scenario, result)
+                facts = _facts(store, resolved, result)
                 local = local and facts.network_bytes is None
                 groups.setdefault(_name(scenario, result), []).append(facts)
     if not groups:
         raise UsageError(
             f"{directory} has no step that was measured with all of its subscribers", "choose another run: hydra runs"
         )
-    return RunFacts(directory, scenario, {name: tuple(steps) for name, steps in groups.items()}, local)
+    return RunFacts(directory, resolved, {name: tuple(steps) for name, steps in groups.items()}, local)
 
 
-def _built(scenario: Scenario) -> Scenario:
+def _built(resolved: ResolvedScenario) -> ResolvedScenario:
     """A stored scenario with the tables of its system as that has them."""
-    kinds = system(scenario.system).tables
+    scenario, kinds = resolved.scenario, resolved.system.tables
     tables: dict[str, Any] = {
         name: msgspec.convert(table, kinds[name]) for name, table in scenario.tables.items() if name in kinds
     }
-    return replace(scenario, tables=tables)
+    return replace(resolved, scenario=replace(scenario, tables=tables))
 
 
 def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
@@ -111,7 +117,8 @@ def _name(scenario: Scenario, result: StepResult) -> str:
     return ", ".join(f"{name} {value_of(result.plan.settings, name)}" for name in scenario.sweep.varied)
 
 
-def _facts(store: RunStore, scenario: Scenario, result: StepResult) -> StepFacts:
+def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> StepFacts:
+    scenario = resolved.scenario
     start_ns, stop_ns = store.window_ns(result.epoch)
     seconds = (stop_ns - start_ns) / SECOND_NS
     sums, figures, plan = store.role_sums(result.epoch), result.figures, result.plan
@@ -125,7 +132,7 @@ def _facts(store: RunStore, scenario: Scenario, result: StepResult) -> StepFacts
         clients=plan.clients,
         publishers=scenario.publishers if plan.publishers is None else plan.publishers,
         servers=servers,
-        direct=system(scenario.system).servers is None,
+        direct=resolved.system.servers is None,
         seconds=seconds,
         rate=None if plan.settings.rate == "max" else float(plan.settings.rate),
         held=bool(figures.get(RATE_HELD)) and bool(figures.get("passed")),

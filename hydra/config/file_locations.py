@@ -30,9 +30,10 @@ def scenarios() -> list[str]:
     return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
 
 
-def experiments() -> dict[str, Experiment]:
-    """The published experiments that systems repeat, by name, in their order."""
-    return {each.name: each for spec in plugins.systems().values() for each in spec.experiments}
+def experiments(system: str = "") -> dict[str, Experiment]:
+    """The published experiments that systems, or this one, repeat, by name, in their order."""
+    specs = [plugins.system(system)] if system else plugins.systems().values()
+    return {each.name: each for spec in specs for each in spec.experiments}
 
 
 class Published(NamedTuple):

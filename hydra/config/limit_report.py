@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hydra.config.machine_limits import Machine
+from hydra.config.resolved import ResolvedScenario
 from hydra.config.resource_needs import Needs, needs
 from hydra.config.shortages import Shortage, shortages
 from hydra.model import ClusterSpec, Scenario
@@ -31,7 +32,7 @@ Size = tuple[int, int]
 
 
 def check_row(
-    scenario: Scenario,
+    resolved: ResolvedScenario,
     cluster: ClusterSpec,
     machine: Machine,
     size: Size,
@@ -41,7 +42,7 @@ def check_row(
     """What this size of the scenario's deployment lacks.
 
     Args:
-        scenario: what is run.
+        resolved: what is run.
         cluster: where.
         machine: as it is now.
         size: what runs in the row.
@@ -49,23 +50,23 @@ def check_row(
         stored_bytes: what the run's servers have on the disk already; it is deleted before the same space is needed.
     """
     machine = replace(machine, disk_available_bytes=machine.disk_available_bytes + stored_bytes)
-    needed = _needs(scenario, cluster, size)
-    taken = _needs(scenario, cluster, running) if running is not None else None
+    needed = _needs(resolved, cluster, size)
+    taken = _needs(resolved, cluster, running) if running is not None else None
     return RowCheck(*size, needed, shortages(machine, needed, taken))
 
 
-def _needs(scenario: Scenario, cluster: ClusterSpec, size: Size) -> Needs:
-    publishers, clients = size
+def _needs(resolved: ResolvedScenario, cluster: ClusterSpec, size: Size) -> Needs:
+    scenario, (publishers, clients) = resolved.scenario, size
     # Growing step by step launches groups for each growth; each agent carries at least one of them.
     growths = sum(1 for count in scenario.sweep.counts if count <= clients) or 1
     most = cluster.most_in_group(scenario.native.clients_per_process)
     subscriber_groups = max(-(-clients // most), min(len(cluster.agents) * growths, clients))
-    return needs(scenario, clients, subscriber_groups + publishers, cluster.fork_window, publishers)
+    return needs(resolved, clients, subscriber_groups + publishers, cluster.fork_window, publishers)
 
 
-def check_all(scenario: Scenario, cluster: ClusterSpec, machine: Machine) -> list[RowCheck]:
+def check_all(resolved: ResolvedScenario, cluster: ClusterSpec, machine: Machine) -> list[RowCheck]:
     """Every size that the scenario's deployment has, ascending."""
-    return [check_row(scenario, cluster, machine, size) for size in scenario.sizes]
+    return [check_row(resolved, cluster, machine, size) for size in resolved.scenario.sizes]
 
 
 def checked_line(scenario: Scenario, name: str, file: Path, *, named: bool) -> str:

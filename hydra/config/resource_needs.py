@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.config import plugins
+from hydra.config.resolved import ResolvedScenario
 from hydra.model import Scenario
 from hydra.system import ServerFootprint, SystemSpec
 
@@ -48,21 +48,23 @@ class Needs:
     disk_guessed: bool = False
 
 
-def needs(scenario: Scenario, clients: int, groups: int, fork_window: int, publishers: int | None = None) -> Needs:
+def needs(
+    resolved: ResolvedScenario, clients: int, groups: int, fork_window: int, publishers: int | None = None
+) -> Needs:
     """What a step with this many subscribers needs when all of it runs on one machine.
 
     Args:
-        scenario: names the implementation and the system.
+        resolved: names the implementation and the system.
         clients: subscribers.
         groups: groups, publishers' included.
         fork_window: how many clients of a group may be unanswered at a time.
         publishers: how many; None: all of the scenario's.
     """
+    scenario, system = resolved.scenario, resolved.system
     publishers = scenario.publishers if publishers is None else publishers
-    system = plugins.system(scenario.system)
     alone = system.implementations[scenario.client]
     packed = max(min(scenario.native.clients_per_process, clients), 1)
-    servers, server = system.servers_of(scenario), system.servers or _NO_SERVER
+    servers, server = resolved.servers, system.servers or _NO_SERVER
     one = alone.of(packed, servers)
     connections = system.connections_of(scenario)
     files = one.files + packed * (connections - 1)

@@ -19,6 +19,7 @@ from hydra.config.file_locations import scenario_path, scenarios
 from hydra.config.model_builder import as_written, build, check_value, of_written, specs_of
 from hydra.config.points import POINT_KEYS, check_points, split_points, with_publishers
 from hydra.config.presets import with_preset
+from hydra.config.resolved import ResolvedScenario
 from hydra.config.toml import Names, Toml, override, read
 from hydra.config.validation_error import (
     Key,
@@ -65,6 +66,11 @@ _ROLES: Final = ("publisher", "subscriber", "server")
 
 
 def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Scenario:
+    """The scenario alone of :func:`resolve`."""
+    return resolve(name_or_path, overrides).scenario
+
+
+def resolve(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> ResolvedScenario:
     """A scenario from a file, with some of its keys replaced.
 
     Args:
@@ -76,19 +82,19 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
     """
     source = scenario_path(name_or_path)
     data = read(source, lambda: f"known scenarios: {', '.join(scenarios())}")
-    return scenario_from(str(source), source.stem, data, overrides)
+    return resolved_from(str(source), source.stem, data, overrides)
 
 
-def scenario_from(
+def resolved_from(
     source: str, name: str, data: Mapping[str, Any], overrides: Mapping[str, object] | None = None
-) -> Scenario:
+) -> ResolvedScenario:
     """A scenario from what its file says, or would say.
 
     Args:
         source: what errors call the file.
         name: the scenario's, unless the file says so.
         data: as TOML has it.
-        overrides: see :func:`load_scenario`. They go before a preset that they name, and that before the file; a preset
+        overrides: see :func:`resolve`. They go before a preset that they name, and that before the file; a preset
             that the file names comes last.
 
     Raises:
@@ -116,7 +122,7 @@ def _is_refused(refused: RefusedKeyError, *asked: Any) -> bool:
     return False
 
 
-def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object]) -> Scenario:
+def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object]) -> ResolvedScenario:
     label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
     with refusals_in(label):
         spec = _system({**data, **replaced})
@@ -126,7 +132,7 @@ def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[s
         for key, value in replaced.items():
             override(written, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
         written.setdefault("name", name)
-        return _scenario(spec, written)
+        return ResolvedScenario(_scenario(spec, written), spec)
 
 
 def _system(data: Mapping[str, object]) -> SystemSpec:

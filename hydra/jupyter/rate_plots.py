@@ -36,7 +36,7 @@ def batches(run: Run) -> go.Figure | None:
     """What the size of a batch does, a line a client count; None where it does not vary."""
     rows = marked(run)
     columns = [STEP[c] for c in (*RATES[:2], *(f"{p}_p99_us" for p in (DUE, SENT))) if has(rows, c)]
-    batch = added_by(run.scenario.system).batch
+    batch = added_by(run.scenario).batch
     if batch.name not in run.scenario.sweep.vary or not columns:
         return None
     figure = panels([f"Latency {c.title}" if c.unit == MICROSECONDS else c.title for c in columns])

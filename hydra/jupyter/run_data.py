@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from hydra.events.event import StoredEvent
 from hydra.events.warnings import EarlierRates, ForeignRates, HydraWarning
 from hydra.measure.resources import HostSummary, busiest, summarise
@@ -16,10 +14,9 @@ from hydra.model import AgentClock, BusyThread, Scenario, StepPlan, StepResult
 from hydra.report.published import Published, published_for
 from hydra.report.row_warnings import warnings_of
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
-from hydra.store.format_upgrade import searched_otherwise, stored_rows, upgraded
+from hydra.store.format_upgrade import searched_otherwise, stored_rows, stored_scenario
 from hydra.store.slo_results import Answer, answer_of
-from hydra.store.system_columns import sweep_of
-from hydra.sweep import Row
+from hydra.sweep import Row, Sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +86,15 @@ def load(directory: Path | str) -> Run:
         host_of = {epoch: store.host_of(epoch) for epoch in hosts}
         threads = {r.epoch: found for r in results if (found := _threads(store, r.epoch))}
         with store.reading():
-            scenario = msgspec.convert(upgraded(metadata["scenario"]), Scenario)
+            resolved = stored_scenario(metadata["scenario"])
+            scenario = resolved.scenario
             # One is shown, and each takes megabytes.
             shown = store.courses()[-1:] if scenario.has_course else ()
             answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}
             earlier: HydraWarning | None = EarlierRates() if searched_otherwise(metadata["scenario"]) else None
             coming: StepPlan | None = None
             try:
-                rows, coming = (stored_rows(path), None) if earlier else _played(scenario, results)
+                rows, coming = (stored_rows(path), None) if earlier else _played(resolved.sweep, results)
             except ValueError:
                 if scenario.sweep.search is None:
                     raise
@@ -114,7 +112,7 @@ def load(directory: Path | str) -> Run:
         results=results,
         coming=coming,
         events=events,
-        published=published_for(scenario),
+        published=published_for(resolved),
         servers=servers,
         clocks={epoch: of for epoch, of in clocks.items() if not all(clock.same_host for clock in of.values())},
         hosts=hosts,
@@ -137,6 +135,5 @@ def _threads(store: RunStore, epoch: int) -> dict[str, list[BusyThread]]:
     return {agent: threads for agent, threads in found.items() if threads}
 
 
-def _played(scenario: Scenario, results: list[StepResult]) -> tuple[list[Row], StepPlan | None]:
-    sweep = sweep_of(scenario)
+def _played(sweep: Sweep, results: list[StepResult]) -> tuple[list[Row], StepPlan | None]:
     return sweep.rows(results), sweep.next(results)

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from hydra.config import plugins
+from hydra.config.resolved import ResolvedScenario
 from hydra.events.runs import ServersStarted, ServersStarting
-from hydra.model import Scenario
 from hydra.monitor.progress import Observer
 from hydra.system import Waiting
 
@@ -82,7 +81,7 @@ class Starting:
             self._observer.show(event)
 
 
-def servers_of(scenario: Scenario) -> str:
+def servers_of(resolved: ResolvedScenario) -> str:
     """The servers that a run of this scenario starts, in words; "" if it starts none."""
-    count = plugins.system(scenario.system).servers_of(scenario)
-    return f"{count} {scenario.system} server{'s' if count > 1 else ''}" if count else ""
+    count = resolved.servers
+    return f"{count} {resolved.system.name} server{'s' if count > 1 else ''}" if count else ""

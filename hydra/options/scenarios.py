@@ -150,9 +150,9 @@ def flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
     """The own flags of a system's experiments, or of one of them, each once by its name."""
 
     def decorate(command: _F) -> _F:
-        from hydra.config import plugins
+        from hydra.config.file_locations import experiments
 
-        known = [each for each in plugins.system(system).experiments if one in ("", each.name)]
+        known = [each for each in experiments(system).values() if one in ("", each.name)]
         options = {option.name: option for each in known for option in each.options}
         for option in options.values():
             put(option, EXPERIMENT)

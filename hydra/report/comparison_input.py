@@ -11,6 +11,7 @@ import msgspec
 
 from hydra.analysis.compared_runs import Repeat, Side, SideRow
 from hydra.analysis.figures import usual
+from hydra.config.resolved import ResolvedScenario
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.runs import SystemFact
 from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
@@ -20,9 +21,8 @@ from hydra.report.latency_bound import at_most
 from hydra.report.row_warnings import warnings_of
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore
 from hydra.store.folders import is_experiment
-from hydra.store.format_upgrade import searched_otherwise, upgraded
+from hydra.store.format_upgrade import searched_otherwise, stored_scenario
 from hydra.store.interleaved import folders_of, took_turns
-from hydra.store.system_columns import columns_of, sweep_of
 from hydra.sweep import Repeated, Row
 
 _OF_SEARCH: Final = ("loss_target", "series", "sndhwms", "cohort_fraction", "slow_share", "reconnect_rate")
@@ -87,8 +87,9 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
             stored = metadata["scenario"]
             if searched_otherwise(stored):
                 raise RunDirectoryError(f"{run} is a search of an earlier Hydra", "measure it anew to compare it")
-            scenario = msgspec.convert(upgraded(stored), Scenario)
-            rows, repeats = _played(run, scenario, results)
+            resolved = stored_scenario(stored)
+            scenario = resolved.scenario
+            rows, repeats = _played(run, resolved, results)
         slices = slices_of(store, results, scenario.sweep.varied)
         told = {e.told.fields["name"]: e.told.fields["value"] for e in events if e.kind == SystemFact.kind}
         # Addresses and names that each run makes for itself differ always and mean nothing.
@@ -100,7 +101,7 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
         directory=str(run),
         system=scenario.system,
         rows=[_row(scenario, row, rows, its, slices) for row, its in zip(rows, repeats, strict=True)],
-        columns=columns_of(scenario),
+        columns=resolved.columns,
         searches=_searches(scenario),
         varied=scenario.sweep.varied,
         primary=usual(scenario),
@@ -109,9 +110,9 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
     return side, (metadata.get("began"), metadata.get("name"), began) if results else run.resolve()
 
 
-def _played(run: Path, scenario: Scenario, results: list[StepResult]) -> tuple[list[Row], list[list[Row]]]:
+def _played(run: Path, resolved: ResolvedScenario, results: list[StepResult]) -> tuple[list[Row], list[list[Row]]]:
     """The rows of a run, and those of each one's repeats."""
-    sweep = sweep_of(scenario)
+    sweep = resolved.sweep
     try:
         rows = sweep.rows(results)
         return rows, sweep.repeats(results) if isinstance(sweep, Repeated) else [[row] for row in rows]

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hydra.config.plugins import system
-from hydra.config.scenario import load_scenario
+from hydra.config.resolved import ResolvedScenario
+from hydra.config.scenario import resolve
 from hydra.events import formatting
 from hydra.model import Figure, Scenario, number, value_of
 from hydra.report.reference import parsed, text_of
@@ -54,14 +54,15 @@ class Line:
     cells: Mapping[str, Cell]
 
 
-def published_for(scenario: Scenario) -> Published | None:
+def published_for(resolved: ResolvedScenario) -> Published | None:
     """The published table of the experiment that a scenario repeats; None if there is none.
 
     Raises:
         ConfigError: the file is not where an installed Hydra has it.
     """
     # Points that are listed are an experiment of their own.
-    reference = None if scenario.sweep.points else system(scenario.system).reference(scenario)
+    scenario = resolved.scenario
+    reference = None if scenario.sweep.points else resolved.system.reference(scenario)
     if reference is None:
         return None
     return parse(reference, text_of(reference.file))
@@ -105,17 +106,18 @@ _OF_EVERY_SYSTEM: Final = ("rate", "message_size", "message_size_min", "payload"
 _OF_A_SEARCH: Final = ("loss_target", "width", "steps")
 
 
-def asked(published: Published) -> Scenario:
+def asked(published: Published) -> ResolvedScenario:
     """The scenario that asks for what was published.
 
     Raises:
         ConfigError: it is not where an installed Hydra has it.
     """
-    return load_scenario(published.reference.experiment)
+    return resolve(published.reference.experiment)
 
 
-def differences(scenario: Scenario, other: Scenario) -> list[str]:
+def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:
     """What was asked for otherwise than by another scenario, one text each: a ratio says that too."""
+    other = of.scenario
     pairs: dict[str, tuple[object, object]] = {
         "system": (scenario.system, other.system),
         "client": (scenario.client, scenario.client if scenario.client == "native" else other.client),
@@ -125,7 +127,7 @@ def differences(scenario: Scenario, other: Scenario) -> list[str]:
     same_system = scenario.system == other.system
     if not same_system:
         del pairs["client"]
-    names = (*_OF_EVERY_SYSTEM, *(system(scenario.system).differs if same_system else ()))
+    names = (*_OF_EVERY_SYSTEM, *(of.system.differs if same_system else ()))
     for name in names:
         if name not in scenario.sweep.vary and name not in other.sweep.vary:
             pairs[name] = (value_of(scenario.settings, name), value_of(other.settings, name))

@@ -9,11 +9,10 @@ from typing import Final
 from pyroaring import BitMap
 
 from hydra.control.command_retry import Outstanding
-from hydra.control.controller import Controller
 from hydra.errors import StepError
 from hydra.events.formatting import named
+from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
-from hydra.system import System
 from hydra.wire.messages import FromController, encode
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 
@@ -28,19 +27,13 @@ class Asker:
     """Asks the clients of a deployment, and finds out what keeps them from answering.
 
     Arguments:
-        controller: speaks with them.
+        run: which they belong to.
         deployment: knows who is there.
-        system: may fail meanwhile.
-        clock_ns: CLOCK_MONOTONIC.
     """
 
-    def __init__(
-        self, controller: Controller, deployment: Deployment, system: System, clock_ns: Callable[[], int]
-    ) -> None:
-        self._controller = controller
+    def __init__(self, run: RunContext, deployment: Deployment) -> None:
+        self._run = run
         self._deployment = deployment
-        self._system = system
-        self._clock_ns = clock_ns
 
     def ask(
         self,
@@ -69,9 +62,9 @@ class Asker:
         deployment = self._deployment
         required = _everybody(shares)
         longest = max((len(encode(command)) for _, command in shares), default=1)
-        connections = [ids for _, ids in self._controller.roster.identities(required)]
+        connections = [ids for _, ids in self._run.controller.roster.identities(required)]
         outstanding = Outstanding(
-            connections, self._now_s(), timeout_s, margin_s=margin_s, every_s=every_s, command_bytes=longest
+            connections, self._run.now_s(), timeout_s, margin_s=margin_s, every_s=every_s, command_bytes=longest
         )
         if not told:
             self._tell(shares, required)
@@ -79,7 +72,7 @@ class Asker:
         def done() -> bool:
             deployment.watch()
             look()
-            answers, now_s = answered(), self._now_s()
+            answers, now_s = answered(), self._run.now_s()
             if _all_in(required, answers, deployment.died):
                 return True
             outstanding.heard(len(answers), now_s)
@@ -87,12 +80,12 @@ class Asker:
                 self._tell(shares, again)
             return outstanding.over(now_s)
 
-        self._controller.wait_until(done, math.inf)
+        self._run.controller.wait_until(done, math.inf)
         return required - answered() - deployment.died
 
     def _tell(self, shares: Shares, clients: BitMap) -> None:
         for ids, command in shares:
-            self._controller.tell(ids & clients, command)
+            self._run.controller.tell(ids & clients, command)
 
     def require(
         self,
@@ -112,7 +105,7 @@ class Asker:
         asked = _everybody(shares)
 
         def look() -> None:
-            for client, text in self._controller.roster.answers.errors.items():
+            for client, text in self._run.controller.roster.answers.errors.items():
                 if client in asked:
                     raise StepError(f"client {client}: {text}")
             self.look_for_failure()
@@ -127,11 +120,8 @@ class Asker:
 
     def look_for_failure(self) -> None:
         """Raises StepError if the system under test can carry no more."""
-        if failure := self._system.failure():
+        if failure := self._run.system.failure():
             raise StepError(failure)
-
-    def _now_s(self) -> float:
-        return self._clock_ns() / 1e9
 
     def require_publishers(self) -> None:
         """Raises StepError if a publisher died."""

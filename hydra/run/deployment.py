@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable
 from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.control.controller import Controller
 from hydra.control.roster import Exit
 from hydra.engine.group_sizing import split
-from hydra.engine.interface import GONE, Engine, GroupEvents, where_it_runs
+from hydra.engine.interface import GONE, where_it_runs
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.clients import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause, end_of
-from hydra.events.event import Note
 from hydra.events.formatting import named, ranges
-from hydra.model import ClusterSpec, Group, GroupEvent, Launch, Role, RoleSpec, Scenario
+from hydra.model import Group, GroupEvent, Launch, Role, RoleSpec
 from hydra.run.client_location import Agents, Homes
-from hydra.system import System
+from hydra.run.context import RunContext
 from hydra.wire.protocol_constants import EXIT_DISMISSED, RESEND_EVERY_S
 
 _RELAUNCHES: Final = 3
@@ -34,39 +30,15 @@ class Deployment:
     Publishers have the ids 0 … publishers − 1, subscribers the ids that follow. A step may have fewer publishers than
     the scenario: then those with the first ids run, and the subscribers keep theirs.
 
-    Arguments beside those of a run:
-        look: told how many clients are there, and how many are to be, while they are waited for.
-        clock_s: a clock that never goes back, in seconds.
-
     Attributes:
         launches: the groups that run now, by id, with the agent each is on.
         deaths: clients that ended since :meth:`begin_step`, by the way in which they did.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        events: GroupEvents,
-        controller: Controller,
-        system: System,
-        scenario: Scenario,
-        cluster: ClusterSpec,
-        note: Note,
-        *,
-        look: Callable[[int, int], None] = lambda *_: None,
-        clock_s: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, run: RunContext) -> None:
         self.launches: dict[str, Launch] = {}
         self.deaths: dict[str, BitMap] = {}
-        self._engine = engine
-        self._events = events
-        self._controller = controller
-        self._system = system
-        self._scenario = scenario
-        self._cluster = cluster
-        self._note = note
-        self._look = look
-        self._clock_s = clock_s
+        self._run = run
         self._groups_made = 0
         self._publishers = 0
         self._subscribers = 0
@@ -94,12 +66,12 @@ class Deployment:
     @property
     def subscribers(self) -> range:
         """The ids of the subscribers of the current size."""
-        return range(self._scenario.publishers, self._scenario.publishers + self._subscribers)
+        return range(self._run.scenario.publishers, self._run.scenario.publishers + self._subscribers)
 
     @property
     def is_local(self) -> bool:
         """Whether the clients run on this machine."""
-        return self._engine.is_local
+        return self._run.engine.is_local
 
     def everyone(self) -> BitMap:
         """The clients that have been launched and are not known to be gone for good."""
@@ -111,10 +83,10 @@ class Deployment:
 
     def watch(self) -> None:
         """Records every death that has become known; cheap, called while waiting."""
-        for exit_ in self._controller.roster.take_exits():
+        for exit_ in self._run.controller.roster.take_exits():
             for client in exit_.ids:
                 self._ended(client, exit_)
-        for event in self._events.take(self.launches):
+        for event in self._run.events.take(self.launches):
             if event.state in GONE:
                 self._group_ended(event)
             elif event.state == "running":
@@ -126,7 +98,7 @@ class Deployment:
         self.watch()
         self._await_causes_no_longer()
         self.deaths = {}
-        self._died(self._required() - self._controller.roster.present(), "before the step")
+        self._died(self._required() - self._run.controller.roster.present(), "before the step")
         self._forget_evicted()
 
     @property
@@ -161,40 +133,40 @@ class Deployment:
         """
         self.watch()
         self._refused = ""
-        publishers = self._scenario.publishers if publishers is None else publishers
+        publishers = self._run.scenario.publishers if publishers is None else publishers
         required_before = self._required()
         self._publishers, self._subscribers = publishers, subscribers
         if superfluous := required_before - self._required():
             self._dismiss(superfluous)
         before = self._groups_made
-        began = self._clock_s()
-        deadline = began + self._scenario.ready_timeout_s
+        began = self._run.now_s()
+        deadline = began + self._run.scenario.ready_timeout_s
         complete = False
         while not complete:
             # Clients that are lost while they dial in are launched again, until they have been lost too often.
-            self._launch_missing("publisher", self.publishers, self._scenario.publisher)
-            self._launch_missing("subscriber", self.subscribers, self._scenario.subscriber)
+            self._launch_missing("publisher", self.publishers, self._run.scenario.publisher)
+            self._launch_missing("subscriber", self.subscribers, self._run.scenario.subscriber)
             complete = self._await_present(deadline)
             if self._refused:
                 refused, self._refused = self._refused, ""
-                self._engine.agents()  # where no other row can be launched either, that is told instead
+                self._run.engine.agents()  # where no other row can be launched either, that is told instead
                 raise ReadinessError(refused)
         if self._groups_made > before:
-            self._note(Present(len(self._homes.everyone), self._clock_s() - began))
+            self._run.journal.note(Present(len(self._homes.everyone), self._run.now_s() - began))
         return self._groups_made > before
 
     def evict(self, clients: BitMap, why: str = "did not answer") -> None:
         """Has the processes of these clients killed; their groups replace them."""
-        roster = self._controller.roster
+        roster = self._run.controller.roster
         for group, asked in self._homes.parts(clients):
             # When a process ends, all clients in it end.
             ids = self._homes.of(group) & asked.union(*map(roster.process, asked & roster.present()))
-            self._note(Evicted(group, ids, why))
+            self._run.journal.note(Evicted(group, ids, why))
             self._evicted |= {client: roster.incarnation(client) for client in ids}
             self._renewed |= ids
             roster.disconnect(ids)
             self._ask_for_the_end(group, ids)
-        self._evict_again_s = self._clock_s() + RESEND_EVERY_S
+        self._evict_again_s = self._run.now_s() + RESEND_EVERY_S
 
     def confirm(self) -> None:
         """Makes sure that the cluster has the run still.
@@ -202,16 +174,16 @@ class Deployment:
         Raises:
             ClusterError: somebody has ended it there, so that nothing of what failed was its own fault.
         """
-        self._engine.confirm(self._controller.wait_until)
+        self._run.engine.confirm(self._run.controller.wait_until)
 
     def close(self) -> None:
         """Tells every client to exit, waits for that, and has the engine end those that did not."""
         self._closing = True
         # Servers are not told yet: clients may still have something to send to them.
-        self._controller.quit(self._required())
-        self._controller.wait_until(self._all_ended, 2.0)
+        self._run.controller.quit(self._required())
+        self._run.controller.wait_until(self._all_ended, 2.0)
         self._await_causes_no_longer()
-        self._engine.kill(list(self.launches))
+        self._run.engine.kill(list(self.launches))
 
     def _all_ended(self) -> bool:
         self.watch()
@@ -222,17 +194,17 @@ class Deployment:
         if not missing:
             return
         self._refuse_hopeless(missing)
-        self._controller.roster.forget(missing)
+        self._run.controller.roster.forget(missing)
         self._renewed |= missing
-        program = self._system.program(role)
-        packed = self._scenario.native.clients_per_process if role == "subscriber" else 1
-        most = self._cluster.most_in_group(packed)
+        program = self._run.system.program(role)
+        packed = self._run.scenario.native.clients_per_process if role == "subscriber" else 1
+        most = self._run.cluster.most_in_group(packed)
         groups = []
         for run in ranges(missing):
             first = run.start
             for count in split(
                 len(run),
-                self._engine.agents(),
+                self._run.engine.agents(),
                 spec,
                 most,
                 role=role,
@@ -243,8 +215,8 @@ class Deployment:
                     "--group": group,
                     "--first-id": first,
                     "--count": count,
-                    "--fork-window": self._cluster.fork_window,
-                    "--respawns": self._cluster.respawns,
+                    "--fork-window": self._run.cluster.fork_window,
+                    "--respawns": self._run.cluster.respawns,
                 }
                 groups.append(
                     Group(
@@ -255,19 +227,19 @@ class Deployment:
                         command=(*program.command, *(str(word) for flag in flags.items() for word in flag)),
                         environment={
                             **program.environment,
-                            **self._controller.environment,
-                            "HYDRA_MEMORY_LIMIT_BYTES": str(round(self._scenario.publisher_memory_mb * 1e6)),
+                            **self._run.controller.environment,
+                            "HYDRA_MEMORY_LIMIT_BYTES": str(round(self._run.scenario.publisher_memory_mb * 1e6)),
                         },
                         demand=spec.demand,
                         constraints=spec.constraints,
                     )
                 )
-                self._controller.roster.expect(group, range(first, first + count))
+                self._run.controller.roster.expect(group, range(first, first + count))
                 first += count
-        for launch in self._engine.launch(groups):
+        for launch in self._run.engine.launch(groups):
             self.launches[launch.group.id] = launch
             self._homes.settle(launch.group.id, _ids(launch))
-            self._note(Launched.of(launch))
+            self._run.journal.note(Launched.of(launch))
 
     def _new_group(self, role: Role) -> str:
         self._groups_made += 1
@@ -284,7 +256,7 @@ class Deployment:
 
     def _dismiss(self, ids: BitMap) -> None:
         """Tells these clients to exit; a group that loses only some of its clients goes on with the rest."""
-        self._controller.quit(ids)
+        self._run.controller.quit(ids)
         self._let_go(ids)
 
     def _let_go(self, ids: BitMap) -> None:
@@ -295,16 +267,16 @@ class Deployment:
         for group, _ in [(group, left) for group, left in self._homes.groups() if not left]:
             self._homes.end(group)
             del self.launches[group]
-            self._events.ignore(group)
-            self._engine.kill([group])
+            self._run.events.ignore(group)
+            self._run.engine.kill([group])
         # Their ids are free again: the next process with one of them is a new client.
-        self._controller.roster.forget(ids)
+        self._run.controller.roster.forget(ids)
 
     def _await_present(self, deadline: float) -> bool:
         """Waits until every client and every relay is there; False when some must be launched again first."""
         required = self._required()
-        roster = self._controller.roster
-        patience_s = self._scenario.ready_timeout_s * _PATIENCE
+        roster = self._run.controller.roster
+        patience_s = self._run.scenario.ready_timeout_s * _PATIENCE
         heard: tuple[int, ...] = ()
 
         def hellos() -> tuple[int, ...]:
@@ -312,7 +284,7 @@ class Deployment:
 
         def look() -> None:
             # Servers are present as well, and are none of the clients.
-            self._look(required.intersection_cardinality(roster.present()), len(required))
+            self._run.observer.present(required.intersection_cardinality(roster.present()), len(required))
 
         # These conditions are checked after every few messages, for thousands of clients, so counts are compared first.
         def all_launched() -> bool:
@@ -327,24 +299,24 @@ class Deployment:
             return not all_launched() or hellos() != heard or all_there()
 
         while all_launched() and not all_there():
-            left_s = deadline - self._clock_s()
+            left_s = deadline - self._run.now_s()
             if left_s <= 0:
                 missing = self._missing(required)
                 raise ReadinessError(
                     f"{len(missing)} of {len(required)} clients did not dial in within "
-                    f"{self._scenario.ready_timeout_s:g} s: {named(missing)}",
+                    f"{self._run.scenario.ready_timeout_s:g} s: {named(missing)}",
                     "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
                 )
             heard = hellos()
             look()
-            if not self._controller.wait_until(something_new, min(left_s, patience_s)) and left_s > patience_s:
+            if not self._run.controller.wait_until(something_new, min(left_s, patience_s)) and left_s > patience_s:
                 self._replace(self._missing(required))
         look()
         return all_launched()
 
     def _missing(self, required: BitMap) -> BitMap:
         """Clients that are not there, or whose relay is not: without it nothing reaches them."""
-        roster = self._controller.roster
+        roster = self._run.controller.roster
         mute = self.launches.keys() - roster.relays()
         return required - roster.present() | required & BitMap().union(*map(self._homes.of, mute))
 
@@ -360,14 +332,14 @@ class Deployment:
         self._refuse_hopeless(late)
         self.evict(late - given_up, "did not dial in")
         if given_up:
-            self._note(LaunchedElsewhere(given_up))
+            self._run.journal.note(LaunchedElsewhere(given_up))
             self._let_go(given_up)
 
     def _evict_again(self) -> None:
         """Asks again for the end of evicted clients whose end or replacement is not known yet."""
-        if self._clock_s() < self._evict_again_s:
+        if self._run.now_s() < self._evict_again_s:
             return
-        self._evict_again_s = self._clock_s() + RESEND_EVERY_S
+        self._evict_again_s = self._run.now_s() + RESEND_EVERY_S
         self._forget_evicted()
         for group, ids in self._homes.parts(BitMap(self._evicted)):
             self._ask_for_the_end(group, ids)
@@ -378,11 +350,11 @@ class Deployment:
         for client in ids:
             by_incarnation.setdefault(self._evicted[client], BitMap()).add(client)
         for incarnation, clients in by_incarnation.items():
-            self._controller.evict(group, clients, incarnation)
+            self._run.controller.evict(group, clients, incarnation)
 
     def _forget_evicted(self) -> None:
         """Those of the evicted that are there again are other processes."""
-        for client in BitMap(self._evicted) & self._controller.roster.present():
+        for client in BitMap(self._evicted) & self._run.controller.roster.present():
             del self._evicted[client]
 
     # --- deaths ----------------------------------------------------------------------------------------------------
@@ -395,14 +367,14 @@ class Deployment:
         if exit_.status is None:
             self._causes_awaited[client] = exit_.pid
         else:
-            self._note(ClientExit(client, exit_.pid, exit_.status, exit_.replaced))
+            self._run.journal.note(ClientExit(client, exit_.pid, exit_.status, exit_.replaced))
             if self._causes_awaited.get(client) == exit_.pid:
                 del self._causes_awaited[client]
                 self._died(self.died & BitMap([client]), end_of(exit_.status))
                 return  # its death is recorded already
         ours = client in self._evicted
         self._evicted.pop(client, None)
-        if not exit_.present and client in self._controller.roster.present():
+        if not exit_.present and client in self._run.controller.roster.present():
             return  # its replacement is there
         if exit_.present or not ours:
             self._died(BitMap([client]), end_of(exit_.status))
@@ -420,7 +392,7 @@ class Deployment:
     def _await_causes_no_longer(self) -> None:
         """Notes deaths that are known only from the replacement's hello: the message with their cause was lost."""
         for client, pid in self._causes_awaited.items():
-            self._note(ClientExit(client, pid, None, replaced=True))
+            self._run.journal.note(ClientExit(client, pid, None, replaced=True))
         self._causes_awaited.clear()
 
     def _group_ended(self, event: GroupEvent) -> None:
@@ -428,7 +400,7 @@ class Deployment:
         ids = self._homes.end(event.group)
         if self._closing:
             return
-        self._note(GroupExit(event.group, event.state, event.agent, event.detail))
+        self._run.journal.note(GroupExit(event.group, event.state, event.agent, event.detail))
         self._last_end = f"group {event.group} {event.state}: {event.detail}"
         self._died(ids - self.died, f"group {event.state}")
         self._renewed |= ids
@@ -437,7 +409,7 @@ class Deployment:
             self._refused = self._last_end
         else:
             self._relaunches.update(ids)
-        self._controller.roster.forget(ids)
+        self._run.controller.roster.forget(ids)
         for client in ids & BitMap(self._evicted):
             del self._evicted[client]
 

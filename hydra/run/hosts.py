@@ -33,7 +33,7 @@ _LAST_WITHIN_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is known of a step's hosts: the fields of these names of :class:`hydra.run.step.RawStep`."""
+    """What is known of a step's hosts: the fields of these names of :class:`hydra.measure.observation.Observation`."""
 
     hosts: dict[str, list[HostSample]]
     host_of: dict[str, str]

@@ -3,20 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
+from hydra.config.resolved import ResolvedScenario
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
+from hydra.events.event import StoredEvent
 from hydra.events.runs import RunFailed
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column_names import CLIENTS, STATUS
 from hydra.measure.search_columns import answers
+from hydra.model import StepResult
 from hydra.monitor.progress import Observer
 from hydra.report.row_warnings import gone_of
-from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
+from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.sweep import Row
 
 FINISHED: Final = "finished"
 """How a run ended that has measured everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """What came of a run, so that nobody has to read it again who shows it.
+
+    Attributes:
+        code: the exit code.
+        results: its steps.
+        rows: of its table.
+        clients: what its clients said that they are.
+        events: what happened.
+    """
+
+    code: int
+    results: list[StepResult]
+    rows: list[Row]
+    clients: list[dict[str, Any]]
+    events: list[StoredEvent]
+
+    @classmethod
+    def of(cls, resolved: ResolvedScenario, store: RunStore, code: int) -> RunEnd:
+        """As it is stored."""
+        results = store.results()
+        return cls(code, results, resolved.sweep.rows(results), store.meta(CLIENTS_KEY, []), store.events())
 
 
 def conclude(store: RunStore, ended: str, error: str) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hydra.config.resolved import ResolvedScenario
 from hydra.engine.constraints import permits
 from hydra.engine.placement_dry_run import Wanted, rehearse
 from hydra.engine.resources import fits, need_of
 from hydra.errors import PlacementError
-from hydra.model import Agent, ClusterSpec, RoleSpec, Scenario
+from hydra.model import Agent, ClusterSpec, RoleSpec
 from hydra.run.servers import required
 
 Size = tuple[int, int]
@@ -43,10 +44,11 @@ class Placed:
         return self.refusal is None
 
 
-def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
+def roles_on(agent: Agent, resolved: ResolvedScenario) -> list[str]:
     """Which of a scenario's roles could run on the agent as it is now: their constraints, and one client's need."""
+    scenario = resolved.scenario
     specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
-    if servers := required(scenario, is_local=False):
+    if servers := required(resolved, is_local=False):
         specs["server"] = servers
     return [
         role
@@ -55,27 +57,30 @@ def roles_on(agent: Agent, scenario: Scenario) -> list[str]:
     ]
 
 
-def check_placement(scenario: Scenario, cluster: ClusterSpec, agents: Iterable[Agent], *, is_local: bool) -> None:
+def check_placement(
+    resolved: ResolvedScenario, cluster: ClusterSpec, agents: Iterable[Agent], *, is_local: bool
+) -> None:
     """Refuses a scenario of which not even the smallest step fits on the cluster.
 
     Raises:
         PlacementError: the text names the role and the constraint or resource.
     """
-    publishers, subscribers = (min(counts) for counts in zip(*scenario.sizes, strict=True))
-    rehearse(agents, _stages(scenario, cluster, [(publishers, subscribers)], is_local=is_local))
+    publishers, subscribers = (min(counts) for counts in zip(*resolved.scenario.sizes, strict=True))
+    rehearse(agents, _stages(resolved, cluster, [(publishers, subscribers)], is_local=is_local))
 
 
-def rows_on(scenario: Scenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> list[Placed]:
+def rows_on(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> list[Placed]:
     """What each row of a scenario takes of a cluster elsewhere, or why it cannot be placed.
 
     The groups of a row are those of a run that has measured every smaller row before: it launches what is missing, and
     so has more groups than one that begins with this row.
     """
     rows: list[Placed] = []
-    for publishers, clients in scenario.sizes:
-        smaller = [each for each in scenario.sizes if each[0] <= publishers and each[1] <= clients]
+    sizes = resolved.scenario.sizes
+    for publishers, clients in sizes:
+        smaller = [each for each in sizes if each[0] <= publishers and each[1] <= clients]
         try:
-            launches = rehearse(agents, _stages(scenario, cluster, smaller, is_local=False))
+            launches = rehearse(agents, _stages(resolved, cluster, smaller, is_local=False))
         except PlacementError as e:
             rows.append(Placed(publishers, clients, refusal=e))
         else:
@@ -98,9 +103,12 @@ def placed_line(row: Placed) -> dict[str, object]:
     }
 
 
-def _stages(scenario: Scenario, cluster: ClusterSpec, sizes: Iterable[Size], *, is_local: bool) -> Iterator[Wanted]:
+def _stages(
+    resolved: ResolvedScenario, cluster: ClusterSpec, sizes: Iterable[Size], *, is_local: bool
+) -> Iterator[Wanted]:
     """What a run launches that grows from size to size, in its order."""
-    if servers := required(scenario, is_local=is_local):
+    scenario = resolved.scenario
+    if servers := required(resolved, is_local=is_local):
         yield Wanted("server", servers.count, servers, 1)
     most = cluster.most_in_group(scenario.native.clients_per_process)
     for publishers, subscribers in sizes:

@@ -11,16 +11,15 @@ import msgspec
 import numpy as np
 from pyroaring import BitMap
 
-from hydra.control.controller import Controller
 from hydra.control.list_limits import fit_unacknowledged
-from hydra.model import DRAIN_ENDS, PublisherReport, StepPlan
+from hydra.model import DRAIN_ENDS, PublisherReport
 from hydra.monitor.step_progress import Tick, draining, reading
 from hydra.run.command_exchange import ANSWER_WITHIN_S, Asker
+from hydra.run.context import RunContext, StepSetup
 from hydra.run.deployment import Deployment
 from hydra.run.log_end import settled
 from hydra.run.subscription_map import audiences
 from hydra.run.window import TICK_NS
-from hydra.system import System, SystemSpec
 from hydra.wire.messages import Finish, Sent, Stop
 from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable
@@ -48,38 +47,33 @@ class Collector:
         drain_max_s: how long its subscribers may drain.
 
     Arguments:
-        plan: what is measured.
-        epoch: the step's number.
+        run: which it belongs to.
+        deployment: who is there.
+        asker: of those.
+        step: what is carried out.
         window: its begin and end (ns on the step's clock).
         now_ns: reads that clock.
-        others: as for :class:`hydra.run.step.Stepper`.
     """
 
     def __init__(
         self,
-        controller: Controller,
+        run: RunContext,
         deployment: Deployment,
-        system: System,
-        spec: SystemSpec,
         asker: Asker,
-        drain_max_s: float | None,
-        plan: StepPlan,
-        epoch: int,
+        step: StepSetup,
         window: tuple[int, int],
         now_ns: Callable[[], int],
     ) -> None:
-        self._controller = controller
+        self._run = run
         self._deployment = deployment
-        self._system = system
-        self._spec = spec
         self._asker = asker
-        self._plan = plan
-        self._epoch = epoch
+        self._step = step
+        self._plan = plan = step.plan
         self._window = window
         self._now_ns = now_ns
-        self._stored = spec.stored(plan.settings)
+        drain_max_s = run.scenario.drain_max_s
         self.drain_max_s = plan.duration_s + 5 if drain_max_s is None else drain_max_s
-        if self._stored:
+        if step.stored:
             # They read all of it, which may take them as long as it took to send it.
             self.drain_max_s = max(self.drain_max_s, plan.duration_s)
 
@@ -94,11 +88,11 @@ class Collector:
         Raises:
             StepError: a publisher died or did not report, or the system failed.
         """
-        deployment, answers = self._deployment, self._controller.roster.answers
-        stop = Stop(epoch=self._epoch, stop_at_ns=self._window[1])
+        deployment, answers = self._deployment, self._run.controller.roster.answers
+        stop = Stop(epoch=self._run.epoch, stop_at_ns=self._window[1])
         publishers = BitMap(deployment.publishers)
-        live = BitMap(range(0) if self._stored else deployment.subscribers)
-        self._controller.tell(live, stop)
+        live = BitMap(range(0) if self._step.stored else deployment.subscribers)
+        self._run.controller.tell(live, stop)
         # A publisher that stopped early has reported an error, and still reports what it sent.
         timeout_s = FLUSH_AT_MOST_S + _REPORT_MARGIN_S
         missing = self._asker.ask(
@@ -117,9 +111,9 @@ class Collector:
         if log_begin is None:
             return reports, None
         expected = log_begin + sum(r.sent for r in reports.values())
-        log_end = settled(self._system, self._plan.settings, self._controller.wait_until, expected)
+        log_end = settled(self._run.system, self._plan.settings, self._run.controller.wait_until, expected)
         grown = (log_end or 0) - log_begin
-        if self._spec.log_acknowledges(self._plan.settings):
+        if self._step.log_acknowledges:
             # What the servers accepted is what their log grew by (there is one publisher).
             reports = {p: replace(r, acknowledged=grown) for p, r in reports.items()}
         return reports, grown
@@ -133,9 +127,9 @@ class Collector:
 
     def stored(self, publishers: Publishers, since_ns: int, tick: Tick) -> None:
         """The same of subscribers that read what was stored, since then."""
-        deployment, answers = self._deployment, self._controller.roster.answers
+        deployment, answers = self._deployment, self._run.controller.roster.answers
         expected = sum(r.acknowledged for r in publishers.values())
-        shared = self._spec.group(self._plan.settings) != ""
+        shared = self._step.group != ""
 
         def tell(now_ns: int) -> None:
             tick(reading(expected, answers.progress, deployment.subscribers, since_ns, now_ns, shared=shared))
@@ -144,7 +138,7 @@ class Collector:
 
     def _finish(self, publishers: Publishers, tell: Callable[[int], None]) -> None:
         """Waits for the reports; ``tell`` is called a few times a second with the time on the step's clock, ns."""
-        subscribers, answers = BitMap(self._deployment.subscribers), self._controller.roster.answers
+        subscribers, answers = BitMap(self._deployment.subscribers), self._run.controller.roster.answers
         if not subscribers:
             return
         next_tick_ns = self._now_ns()
@@ -159,13 +153,13 @@ class Collector:
 
         sent = {p: Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in publishers.items()}
         finish = Finish(
-            epoch=self._epoch,
+            epoch=self._run.epoch,
             publishers=[],
             drain_max_s=self.drain_max_s,
             quiet_s=quiet_s(len(subscribers)),
-            system=self._system.finish(),
+            system=self._run.system.finish(),
         )
-        one = self._spec.one_publisher(self._plan.settings)
+        one = self._step.one_publisher
         self._asker.ask(
             [
                 (listeners, msgspec.structs.replace(finish, publishers=[sent[p] for p in theirs]))

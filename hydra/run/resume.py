@@ -10,26 +10,26 @@ from typing import Any
 
 import msgspec
 
-from hydra.config import plugins
-from hydra.config.scenario import load_scenario
+from hydra.config.resolved import ResolvedScenario
+from hydra.config.scenario import resolve
 from hydra.errors import ConfigError, RunDirectoryError
 from hydra.model import Scenario
 from hydra.run.metadata import redacted
 from hydra.store.database import RunStore
 from hydra.store.format_upgrade import searched_otherwise, upgraded
 from hydra.store.redaction import HIDDEN, Redactor
-from hydra.store.system_columns import sweep_of
+from hydra.system import SystemSpec
 
-Load = Callable[[Mapping[str, object]], Scenario]
-"""A scenario with keys of it replaced; errors as for ``load_scenario``."""
+Load = Callable[[Mapping[str, object]], ResolvedScenario]
+"""A scenario with keys of it replaced; errors as for ``resolve``."""
 
 
-def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> Scenario:
+def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> ResolvedScenario:
     """See :func:`continued`, with the scenario that a command names."""
-    return continued(directory, partial(load_scenario, name_or_path), given)
+    return continued(directory, partial(resolve, name_or_path), given)
 
 
-def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Scenario:
+def continued(directory: Path, load: Load, given: Mapping[str, object]) -> ResolvedScenario:
     """The scenario that a run is continued with: the one that it was started with, if the flags given now agree.
 
     Args:
@@ -52,25 +52,26 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Scena
             "go on with the Hydra that made it, or start a new run",
         )
     _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
-    scenario = load({**first, **given})
-    refuse_hidden(as_written(msgspec.to_builtins(scenario)))
-    shown = redacted(scenario, Redactor.of_run(scenario))
-    difference = next(differences(as_written(stored), as_written(msgspec.to_builtins(shown))), None)
+    resolved = load({**first, **given})
+    scenario, system = resolved.scenario, resolved.system
+    refuse_hidden(as_written(msgspec.to_builtins(scenario), system))
+    shown = redacted(scenario, Redactor.of_run(resolved))
+    difference = next(differences(as_written(stored, system), as_written(msgspec.to_builtins(shown), system)), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
         )
     # The usual burst may be named or not; the steps that are stored have it as the run was started with it.
     settings = replace(scenario.settings, burst=stored["settings"].get("burst"))
-    scenario = replace(scenario, settings=settings)
+    resolved = replace(resolved, scenario=replace(scenario, settings=settings))
     try:
-        sweep_of(scenario).next(results)
+        resolved.sweep.next(results)
     except ValueError as e:
         raise RunDirectoryError(
             f"the steps of {directory} do not belong to its scenario: {e}",
             "go on with the Hydra that made it, or start a new run",
         ) from e
-    return scenario
+    return resolved
 
 
 def _refuse_other_command(
@@ -82,7 +83,7 @@ def _refuse_other_command(
         RunDirectoryError: the text names both, and the command that the run was started with.
     """
     try:
-        ours = load({})
+        ours = load({}).scenario
     except ConfigError:
         return  # it is no scenario by itself: whatever is wrong is told with all flags
     if ours.system == stored["system"] and (renamed or ours.name == stored["name"]):
@@ -95,12 +96,12 @@ def _refuse_other_command(
     )
 
 
-def as_written(scenario: Mapping[str, Any]) -> dict[str, Any]:
+def as_written(scenario: Mapping[str, Any], system: SystemSpec) -> dict[str, Any]:
     """A stored scenario by the keys of a file, with what a file may leave out."""
     known = msgspec.to_builtins(msgspec.convert(scenario, Scenario))
     settings, native, tables = known["settings"], known["native"], known.pop("tables")
     own = settings.pop("system")
-    settings["burst"] = settings["burst"] or plugins.system(scenario["system"]).burst(own)
+    settings["burst"] = settings["burst"] or system.burst(own)
     options = native.pop("system")
     return {**known, "settings": settings | own, "native": native | options, **tables}
 

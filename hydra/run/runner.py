@@ -9,65 +9,46 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from hydra.control.controller import Controller
-from hydra.engine.interface import Engine, GroupEvents
-from hydra.errors import HydraError
-from hydra.events.journal import Journal
+from hydra.errors import EXIT_GOOD, HydraError
 from hydra.events.runs import RunDone
-from hydra.model import ClusterSpec, Scenario, StepPlan, StepResult
-from hydra.monitor.exports import Exports
-from hydra.monitor.progress import Observer
+from hydra.model import Scenario, StepPlan, StepResult
 from hydra.monitor.server_startup import Starting, servers_of
 from hydra.options.interrupts import leave_at_once_on_the_next
 from hydra.report.tables import write
+from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
-from hydra.run.outcome import FINISHED, conclude, exit_code
+from hydra.run.outcome import FINISHED, RunEnd, conclude, exit_code
 from hydra.run.servers import DeployedServers, required
 from hydra.run.step_sequence import Steps
-from hydra.store.database import CLIENTS_KEY, RunStore
-from hydra.store.system_columns import sweep_of
+from hydra.store.database import CLIENTS_KEY
 from hydra.sweep import Repeated, Sweep, Turn
 from hydra.sweep.remaining_time import Pace
 from hydra.sweep.workload import loaded
-from hydra.system import System
 
 
-def run(
-    scenario: Scenario,
-    cluster: ClusterSpec,
-    engine: Engine,
-    system: System,
-    store: RunStore,
-    observer: Observer,
-    turn: Turn | None = None,
-    exports: Exports | None = None,
-) -> int:
-    """Runs a scenario into a run directory, from the first step that is not there yet; returns the exit code.
+def run(context: RunContext, turn: Turn | None = None) -> RunEnd:
+    """Runs a scenario into a run directory, from the first step that is not there yet.
 
     Args:
-        scenario: what is measured.
-        cluster: on which agents.
-        engine: where groups are launched.
-        system: what clients talk to.
-        store: the run directory.
-        observer: what is shown meanwhile.
+        context: what the run consists of.
         turn: all that is measured now; None: the whole sweep.
-        exports: where its figures are read meanwhile; None: nowhere.
 
     Raises:
         HydraError: the run could not go on; what was measured until then is stored.
         KeyboardInterrupt: as it came, or because the user wants no further step; after everything was torn down.
     """
     began = time.monotonic()
-    sweep = sweep_of(scenario)
+    scenario, sweep = context.scenario, context.resolved.sweep
+    store, observer, exports = context.store, context.observer, context.exports
     results = store.results()
     ended, error = "failed", ""
     pace = Pace(scenario, sweep)
-    exports = exports or Exports()
     observer.sweep_begins(sweep.steps(), results, scenario.sweep.varied)
     try:
-        with _up(scenario, cluster, engine, system, store, observer, exports) as steps:
+        with _up(context) as steps:
             while (plan := _coming(sweep, results, turn)) is not None:
                 if observer.ends:
                     raise KeyboardInterrupt
@@ -96,10 +77,11 @@ def run(
         with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
             conclude(store, ended, error)
             # An interrupt may have come between a step's storing and our learning of it: the store knows all.
-            write(store.directory, scenario, sweep.rows(store.results()), store.meta(CLIENTS_KEY, []), store.events())
+            end = RunEnd.of(context.resolved, store, EXIT_GOOD)
+            write(store.directory, scenario, end.rows, end.clients, end.events)
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
-    return exit_code(sweep.rows(results), observer)
+    return replace(end, code=exit_code(end.rows, observer))
 
 
 def _coming(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> StepPlan | None:
@@ -126,50 +108,35 @@ def _as_sent(plan: StepPlan, scenario: Scenario) -> StepPlan:
 
 
 @contextlib.contextmanager
-def _up(
-    scenario: Scenario,
-    cluster: ClusterSpec,
-    engine: Engine,
-    system: System,
-    store: RunStore,
-    observer: Observer,
-    exports: Exports,
-) -> Iterator[Steps]:
+def _up(run: RunContext) -> Iterator[Steps]:
     """Everything that the steps need, brought up in order and torn down in the reverse order on every way out."""
+    engine, system = run.engine, run.system
     with contextlib.ExitStack() as stack:
-        name = store.directory.name
-        controller = Controller(name, host=engine.address)
+        name = run.store.directory.name
+        controller = run.controller = Controller(name, host=engine.address)
         stack.callback(controller.close)
         stack.callback(engine.close)
 
-        journal = Journal(store.add_event, observer.show)
-
         def warn() -> None:
-            for warning in (*system.warnings(), *exports.warnings()):
-                journal.note(warning)
+            for warning in (*system.warnings(), *run.exports.warnings()):
+                run.journal.note(warning)
 
         stack.callback(warn)
         stack.callback(system.close)
-        events = GroupEvents(engine)
-        deployment = Deployment(
-            *(engine, events, controller, system, scenario, cluster, journal.note), look=observer.present
-        )
+        deployment = Deployment(run)
         stack.callback(deployment.close)
         stack.push(_brace)
         # The terminal is as it was before the tear-down begins: whoever is impatient may end that at once.
-        stack.callback(observer.close)
-        program, joined, spec = system.server(), system.cluster(), required(scenario, is_local=engine.is_local)
-        starting = Starting(observer, servers_of(scenario), controller.wait_until)
+        stack.callback(run.observer.close)
+        program, joined, spec = system.server(), system.cluster(), required(run.resolved, is_local=engine.is_local)
+        starting = Starting(run.observer, servers_of(run.resolved), controller.wait_until)
         servers = None
         if program is not None and joined is not None and spec is not None:
-            servers = DeployedServers(
-                *(engine, events, controller, program, joined, spec, scenario.ready_timeout_s),
-                *(journal.note, starting),
-            )
+            servers = DeployedServers(run, program, joined, spec, starting)
         with starting.shown():
-            system.open(name, store.directory, starting.wait, servers)
+            system.open(name, run.store.directory, starting.wait, servers)
         warn()
-        steps = Steps(scenario, cluster, controller, deployment, system, store, observer, exports, journal, starting)
+        steps = Steps(run, deployment, starting)
         yield steps
         steps.close()
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final
 
 from hydra.errors import HydraError
 from hydra.measure.servers import ServerFigures, ServerSample, between
-from hydra.system import System, Waiting
+from hydra.run.context import RunContext
 from hydra.system.worker_thread import Background
 
 _WITHIN_S: Final = 5.0
@@ -19,16 +18,12 @@ class ServerCounters:
     """The samples at the begin and at the end of one window.
 
     Arguments:
-        system: whose servers.
-        wait: how the sample of the end is waited for.
-        clock_ns: CLOCK_MONOTONIC.
+        run: whose system's servers are asked.
     """
 
-    def __init__(self, system: System, wait: Waiting, clock_ns: Callable[[], int]) -> None:
-        self._system = system
-        self._wait = wait
-        self._clock_ns = clock_ns
-        self._thread = Background(wait)
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._thread = Background(run.controller.wait_until)
         self._samples: list[Future[ServerSample]] = []
 
     def sample(self) -> None:
@@ -36,12 +31,12 @@ class ServerCounters:
         self._samples.append(self._thread.submit(self._ask))
 
     def _ask(self) -> ServerSample:
-        before_ns = self._clock_ns()
+        before_ns = self._run.clock_ns()
         try:
-            figures = self._system.server_counters()
+            figures = self._run.system.server_counters()
         except HydraError:
             figures = {}  # servers that cannot be asked tell nothing
-        return ServerSample((before_ns + self._clock_ns()) // 2, figures)
+        return ServerSample((before_ns + self._run.clock_ns()) // 2, figures)
 
     def figures(self) -> ServerFigures:
         """Between the first sample and the last; nothing where one is missing."""
@@ -49,7 +44,7 @@ class ServerCounters:
             return {}
         first, last = self._samples
         # Whoever told nothing by the end of the window is not waited for.
-        if not first.done() or not first.result().figures or not self._wait(last.done, _WITHIN_S):
+        if not first.done() or not first.result().figures or not self._run.controller.wait_until(last.done, _WITHIN_S):
             return {}
         return between(first.result(), last.result())
 

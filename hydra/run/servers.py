@@ -10,15 +10,14 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.config import plugins
-from hydra.control.controller import Controller
-from hydra.engine.interface import GONE, Engine, GroupEvents, where_it_runs
+from hydra.config.resolved import ResolvedScenario
+from hydra.engine.interface import GONE, where_it_runs
 from hydra.errors import ServerError
 from hydra.events.clients import Launched
-from hydra.events.event import Note
 from hydra.events.runs import ServerExit, ServerKilled, ServersAgain, ServersUp
-from hydra.model import Constraint, Group, GroupEvent, Launch, Scenario, ServerSpec
+from hydra.model import Constraint, Group, GroupEvent, Launch, ServerSpec
 from hydra.monitor.server_startup import Starting
+from hydra.run.context import RunContext
 from hydra.system import Program, ServerCluster
 from hydra.system.worker_thread import Background
 from hydra.wire.messages import Join
@@ -33,16 +32,16 @@ _SPREAD: Final = Constraint("hostname", "GROUP_BY")
 _REMEDY: Final = "see the stderr of the servers' groups and server.log in their sandboxes"
 
 
-def required(scenario: Scenario, *, is_local: bool) -> ServerSpec | None:
+def required(resolved: ResolvedScenario, *, is_local: bool) -> ServerSpec | None:
     """The servers that a scenario needs as groups, None if there are none.
 
     Args:
-        scenario: what is run.
+        resolved: what is run.
         is_local: whether groups run on this machine. A single server is embedded then, which is quicker; and
             agents that are one machine may declare the same ports, so that servers take any free ones; and how many
             servers a host may have (``MAX_PER``) says nothing of them, so that servers are spread over them evenly.
     """
-    count, spec = plugins.system(scenario.system).servers_of(scenario), scenario.server
+    count, spec = resolved.servers, resolved.scenario.server
     if not count or (is_local and count == 1):
         return None
     if not is_local:
@@ -55,38 +54,21 @@ class DeployedServers:
     """See :class:`hydra.system.Servers`: one cluster of them, each server a group of its own.
 
     Arguments:
-        engine: where they run.
-        events: what it tells, shared with others who launch groups on it.
-        controller: they dial in there.
+        run: which they belong to.
         program: how a server is started.
         cluster: what makes them one.
         spec: how many, where, and what each needs.
-        within_s: how long they may take to come up.
-        note: keeps what happened with the run.
         starting: told how far they are, and waits for them.
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        events: GroupEvents,
-        controller: Controller,
-        program: Program,
-        cluster: ServerCluster,
-        spec: ServerSpec,
-        within_s: float,
-        note: Note,
-        starting: Starting,
+        self, run: RunContext, program: Program, cluster: ServerCluster, spec: ServerSpec, starting: Starting
     ) -> None:
         self.versions: Mapping[str, str] = {}
-        self._engine = engine
-        self._events = events
-        self._controller = controller
+        self._run = run
         self._program = program
         self._cluster = cluster
         self._spec = spec
-        self._within_s = within_s
-        self._note = note
         self._starting = starting
         self._ids = range(FIRST_ID, FIRST_ID + spec.count)
         self._launches: dict[str, Launch] = {}
@@ -110,13 +92,13 @@ class DeployedServers:
                 raise ServerError(f"the servers were brought up {STARTS} times, last: {self._failure}", _REMEDY)
             self._failure, self._lost = "", False
             try:
-                return self._bring_up(time.monotonic() + self._within_s)
+                return self._bring_up(time.monotonic() + self._run.scenario.ready_timeout_s)
             except ServerError as e:
                 self.stop()
                 # Nothing speaks against a server whose agent or offer was lost; what failed would fail again.
                 if not self._lost:
                     raise
-                self._note(ServersAgain(e.what))
+                self._run.journal.note(ServersAgain(e.what))
             except BaseException:
                 self.stop()
                 raise
@@ -129,7 +111,7 @@ class DeployedServers:
             self._lost = self._lost or event.state == "lost"
             self._fail(f"the server {event.group} on {launch.agent.hostname} {event.state}: {event.detail}")
         # Told by the server itself, this is known before its engine tells.
-        for client, text in self._controller.roster.answers.errors.items():
+        for client, text in self._run.controller.roster.answers.errors.items():
             if client in self._ids:
                 self._fail(f"the server on {self._host_of(client)}: {text}")
         return self._failure
@@ -152,14 +134,14 @@ class DeployedServers:
                 if launch.group.first_client == client and endpoint.split(",")[0] == address:
                     self._killed.add(launch.group.id)
                     self._starts -= 1
-                    self._controller.quit(BitMap([client]))
-                    self._note(ServerKilled(launch.group.id, launch.agent.hostname, address, when))
+                    self._run.controller.quit(BitMap([client]))
+                    self._run.journal.note(ServerKilled(launch.group.id, launch.agent.hostname, address, when))
 
     def stop(self) -> None:
         """Ends them and waits for that, so that their agents are free for others."""
         self._starting.doing = "ending them"
-        self._controller.quit(BitMap(self._ids))
-        self._engine.kill(list(self._launches))
+        self._run.controller.quit(BitMap(self._ids))
+        self._run.engine.kill(list(self._launches))
 
         def gone() -> bool:
             self._ended()
@@ -167,13 +149,13 @@ class DeployedServers:
 
         self._starting.wait(gone, _STOP_WITHIN_S)
         for group in self._launches:
-            self._events.ignore(group)
+            self._run.events.ignore(group)
         self._launches.clear()
-        self._controller.roster.forget(BitMap(self._ids))
+        self._run.controller.roster.forget(BitMap(self._ids))
 
     def _bring_up(self, deadline: float) -> str:
         began = time.monotonic()
-        roster, cluster = self._controller.roster, self._cluster
+        roster, cluster = self._run.controller.roster, self._cluster
         # Between steps nobody else has anything to answer.
         roster.begin(0)
         self._launch()
@@ -198,16 +180,16 @@ class DeployedServers:
                 if time.monotonic() >= due_s:
                     due_s = time.monotonic() + RESEND_EVERY_S
                     for client, command in commands.items():
-                        self._controller.tell(BitMap([client]), command)
+                        self._run.controller.tell(BitMap([client]), command)
                 return answers()
 
             self._starting.doing = "not yet one cluster" if len(endpoints) > 1 else "it does not answer yet"
             self._await(up, deadline, f"answer as one cluster at {address}")
             self._starting.doing = "warm-up"
             warmed = background.submit(lambda: cluster.warm_up(address))
-            self._await(warmed.done, time.monotonic() + self._within_s, "end their warm-up")
+            self._await(warmed.done, time.monotonic() + self._run.scenario.ready_timeout_s, "end their warm-up")
             warmed.result()
-        self._note(ServersUp(len(endpoints), address, time.monotonic() - began))
+        self._run.journal.note(ServersUp(len(endpoints), address, time.monotonic() - began))
         return address
 
     def _launch(self) -> None:
@@ -223,15 +205,15 @@ class DeployedServers:
                     first_client=client,
                     count=1,
                     command=(*self._program.command, *flags),
-                    environment={**self._program.environment, **self._controller.environment},
+                    environment={**self._program.environment, **self._run.controller.environment},
                     demand=self._spec.demand,
                     constraints=self._spec.constraints,
                 )
             )
-            self._controller.roster.expect(group, [client])
-        for launch in self._engine.launch(groups):
+            self._run.controller.roster.expect(group, [client])
+        for launch in self._run.engine.launch(groups):
             self._launches[launch.group.id] = launch
-            self._note(Launched.of(launch))
+            self._run.journal.note(Launched.of(launch))
 
     def _await(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
         def settled() -> bool:
@@ -241,13 +223,13 @@ class DeployedServers:
 
         if not self._starting.wait(settled, max(0.0, deadline - time.monotonic())):
             raise ServerError(
-                f"the {len(self._ids)} servers did not {what} within {self._within_s:g} s",
+                f"the {len(self._ids)} servers did not {what} within {self._run.scenario.ready_timeout_s:g} s",
                 f"{_REMEDY}, or raise ready_timeout_s",
             )
 
     def _ended(self) -> list[tuple[Launch, GroupEvent]]:
         """Takes those that have ended since the last call off the launches."""
-        events = self._events.take(self._launches)
+        events = self._run.events.take(self._launches)
         for event in events:
             if event.state == "running":
                 self._launches[event.group] = where_it_runs(self._launches[event.group], event)
@@ -256,8 +238,8 @@ class DeployedServers:
     def _fail(self, why: str) -> None:
         if not self._failure:
             self._failure = why
-            self._note(ServerExit(why))
+            self._run.journal.note(ServerExit(why))
 
     def _host_of(self, client: int) -> str:
-        roster = self._controller.roster
+        roster = self._run.controller.roster
         return roster.hello(client).host if client in roster.present() else "an agent"

@@ -12,33 +12,26 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.config import machine_limits, plugins
+from hydra.config import machine_limits
 from hydra.config.limit_report import check_row
-from hydra.control.controller import Controller
 from hydra.errors import DoesNotFitError, PassedOverError, PlacementError, ReadinessError, StepError
-from hydra.events.journal import Journal
 from hydra.events.runs import Refused, Revived, SystemFact
 from hydra.events.steps import StepStored
 from hydra.measure.figures import Merged, figures, merged
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
-from hydra.model import SKIPPED_BY, USER, ClusterSpec, Cohort, Histogram, Role, Scenario, StepPlan, StepResult
-from hydra.monitor.exports import Exports
-from hydra.monitor.progress import Observer
+from hydra.model import SKIPPED_BY, USER, Cohort, Histogram, Role, StepPlan, StepResult
 from hydra.monitor.server_startup import Starting
 from hydra.monitor.snapshot import Present, Progress
 from hydra.monitor.step_progress import Moment, Told
 from hydra.run import time_series_recorder
+from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.run.implementations import Implementations
-from hydra.run.step import RawStep, Stepper
+from hydra.run.step import Stepper
 from hydra.store.ceiling import load as load_ceilings
-from hydra.store.database import RunStore
-from hydra.store.system_columns import added_by
-from hydra.sweep.cohort import cohort_ids
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 from hydra.sweep.workload import loaded
-from hydra.system import System
 from hydra.wire.arrays import total
 
 _WARMUP_RATE: Final = 1_000.0
@@ -50,42 +43,14 @@ _WARM_UPS: Final = 2
 class Steps:
     """Takes the steps of a run, with everything that they need brought up."""
 
-    def __init__(
-        self,
-        scenario: Scenario,
-        cluster: ClusterSpec,
-        controller: Controller,
-        deployment: Deployment,
-        system: System,
-        store: RunStore,
-        observer: Observer,
-        exports: Exports,
-        journal: Journal,
-        starting: Starting,
-    ) -> None:
-        self._scenario = scenario
-        self._spec = plugins.system(scenario.system)
-        self._cluster = cluster
-        self._controller = controller
+    def __init__(self, run: RunContext, deployment: Deployment, starting: Starting) -> None:
+        self._run = run
         self._deployment = deployment
-        self._system = system
-        self._store = store
-        self._observer = observer
-        self._exports = exports
-        self._journal = journal
         self._starting = starting
-        self._stepper = Stepper(
-            controller,
-            deployment,
-            system,
-            plugins.system(scenario.system),
-            scenario.ready_timeout_s,
-            scenario.drain_max_s,
-            journal,
-            epoch=store.last_epoch(),
-        )
-        self._begun = self._stepper.epoch > 0
-        self._implementations = Implementations(store)
+        run.epoch = run.store.last_epoch()
+        self._stepper = Stepper(run, deployment)
+        self._begun = self._run.epoch > 0
+        self._implementations = Implementations(run.store)
         self._ceilings = load_ceilings()
 
     def take(self, plan: StepPlan) -> StepResult:
@@ -100,63 +65,63 @@ class Steps:
         except (PlacementError, DoesNotFitError) as e:
             if not self._begun and isinstance(e, PlacementError) and not plan.point:
                 raise
-            result = StepResult(self._stepper.epoch, plan, "skipped", reason=self._store.redact(str(e)))
-            self._store.add_step(result)
-            self._exports.keeper.step_ended(result)
+            result = StepResult(self._run.epoch, plan, "skipped", reason=self._run.store.redact(str(e)))
+            self._run.store.add_step(result)
+            self._run.exports.keeper.step_ended(result)
         except PassedOverError:
             result = self._passed_over(plan)
         except (StepError, ReadinessError) as e:
             self._deployment.confirm()
-            result = StepResult(self._stepper.epoch, plan, "failed", reason=self._store.redact(str(e)))
-            self._store.add_step(result)
-            self._exports.keeper.step_ended(result)
+            result = StepResult(self._run.epoch, plan, "failed", reason=self._run.store.redact(str(e)))
+            self._run.store.add_step(result)
+            self._run.exports.keeper.step_ended(result)
         else:
             if len(observation.dead) or len(observation.silent):
                 self._deployment.confirm()
             began = time.monotonic()
             histograms = merged(observation)
             result = StepResult(
-                self._stepper.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
+                self._run.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
             )
             # With a million clients, computing the figures takes seconds and storing them half a minute.
-            self._controller.poll(0.0)
-            self._store.add_step(result, observation, histograms, lambda: self._controller.poll(0.0))
-            self._exports.keeper.step_ended(result, histograms.latency)
-            self._journal.note(StepStored(self._stepper.epoch, time.monotonic() - began))
+            self._run.controller.poll(0.0)
+            self._run.store.add_step(result, observation, histograms, lambda: self._run.controller.poll(0.0))
+            self._run.exports.keeper.step_ended(result, histograms.latency)
+            self._run.journal.note(StepStored(self._run.epoch, time.monotonic() - began))
         finally:
-            self._journal.epoch = None
+            self._run.journal.epoch = None
         self._begun = True
         return result
 
     def pass_over(self, plan: StepPlan) -> StepResult:
         """Measures nothing, and stores that nobody wants the row of this step."""
-        self._stepper.epoch += 1
+        self._run.epoch += 1
         return self._passed_over(plan)
 
     def _passed_over(self, plan: StepPlan) -> StepResult:
-        result = StepResult(self._stepper.epoch, plan, "skipped", {SKIPPED_BY: USER}, "by hand, with the key s")
-        self._store.add_step(result)
-        self._exports.keeper.step_ended(result)
+        result = StepResult(self._run.epoch, plan, "skipped", {SKIPPED_BY: USER}, "by hand, with the key s")
+        self._run.store.add_step(result)
+        self._run.exports.keeper.step_ended(result)
         return result
 
     def _kept(self, histograms: Merged) -> dict[str, Histogram]:
         """The histograms that repeated rows are made of, as the store returns them to a resumed run."""
-        repeated = self._scenario.sweep.repeat > 1
+        repeated = self._run.scenario.sweep.repeat > 1
         return {name: h for name in MERGED_IN_REPEATS if (h := getattr(histograms, name)).counts} if repeated else {}
 
     def _measure(self, plan: StepPlan) -> Observation:
-        self._stepper.epoch += 1
+        self._run.epoch += 1
         if plan.rest_s:
-            self._controller.wait_until(lambda: self._observer.passes_over, plan.rest_s)
+            self._run.controller.wait_until(lambda: self._run.observer.passes_over, plan.rest_s)
         self._require_room(plan)
-        if failure := self._system.failure():
-            self._journal.note(Revived(failure))
+        if failure := self._run.system.failure():
+            self._run.journal.note(Revived(failure))
             with self._starting.shown():
-                self._system.revive()
+                self._run.system.revive()
         changed = self._deployment.scale(plan.clients, plan.publishers)
-        self._implementations.note(self._controller.roster, self._deployment)
+        self._implementations.note(self._run.controller.roster, self._deployment)
         # What a tool would be warmed up with goes into a process that ends with that step.
-        warmup_s = 0.0 if self._scenario.client in self._spec.tools else self._scenario.warmup_s
+        warmup_s = 0.0 if self._run.scenario.client in self._run.spec.tools else self._run.scenario.warmup_s
         for _ in range(_WARM_UPS):
             if not changed or not warmup_s:
                 break
@@ -165,76 +130,39 @@ class Steps:
             # Clients that were lost meanwhile are launched again before the step begins.
             changed = self._deployment.scale(plan.clients, plan.publishers)
         try:
-            plan = loaded(plan, self._scenario)
+            plan = loaded(plan, self._run.scenario)
         except ValueError as e:
             raise StepError(f"its load and events make no workload: {e}") from e
-        for event in self._scenario.events:
-            if event.kind in self._spec.events:
-                plan = replace(plan, settings=self._spec.disturbed(plan.settings, event, plan.duration_s))
+        for event in self._run.scenario.events:
+            if event.kind in self._run.spec.events:
+                plan = replace(plan, settings=self._run.spec.disturbed(plan.settings, event, plan.duration_s))
         # A tool does not tell what happens in a second.
-        plan = replace(plan, course=plan.course and self._scenario.client not in self._spec.tools)
-        raw = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._tick)
-        kept = self._store.course(self._stepper.epoch) if plan.course and not self._scenario.events else None
-        self._deployment.evict(raw.silent)
-        search = self._scenario.sweep.search
-        tool = self._scenario.client in self._spec.tools
-        return Observation(
-            plan=plan,
-            queue=self._spec.queue,
-            batch=self._spec.batch_of(plan.settings),
-            direct=self._spec.servers is None,
-            columns=added_by(self._spec.name),
-            publishers=set(self._deployment.publishers),
-            subscribers=raw.asked.to_array(),
-            publisher_reports=raw.publishers,
-            subscriber_reports=raw.subscribers,
-            window_ns=raw.window_ns,
+        plan = replace(plan, course=plan.course and self._run.scenario.client not in self._run.spec.tools)
+        observation = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._tick)
+        kept = self._run.store.course(self._run.epoch) if plan.course and not self._run.scenario.events else None
+        self._deployment.evict(BitMap(observation.silent))
+        return replace(
+            observation,
             received=received_of(*kept[1:]) if kept and not plan.load else (),
-            dead=raw.dead.to_array(),
-            deaths={how: ids.to_array() for how, ids in raw.deaths.items()},
-            silent=raw.silent.to_array(),
-            cohort=raw.cohort.to_array(),
-            group=self._spec.group(plan.settings),
-            one_publisher=self._spec.one_publisher(plan.settings),
-            agents=raw.agents,
-            clocks=raw.clocks,
-            loss_target=search.loss_target if search else 0.0,
-            steady=search is not None,
-            hosts=raw.hosts,
-            host_of=raw.host_of,
-            threads=raw.threads,
-            last_words=raw.last_words,
-            reading_ns=raw.reading_ns,
-            log_growth=raw.log_growth,
-            log_acknowledges=self._spec.log_acknowledges(plan.settings),
-            counted=tool,
-            servers=raw.servers,
             # A tool has no loop of ours; on other hosts nothing is known of them.
-            ceilings=self._ceilings if self._deployment.is_local and not tool else (),
+            ceilings=self._ceilings if self._deployment.is_local and not observation.counted else (),
             languages=self._implementations.languages(),
         )
 
-    def _take_course(self, plan: StepPlan) -> RawStep:
+    def _take_course(self, plan: StepPlan) -> Observation:
         """Measures a step, and stores its seconds while it goes on."""
         publishers, subscribers = self._deployment.publishers, self._deployment.subscribers
-        grouped = self._spec.group(plan.settings) != ""
-        copies = time_series_recorder.copies(
-            *(len(subscribers), cohort_ids(plan.cohort, subscribers), len(publishers)),
-            grouped=grouped,
-            one_publisher=self._spec.one_publisher(plan.settings),
-        )
-        keeper = time_series_recorder.CourseKeeper(
-            *(self._store, self._controller, plan, len(publishers), copies, self._exports.keeper.arrived)
-        )
+        copies = time_series_recorder.copies(self._run.setup(plan, subscribers), len(subscribers), len(publishers))
+        keeper = time_series_recorder.CourseKeeper(self._run, plan, len(publishers), copies)
 
         def tick(moment: Moment) -> None:
             if moment.doing != "draining":
                 keeper.tick(moment)
             self._tick(replace(moment, p99_us=keeper.p99_us))
 
-        raw = self._stepper.measure(plan, tick)
-        keeper.end(raw, grouped=grouped)
-        return raw
+        observation = self._stepper.measure(plan, tick)
+        keeper.end(observation)
+        return observation
 
     def _tick(self, moment: Moment) -> None:
         """The step goes on: whoever watches the run is told.
@@ -242,14 +170,14 @@ class Steps:
         Raises:
             PassedOverError: the user wants no more of this row.
         """
-        self._observer.tick(moment)
-        if self._observer.passes_over:
+        self._run.observer.tick(moment)
+        if self._run.observer.passes_over:
             raise PassedOverError("the user wants no more of this row")
-        if self._exports.are_read and moment.doing != "draining":  # nothing new is told in a drain
+        if self._run.exports.are_read and moment.doing != "draining":  # nothing new is told in a drain
             self._export(moment)
 
     def _export(self, moment: Moment) -> None:
-        there = self._controller.roster.present()
+        there = self._run.controller.roster.present()
         roles: Sequence[tuple[Role, range, Told]] = (
             ("publisher", self._deployment.publishers, moment.sent),
             ("subscriber", self._deployment.subscribers, moment.received),
@@ -266,27 +194,27 @@ class Steps:
             clients=clients,
             hosts=moment.hosts(),
         )
-        self._exports.keeper.tick(progress, sent.messages, received.messages)
-        for warning in self._exports.warnings():
-            self._journal.note(warning)
+        self._run.exports.keeper.tick(progress, sent.messages, received.messages)
+        for warning in self._run.exports.warnings():
+            self._run.journal.note(warning)
 
     def _require_room(self, plan: StepPlan) -> None:
         """Refuses a step for which this machine, where everything runs on it, has not enough left."""
         deployment = self._deployment
         there = deployment.everyone()
         running = (len(there & BitMap(deployment.publishers)), len(there & BitMap(deployment.subscribers)))
-        size = (plan.publishers or self._scenario.publishers, plan.clients)
+        size = (plan.publishers or self._run.scenario.publishers, plan.clients)
         if not deployment.is_local or (size[0] <= running[0] and size[1] <= running[1]):
             return
-        free = machine_limits.read(self._store.directory)
-        checked = check_row(self._scenario, self._cluster, free, size, running, self._system.stored_bytes())
+        free = machine_limits.read(self._run.store.directory)
+        checked = check_row(self._run.resolved, self._run.cluster, free, size, running, self._run.system.stored_bytes())
         if not checked.fits:
             raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
 
     def _warm_up_until_steady(self, plan: StepPlan) -> None:
         """Goes on at the step's own rate until two parts in a row are received alike, as long as the user allows."""
-        part_s, most_s = self._scenario.warmup_s, self._scenario.warmup_max_s
-        if self._scenario.sweep.search is not None:
+        part_s, most_s = self._run.scenario.warmup_s, self._run.scenario.warmup_max_s
+        if self._run.scenario.sweep.search is not None:
             return
         received: list[int] = []
         while (len(received) + 2) * part_s <= most_s and not settled(received):
@@ -295,20 +223,20 @@ class Steps:
     def _warm_up(self, plan: StepPlan, *, at_its_rate: bool = False) -> int:
         """Data that is no part of any figure, through every path of the new deployment; how many messages came."""
         rate = min(plan.settings.rate, _WARMUP_RATE) if plan.settings.rate != "max" else _WARMUP_RATE
-        settings = replace(self._spec.undisturbed(plan.settings), rate=plan.settings.rate if at_its_rate else rate)
-        warm_up = replace(plan, settings=settings, duration_s=self._scenario.warmup_s, cohort=Cohort())
+        settings = replace(self._run.spec.undisturbed(plan.settings), rate=plan.settings.rate if at_its_rate else rate)
+        warm_up = replace(plan, settings=settings, duration_s=self._run.scenario.warmup_s, cohort=Cohort())
         try:
-            raw = self._stepper.measure(warm_up, lambda _: None)
+            seen = self._stepper.measure(warm_up, lambda _: None)
         except StepError as e:
             raise StepError(f"in the warm-up: {e}") from e
-        self._deployment.evict(raw.silent)
-        self._stepper.epoch += 1
-        self._journal.epoch = None
-        return total(raw.subscribers.in_window)
+        self._deployment.evict(BitMap(seen.silent))
+        self._run.epoch += 1
+        self._run.journal.epoch = None
+        return total(seen.subscriber_reports.in_window)
 
     def close(self) -> None:
         """Stores what the controller refused and what is known of the system only now."""
-        for reason, count in self._controller.refused().items():
-            self._journal.note(Refused(reason, count))
-        for name, text in self._system.metadata().items():
-            self._journal.note(SystemFact(name, text))
+        for reason, count in self._run.controller.refused().items():
+            self._run.journal.note(Refused(reason, count))
+        for name, text in self._run.system.metadata().items():
+            self._run.journal.note(SystemFact(name, text))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -11,19 +11,17 @@ from typing import Final
 import msgspec
 from pyroaring import BitMap
 
-from hydra.control.controller import Controller
 from hydra.errors import StepError
 from hydra.events.formatting import named
-from hydra.events.journal import Journal
 from hydra.events.steps import StartUnacknowledged
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.clocks import StepClocks, known, unknown
 from hydra.run.command_exchange import ANSWER_WITHIN_S, Asker, Shares
+from hydra.run.context import RunContext, StepSetup
 from hydra.run.deployment import Deployment
 from hydra.run.log_end import settled
 from hydra.run.step_timing import Phases
 from hydra.run.subscription_map import audiences, turns
-from hydra.system import System, SystemSpec
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.compression import compression
 from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Spell, Start
@@ -82,36 +80,16 @@ class Begun:
 class Beginner:
     """Begins one step after the other.
 
-    Attributes:
-        epoch: the number of the step that is begun, or was last; raised where it has to be begun anew.
-
     Arguments:
-        spec: what that system is.
-        others: as for :class:`hydra.run.step.Stepper`.
+        run: which they belong to.
+        deployment: who is there.
+        asker: of those.
     """
 
-    def __init__(
-        self,
-        controller: Controller,
-        deployment: Deployment,
-        system: System,
-        asker: Asker,
-        spec: SystemSpec,
-        ready_timeout_s: float,
-        journal: Journal,
-        *,
-        epoch: int,
-        clock_ns: Callable[[], int],
-    ) -> None:
-        self.epoch = epoch
-        self._controller = controller
+    def __init__(self, run: RunContext, deployment: Deployment, asker: Asker) -> None:
+        self._run = run
         self._deployment = deployment
-        self._system = system
         self._asker = asker
-        self._spec = spec
-        self._ready_timeout_s = ready_timeout_s
-        self._journal = journal
-        self._clock_ns = clock_ns
         # A subscriber of another process, or which has to be ready for something else, is probed again.
         self._proven = Proofs()
         # How often the lead of the next start is doubled, because it was too short for some client.
@@ -122,29 +100,29 @@ class Beginner:
         """After a step: these subscribers are ready for the next one, as long as it needs no other proof."""
         self._proven = replace(begun.proven, clients=begun.proven.clients & subscribers)
 
-    def begin(self, plan: StepPlan, cohort: BitMap, phases: Phases) -> Begun:
+    def begin(self, step: StepSetup, phases: Phases) -> Begun:
         """Configures and starts all clients; under a new epoch each time some client does not acknowledge it in time.
 
         Raises:
             StepError: it could not be begun.
         """
         for _ in range(_STARTS):
-            self._controller.roster.begin(self.epoch)
-            self._journal.epoch = self.epoch
-            command, log_begin = self._configure(plan, cohort, phases)
+            self._run.controller.roster.begin(self._run.epoch)
+            self._run.journal.epoch = self._run.epoch
+            command, log_begin = self._configure(step, phases)
             # No subscriber is ready for the next step until it is known that no more data of this one can arrive.
             proven, self._proven = self._proven, Proofs()
-            start, clocks, missing = self._start(plan)
+            start, clocks, missing = self._start(step)
             if not missing:
                 return Begun(start, proven, log_begin, command, clocks)
             phases.end("start that failed")
-            self._journal.note(StartUnacknowledged(self.epoch, missing))
+            self._run.journal.note(StartUnacknowledged(self._run.epoch, missing))
             self._doublings = min(self._doublings + 1, _STARTS - 1)
-            self.epoch += 1
+            self._run.epoch += 1
         self._deployment.evict(missing)
         raise StepError(f"{len(missing)} clients did not acknowledge one of {_STARTS} starts in time: {named(missing)}")
 
-    def read_stored(self, plan: StepPlan, begun: Begun, read_max_s: float) -> int:
+    def read_stored(self, step: StepSetup, begun: Begun, read_max_s: float) -> int:
         """Has the subscribers read what the publishers of this step have stored; returns since when they do (ns).
 
         That is the moment in which they are told where it begins: some libraries fetch from then on.
@@ -152,28 +130,29 @@ class Beginner:
         Raises:
             StepError: some of them cannot.
         """
-        began_ns = begun.clocks.step_ns(self._clock_ns())
-        self._tell_subscribers(plan, BitMap(), BitMap(), begun.command)
+        began_ns = begun.clocks.step_ns(self._run.clock_ns())
+        self._tell_subscribers(replace(step, cohort=BitMap()), BitMap(), begun.command)
         start = msgspec.structs.replace(
             begun.start, start_at_ns=began_ns, stop_at_ns=began_ns + round(read_max_s * 1e9)
         )
-        answers = self._controller.roster.answers
+        answers = self._run.controller.roster.answers
         shares = begun.clocks.shares(BitMap(self._deployment.subscribers), start)
         self._asker.require(shares, lambda: answers.acked("start"), "subscribers", "begin to read", ANSWER_WITHIN_S)
         return began_ns
 
-    def _configure(self, plan: StepPlan, cohort: BitMap, phases: Phases) -> tuple[Configure, int | None]:
+    def _configure(self, step: StepSetup, phases: Phases) -> tuple[Configure, int | None]:
         """Tells everyone the step's settings and waits until they are ready.
 
         Subscribers that read what was stored are told when it is: nobody has to be ready for it.
 
         Returns ``Begun.command`` and ``Begun.log_begin``.
         """
-        deployment, answers = self._deployment, self._controller.roster.answers
-        told = self._system.configure(plan.settings)
+        deployment, answers = self._deployment, self._run.controller.roster.answers
+        plan = step.plan
+        told = self._run.system.configure(plan.settings)
         publishers = BitMap(deployment.publishers)
-        subscribers = BitMap(range(0) if self._spec.stored(plan.settings) else deployment.subscribers)
-        needed = (deployment.publishers, self._spec.group(plan.settings), self._system.proof(plan.settings))
+        subscribers = BitMap(range(0) if step.stored else deployment.subscribers)
+        needed = (deployment.publishers, step.group, self._run.system.proof(plan.settings))
         renewed = deployment.take_renewed()
         if renewed.intersect(publishers) or (subscribers and needed != self._proven.of):
             self._proven = Proofs()
@@ -181,34 +160,34 @@ class Beginner:
         unproven = subscribers - self._proven.clients
         shared = self._shared(plan.settings)
         command = Configure(
-            epoch=self.epoch,
+            epoch=self._run.epoch,
             settings=shared,
             publishers=[],
             probe=bool(unproven),
             progress_s=self._often_s(),
-            group=self._spec.group(plan.settings),
+            group=step.group,
             payload_share=compression(shared).share if shared.payload == "json" else 0,
             load=list(plan.load),
             course_s=max(1.0, len(deployment.subscribers) / _COURSES_A_SECOND) if plan.course else 0.0,
             system=told,
         )
-        timeout_s = self._ready_timeout_s
+        timeout_s = self._run.scenario.ready_timeout_s
         self._asker.require([(publishers, command)], answers.configured, "publishers", "bind", timeout_s)
         self._asker.require_publishers()
         phases.end("bind")
         if subscribers:
-            shares = self._tell_subscribers(plan, cohort, unproven, command)
+            shares = self._tell_subscribers(step, unproven, command)
             phases.end("settings")
             self._await_proofs([(ids, share) for ids, share in shares if share.probe])
             phases.end("readiness")
             self._proven = Proofs(self._proven.clients | unproven, needed)
         if not unproven:
-            return command, self._system.log_end(plan.settings)
+            return command, self._run.system.log_end(plan.settings)
         # The log has grown by the probes, which are no messages of the step: end them, and wait until it stops growing.
-        if self._system.log_end(plan.settings) is None:
+        if self._run.system.log_end(plan.settings) is None:
             return command, None
         self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
-        log_begin = settled(self._system, plan.settings, self._controller.wait_until)
+        log_begin = settled(self._run.system, plan.settings, self._run.controller.wait_until)
         phases.end("end of probes")
         return command, log_begin
 
@@ -219,23 +198,23 @@ class Beginner:
         return max(1.0, told / _PROGRESS_A_SECOND)
 
     def _tell_subscribers(
-        self, plan: StepPlan, cohort: BitMap, unproven: BitMap, command: Configure
+        self, step: StepSetup, unproven: BitMap, command: Configure
     ) -> list[tuple[BitMap, Configure]]:
         """Gives the subscribers their settings; returns who got which.
 
         ``command`` is what the publishers got.
         """
-        deployment, answers = self._deployment, self._controller.roster.answers
+        deployment, answers = self._deployment, self._run.controller.roster.answers
         endpoints = {p: PublisherEndpoint(p, answers.endpoints[p]) for p in deployment.publishers}
-        one = self._spec.one_publisher(plan.settings)
+        plan, one = step.plan, step.one_publisher
         # The others report as often as that allows: of a client that dies, its last progress is all that is known.
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         everyone, sampled = BitMap(deployment.subscribers), BitMap(deployment.subscribers[:_SAMPLED])
         shares = []
-        told_ns = self._clock_ns()
+        told_ns = self._run.clock_ns()
         for in_cohort, probe, sample in itertools.product((False, True), repeat=3):
             ids = everyone
-            for has, those in ((in_cohort, cohort), (probe, unproven), (sample, sampled)):
+            for has, those in ((in_cohort, step.cohort), (probe, unproven), (sample, sampled)):
                 ids = ids & those if has else ids - those
             for publishers, listeners in audiences(ids, deployment.publishers, one=one):
                 told = msgspec.structs.replace(
@@ -252,7 +231,7 @@ class Beginner:
         self._asker.require(
             shares, lambda: answers.acked("configure"), "subscribers", "take their settings", ANSWER_WITHIN_S
         )
-        self._settings_ns = self._clock_ns() - told_ns
+        self._settings_ns = self._run.clock_ns() - told_ns
         return shares
 
     def _await_proofs(self, shares: Shares) -> None:
@@ -260,17 +239,17 @@ class Beginner:
 
         Each of them has its command already, and answers again if the command is sent again.
         """
-        answers = self._controller.roster.answers
-        timeout_s = self._ready_timeout_s
+        answers = self._run.controller.roster.answers
+        timeout_s = self._run.scenario.ready_timeout_s
         self._asker.require(shares, lambda: answers.ready, "subscribers", "get a probe", timeout_s, told=True)
         self._asker.require_publishers()
 
     def _end_probes(self, publishers: BitMap, command: Configure) -> None:
         """Has the publishers end their probes by a ``configure`` of the same epoch."""
-        roster = self._controller.roster
+        roster = self._run.controller.roster
         # A late answer to the ``configure`` before must not be taken for an answer to this one: the echo of a ping
         # arrives after all of those.
-        ping = Ping(time_ns=self._clock_ns(), reply=True)
+        ping = Ping(time_ns=self._run.clock_ns(), reply=True)
         self._asker.require(
             [(publishers, ping)],
             lambda: roster.answered_ping(ping.time_ns),
@@ -294,7 +273,7 @@ class Beginner:
         Raises:
             StepError: those of some are not in time; or the step cannot begin for another reason.
         """
-        roster, died = self._controller.roster, self._deployment.died
+        roster, died = self._run.controller.roster, self._deployment.died
         missing, dead = unknown(roster, clients), len(died)
 
         def all_known() -> bool:
@@ -308,41 +287,42 @@ class Beginner:
             missing = {host: name for host, name in missing.items() if not known(roster, host)}
             return not missing
 
-        if not self._controller.wait_until(all_known, self._ready_timeout_s):
+        within_s = self._run.scenario.ready_timeout_s
+        if not self._run.controller.wait_until(all_known, within_s):
             hosts = ", ".join(sorted(set(missing.values())))
             raise StepError(
-                f"the clock of {hosts} could not be compared with the controller's within {self._ready_timeout_s:g} s: "
+                f"the clock of {hosts} could not be compared with the controller's within {within_s:g} s: "
                 "no relay there answered enough pings",
                 "look at the stderr of the groups there in the run's sandbox, or raise ready_timeout_s",
             )
 
-    def _start(self, plan: StepPlan) -> tuple[Start, StepClocks, BitMap]:
+    def _start(self, step: StepSetup) -> tuple[Start, StepClocks, BitMap]:
         """Tells all clients when the window begins; returns it, and the clients that had not acknowledged it by then.
 
         The publishers learn of it only when all subscribers have: if the start fails, nothing has been sent.
         """
-        deployment, answers = self._deployment, self._controller.roster.answers
-        publishers = BitMap(deployment.publishers)
+        deployment, answers = self._deployment, self._run.controller.roster.answers
+        plan, publishers = step.plan, BitMap(deployment.publishers)
         everyone = publishers | BitMap(deployment.subscribers)
         self._await_clocks(everyone)
-        clocks = StepClocks(self._controller.roster, everyone, self._clock_ns(), wall_offset_ns())
-        subscribers = BitMap() if self._spec.stored(plan.settings) else everyone - publishers
+        clocks = StepClocks(self._run.controller.roster, everyone, self._run.clock_ns(), wall_offset_ns())
+        subscribers = BitMap() if step.stored else everyone - publishers
         lead_ns = lead(clocks.most_on_a_host(subscribers), self._settings_ns) << self._doublings
-        start_ns = clocks.step_ns(self._clock_ns()) + lead_ns
+        start_ns = clocks.step_ns(self._run.clock_ns()) + lead_ns
         command = Start(
-            epoch=self.epoch,
+            epoch=self._run.epoch,
             start_at_ns=start_ns,
             stop_at_ns=start_ns + round(plan.duration_s * 1e9),
             clock=clocks.own,
         )
-        begins = turns(deployment.publishers, plan.settings.rate, start_ns, one=self._spec.one_publisher(plan.settings))
+        begins = turns(deployment.publishers, plan.settings.rate, start_ns, one=step.one_publisher)
         in_turn = [
             part
             for ids, begin_ns in begins
             for part in clocks.shares(BitMap(ids), msgspec.structs.replace(command, start_at_ns=begin_ns))
         ]
         for shares, share in ((clocks.shares(subscribers, command), 0.75), (in_turn, 1.0)):
-            left_ns = start_ns - round((1 - share) * lead_ns) - clocks.step_ns(self._clock_ns())
+            left_ns = start_ns - round((1 - share) * lead_ns) - clocks.step_ns(self._run.clock_ns())
             missing = self._asker.ask(
                 shares,
                 lambda: answers.acked("start"),
@@ -353,7 +333,7 @@ class Beginner:
             self._asker.require_publishers()
             if missing:
                 return command, clocks, missing
-        left_ns = start_ns - clocks.step_ns(self._clock_ns())
+        left_ns = start_ns - clocks.step_ns(self._run.clock_ns())
         if left_ns >= (1 - _EASILY) * lead_ns:
             # The delay that made the lead longer is over.
             self._doublings = max(0, self._doublings - 1)
@@ -362,7 +342,7 @@ class Beginner:
 
     def _shared(self, settings: Settings) -> SharedSettings:
         """What clients of every system are told."""
-        burst = self._spec.burst(settings.system) if settings.burst is None else settings.burst
+        burst = self._run.spec.burst(settings.system) if settings.burst is None else settings.burst
         # Of a path that is relative, only this process knows to which folder.
         file = str(Path(settings.payload_file).absolute()) if settings.payload_file else ""
         return replace(shared_of(settings), burst=burst, payload_file=file)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
 from typing import Final
 
 import numpy as np
-from pyroaring import BitMap
 
-from hydra.control.controller import Controller
 from hydra.measure.event_recovery import coarse
 from hydra.measure.latency import count
 from hydra.measure.loss_bursts import lost_before
+from hydra.measure.observation import Observation
 from hydra.model import CourseFacts, CourseInterval, Histogram, Points, StepPlan
 from hydra.monitor.step_progress import Moment
-from hydra.run.step import RawStep
-from hydra.store.database import RunStore
+from hydra.run.context import RunContext, StepSetup
+from hydra.wire.arrays import rising
 from hydra.wire.buckets import percentiles_us
 from hydra.wire.load import Load
 from hydra.wire.messages import Second
@@ -32,28 +30,18 @@ class CourseKeeper:
     """Stores the course of one step.
 
     Args:
-        store: where to.
-        controller: which hears what clients tell.
+        run: which it belongs to; its exports take the latencies outside the cohort, as they come.
         plan: of the step.
         publishers: how many there are.
         copies: how many copies of a message are expected at the subscribers outside the cohort, and inside.
-        arrived: takes the latencies of the subscribers outside the cohort, as they come.
     """
 
-    def __init__(
-        self,
-        store: RunStore,
-        controller: Controller,
-        plan: StepPlan,
-        publishers: int,
-        copies: tuple[float, float],
-        arrived: Callable[[Histogram], None] = lambda _: None,
-    ) -> None:
-        self._store = store
-        self._controller = controller
+    def __init__(self, run: RunContext, plan: StepPlan, publishers: int, copies: tuple[float, float]) -> None:
+        self._store = run.store
+        self._controller = run.controller
+        self._arrived = run.exports.keeper.arrived
         self._plan = plan
         self._publishers = publishers
-        self._arrived = arrived
         self._facts = CourseFacts(0, plan.duration_s, ceil(plan.duration_s / _MOST_INTERVALS), *copies)
         self._epoch = 0
         self._next_ns = 0
@@ -81,21 +69,20 @@ class CourseKeeper:
             self._next_ns = moment.time_ns + _SECOND_NS
             self._keep(moment.elapsed_s)
 
-    def end(self, raw: RawStep, *, grouped: bool) -> None:
+    def end(self, o: Observation) -> None:
         """Stores the rest, and what was lost when; whether all of it is there.
 
         Args:
-            raw: what the clients have reported.
-            grouped: whether the subscribers share the messages: then no subscriber knows what was lost.
+            o: the step. Where its subscribers share the messages, none of them knows what was lost.
         """
         if self._epoch == 0:
             return
         self._keep(self._plan.duration_s)
-        reported = count(raw.subscribers.latency) + count(raw.subscribers.cohort_latency)
+        reported = count(o.subscriber_reports.latency) + count(o.subscriber_reports.cohort_latency)
         self._facts = replace(self._facts, complete=self._told == reported)
         self._store.begin_course(self._epoch, self._plan, self._facts)
-        if self._load is not None and not grouped and not (raw.dead | raw.silent):
-            self._store.add_lost(self._epoch, self._lost(raw, self._load))
+        if self._load is not None and not o.group and not o.dead and not o.silent:
+            self._store.add_lost(self._epoch, self._lost(o, self._load))
 
     def _keep(self, elapsed_s: float) -> None:
         answers = self._controller.roster.answers
@@ -135,15 +122,15 @@ class CourseKeeper:
         first, last = (self._load.count_by(edge) for edge in edges)
         return (last - first) * self._publishers
 
-    def _lost(self, raw: RawStep, load: Load) -> dict[int, int]:
+    def _lost(self, o: Observation, load: Load) -> dict[int, int]:
         """Copies that were lost outside the cohort, by the interval in which they were due."""
         width, duration_s = self._facts.interval_s, self._plan.duration_s
         begins = list(range(0, ceil(duration_s), width))
         times = [*begins, duration_s]
         edges = np.array([load.count_by(round(at_s * _SECOND_NS) - 1) for at_s in times], np.float64)
-        others = raw.subscribers
-        if raw.cohort:
-            others = others.take(~np.isin(others.ids, raw.cohort.to_array()))
+        others = o.subscriber_reports
+        if o.cohort:
+            others = others.take(~np.isin(others.ids, rising(o.cohort)))
         before = lost_before(others, float(edges[-1]), edges)
         return {begin_s: round(lost) for begin_s, lost in zip(begins, np.diff(before), strict=True)}
 
@@ -158,20 +145,17 @@ def _by_interval(told: CourseSum, width: int) -> list[Second]:
     return together.take()
 
 
-def copies(
-    subscribers: int, cohort: BitMap, publishers: int, *, grouped: bool, one_publisher: bool
-) -> tuple[float, float]:
+def copies(step: StepSetup, subscribers: int, publishers: int) -> tuple[float, float]:
     """How many copies of a message are expected outside a step's cohort, and inside.
 
     Args:
+        step: what is carried out.
         subscribers: how many there are.
-        cohort: which of them belong to it.
         publishers: how many send.
-        grouped: whether the subscribers share the messages.
-        one_publisher: whether each of them listens to one publisher.
     """
-    if grouped:
+    cohort = step.cohort
+    if step.group:
         share = len(cohort) / subscribers if subscribers else 0.0
         return 1.0 - share, share
-    each = 1 / publishers if one_publisher else 1.0
+    each = 1 / publishers if step.one_publisher else 1.0
     return (subscribers - len(cohort)) * each, len(cohort) * each

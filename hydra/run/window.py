@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from hydra.control.controller import Controller
 from hydra.model import StepPlan
 from hydra.monitor.step_progress import Tick, sending
 from hydra.run.command_exchange import Asker
+from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.run.server_counters import ServerCounters
-from hydra.system import System
-from hydra.wire.messages import Progress, Start
+from hydra.run.step_start import Begun
+from hydra.wire.messages import Progress
 
 TICK_NS: Final = 250_000_000
 
 
 def run_window(
-    controller: Controller,
+    run: RunContext,
     deployment: Deployment,
-    system: System,
     asker: Asker,
     counters: ServerCounters,
     plan: StepPlan,
-    start: Start,
+    begun: Begun,
     tick: Tick,
-    now_ns: Callable[[], int],
 ) -> tuple[int, int]:
-    """Waits for the end of the window; returns its begin and end (ns on the step's clock, which ``now_ns`` reads).
+    """Waits for the end of the window; returns its begin and end (ns on the step's clock).
 
     It ends early when all publishers have sent as many messages as the step has, or when one cannot go on.
 
     Raises:
         StepError: a publisher died, or the system can carry no more.
     """
-    answers = controller.roster.answers
-    start_ns, stop_ns = start.start_at_ns, start.stop_at_ns
+    answers = run.controller.roster.answers
+    start_ns, stop_ns = begun.start.start_at_ns, begun.start.stop_at_ns
     next_tick_ns = start_ns
     began = False
+
+    def now_ns() -> int:
+        return begun.clocks.step_ns(run.clock_ns())
 
     def over() -> bool:
         nonlocal next_tick_ns, began
@@ -51,7 +52,7 @@ def run_window(
                 began = True
                 counters.sample()
             next_tick_ns = at_ns + TICK_NS
-            system.during(plan.settings, (at_ns - start_ns) / 1e9, plan.duration_s)
+            run.system.during(plan.settings, (at_ns - start_ns) / 1e9, plan.duration_s)
             tick(sending(plan, answers.progress, deployment.publishers, deployment.subscribers, start_ns, at_ns))
         # A publisher that cannot go on reports an error; what it sent until then is measured.
         failed = any(p in answers.errors for p in deployment.publishers)
@@ -59,7 +60,7 @@ def run_window(
 
     while not over():
         # Nothing has to be looked at but what comes, and what is due: no wait of a fixed length in between.
-        controller.poll(max(min(next_tick_ns, stop_ns) - now_ns(), 0) / 1e9)
+        run.controller.poll(max(min(next_tick_ns, stop_ns) - now_ns(), 0) / 1e9)
     counters.sample()
     done_ns = all_sent_ns(plan, answers.progress, deployment.publishers)
     end_ns = now_ns() if done_ns is None else max(done_ns, start_ns + 1)

@@ -8,7 +8,10 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from hydra.config import plugins
+from hydra.config.resolved import ResolvedScenario
 from hydra.config.toml import Names
 from hydra.errors import RunDirectoryError
 from hydra.events.event import Event, Level, Told
@@ -27,6 +30,11 @@ def searched_otherwise(scenario: Mapping[str, Any]) -> bool:
     """Whether a stored scenario's rates were searched for in another way: its search lacks what this one's has."""
     search = scenario.get("sweep", {}).get("search")
     return bool(search) and "fresh_steps" not in search
+
+
+def stored_scenario(stored: Mapping[str, Any]) -> ResolvedScenario:
+    """What a run was asked for, from its metadata; errors as for :func:`upgraded` and ``msgspec.convert``."""
+    return ResolvedScenario.of(msgspec.convert(upgraded(stored), Scenario))
 
 
 def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from urllib.parse import quote, quote_plus
 import click
 
 from hydra.config import plugins
+from hydra.config.resolved import ResolvedScenario
 from hydra.config.toml import parse_set
 from hydra.errors import ConfigError, HydraError
-from hydra.model import Scenario
 from hydra.options import KEY_VALUE, SET
 from hydra.options.plugin_commands import commands
 
@@ -48,9 +48,9 @@ class Redactor:
         self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
 
     @classmethod
-    def of_run(cls, scenario: Scenario, secrets: Iterable[str] = (), users: Iterable[str] = ()) -> Redactor:
+    def of_run(cls, resolved: ResolvedScenario, secrets: Iterable[str] = (), users: Iterable[str] = ()) -> Redactor:
         """For everything that a run says: the secrets of its scenario, and the engine's."""
-        spec = plugins.system(scenario.system)
+        scenario, spec = resolved.scenario, resolved.system
         return cls([*spec.secrets(scenario), *secrets], [*spec.users(scenario), *users])
 
     @classmethod

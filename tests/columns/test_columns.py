@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hydra.config import resolved
 from hydra.config.plugins import systems
 from hydra.measure.column import of_repeats
 from hydra.measure.figures import figures
@@ -76,7 +77,7 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
 
 
 def test_every_record_says_what_it_is() -> None:
-    added = [added_by(name) for name in systems()]
+    added = [resolved.added_by(spec) for spec in systems().values()]
     own = [column for system in added for column in (system.batch, *system.reported)]
     columns = [*step_columns(), *own, *search_columns(EVERY_SEARCH)]
     assert [column.name for column in columns if not column.help] == []
@@ -85,7 +86,7 @@ def test_every_record_says_what_it_is() -> None:
 @pytest.mark.parametrize("scenario", RUNS.values(), ids=RUNS.keys())
 def test_no_column_of_repeats_has_the_name_of_another(scenario: Scenario) -> None:
     search = scenario.sweep.search
-    columns = search_columns(search) if search else step_columns(system=added_by(scenario.system))
+    columns = search_columns(search) if search else step_columns(system=added_by(scenario))
     names = [each.name for column in columns for each in (column, *of_repeats(column))]
     assert len(set(names)) == len(names)
 

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from pyroaring import BitMap
 
+from hydra.config.resolved import ResolvedScenario
 from hydra.control.controller import Controller
-from hydra.engine.interface import GroupEvents
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.clients import ClientExit, Evicted, LaunchedElsewhere
 from hydra.events.event import Event
@@ -22,6 +22,7 @@ from hydra.local.engine import LocalEngine
 from hydra.run.deployment import Deployment
 from hydra.wire.protocol_constants import EXIT_STRANDED
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
+from tests.run.contexts import context
 from tests.suite.waiting import SOON_S
 
 pytestmark = pytest.mark.tier("test")
@@ -42,8 +43,15 @@ class Stage:
         with ExitStack() as stack:
             self.controller = stack.enter_context(closing(Controller("run")))
             engine = stack.enter_context(closing(LocalEngine(its_cluster.agents, folder / "sandbox")))
-            told = GroupEvents(engine), self.controller, system, its_scenario, its_cluster, self.events.append
-            self.deployment = stack.enter_context(closing(Deployment(engine, *told)))
+            run = context(
+                resolved=ResolvedScenario.of(its_scenario),
+                cluster=its_cluster,
+                engine=engine,
+                controller=self.controller,
+                system=system,
+                note=self.events.append,
+            )
+            self.deployment = stack.enter_context(closing(Deployment(run)))
             self.close = stack.pop_all().close
 
     def told(self, kind: type[E]) -> list[E]:

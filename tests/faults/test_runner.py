@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from hydra.config.limit_report import RowCheck
+from hydra.config.resolved import ResolvedScenario
 from hydra.config.resource_needs import needs
 from hydra.config.shortages import Shortage
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ClusterError, ServerError
@@ -32,6 +33,7 @@ from hydra.monitor.progress import Observer
 from hydra.report.catalog import catalog
 from hydra.run import report_collection, runner
 from hydra.run import step_sequence as taking
+from hydra.run.context import RunContext
 from hydra.run.runner import run
 from hydra.store.database import RunStore
 from hydra.sweep import Row, for_scenario
@@ -115,7 +117,9 @@ def run_on_this_host(
     engine: type[LocalEngine] = LocalEngine,
 ) -> int:
     its_cluster = cluster()
-    return run(its_scenario, its_cluster, engine(its_cluster.agents, folder / "sandbox"), system, store, observer)
+    its_engine = engine(its_cluster.agents, folder / "sandbox")
+    context = RunContext(ResolvedScenario.of(its_scenario), its_cluster, its_engine, system, store, observer)
+    return run(context).code
 
 
 class Broken(FaultyZmq):
@@ -355,7 +359,9 @@ def test_a_row_is_checked_with_what_the_brokers_keep_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     its_scenario = scenario(**SMALL)
-    lacking = RowCheck(1, 3, needs(its_scenario, 3, 2, 8), [Shortage("disk", "0 GB", "1 GB", "make room")])
+    lacking = RowCheck(
+        1, 3, needs(ResolvedScenario.of(its_scenario), 3, 2, 8), [Shortage("disk", "0 GB", "1 GB", "make room")]
+    )
     stored: list[int] = []
 
     def check(*arguments: Any) -> RowCheck:

@@ -19,13 +19,14 @@ import psutil
 import pytest
 
 from hydra.config.cluster import load_cluster
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD
 from hydra.local.engine import LocalEngine
 from hydra.measure.resources import summarise
 from hydra.measure.verdict import LOSSY_NETWORK
 from hydra.monitor.progress import Observer
 from hydra.monitor.step_progress import Moment
+from hydra.run.context import RunContext
 from hydra.run.runner import run
 from hydra.store.database import RunStore
 from hydra.zmqtest.system import ZmqSystem
@@ -53,13 +54,14 @@ def ran(
     folder: Path, network: Hosts, implementation: str, settings: dict[str, object], observer: Observer | None = None
 ) -> RunStore:
     """A fixed-rate step whose publisher is on the first of these hosts, and whose subscribers are on the second."""
-    scenario = load_scenario("zmqfixed", {"warmup_s": 0.0, "client": implementation, **settings})
+    resolved = resolve("zmqfixed", {"warmup_s": 0.0, "client": implementation, **settings})
     agents = [agent for agent in load_cluster().agents if agent.id in AGENTS]
     agents = [replace(agent, netns=name) for agent, name in zip(agents, network.names, strict=True)]
     cluster = replace(load_cluster(), agents=tuple(agents))
-    store = RunStore.create(folder / "run", {"scenario": scenario})
+    store = RunStore.create(folder / "run", {"scenario": resolved.scenario})
     with closing(LocalEngine(cluster.agents, folder / "sandbox")) as engine:
-        code = run(scenario, cluster, engine, ZmqSystem(scenario), store, observer or Observer(io.StringIO()))
+        system = ZmqSystem(resolved.scenario)
+        code = run(RunContext(resolved, cluster, engine, system, store, observer or Observer(io.StringIO()))).code
         assert code == EXIT_GOOD
     return store
 

@@ -14,6 +14,7 @@ import msgspec
 
 from hydra import model
 from hydra.config.plugins import system
+from hydra.config.resolved import ResolvedScenario, added_by
 from hydra.events.clients import Present
 from hydra.events.runs import SystemFact
 from hydra.events.steps import PhasesTimed, StepStored, WindowOpened
@@ -22,7 +23,6 @@ from hydra.measure.figures import figures, merged
 from hydra.measure.observation import Observation
 from hydra.model import Figure, Histogram, Scenario, SearchSpec, Settings, StepPlan, StepResult, SweepSpec
 from hydra.store.database import DATABASE, RunStore
-from hydra.store.system_columns import added_by, sweep_of
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import SECOND, START, published, received
 
@@ -71,7 +71,7 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
         queue=spec.queue,
         batch=batch,
         direct=spec.servers is None,
-        columns=added_by(spec.name),
+        columns=added_by(spec),
         publishers={0},
         subscribers=set(range(1, plan.clients + 1)),
         publisher_reports={0: published(sent, seconds=seconds)},
@@ -165,7 +165,7 @@ _MADE: dict[str, tuple[str, dict[str, bytes]]] = {}
 def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None, ended: str | None) -> Path:
     said = {"name": directory.name, "scenario": scenario, "command_line": f"hydra {scenario.name} --clients 30,60"}
     with RunStore.create(directory, {**FACTS, **said}) as store:
-        sweep, results = sweep_of(scenario), list[StepResult]()
+        sweep, results = ResolvedScenario.of(scenario).sweep, list[StepResult]()
         while (steps is None or len(results) < steps) and (plan := sweep.next(results)) is not None:
             epoch = len(results) + 1
             how, reason = status(plan)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hydra.config.scenario import load_scenario, scenario_from
+from hydra.config.scenario import load_scenario, resolved_from
 from hydra.errors import ConfigError
 from hydra.kafkatest.experiments import EXPERIMENTS, compression, dcos, goals, linkedin, network, plan
 from hydra.kafkatest.experiments.common import WARM_UP, not_measured, published
@@ -31,7 +31,7 @@ def done(part: Part, rows: Rows | Sequence[str], clients: Mapping[str, Mapping[s
     of = [(clients or {}).get(point, {}) for point in given]
     return Done(
         part,
-        scenario_from(part.name, part.name, part.scenario),
+        resolved_from(part.name, part.name, part.scenario).scenario,
         told,
         publishers=[row.get("publishers", ()) for row in of],
         subscribers=[row.get("subscribers", ()) for row in of],
@@ -88,7 +88,7 @@ def test_a_warm_up_comes_first_and_stands_in_no_table(name: str) -> None:
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
 def test_every_part_is_a_scenario_that_can_be_run(experiment: Experiment) -> None:
     for part in the_parts(experiment, Order(1.0)):
-        scenario = scenario_from(part.name, part.name, part.scenario)
+        scenario = resolved_from(part.name, part.name, part.scenario).scenario
         assert scenario.sweep.points
         for point in scenario.sweep.points:
             KafkaSettings(**{k: v for k, v in point.settings.items() if k in KafkaSettings.__dataclass_fields__})  # type: ignore[arg-type]
@@ -274,7 +274,7 @@ def written(**keys: Any) -> Scenario:
     file: dict[str, Any] = {"system": "kafka", "client": "native", "table": "fixed"}
     file |= {"sweep": {"clients": [1], "duration_s": 1.0}, **keys}
     given = file.pop("given", {})
-    return scenario_from("mine", "mine", file, given)
+    return resolved_from("mine", "mine", file, given).scenario
 
 
 def test_a_file_goes_before_the_preset_that_it_names() -> None:
@@ -339,7 +339,7 @@ def test_every_design_goal_is_a_run_with_its_preset_and_a_broker_that_is_killed(
     for part in parts:
         killed = [point for point in part.scenario["sweep"]["points"] if "kill_broker_at" in point]
         assert len(killed) == 1
-        assert scenario_from(part.name, part.name, part.scenario).server.count == 3
+        assert resolved_from(part.name, part.name, part.scenario).scenario.server.count == 3
 
 
 def test_what_was_acknowledged_and_lost_stands_in_the_goals_row() -> None:
@@ -446,7 +446,7 @@ def test_the_planned_partitions_are_run_or_as_many_as_fit(most: int | None, run:
     measured = [done(first, {name: {} for name in names}, told)]
     second = part_of(experiment, order, measured)
     assert {point["partitions"] for point in second.scenario["sweep"]["points"]} == {run}
-    scenario_from(second.name, second.name, second.scenario)
+    resolved_from(second.name, second.name, second.scenario)
     reached = {"producers": {"publishers": [{"records_per_sec": 150.0}] * run}}
     measured.append(done(second, {"producers": {}}, reached))
     assert experiment.next_part(order, measured) is None

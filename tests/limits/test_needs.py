@@ -12,7 +12,7 @@ from hydra.config import plugins
 from hydra.config.file_locations import scenarios
 from hydra.config.machine_limits import read
 from hydra.config.resource_needs import needs
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import load_scenario, resolve
 from hydra.config.shortages import shortages
 from hydra.system import Footprint
 
@@ -22,7 +22,7 @@ from hydra.system import Footprint
     [(1, 15_360 + 1 + 2 * 17, 3 * 15_361 + 6 * 17), (100, 154 + 1 + 2 * 17, 3 * 155 + 6 * 17), (15_360, 36, 108)],
 )
 def test_packing_saves_processes_and_neither_connections_nor_ledgers(packed: int, processes: int, threads: int) -> None:
-    scenario = load_scenario("zmqfixed", {"client": "native", "native.clients_per_process": packed})
+    scenario = resolve("zmqfixed", {"client": "native", "native.clients_per_process": packed})
     needed = needs(scenario, clients=15_360, groups=17, fork_window=128)
     assert (needed.processes, needed.threads) == (processes, threads)
     assert needed.ports >= 15_360
@@ -37,13 +37,18 @@ def test_a_process_is_packed_as_its_files_allow_and_each_publisher_has_its_own_l
     subscriptions: str, packed: int, files: int
 ) -> None:
     changes = {"client": "zmtp", "publishers": 6, "settings.subscriptions": subscriptions}
-    scenario = load_scenario("zmqfixed", changes)
-    assert scenario.native.clients_per_process == packed
+    resolved = resolve("zmqfixed", changes)
+    assert resolved.scenario.native.clients_per_process == packed
     assert load_scenario("zmqfixed", changes | {"native.clients_per_process": 7}).native.clients_per_process == 7
-    needed = needs(scenario, clients=100_000, groups=12, fork_window=128)
+    needed = needs(resolved, clients=100_000, groups=12, fork_window=128)
     # On a loopback they dial from several addresses, so that ports are no limit.
     assert (needed.ports, needed.files) == (4096, files)
-    alike = needs(replace(scenario, client="native"), clients=100_000, groups=12, fork_window=128)
+    alike = needs(
+        replace(resolved, scenario=replace(resolved.scenario, client="native")),
+        clients=100_000,
+        groups=12,
+        fork_window=128,
+    )
     assert alike.ports == (100_000 if subscriptions == "all" else 16_667)
     # A publisher keeps something of each listener.
     assert needed.memory_bytes < (8e9 if subscriptions == "one" else 22e9)
@@ -57,7 +62,7 @@ def test_a_process_is_packed_as_its_files_allow_and_each_publisher_has_its_own_l
     ],
 )
 def test_connections_to_the_controller_are_those_of_relays(groups: int, files: int) -> None:
-    scenario = load_scenario("kafka-fixed", {"kafka.bootstrap": "h:9092"})
+    scenario = resolve("kafka-fixed", {"kafka.bootstrap": "h:9092"})
     needed = needs(scenario, clients=3000, groups=groups, fork_window=128, publishers=1)
     assert needed.files == files
     assert needed.ports == 3001
@@ -76,7 +81,7 @@ def test_each_subscriber_takes_something_for_every_server_that_it_knows_of() -> 
     assert alone.of(1, 3) == Footprint(5, 20, 720)
     assert alone.of(11, 3) == Footprint(3 + 20 + 22, 14 + 20 + 66, 700 + 1000 + 220)
     assert Footprint(3, 14, 700).of(1, 3) == Footprint(3, 14, 700)
-    scenarios = (load_scenario("kafka-fixed", {"client": "native", "server.count": count}) for count in (1, 3))
+    scenarios = (resolve("kafka-fixed", {"client": "native", "server.count": count}) for count in (1, 3))
     one, three = (needs(each, clients=100, groups=2, fork_window=128, publishers=1) for each in scenarios)
     assert three.threads - one.threads == 2 * 120 + 2 * 101  # the servers' own, and those of their clients
 
@@ -86,7 +91,7 @@ def test_a_publisher_of_zmq_keeps_something_of_each_of_its_listeners(subscriptio
     changes = {"client": "zmtp", "publishers": 6, "settings.subscriptions": subscriptions}
     packed = {"native.clients_per_process": 3000}
     few, many = (
-        needs(load_scenario("zmqfixed", changes | packed), clients=clients, groups=12, fork_window=128).memory_bytes
+        needs(resolve("zmqfixed", changes | packed), clients=clients, groups=12, fork_window=128).memory_bytes
         for clients in (0, 100_000)
     )
     subscribers = 34 * (700_000 + 2999 * 20_000) + 100_000 * 4_000 + 34 * 60_000
@@ -115,7 +120,7 @@ def test_a_scenario_asks_for_the_memory_that_its_clients_take(system: str, clien
 
 def test_every_server_on_this_machine_counts_and_one_of_the_users_does_not() -> None:
     none, one, three = (
-        needs(load_scenario("kafka-fixed", more), clients=10, groups=4, fork_window=128)
+        needs(resolve("kafka-fixed", more), clients=10, groups=4, fork_window=128)
         for more in ({"kafka.bootstrap": "h:9092"}, {}, {"server.count": 3})
     )
     assert (one.processes - none.processes, three.processes - none.processes) == (2, 9)
@@ -138,7 +143,7 @@ def test_servers_of_our_own_keep_two_steps_on_disk(
     name: str, more: dict[str, object], gigabytes: float, guessed: bool
 ) -> None:
     given = {"kafka-fixed": {"sweep.duration_s": 60.0, "settings.rate": 1e6}, "kafka-rate": {"sweep.duration_s": 5.0}}
-    scenario = load_scenario(name, {**given.get(name, {}), **more})
+    scenario = resolve(name, {**given.get(name, {}), **more})
     needed = needs(scenario, clients=10, groups=4, fork_window=128)
     assert needed.disk_bytes == pytest.approx(gigabytes * 1e9)
     if gigabytes:
@@ -148,7 +153,7 @@ def test_servers_of_our_own_keep_two_steps_on_disk(
 def test_a_guess_of_the_disk_skips_no_row() -> None:
     machine = replace(read(), disk_available_bytes=1)
     guess, known = (
-        needs(load_scenario("kafka-fixed", {"settings.rate": rate}), clients=2, groups=2, fork_window=128)
+        needs(resolve("kafka-fixed", {"settings.rate": rate}), clients=2, groups=2, fork_window=128)
         for rate in ("max", 100.0)
     )
     for needed, grave in ((guess, False), (known, True)):

@@ -11,7 +11,7 @@ from hydra.config.cluster import load_cluster
 from hydra.config.limit_report import check_all, check_row
 from hydra.config.machine_limits import Machine, read
 from hydra.config.resource_needs import Needs, needs
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.config.shortages import shortages
 
 GB = 10**9
@@ -59,7 +59,7 @@ def test_each_shortage_names_the_command_that_removes_it(
 
 @pytest.mark.parametrize("name", ["zmqrate", "kafka-batch", "kafka-fixed", "kafka-rate"])
 def test_more_clients_need_more_of_everything(name: str) -> None:
-    scenario = load_scenario(name)
+    scenario = resolve(name)
     small, large = (needs(scenario, clients, 4, 128) for clients in (100, 1000))
     for resource in ("processes", "threads", "files", "memory_bytes"):
         assert getattr(small, resource) < getattr(large, resource), resource
@@ -67,7 +67,7 @@ def test_more_clients_need_more_of_everything(name: str) -> None:
 
 
 def test_rows_that_do_not_fit_are_told_from_those_that_do() -> None:
-    checks = check_all(load_scenario("zmqrate"), load_cluster(), replace(AMPLE, memory_available_bytes=20 * GB))
+    checks = check_all(resolve("zmqrate"), load_cluster(), replace(AMPLE, memory_available_bytes=20 * GB))
     fitting = [check.clients for check in checks if check.fits]
     assert fitting
     assert fitting == sorted(fitting)
@@ -76,7 +76,7 @@ def test_rows_that_do_not_fit_are_told_from_those_that_do() -> None:
 
 def test_what_runs_already_is_not_needed_once_more() -> None:
     """A machine that fits a count when it is asked at once fits it also after the counts before it."""
-    scenario, cluster = load_scenario("zmqrate"), load_cluster()
+    scenario, cluster = resolve("zmqrate"), load_cluster()
     small, large = (check_row(scenario, cluster, AMPLE, (1, clients)).needs for clients in (3840, 7680))
     most = AMPLE.threads + large.threads
     fresh = replace(AMPLE, memory_available_bytes=large.memory_bytes, threads_max=most, cgroup_pids_max=most)
@@ -89,7 +89,7 @@ def test_what_runs_already_is_not_needed_once_more() -> None:
 
 
 def test_what_the_brokers_keep_already_makes_room_for_the_next_steps() -> None:
-    scenario, cluster = load_scenario("kafka-fixed", {"settings.rate": 1000}), load_cluster()
+    scenario, cluster = resolve("kafka-fixed", {"settings.rate": 1000}), load_cluster()
     required = check_row(scenario, cluster, AMPLE, (1, 10)).needs.disk_bytes
     assert required > 0
     # The step before has filled half of what was free.

@@ -15,7 +15,6 @@ from hydra.report import tables
 from hydra.report.catalog import catalog
 from hydra.run.resume import scenario_of
 from hydra.store.database import DATABASE, RunStore
-from hydra.store.system_columns import sweep_of
 from tests.results.test_store import PLAN, with_clocks
 
 FORMAT2 = Path(__file__).with_name("format2")
@@ -41,13 +40,13 @@ def test_its_table_is_byte_for_byte_what_it_was_and_going_on_with_it_asks_for_no
     seen = run_data.load(run)
     assert (seen.coming, seen.earlier) == (None, None)
     assert tables.csv_text(seen.scenario, seen.rows) == golden
-    scenario = scenario_of(run, run.name, {})
+    resolved = scenario_of(run, run.name, {})
     with RunStore.open(run) as store:
         results = store.results()
-    sweep = sweep_of(scenario)
+    sweep = resolved.sweep
     assert sweep.next(results) is None
     assert sweep.next(results[:-1]) == results[-1].plan
-    assert tables.csv_text(scenario, sweep.rows(results)) == golden
+    assert tables.csv_text(resolved.scenario, sweep.rows(results)) == golden
 
 
 @pytest.mark.parametrize("run", RUNS, indirect=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from hydra.config.resolved import ResolvedScenario
 from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind, with_values
 from hydra.report.published import Published, asked, compare, differences, parse, published_for
 from hydra.store.system_columns import published_columns
@@ -26,7 +27,7 @@ def scenario(table: TableKind, system: str = "kafka", client: str = "kafka-pytho
 
 
 def beside(mine: Scenario) -> Published:
-    found = published_for(mine)
+    found = published_for(ResolvedScenario.of(mine))
     assert found is not None
     return found
 
@@ -44,7 +45,7 @@ def beside(mine: Scenario) -> Published:
     ],
 )
 def test_each_experiment_has_the_published_table_that_it_repeats(mine: Scenario, file: str | None) -> None:
-    published = published_for(mine)
+    published = published_for(ResolvedScenario.of(mine))
     assert (published.reference.file if published else None) == file
 
 
@@ -89,20 +90,22 @@ def test_rows_that_differ_in_a_setting_lie_beside_the_same_published_row() -> No
 
 
 def test_what_was_asked_for_otherwise_is_named() -> None:
-    theirs = asked(beside(scenario("fixed")))
-    assert differences(theirs, theirs) == []
+    published = asked(beside(scenario("fixed")))
+    theirs = published.scenario
+    assert differences(theirs, published) == []
     settings = with_values(theirs.settings, {"rate": 1000.0, "acks": "all"})
     slower = "rate 1,000 instead of 10,000"
-    assert differences(replace(theirs, client="confluent-kafka", settings=settings), theirs) == [
+    assert differences(replace(theirs, client="confluent-kafka", settings=settings), published) == [
         "client confluent-kafka instead of kafka-python", slower, "acks all instead of 1",
     ]  # fmt: skip
     # Another system differs in what both systems have.
-    assert differences(scenario("fixed", "zmq", "pyzmq"), theirs) == ["system zmq instead of kafka", slower]
+    assert differences(scenario("fixed", "zmq", "pyzmq"), published) == ["system zmq instead of kafka", slower]
 
 
 def test_a_search_with_other_rules_differs() -> None:
     mine = scenario("rates", "zmq", "native")
-    theirs = asked(beside(mine))
+    published = asked(beside(mine))
+    theirs = published.scenario
     sweep = replace(mine.sweep, duration_s=theirs.sweep.duration_s, search=SearchSpec(steps=30, width=2.0))
     mine = replace(mine, sweep=sweep, settings=theirs.settings)
-    assert differences(mine, theirs) == ["width 2 instead of 1.25", "steps 30 instead of 60"]
+    assert differences(mine, published) == ["width 2 instead of 1.25", "steps 30 instead of 60"]

@@ -17,7 +17,7 @@ from hydra.cli.agents import agent_rows, alike
 from hydra.cli.main import cli
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import conf_dir
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.model import Agent, Resources
 from tests.engines import toy_engine
 from tests.engines.flags import for_a_test
@@ -115,10 +115,10 @@ def test_attributes_that_tell_no_agent_from_another(
     agents: list[Agent], constraint: str, found: dict[str, str | None]
 ) -> None:
     constraints = [[constraint, "UNIQUE"]] if constraint else []
-    scenario = load_scenario("zmqfixed", {"subscriber.constraints": constraints, "publisher.constraints": []})
+    resolved = resolve("zmqfixed", {"subscriber.constraints": constraints, "publisher.constraints": []})
     left_out = {f"x.io/{name}": value for name, value in found.items()}
-    assert alike(agents, scenario) == left_out
-    rows = agent_rows(agents, scenario, left_out)
+    assert alike(agents, resolved.scenario) == left_out
+    rows = agent_rows(agents, resolved, left_out)
     assert not any(name in row["attributes"] for row in rows for name in left_out)
     assert [row["attributes"].count("large") for row in rows] == ["group" in a.attributes for a in agents]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from hydra.errors import StepError
+from hydra.measure.observation import Observation
 from hydra.model import AgentClock
 from hydra.monitor.step_progress import Moment
-from hydra.run.step import RawStep
 from hydra.wire.clock import StepClock
 from hydra.wire.messages import Ping, Start
 from tests.channel import Channel
@@ -25,7 +25,7 @@ def clock(ahead_ns: int, rate_ppm: int = 0) -> Clock:
     return lambda at_ns: at_ns + ahead_ns + (at_ns - 10**12) * rate_ppm // 10**6
 
 
-def measured(channel: Channel, tick: Callable[[Moment], None] = lambda _: None) -> RawStep:
+def measured(channel: Channel, tick: Callable[[Moment], None] = lambda _: None) -> Observation:
     return channel.stepper().measure(PLAN, tick)
 
 
@@ -34,7 +34,7 @@ def starts(channel: Channel) -> dict[int, Start]:
     return {client: message for _, client, message in channel.told_at if isinstance(message, Start)}
 
 
-def worst_ns(channel: Channel, raw: RawStep, client: int, there: Clock) -> int:
+def worst_ns(channel: Channel, raw: Observation, client: int, there: Clock) -> int:
     """How far the step's clock of a client was from the controller's, at any hundredth of the window."""
     told = starts(channel)
     here, other = StepClock(told[1].clock), StepClock(told[client].clock)
@@ -105,7 +105,7 @@ def test_a_clock_that_is_set_in_the_window_is_told_of() -> None:
     assert worst_ns(channel, raw, 2, there) <= found.error_ns
     # The next step takes it as it is then.
     stepper = channel.stepper()
-    stepper.epoch = 2
+    stepper.run.epoch = 2
     raw = stepper.measure(PLAN, lambda _: None)
     assert raw.clocks["agent-2"].jumps == 0
     assert worst_ns(channel, raw, 2, there) <= raw.clocks["agent-2"].error_ns <= HALF_RTT_NS + 100_000

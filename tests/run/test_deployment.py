@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 from unittest.mock import Mock
 
 import msgspec
@@ -14,19 +14,18 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.config.cluster import load_cluster
-from hydra.config.scenario import load_scenario
-from hydra.control.controller import Controller
+from hydra.config.scenario import resolve
 from hydra.control.roster import Roster
-from hydra.engine.interface import GroupEvents
 from hydra.errors import ClusterError, ReadinessError
 from hydra.events.clients import ClientExit
 from hydra.events.event import Event
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployment import Deployment
 from hydra.run.servers import FIRST_ID
-from hydra.system import Program, System
+from hydra.system import Program
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
 from tests.control.rosters import hello
+from tests.run.contexts import context
 from tests.run.test_servers import Told
 
 TICK_S = 0.05
@@ -63,16 +62,19 @@ class Fleet(Told):
         self._coming: list[tuple[str, FromClient]] = []
         self._seq = 1
         self._pids = 100
+        scenario = resolve("zmqfixed", {"ready_timeout_s": ready_s})
+        anywhere = replace(scenario.scenario, publisher=ANYWHERE, subscriber=ANYWHERE)
         self.deployment = Deployment(
-            self,
-            GroupEvents(self),
-            cast(Controller, self),
-            cast(System, self),
-            replace(load_scenario("zmqfixed", {"ready_timeout_s": ready_s}), publisher=ANYWHERE, subscriber=ANYWHERE),
-            replace(load_cluster(), max_group=100_000),
-            self.noted.append,
-            look=lambda *counts: self.looked.append(counts),
-            clock_s=lambda: self.now_s,
+            context(
+                resolved=replace(scenario, scenario=anywhere),
+                cluster=replace(load_cluster(), max_group=100_000),
+                engine=self,
+                controller=self,
+                system=self,
+                note=self.noted.append,
+                observer=Mock(present=lambda *counts: self.looked.append(counts)),
+                clock_ns=lambda: round(self.now_s * 1e9),
+            )
         )
 
     # --- what happens to clients -----------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ import pytest
 
 from hydra.control.roster import Roster
 from hydra.errors import StepError
+from hydra.measure.observation import Observation
 from hydra.model import HostSample, ThreadSample
 from hydra.monitor.step_progress import Moment, Watched
 from hydra.run.hosts import gathered
-from hydra.run.step import RawStep
 from hydra.wire.messages import Host, Sample, Watch, encode
 from tests.channel import THREAD, Channel
 from tests.control.golden_messages import COUNTERS
@@ -25,7 +25,7 @@ TICK_NS = 250_000_000
 AHEAD = 77_000_000_000_000
 
 
-def in_window(raw: RawStep, samples: list[HostSample] | list[ThreadSample]) -> int:
+def in_window(raw: Observation, samples: list[HostSample] | list[ThreadSample]) -> int:
     begin, end = raw.window_ns
     return sum(begin <= s.time_ns <= end for s in samples)
 
@@ -60,7 +60,7 @@ def test_the_next_step_has_samples_of_its_own() -> None:
     channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)})
     stepper = channel.stepper()
     first = stepper.measure(PLAN, lambda _: None)
-    stepper.epoch += 1
+    stepper.run.epoch += 1
     second = stepper.measure(PLAN, lambda _: None)
     for raw in (first, second):
         assert in_window(raw, list(raw.hosts["agent-2"])) == len(raw.hosts["agent-2"]) - 1 == 4
@@ -71,7 +71,7 @@ def test_a_host_that_is_cut_off_in_the_window_has_samples_up_to_then_and_fails_n
     raw = channel.stepper().measure(replace(PLAN, duration_s=4.0), lambda _: None)
     first, last = raw.hosts["agent-2"][0], raw.hosts["agent-2"][-1]
     assert first.time_ns <= raw.window_ns[0] < last.time_ns < raw.window_ns[0] + 2 * 10**9
-    assert raw.subscribers.ids.tolist() == [1, 2, 3]
+    assert raw.subscriber_reports.ids.tolist() == [1, 2, 3]
 
 
 def test_a_watch_that_was_lost_is_said_again() -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.events.runs import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
 from hydra.monitor.keyboard import Keys
@@ -204,7 +204,7 @@ def test_a_terminal_shows_it_all_the_time_and_is_left_as_it_was(terminal: Termin
     ],
 )
 def test_servers_are_told_that_a_run_starts_itself(name: str, overrides: dict[str, object], said: str) -> None:
-    assert servers_of(load_scenario(name, overrides)) == said
+    assert servers_of(resolve(name, overrides)) == said
 
 
 # --- keys ------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hydra.config.cluster import load_cluster
+from hydra.config.resolved import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
 from hydra.events.clients import ClientError
@@ -172,7 +173,9 @@ def test_events_of_a_run_hold_no_secret(tmp_path: Path) -> None:
 
 def known_of(scenario: Scenario, first: Mapping[str, object], *words: str) -> dict[str, Any]:
     """The metadata of a run of this command that was begun with these settings."""
-    return metadata("run", scenario, CLUSTER, "local", ["hydra", *words], first, Redactor.of_run(scenario))
+    return metadata(
+        "run", scenario, CLUSTER, "local", ["hydra", *words], first, Redactor.of_run(ResolvedScenario.of(scenario))
+    )
 
 
 def stored(folder: Path, first: dict[str, object], name: str = "kafka-fixed", *words: str) -> Scenario:
@@ -195,8 +198,8 @@ def test_a_run_is_resumed_with_its_secrets_given_again(tmp_path: Path, first: di
     scenario = stored(tmp_path, first)
     with pytest.raises(ConfigError, match=r"secrets are not stored with a run: kafka\.properties\.sasl\.password"):
         scenario_of(tmp_path, "kafka-fixed", {})
-    assert scenario_of(tmp_path, "kafka-fixed", first) == scenario
-    assert scenario_of(tmp_path, "kafka-fixed", {"kafka.properties.sasl.password": "geheim"}) == scenario
+    assert scenario_of(tmp_path, "kafka-fixed", first).scenario == scenario
+    assert scenario_of(tmp_path, "kafka-fixed", {"kafka.properties.sasl.password": "geheim"}).scenario == scenario
 
 
 def test_what_was_hidden_is_not_taken_for_a_value(tmp_path: Path) -> None:
@@ -206,7 +209,7 @@ def test_what_was_hidden_is_not_taken_for_a_value(tmp_path: Path) -> None:
     scenario = stored(tmp_path, first)
     with pytest.raises(ConfigError, match=r"not stored with a run: kafka\.bootstrap"):
         scenario_of(tmp_path, "kafka-fixed", {"kafka.properties": properties})
-    assert scenario_of(tmp_path, "kafka-fixed", first) == scenario
+    assert scenario_of(tmp_path, "kafka-fixed", first).scenario == scenario
 
 
 def test_hydra_run_hides_what_any_systems_flags_assign() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import scenarios
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.control.controller import Controller
 from hydra.engine.group_sizing import split
 from hydra.engine.interface import GroupEvents
@@ -28,6 +28,7 @@ from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
 from hydra.system import Program, Waiting
 from hydra.wire.messages import Join, Ready, encode
 from tests.control.rosters import hello
+from tests.run.contexts import context
 from tests.suite.waiting import wait_until
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
@@ -46,17 +47,17 @@ KAFKA = [name for name in scenarios() if "kafka" in name]
 def test_servers_are_groups_on_agents_and_where_there_are_several(
     name: str, overrides: dict[str, object], here: tuple[int, int] | None, there: tuple[int, int] | None
 ) -> None:
-    specs = [required(load_scenario(name, overrides), is_local=is_local) for is_local in (True, False)]
+    specs = [required(resolve(name, overrides), is_local=is_local) for is_local in (True, False)]
     assert [spec and (spec.count, spec.demand.ports) for spec in specs] == [here, there]
 
 
 @pytest.mark.parametrize("name", KAFKA)
 def test_shipped_brokers_are_on_hosts_of_their_own_beside_the_subscribers(name: str) -> None:
-    agents, spec = load_cluster().agents, load_scenario(name).server
+    agents, spec = load_cluster().agents, resolve(name).scenario.server
     assert split(3, agents, spec, 1, role="server") == [1, 1, 1]
     with pytest.raises(PlacementError, match=r"4 servers .*hostname MAX_PER 1 refuses 3 of 3"):
         split(4, agents, spec, 1, role="server")
-    roles = {agent.id: roles_on(agent, load_scenario(name)) for agent in agents}
+    roles = {agent.id: roles_on(agent, resolve(name)) for agent in agents}
     assert roles["agent-sub-1"] == ["subscriber", "server"]
     assert roles["agent-pub"] == ["publisher"]
 
@@ -155,11 +156,10 @@ def deployed(
     cluster: Slow | None = None,
     starting: Starting | None = None,
 ) -> DeployedServers:
-    program, events, note = Program(("toy",), {}), GroupEvents(engine), [] if notes is None else notes
+    resolved = resolve("zmqfixed", {"ready_timeout_s": 20.0})
+    run = context(resolved=resolved, engine=engine, controller=controller, note=([] if notes is None else notes).append)
     starting = starting or Starting(Observer(io.StringIO()), "2 toys", controller.wait_until)
-    return DeployedServers(
-        *(engine, events, controller, program, cluster or Slow(), ServerSpec(count=2), 20.0, note.append, starting)
-    )
+    return DeployedServers(run, Program(("toy",), {}), cluster or Slow(), ServerSpec(count=2), starting)
 
 
 @pytest.mark.tier("test")

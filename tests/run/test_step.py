@@ -12,10 +12,10 @@ from pyroaring import BitMap
 
 from hydra.control import command_retry
 from hydra.errors import StepError
+from hydra.measure.observation import Observation
 from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, Settings, StepPlan, SubscriberReport
 from hydra.monitor.step_progress import Moment
 from hydra.run.report_collection import caught_up, quiet_s, stored_only
-from hydra.run.step import RawStep
 from hydra.run.step_start import lead
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Ack, Configure, Finish, FromClient, FromController, Ready, Report, Start, Stop, encode
@@ -68,13 +68,13 @@ def test_the_quiet_time_grows_with_the_clients(clients: int, seconds: float) -> 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
 
 
-def measured(channel: Channel, *, epoch: int = 1) -> RawStep:
+def measured(channel: Channel, *, epoch: int = 1) -> Observation:
     """A step in which everybody reported, under the epoch that is expected."""
     stepper = channel.stepper()
     raw = stepper.measure(PLAN, lambda _: None)
-    assert stepper.epoch == epoch
-    assert raw.publishers.keys() == {PUBLISHER}
-    assert raw.subscribers.ids.tolist() == list(raw.asked) == list(channel.subscribers)
+    assert stepper.run.epoch == epoch
+    assert raw.publisher_reports.keys() == {PUBLISHER}
+    assert raw.subscriber_reports.ids.tolist() == list(raw.subscribers) == list(channel.subscribers)
     assert not raw.dead
     assert not raw.silent
     return raw
@@ -163,9 +163,9 @@ def test_a_lead_that_was_doubled_shrinks_again_once_nobody_needs_it(
         start_ack_after_s=lambda client: ack_after_s if client == 2 else 0.0,
     )
     stepper = channel.stepper()
-    while stepper.epoch < len(leads):
-        if stepper.epoch > 1:
-            stepper.epoch += 1
+    while stepper.run.epoch < len(leads):
+        if stepper.run.epoch > 1:
+            stepper.run.epoch += 1
         stepper.measure(PLAN, lambda _: None)
     assert leads_s(channel) == dict(enumerate(leads, 1))
 
@@ -226,7 +226,7 @@ def test_one_slow_relay_of_many_is_waited_for_and_nobody_else_is_told_anything_a
 def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
     channel = Channel(range(1, 4), losing(3, Report))
     raw = channel.stepper(drain_max_s=6.0).measure(PLAN, lambda _: None)
-    assert raw.silent == BitMap([3])
+    assert list(raw.silent) == [3]
     waited_s = (channel.now_ns + wall_offset_ns() - raw.window_ns[1]) / 1e9
     assert 21 <= waited_s < 22
     # … and is asked every 2 s meanwhile.
@@ -255,7 +255,7 @@ def test_readiness_is_proven_again_when_something_that_it_depends_on_is_another(
     channel = Channel(range(1, 4), proof_of=lambda settings: settings.message_size)
     stepper = channel.stepper()
     for epoch, size in enumerate((24, 24, 48, 48), 1):
-        stepper.epoch = epoch
+        stepper.run.epoch = epoch
         stepper.measure(replace(PLAN, settings=replace(PLAN.settings, message_size=size)), lambda _: None)
     probed = {m.epoch: m.probe for client, m in channel.told if client == 1 and isinstance(m, Configure)}
     assert probed == {1: True, 2: False, 3: True, 4: False}
@@ -266,7 +266,7 @@ def test_whoever_is_in_the_cohort_is_told_so() -> None:
     plan = replace(PLAN, clients=10, cohort=Cohort("slow", 0.3, 50.0))
     raw = channel.stepper().measure(plan, lambda _: None)
     told = {c: m for c, m in channel.told if c != PUBLISHER and isinstance(m, Configure)}
-    assert BitMap(c for c, m in told.items() if m.cohort) == raw.cohort
+    assert BitMap(c for c, m in told.items() if m.cohort) == BitMap(raw.cohort)
     assert {c: m.settings.receive_rate for c, m in told.items()} == {c: 50.0 if c in raw.cohort else None for c in told}
     assert len(raw.cohort) == 3
 
@@ -278,7 +278,7 @@ def test_readiness_is_proven_again_to_and_by_another_process(renewed: int) -> No
     stepper.measure(PLAN, lambda _: None)
     channel.renewed.add(renewed)
     for epoch in (2, 3):
-        stepper.epoch = epoch
+        stepper.run.epoch = epoch
         stepper.measure(PLAN, lambda _: None)
     probed = {(m.epoch, c) for c, m in channel.told if c != PUBLISHER and isinstance(m, Configure) and m.probe}
     second = {(2, c) for c in channel.subscribers if renewed in (c, PUBLISHER)}
@@ -289,7 +289,7 @@ def test_what_a_log_has_grown_by_since_the_probes_counts_as_acknowledged() -> No
     # Asked whether it counts; until it rests after the probes; until it rests after the step.
     channel = Channel(range(1, 4), log=[10, 20, 30, 30, 70, *[75] * 5, *[80] * 11])
     raw = measured(channel)
-    assert raw.publishers[PUBLISHER].acknowledged == 50
+    assert raw.publisher_reports[PUBLISHER].acknowledged == 50
     assert channel.log == []
     # The publisher was told to end its probes.
     assert [m.probe for c, m in channel.told if c == PUBLISHER and isinstance(m, Configure)] == [True, False]
@@ -324,5 +324,5 @@ def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() 
 def test_a_step_without_subscribers_is_one_of_its_publishers_alone() -> None:
     channel = Channel(range(1, 1), log=[10, *[60] * 11])
     raw = channel.stepper().measure(replace(PLAN, clients=0), lambda _: None)
-    assert (raw.log_growth, len(raw.subscribers)) == (50, 0)
+    assert (raw.log_growth, len(raw.subscriber_reports)) == (50, 0)
     assert {type(m) for _, m in channel.told} == {Configure, Start, Stop}

@@ -6,9 +6,11 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from hydra.config.resolved import ResolvedScenario
 from hydra.errors import DoesNotFitError
 from hydra.model import Scenario, Settings, StepPlan, SweepSpec
 from hydra.run import step_sequence
+from tests.run.contexts import context
 
 
 @pytest.mark.parametrize(("rest_s", "waits"), [(2.4, [2.4]), (0.0, [])])
@@ -19,21 +21,17 @@ def test_the_system_is_left_alone_before_a_step_until_the_user_passes_its_row_ov
         raise DoesNotFitError("the machine is full")
 
     monkeypatch.setattr(step_sequence.Steps, "_require_room", full)
+    scenario = Scenario("z", "zmq", "native", "rates", SweepSpec(clients=(2,), duration_s=0.2))
     controller, observer, store = MagicMock(), MagicMock(), MagicMock()
     store.last_epoch.return_value = 1
-    scenario = Scenario("z", "zmq", "native", "rates", SweepSpec(clients=(2,), duration_s=0.2))
-    taken = step_sequence.Steps(
-        scenario,
-        MagicMock(),
-        controller,
-        MagicMock(),
-        MagicMock(),
-        store,
-        observer,
-        MagicMock(),
-        MagicMock(),
-        MagicMock(),
+    run = context(
+        resolved=ResolvedScenario(scenario, MagicMock()),
+        controller=controller,
+        observer=observer,
+        store=store,
+        note=MagicMock(),
     )
+    taken = step_sequence.Steps(run, MagicMock(), MagicMock())
     taken.take(StepPlan(2, Settings(rate=100.0), 0.2, rest_s=rest_s))
     assert [call.args[1] for call in controller.wait_until.call_args_list] == waits
     for call in controller.wait_until.call_args_list:

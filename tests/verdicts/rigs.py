@@ -25,13 +25,14 @@ from unittest.mock import patch
 from scipy.special import betaincinv
 
 from hydra.config.cluster import load_cluster
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.errors import StepError
 from hydra.local.engine import LocalEngine
 from hydra.measure import figures
 from hydra.measure.verdict import verdict
 from hydra.model import Figure, Group, Launch, Role
 from hydra.monitor.progress import Observer
+from hydra.run.context import RunContext
 from hydra.run.launcher import system_for
 from hydra.run.runner import run
 from hydra.store.database import RunStore
@@ -134,7 +135,7 @@ class Rig:
         """Runs it."""
         overrides = {key: value for key, value in drawn.items() if "." in key}
         overrides["sweep.clients"] = [drawn["clients"]]
-        scenario = load_scenario(self.scenario, {**_COMMON, **self.fixed, **overrides})
+        resolved = resolve(self.scenario, {**_COMMON, **self.fixed, **overrides})
         cluster = load_cluster()
         agents = [agent for agent in cluster.agents if agent.id in (PUBLISHER, SUBSCRIBER)]
         begin: Callable[[], None] | None = None
@@ -154,7 +155,7 @@ class Rig:
             else:
                 engine = LocalEngine(*place)
             stack.enter_context(closing(engine))
-            system = system_for(scenario)
+            system = system_for(resolved)
             configure = system.configure
 
             def configured(*args: Any, **more: Any) -> Any:
@@ -164,9 +165,9 @@ class Rig:
                 return configure(*args, **more)
 
             system.configure = configured  # type: ignore[method-assign]
-            store = stack.enter_context(closing(RunStore.create(folder / "run", {"scenario": scenario})))
+            store = stack.enter_context(closing(RunStore.create(folder / "run", {"scenario": resolved.scenario})))
             decided = stack.enter_context(patch.object(figures, "verdict", wraps=verdict))
-            run(scenario, cluster, engine, system, store, Observer(io.StringIO()))
+            run(RunContext(resolved, cluster, engine, system, store, Observer(io.StringIO())))
             # A step that could not be measured was tried once more.
             result = store.results()[-1]
             if result.status != "ok":

@@ -238,7 +238,7 @@ def started(order: Path, code: str, **more: object) -> subprocess.Popen[str]:
     [
         ("print('table'); raise SystemExit(3)", 3, f"{OUTPUT}\ntable\n"),
         ("import os; os.kill(os.getpid(), 9)", 137, ""),
-        ("from hydra.cli.remote_command import typed; print(*typed())", 0, f"{OUTPUT}\nhydra run it\n"),
+        ("from hydra.run.remote_command import typed; print(*typed())", 0, f"{OUTPUT}\nhydra run it\n"),
         ("import sys; print('table'); sys.stderr.write('step 1\\n')", 0, f"step 1\n{OUTPUT}\ntable\n"),
     ],
 )

@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 
 from hydra.config.cluster import load_cluster
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD
 from hydra.measure.latency import count_below_zero
 from hydra.model import Agent, AgentClock, StepResult
 from hydra.monitor.progress import Observer
+from hydra.run.context import RunContext
 from hydra.run.runner import run
 from hydra.store.database import RunStore
 from hydra.zmqtest.system import ZmqSystem
@@ -66,11 +67,12 @@ def _needs_time_namespaces() -> None:
 def ran(folder: Path, agents: Sequence[Agent], implementation: str) -> RunStore:
     """A run of a few equal steps with a publisher and a subscriber on each other agent."""
     changes = {"settings.rate": 500.0, "sweep.clients": [2], "sweep.repeat": REPEATS, "client": implementation}
-    scenario = load_scenario("zmqfixed", {**changes, "sweep.duration_s": 0.5, "warmup_s": 0.0})
+    resolved = resolve("zmqfixed", {**changes, "sweep.duration_s": 0.5, "warmup_s": 0.0})
     its_cluster = replace(load_cluster(), agents=tuple(agents))
-    store = RunStore.create(folder / "run", {"scenario": scenario})
+    store = RunStore.create(folder / "run", {"scenario": resolved.scenario})
     with closing(OtherHosts(its_cluster.agents, folder / "sandbox", ELSEWHERE)) as engine:
-        code = run(scenario, its_cluster, engine, ZmqSystem(scenario), store, Observer(io.StringIO()))
+        system = ZmqSystem(resolved.scenario)
+        code = run(RunContext(resolved, its_cluster, engine, system, store, Observer(io.StringIO()))).code
     assert code == EXIT_GOOD
     return store
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from hydra.config.plugins import systems
+from hydra.config.resolved import ResolvedScenario, added_by
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.measure.column import Column, ReportColumn
 from hydra.model import StepResult
-from hydra.store import system_columns
-from hydra.store.system_columns import added_by, columns_of, sweep_of
 from hydra.system import SystemSpec
 from tests.jupyter.runs import FIXED
 
@@ -26,22 +25,19 @@ OWN = ReportColumn("stalls", "", "how often it stalled", repeats="common", role=
 @pytest.mark.parametrize(
     "changes", [{"columns": [replace(OWN, name="sent")]}, {"batch": Column("clients")}], ids=["reported", "batch"]
 )
-def test_a_column_by_the_name_of_another_is_refused(
-    monkeypatch: pytest.MonkeyPatch, changes: dict[str, object]
-) -> None:
-    monkeypatch.setattr(system_columns, "system", lambda _: like_zmq(**changes))
+def test_a_column_by_the_name_of_another_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=r"that every system.s rows have: (sent|clients);") as error:
-        added_by("zmq")
+        added_by(like_zmq(**changes))
     assert error.value.exit_code == EXIT_USAGE
 
 
-def test_repeated_rows_merge_a_systems_own_columns_as_their_records_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(system_columns, "system", lambda _: like_zmq(columns=[OWN]))
+def test_repeated_rows_merge_a_systems_own_columns_as_their_records_say() -> None:
     repeated = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30,), repeat=2))
-    sweep, results = sweep_of(repeated), list[StepResult]()
+    resolved = ResolvedScenario(repeated, like_zmq(columns=[OWN]))
+    sweep, results = resolved.sweep, list[StepResult]()
     while (plan := sweep.next(results)) is not None:
         results.append(StepResult(len(results) + 1, plan, "ok", {"clients": 30, "stalls": 3, "sent": 5}))
     (row,) = sweep.rows(results)
     assert (row["stalls"], row["sent"], row["sent_ci95"]) == (3, 5, 0)
     assert "stalls_ci95" not in row
-    assert list(columns_of(repeated)).index("stalls") < list(columns_of(repeated)).index("sent")
+    assert list(resolved.columns).index("stalls") < list(resolved.columns).index("sent")

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from hydra.config.resolved import ResolvedScenario
 from hydra.engine.interface import Relocation
-from hydra.model import Scenario
 from hydra.options.engine_choice import Chosen
 from hydra.store.folders import check_folder
 from hydra.store.redaction import Redactor
@@ -24,7 +24,7 @@ def typed() -> list[str]:
     return ["hydra", *(json.loads(told) if told else sys.argv[1:])]
 
 
-def run_elsewhere(engine: Chosen, scenario: Scenario, out: Path, *, resumed: bool) -> None:
+def run_elsewhere(engine: Chosen, resolved: ResolvedScenario, out: Path, *, resumed: bool) -> None:
     """Leaves with the exit code of the whole command if its engine has run it elsewhere; it may never.
 
     Every command that runs a scenario asks once all that its user gave is checked, and before anything starts here.
@@ -32,7 +32,7 @@ def run_elsewhere(engine: Chosen, scenario: Scenario, out: Path, *, resumed: boo
 
     Args:
         engine: the one that is asked.
-        scenario: that is run, or one of several; its secrets are hidden in errors.
+        resolved: what is run, or one of several; its secrets are hidden in errors.
         out: the directory that the command makes.
         resumed: whether it is there, and the command goes on in it.
 
@@ -44,7 +44,7 @@ def run_elsewhere(engine: Chosen, scenario: Scenario, out: Path, *, resumed: boo
         return
     if not resumed:
         check_folder(out)
-    with Redactor.of_run(scenario, *engine.secrets()).in_errors():
+    with Redactor.of_run(resolved, *engine.secrets()).in_errors():
         code = engine.spec.relocate(Relocation(engine.master, engine.settings, sys.argv[1:], out))
     if code is not None:
         sys.exit(code)

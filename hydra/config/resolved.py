@@ -1,0 +1,77 @@
+"""A scenario together with what its system says of it: made once, from file and flags or from a stored run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hydra.config import plugins
+from hydra.errors import ConfigError
+from hydra.measure.column import Column
+from hydra.measure.column_table import columns_of
+from hydra.measure.step_columns import BATCH, SystemColumns, step_columns
+from hydra.model import Scenario
+from hydra.system import SystemSpec
+
+if TYPE_CHECKING:
+    from hydra.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class ResolvedScenario:
+    """What is to be run, or was.
+
+    Attributes:
+        scenario: what is measured.
+        system: what generic code knows of its system.
+    """
+
+    scenario: Scenario
+    system: SystemSpec
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> ResolvedScenario:
+        """A scenario that was read from elsewhere than its file.
+
+        Raises:
+            ConfigError: its system is not installed.
+        """
+        return cls(scenario, plugins.system(scenario.system))
+
+    @cached_property
+    def added(self) -> SystemColumns:
+        """The columns of the system's own; errors as for :func:`added_by`."""
+        return added_by(self.system)
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """Every column that a row can have: see :func:`hydra.measure.column_table.columns_of`."""
+        return columns_of(self.scenario, self.added)
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """Which step comes next. It may have to be imported first, which takes as long as numpy does."""
+        from hydra.sweep import for_scenario
+
+        return for_scenario(self.scenario, self.columns)
+
+    @property
+    def servers(self) -> int:
+        """How many servers of ours it needs."""
+        return self.system.servers_of(self.scenario)
+
+
+def added_by(spec: SystemSpec) -> SystemColumns:
+    """What a system has of columns.
+
+    Raises:
+        ConfigError: it has a column by the name of one that every system has.
+    """
+    own = (*([] if spec.batch == BATCH else [spec.batch]), *spec.columns)
+    if taken := {column.name for column in own} & {column.name for column in step_columns()}:
+        raise ConfigError(
+            f"the system {spec.name!r} has columns by names that every system's rows have: {', '.join(sorted(taken))}",
+            "rename them in its specification",
+        )
+    return SystemColumns(spec.batch, tuple(spec.columns))
