@@ -105,21 +105,25 @@ def resolved_from(
         return _loaded(source, name, data, replaced)
     except RefusedKeyError as e:
         tables = tuple(f"{key}." for key in e.keys if key)
-        for key in replaced:
-            others = {other: value for other, value in replaced.items() if other != key}
-            if key.startswith(tables) and not _is_refused(e, source, name, data, others):
-                e.causes = (*e.causes, key)
+        refused = str(e.__cause__)
+        without = {
+            key: _refusal(e.keys[0], source, name, data, {k: v for k, v in replaced.items() if k != key})
+            for key in replaced
+            if key.startswith(tables)
+        }
+        # What is refused for another reason without a key has two faults; what is not refused at all had this one.
+        cured = tuple(key for key, text in without.items() if not text)
+        e.causes = cured or tuple(key for key, text in without.items() if text != refused)
         raise
 
 
-def _is_refused(refused: RefusedKeyError, *asked: Any) -> bool:
-    """Whether a scenario that is asked for in another way is refused for the same."""
+def _refusal(key: str, *asked: Any) -> str:
+    """Why a scenario that is asked for in another way is refused by the same key; empty where it is not."""
     try:
         _loaded(*asked)
     except ConfigError as e:
-        same = isinstance(e, RefusedKeyError) and e.keys[0] == refused.keys[0]
-        return same and str(e.__cause__) == str(refused.__cause__)
-    return False
+        return str(e.__cause__) if isinstance(e, RefusedKeyError) and e.keys[0] == key else ""
+    return ""
 
 
 def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object]) -> ResolvedScenario:
