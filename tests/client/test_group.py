@@ -36,10 +36,10 @@ def test_a_parent_with_a_second_thread_does_not_fork() -> None:
     """What a library that starts threads at import (numpy's OpenBLAS, unless told not to) would do to a group."""
     ran = run(
         "import sys, threading\n"
-        "from hydra.client import group\n"
+        "from hydra.client import process_group\n"
         "from hydra.zmqtest import pyzmq\n"
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
-        f"sys.exit(group.main(pyzmq.kinds(), {ARGUMENTS!r}))\n"
+        f"sys.exit(process_group.main(pyzmq.kinds(), {ARGUMENTS!r}))\n"
     )
     assert ran.returncode != 0
     assert "one thread when it forks" in ran.stderr
