@@ -12,28 +12,10 @@ from hydra.jupyter.blocks import Heading, Section, block, html, titled
 from hydra.jupyter.markup import comparison, facts, table, title, warnings
 from hydra.jupyter.notebooks import ReportNotebook
 from hydra.jupyter.overlapping_curves import PUBLISHED
-from hydra.jupyter.run_data import Run, load
+from hydra.jupyter.run_data import Run
+from hydra.jupyter.run_data import load as load  # for notebooks, as all that is here
 from hydra.jupyter.summary import summary
 from hydra.report.slo_text import answered, events_table, objectives_table, remarks
-
-__all__ = [
-    "answer",
-    "batches",
-    "course",
-    "facts",
-    "latency",
-    "load",
-    "losers",
-    "loss",
-    "over_time",
-    "percentiles",
-    "published",
-    "rates",
-    "summary",
-    "table",
-    "title",
-    "warnings",
-]
 
 
 def rates(run: Run) -> Section:

@@ -7,16 +7,7 @@ replaces a key of the scenario names it (:func:`keyed`); nothing else has to kno
 takes more is a function that imports it, for flags are made when their command is used (:class:`LateCommand`).
 """
 
-from hydra.options.command import (
-    Command,
-    Concerning,
-    Group,
-    Keyed,
-    LateCommand,
-    keyed,
-    late_command,
-    overrides,
-)
+from hydra.options.command import Command, Concerning, Group, Keyed, LateCommand, keyed, late_command, overrides
 from hydra.options.help_sections import (
     CLIENTS,
     CLUSTER,
@@ -32,13 +23,7 @@ from hydra.options.help_sections import (
     group_of,
     grouped,
 )
-from hydra.options.scenarios import (
-    ExperimentCommand,
-    Runs,
-    ScenarioCommand,
-    experiment_command,
-    scenario_command,
-)
+from hydra.options.scenarios import ExperimentCommand, Runs, ScenarioCommand, experiment_command, scenario_command
 from hydra.options.settings import (
     implementation_flag,
     native_flags,
@@ -78,65 +63,3 @@ from hydra.options.types import (
     Duration,
     Finite,
 )
-
-__all__ = [
-    "BANDWIDTH",
-    "CLIENTS",
-    "CLUSTER",
-    "COMPARISON",
-    "COUNTS",
-    "EXPERIMENT",
-    "KEY_VALUE",
-    "MEMORY",
-    "NUMBER",
-    "OBJECTIVES",
-    "OUTPUT",
-    "PATH",
-    "PERCENT",
-    "RATE",
-    "RUN",
-    "SEARCH",
-    "SET",
-    "SYSTEM",
-    "UNITS",
-    "WORD",
-    "WORKLOAD",
-    "Command",
-    "Concerning",
-    "Counts",
-    "Duration",
-    "ExperimentCommand",
-    "Finite",
-    "Group",
-    "Keyed",
-    "LateCommand",
-    "Runs",
-    "ScenarioCommand",
-    "cluster_flag",
-    "comparing_flags",
-    "config_flag",
-    "duration_flag",
-    "experiment_command",
-    "experiment_flags",
-    "flags",
-    "group_of",
-    "grouped",
-    "implementation_flag",
-    "json_flag",
-    "keyed",
-    "late_command",
-    "master_flag",
-    "native_flags",
-    "overrides",
-    "packing_flag",
-    "preset_flag",
-    "rate_flag",
-    "run_flags",
-    "scenario_command",
-    "search_flags",
-    "set_flag",
-    "setting_flag",
-    "slo_flags",
-    "sweep_flags",
-    "system_flags",
-]
