@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import get_args
 
 from hydra.events.event import Event, Level
@@ -12,7 +11,6 @@ from hydra.model import Launch, Role
 from hydra.wire.protocol_constants import EXIT_STRANDED
 
 
-@dataclass(frozen=True, slots=True)
 class Launched(Event):
     """A group was given to an agent; :meth:`of` leaves out what it was started with, for that is full of secrets."""
 
@@ -43,7 +41,6 @@ class Launched(Event):
         return f" ({self.host})" if self.host != self.agent else ""
 
 
-@dataclass(frozen=True, slots=True)
 class Present(Event):
     """All clients have dialled in."""
 
@@ -52,7 +49,6 @@ class Present(Event):
     took_s: float
 
 
-@dataclass(frozen=True, slots=True)
 class Evicted(Event):
     """Clients of a group that are of no use any more are ended."""
 
@@ -65,7 +61,6 @@ class Evicted(Event):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
 class LaunchedElsewhere(Event):
     """Clients whose group does not replace them get another group."""
 
@@ -75,7 +70,6 @@ class LaunchedElsewhere(Event):
     clients: Iterable[int]
 
 
-@dataclass(frozen=True, slots=True)
 class ClientExit(Event):
     """A client's process ended; ``status`` is as ``Popen.returncode`` has it, None if nobody knows it."""
 
@@ -110,7 +104,6 @@ def end_of(status: int | None) -> str:
     return known.get(-status, f"signal {-status}")
 
 
-@dataclass(frozen=True, slots=True)
 class GroupExit(Event):
     """A whole group ended in mid-run; the fields are those of :class:`~hydra.model.GroupEvent`."""
 
@@ -123,7 +116,6 @@ class GroupExit(Event):
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
 class ClientError(Event):
     """A client reported an error."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from string import Formatter
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, dataclass_transform
 
 import msgspec
 
@@ -68,8 +68,9 @@ class Told:
         return f"{self.text}; {self.remedy}" if self.remedy else self.text
 
 
+@dataclass_transform(frozen_default=True)
 class Event(ABC):
-    """Something that happened in a run. Subclasses are frozen dataclasses whose fields say what; each registers itself.
+    """Something that happened in a run. A subclass becomes a frozen dataclass whose fields say what, and is registered.
 
     ``str(event)`` is the line for a person. It may hold secrets, as fields may: who writes them down hides those first.
 
@@ -82,8 +83,6 @@ class Event(ABC):
         remedy: what to try; "" where nothing is to be done.
     """
 
-    __slots__ = ()
-
     kinds: ClassVar[dict[str, type[Event]]] = {}
     kind: ClassVar[str] = ""
     category: ClassVar[str] = ""
@@ -93,6 +92,7 @@ class Event(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        dataclass(frozen=True)(cls)
         if "kind" not in cls.__dict__:
             cls.kind = re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
         cls.category = cls.category or cls.kind

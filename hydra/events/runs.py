@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from hydra.events.event import Event, Level
@@ -13,7 +12,6 @@ _ROWS_NAMED: Final = 6
 """Rows that are named, of many."""
 
 
-@dataclass(frozen=True, slots=True)
 class EngineWaits(Event):
     """What an engine waits for before a run can begin, in its own words."""
 
@@ -21,7 +19,6 @@ class EngineWaits(Event):
     what: str
 
 
-@dataclass(frozen=True, slots=True)
 class RunBegan(Event):
     """A run begins.
 
@@ -47,7 +44,6 @@ class RunBegan(Event):
         return f"{self.scenario} into {self.out}: about {expected} if nothing is backlogged, {bound} at most{more}"
 
 
-@dataclass(frozen=True, slots=True)
 class RunDone(Event):
     """A run has measured all that it was to measure."""
 
@@ -57,7 +53,6 @@ class RunDone(Event):
     out: str
 
 
-@dataclass(frozen=True, slots=True)
 class RunFailed(Event):
     """A run could not go on. The report says so at its top, so that it is routine among the events."""
 
@@ -66,7 +61,6 @@ class RunFailed(Event):
     error: str
 
 
-@dataclass(frozen=True, slots=True)
 class Resumed(Event):
     """A run goes on after ``steps`` steps; ``again`` failed ones of them are measured again."""
 
@@ -77,7 +71,6 @@ class Resumed(Event):
     again: int
 
 
-@dataclass(frozen=True, slots=True)
 class RunGoesOn(Event):
     """A run is resumed: what is there and what is left.
 
@@ -108,7 +101,6 @@ class RunGoesOn(Event):
         return f"{self.out} goes on: " + "; ".join(filter(None, (there, again, left)))
 
 
-@dataclass(frozen=True, slots=True)
 class RunComplete(Event):
     """A run is resumed that has everything already."""
 
@@ -123,7 +115,6 @@ def _named(rows: Sequence[str]) -> str:
     return f" ({'; '.join(rows[:_ROWS_NAMED])}{more})" if rows else ""
 
 
-@dataclass(frozen=True, slots=True)
 class SystemFact(Event):
     """Something about the system under test that is known only once it runs."""
 
@@ -133,7 +124,6 @@ class SystemFact(Event):
     value: str
 
 
-@dataclass(frozen=True, slots=True)
 class Refused(Event):
     """Frames that the controller refused for one reason."""
 
@@ -144,7 +134,6 @@ class Refused(Event):
     count: int
 
 
-@dataclass(frozen=True, slots=True)
 class Revived(Event):
     """The system under test had failed and is brought up again."""
 
@@ -155,7 +144,6 @@ class Revived(Event):
     failure: str
 
 
-@dataclass(frozen=True, slots=True)
 class ServersStarting(Event):
     """Servers are being started.
 
@@ -175,7 +163,6 @@ class ServersStarting(Event):
         return f"starting {self.what}{doing} (for {duration(self.for_s)})"
 
 
-@dataclass(frozen=True, slots=True)
 class ServersStarted(Event):
     """Servers are there, as :class:`ServersStarting` calls them."""
 
@@ -184,7 +171,6 @@ class ServersStarted(Event):
     took_s: float
 
 
-@dataclass(frozen=True, slots=True)
 class ServersUp(Event):
     """The servers that run as groups answer as one."""
 
@@ -195,7 +181,6 @@ class ServersUp(Event):
     took_s: float
 
 
-@dataclass(frozen=True, slots=True)
 class ServersAgain(Event):
     """A server was lost while they came up: all are brought up once more."""
 
@@ -205,7 +190,6 @@ class ServersAgain(Event):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
 class ServerExit(Event):
     """A server ended, or said that it cannot go on."""
 
@@ -215,7 +199,6 @@ class ServerExit(Event):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
 class ServerKilled(Event):
     """A server was killed on purpose, as its scenario says."""
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from hydra.events.event import Event, Level
 from hydra.events.formatting import number
 from hydra.model import Figure, StepPlan
 
 
-@dataclass(frozen=True, slots=True)
 class StartUnacknowledged(Event):
     """Clients had not acknowledged a step's start in time: the step begins anew under the next epoch."""
 
@@ -22,7 +20,6 @@ class StartUnacknowledged(Event):
     missing: Iterable[int]
 
 
-@dataclass(frozen=True, slots=True)
 class WindowOpened(Event):
     """Everybody knows when a step's window begins."""
 
@@ -31,7 +28,6 @@ class WindowOpened(Event):
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
 class PhasesTimed(Event):
     """How long each part of a step took, in the order of their ends."""
 
@@ -44,7 +40,6 @@ class PhasesTimed(Event):
         return f"epoch {self.epoch}: " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in self.took_s)
 
 
-@dataclass(frozen=True, slots=True)
 class StepStored(Event):
     """A step's figures were computed and committed."""
 
@@ -54,7 +49,6 @@ class StepStored(Event):
     took_s: float
 
 
-@dataclass(frozen=True, slots=True)
 class StepMeasured(Event):
     """A step is done; ``position`` tells it from the others, such as ``step 3 of 6: 30 clients, 1,000/s``."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from hydra.errors import EXIT_INCOMPLETE
@@ -15,14 +14,11 @@ GO_ON: Final = "go on with --resume and the run's directory"
 class HydraWarning(Event):
     """Something the user has to know."""
 
-    __slots__ = ()
-
     kind = category = "warning"
     level = Level.NOTE
     summary = "what has to be known of the run"
 
 
-@dataclass(frozen=True, slots=True)
 class Interrupted(HydraWarning):
     """The user ended the run, ``by_key`` after the step that was measured; ``out`` is its directory."""
 
@@ -40,7 +36,6 @@ class Interrupted(HydraWarning):
         return f"go on with --resume {self.out}"
 
 
-@dataclass(frozen=True, slots=True)
 class RunIncomplete(HydraWarning):
     """A run did not measure all that it was to measure; ``ahead`` is its next step in words."""
 
@@ -56,7 +51,6 @@ class RunIncomplete(HydraWarning):
         return "; ".join(filter(None, (_how_it_ended(self.ended, self.error), ahead)))
 
 
-@dataclass(frozen=True, slots=True)
 class RunEndedBadly(HydraWarning):
     """A run measured every step, and could not conclude."""
 
@@ -82,7 +76,6 @@ def _how_it_ended(ended: str, error: str) -> str:
     return known.get(ended, f"it ended as {ended!r}")
 
 
-@dataclass(frozen=True, slots=True)
 class StepNotMeasured(HydraWarning):
     """A step failed or was skipped; ``position`` tells it from the others, as in ``StepMeasured``.
 
@@ -100,7 +93,6 @@ class StepNotMeasured(HydraWarning):
         return f"{self.position}: {status}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
 class SubscribersFailed(HydraWarning):
     """Subscribers died or fell silent that nobody planned to lose: (number, clients, what became of them) by row."""
 
@@ -112,7 +104,6 @@ class SubscribersFailed(HydraWarning):
         return f"subscribers failed by themselves, the exit code is {EXIT_INCOMPLETE}: {rows}"
 
 
-@dataclass(frozen=True, slots=True)
 class LeftBehind(HydraWarning):
     """Something of this run that could not be removed from servers that are not ours; ``removal`` says how to."""
 
@@ -126,7 +117,6 @@ class LeftBehind(HydraWarning):
         return self.removal
 
 
-@dataclass(frozen=True, slots=True)
 class LeftEarlier(HydraWarning):
     """Something that an earlier, killed part of this run had left behind, and what has become of it."""
 
@@ -135,7 +125,6 @@ class LeftEarlier(HydraWarning):
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
 class SettingsSkipped(HydraWarning):
     """Settings of servers that are the user's: they keep their own."""
 
@@ -147,7 +136,6 @@ class SettingsSkipped(HydraWarning):
         return f"the servers at {self.address} keep their own settings: {', '.join(self.names)} of the preset not set"
 
 
-@dataclass(frozen=True, slots=True)
 class MetricsRefused(HydraWarning):
     """An OpenTelemetry receiver has not taken what it was sent; ``url`` is its address."""
 
@@ -156,7 +144,6 @@ class MetricsRefused(HydraWarning):
     url: str
 
 
-@dataclass(frozen=True, slots=True)
 class EarlierRates(HydraWarning):
     """Rates that an earlier version searched for in another way."""
 
@@ -168,7 +155,6 @@ class EarlierRates(HydraWarning):
     )
 
 
-@dataclass(frozen=True, slots=True)
 class ForeignRates(HydraWarning):
     """Rates of a search that this version would have carried out otherwise."""
 

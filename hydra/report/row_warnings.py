@@ -102,8 +102,6 @@ def _found(about: About, of: type[RowWarning]) -> list[HydraWarning]:
 class RowWarning(HydraWarning):
     """What has to be known of a row."""
 
-    __slots__ = ()
-
     @classmethod
     def found_in(cls, _: About) -> Iterable[HydraWarning]:
         """What a row has of it."""
@@ -113,19 +111,14 @@ class RowWarning(HydraWarning):
 class StatusWarning(RowWarning):
     """What is missing of a row."""
 
-    __slots__ = ()
-
 
 class FigureWarning(RowWarning):
     """What is wrong with the figures that a row has."""
-
-    __slots__ = ()
 
 
 # --- what is missing -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class RowSkipped(StatusWarning):
     """A row that was not tried; one that the user skipped in the middle of its repeats has figures, too."""
 
@@ -148,7 +141,6 @@ class RowSkipped(StatusWarning):
 _NO_REASON: Final = "no reason was given"
 
 
-@dataclass(frozen=True, slots=True)
 class RowFailed(StatusWarning):
     """A row that could not be measured."""
 
@@ -162,7 +154,6 @@ class RowFailed(StatusWarning):
         return [cls(about.reason or _NO_REASON)] if about.row.get(column_names.STATUS) == "failed" else []
 
 
-@dataclass(frozen=True, slots=True)
 class RowPartial(StatusWarning):
     """A row whose steps are not all there."""
 
@@ -174,7 +165,6 @@ class RowPartial(StatusWarning):
         return [cls()] if about.row.get(column_names.STATUS) == "partial" else []
 
 
-@dataclass(frozen=True, slots=True)
 class SecondTry(StatusWarning):
     """A row that has figures, although a step of it had failed."""
 
@@ -188,7 +178,6 @@ class SecondTry(StatusWarning):
             yield cls(about.reason)
 
 
-@dataclass(frozen=True, slots=True)
 class FewerFigures(StatusWarning):
     """Columns that only some of the repeats have a figure for."""
 
@@ -231,7 +220,6 @@ _UNLISTED: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class LossBetween(FigureWarning):
     """Loss (%) that is known as an interval only.
 
@@ -274,7 +262,6 @@ class LossBetween(FigureWarning):
         return [found] if isinstance(row.get(column_names.LOSS_HIGH), float) else []
 
 
-@dataclass(frozen=True, slots=True)
 class Loss(FigureWarning):
     """Messages that were lost.
 
@@ -304,7 +291,6 @@ class Loss(FigureWarning):
             yield cls(pct, bool(about.number("undrained")) and "lost" not in about.row, about.as_much_lost_at)
 
 
-@dataclass(frozen=True, slots=True)
 class Undrained(FigureWarning):
     """Messages that a server still kept for the subscribers when the drain ended."""
 
@@ -317,7 +303,6 @@ class Undrained(FigureWarning):
         return [cls(messages)] if (messages := about.number("undrained")) else []
 
 
-@dataclass(frozen=True, slots=True)
 class FateUnknown(FigureWarning):
     """Messages that may have been on their way when the drain had to end."""
 
@@ -330,7 +315,6 @@ class FateUnknown(FigureWarning):
         return [cls(messages)] if (messages := about.number("unknown")) and not _had_by_gone(about.row) else []
 
 
-@dataclass(frozen=True, slots=True)
 class FateOfGone(FigureWarning):
     """Messages that no member of a group has reported; members without a report may have had them."""
 
@@ -351,7 +335,6 @@ def _had_by_gone(row: Row) -> bool:
     return bool(row.get(column_names.GROUP)) and bool(gone_of(row))
 
 
-@dataclass(frozen=True, slots=True)
 class Lagged(FigureWarning):
     """Subscribers that received less than was sent, and yet lost nothing; ``share`` of what was due."""
 
@@ -380,7 +363,6 @@ class Lagged(FigureWarning):
         return [cls(messages, share, behind_s)] if behind_s > BACKLOG_S else []
 
 
-@dataclass(frozen=True, slots=True)
 class NotSteady(FigureWarning):
     """A row whose seconds are not alike, so that its figures are means of different things.
 
@@ -414,7 +396,6 @@ def _differs(found: Unsteady) -> str:
 # --- clients and hosts -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class SubscribersGone(FigureWarning):
     """Subscribers that told nothing of what they received.
 
@@ -448,7 +429,6 @@ def gone_of(row: Row) -> str:
     return SubscribersGone(died, silent, str(row.get(column_names.DIED_BY) or "")).gone
 
 
-@dataclass(frozen=True, slots=True)
 class RateMissed(FigureWarning):
     """A publisher that sent less than it was asked to; ``repeats`` is None for a single step."""
 
@@ -470,7 +450,6 @@ class RateMissed(FigureWarning):
             yield cls(about.number(column_names.REQUESTED), number_of(row.get("avg_tx_rate_pps")), row.get(REPEATS))
 
 
-@dataclass(frozen=True, slots=True)
 class StoppedEarly(FigureWarning):
     """A publisher that could not go on until the end of the window."""
 
@@ -483,7 +462,6 @@ class StoppedEarly(FigureWarning):
         return [cls(why)] if (why := about.row.get("stopped_early")) else []
 
 
-@dataclass(frozen=True, slots=True)
 class SendsRefused(FigureWarning):
     """Messages that were refused when they were sent."""
 
@@ -496,7 +474,6 @@ class SendsRefused(FigureWarning):
         return [cls(messages)] if (messages := about.number("tx_failed")) else []
 
 
-@dataclass(frozen=True, slots=True)
 class HostBusy(FigureWarning):
     """A host without CPU time to spare: it was measured rather than the system.
 
@@ -523,7 +500,6 @@ class HostBusy(FigureWarning):
             yield cls(mean, others if others >= OTHERS_PCT else None)
 
 
-@dataclass(frozen=True, slots=True)
 class HostShared(FigureWarning):
     """A host with CPU to spare that others used as well."""
 
@@ -537,7 +513,6 @@ class HostShared(FigureWarning):
         return [cls(others)] if others >= OTHERS_PCT and about.number("host_cpu_mean_pct") < BUSY_HOST_PCT else []
 
 
-@dataclass(frozen=True, slots=True)
 class GeneratorLimited(FigureWarning):
     """A row whose figures are those of the clients; ``search`` names the figure of a search that is."""
 
@@ -559,7 +534,6 @@ class GeneratorLimited(FigureWarning):
 # --- of a search -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class SlowNotFelt(FigureWarning):
     """Slow clients that never held anything up, and what it would have taken.
 

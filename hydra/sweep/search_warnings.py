@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar, Final, NamedTuple
 
@@ -87,7 +86,6 @@ def holes_of(text: Figure) -> list[Hole]:
     return [Hole(float(low), float(high)) for low, high in pairs]
 
 
-@dataclass(frozen=True, slots=True)
 class SearchWarning(HydraWarning):
     """Something of the search for a figure: ``search`` is what the columns beside it begin with.
 
@@ -110,7 +108,6 @@ class SearchWarning(HydraWarning):
         return [cls(about.search)] if cls.why and cls.why in about.words(search_columns.WHY) else []
 
 
-@dataclass(frozen=True, slots=True)
 class SearchNote(SearchWarning):
     """What a row says in words: one that was repeated, or that an earlier version made."""
 
@@ -129,7 +126,6 @@ class SearchNote(SearchWarning):
 # --- why there is no figure ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class NoRateHolds(SearchWarning):
     """More than the target is lost at any rate: ``pct``."""
 
@@ -150,7 +146,6 @@ class NoRateHolds(SearchWarning):
         return [found] if cls.why in about.words(search_columns.ANSWER) else []
 
 
-@dataclass(frozen=True, slots=True)
 class CannotTell(SearchWarning):
     """A search without an answer.
 
@@ -194,7 +189,6 @@ class CannotTell(SearchWarning):
         return "take longer steps, or more of them (--search-steps)"
 
 
-@dataclass(frozen=True, slots=True)
 class Changing(CannotTell):
     """The rate that holds moved while it was searched for."""
 
@@ -203,7 +197,6 @@ class Changing(CannotTell):
     because = "the rate that holds changed during the search"
 
 
-@dataclass(frozen=True, slots=True)
 class TooShort(CannotTell):
     """What was measured leaves it open."""
 
@@ -215,7 +208,6 @@ class TooShort(CannotTell):
         return self._longer
 
 
-@dataclass(frozen=True, slots=True)
 class Contradicted(CannotTell):
     """A step lost what an answer all but excludes."""
 
@@ -227,7 +219,6 @@ class Contradicted(CannotTell):
         return self._longer
 
 
-@dataclass(frozen=True, slots=True)
 class BelowLowest(CannotTell):
     """Every rate that is tried is too high."""
 
@@ -243,7 +234,6 @@ class BelowLowest(CannotTell):
         return f"cannot tell: {self.because}{self._so_far}"
 
 
-@dataclass(frozen=True, slots=True)
 class AboveHighest(CannotTell):
     """Nothing fell short."""
 
@@ -256,7 +246,6 @@ class AboveHighest(CannotTell):
         return f"nothing fell short{'' if low is None else f' up to {low:,.0f}/s'}, the highest rate that is tried"
 
 
-@dataclass(frozen=True, slots=True)
 class StillRising(SearchWarning):
     """The highest rate received was still rising at the last doubling."""
 
@@ -265,7 +254,6 @@ class StillRising(SearchWarning):
     said = "still rising at the last doubling"
 
 
-@dataclass(frozen=True, slots=True)
 class NothingReceived(SearchWarning):
     """No rate has a figure of what was received."""
 
@@ -274,7 +262,6 @@ class NothingReceived(SearchWarning):
     said = "nothing was received at any rate"
 
 
-@dataclass(frozen=True, slots=True)
 class TooFewClients(SearchWarning):
     """A cohort takes a part of the clients, and leaves others."""
 
@@ -283,7 +270,6 @@ class TooFewClients(SearchWarning):
     said = "a cohort needs at least 2 clients"
 
 
-@dataclass(frozen=True, slots=True)
 class HighestUnknown(SearchWarning):
     """Slow clients read a share of a figure that is not there."""
 
@@ -295,7 +281,6 @@ class HighestUnknown(SearchWarning):
 # --- what is beside a figure -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class AboveUndisturbed(SearchWarning):
     """Clients that disturb seem to make the system faster."""
 
@@ -304,7 +289,6 @@ class AboveUndisturbed(SearchWarning):
     said = "above the rate without the cohort, beyond both intervals, also when both were measured again"
 
 
-@dataclass(frozen=True, slots=True)
 class ByForm(SearchWarning):
     """A figure of which the seconds near it alone would not tell."""
 
@@ -316,7 +300,6 @@ class ByForm(SearchWarning):
         return [cls(about.search)] if about.get(search_columns.SEEN) is False else []
 
 
-@dataclass(frozen=True, slots=True)
 class LossyBetween(SearchWarning):
     """Rates (messages/s) that lose more than the target, although higher ones do not."""
 
@@ -334,7 +317,6 @@ class LossyBetween(SearchWarning):
         return [cls(about.search, ranges)] if ranges else []
 
 
-@dataclass(frozen=True, slots=True)
 class LosesAlone(SearchWarning):
     """A subscriber that loses at every rate, and by itself.
 
@@ -365,7 +347,6 @@ class LosesAlone(SearchWarning):
         return [] if pct is None else [cls(*lone, pct, without, about.limits(low, high))]
 
 
-@dataclass(frozen=True, slots=True)
 class LosesAtStart(SearchWarning):
     """What is lost as each step starts."""
 
