@@ -14,11 +14,10 @@ import msgspec
 import numpy as np
 
 from hydra.client import process_group
-from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind, Transport, read_system
-from hydra.control.client import ControlClient
+from hydra.client.transport import DEAF_AT_MOST_S, Kind, PublisherTransport, SubscriberTransport, read_system
 from hydra.model import HEADER_BYTES
 from hydra.wire.header import pack_batch
-from hydra.wire.messages import Configure, SystemObject
+from hydra.wire.messages import Configure
 
 _BATCH: Final = 2000
 """Messages that are there at a time: as many as a subscriber takes at most."""
@@ -32,8 +31,8 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ahead_ns: int
 
 
-class NullPublisher:
-    """Takes everything at once; see :class:`hydra.client.transport.PublisherTransport`."""
+class NullPublisher(PublisherTransport):
+    """Takes everything at once."""
 
     marks_end = False
 
@@ -49,29 +48,12 @@ class NullPublisher:
         """All of them."""
         return len(messages)
 
-    def poll(self) -> None:
-        """There is nothing to do."""
-
-    def framed_bytes(self, message_size: int) -> None:
-        """There is no connection."""
-
-    def flush(self, timeout_s: float) -> bool:  # noqa: ARG002
-        """Nothing is outstanding."""
-        return True
-
-    def delivery(self) -> Delivery | None:
-        """Nobody acknowledges."""
-        return None
-
-    def report_system(self) -> None:
-        """There is nothing to add."""
-
     def close(self) -> None:
         """There is no connection."""
 
 
-class NullSubscriber:
-    """Has as many messages as are asked for; see :class:`hydra.client.transport.SubscriberTransport`."""
+class NullSubscriber(SubscriberTransport):
+    """Has as many messages as are asked for."""
 
     def __init__(self) -> None:
         self._window = Window(from_ns=0, until_ns=0, ahead_ns=0)
@@ -114,23 +96,8 @@ class NullSubscriber:
         now_ns = time.monotonic_ns()
         return now_ns, now_ns
 
-    def undrained(self, system: SystemObject) -> int:  # noqa: ARG002
-        """Nothing waits."""
-        return 0
-
-    def report_system(self) -> None:
-        """There is nothing to add."""
-
     def close(self) -> None:
         """There is no connection."""
-
-
-def _publisher(client: int, control: ControlClient) -> Transport:  # noqa: ARG001
-    return NullPublisher()
-
-
-def _subscriber(client: int, control: ControlClient) -> Transport:  # noqa: ARG001
-    return NullSubscriber()
 
 
 def _versions() -> dict[str, str]:
@@ -140,8 +107,8 @@ def _versions() -> dict[str, str]:
 def kinds() -> Mapping[str, Kind]:
     """The clients that this program offers."""
     return {
-        "null-pub": Kind("publisher", "python", _versions, _publisher),
-        "null-sub": Kind("subscriber", "python", _versions, _subscriber),
+        "null-pub": Kind("publisher", "python", _versions, lambda *_: NullPublisher()),
+        "null-sub": Kind("subscriber", "python", _versions, lambda *_: NullSubscriber()),
     }
 
 

@@ -1,10 +1,12 @@
 """Which sequences of an epoch were acknowledged, which failed, and which have no answer yet. Pure.
 
-Answers come mostly in order and in long runs, so everything below ``_base`` is known to be answered and takes no
+Answers come mostly in order and in long runs: everything below ``answered_below`` is known to be answered and takes no
 memory; what is above has one byte each in a window as long as the messages in flight.
 """
 
 from __future__ import annotations
+
+import time
 
 import numpy as np
 import numpy.typing as npt
@@ -22,47 +24,18 @@ class AckLedger:
     """Exact account of one publisher's epoch; sequences run from 0. The first answer to a sequence counts."""
 
     def __init__(self) -> None:
-        self._sent = 0
-        self._acknowledged = 0
-        self._failed: list[SequenceRange] = []  # those below _base
-        self._failures = 0
-        self._repeated = 0
-        self._base = 0
-        self._answers = np.zeros(0, np.uint8)  # of _base, _base + 1, …
-
-    @property
-    def sent(self) -> int:
-        """Messages that the library accepted."""
-        return self._sent
-
-    @property
-    def acknowledged(self) -> int:
-        """Messages that were acknowledged."""
-        return self._acknowledged
-
-    @property
-    def failed(self) -> int:
-        """Messages for which an error was reported."""
-        return self._failures
+        self.sent = self.acknowledged = self.failed = self.repeated = self.answered_below = 0
+        self._failed: list[SequenceRange] = []  # those below answered_below
+        self._answers = np.zeros(0, np.uint8)  # of answered_below, answered_below + 1, …
 
     @property
     def pending(self) -> int:
         """Messages without an answer so far."""
-        return self._sent - self._acknowledged - self._failures
-
-    @property
-    def answered_below(self) -> int:
-        """A sequence below which every message has its answer; not always the highest such."""
-        return self._base
-
-    @property
-    def repeated(self) -> int:
-        """Answers to sequences that had been answered already; they change nothing."""
-        return self._repeated
+        return self.sent - self.acknowledged - self.failed
 
     def accept(self, count: int) -> None:
         """The library accepted the next ``count`` messages."""
-        self._sent += count
+        self.sent += count
 
     def acknowledge(self, sequences: Sequences) -> None:
         """These were acknowledged, in any order.
@@ -76,41 +49,41 @@ class AckLedger:
         first, last = int(sequences[0]), int(sequences[-1])
         # In order, without a gap, nothing answered beyond: the run only moves the base.
         if (
-            first == self._base
+            first == self.answered_below
             and last - first == n - 1
-            and last < self._sent
+            and last < self.sent
             and not self._answers.any()
             and bool((sequences[1:] > sequences[:-1]).all())
         ):
-            self._acknowledged += n
-            self._base += n
+            self.acknowledged += n
+            self.answered_below += n
             self._answers = self._answers[:0]
             return
-        self._acknowledged += self._mark(sequences, _ACKNOWLEDGED)
+        self.acknowledged += self._mark(sequences, _ACKNOWLEDGED)
 
     def fail(self, sequences: Sequences) -> None:
         """For these an error was reported. Errors as for ``acknowledge``."""
         if len(sequences):
-            self._failures += self._mark(sequences, _FAILED)
+            self.failed += self._mark(sequences, _FAILED)
 
     def unacknowledged(self) -> list[SequenceRange]:
         """Ranges of the failed and the pending, rising, never touching."""
-        above = np.ones(self._sent - self._base, np.bool_)
+        above = np.ones(self.sent - self.answered_below, np.bool_)
         known = self._answers[: len(above)]
         above[: len(known)] = known != _ACKNOWLEDGED
-        return _joined(self._failed + _ranges(above, self._base))
+        return _joined(self._failed + _ranges(above, self.answered_below))
 
     def _mark(self, sequences: Sequences, answer: int) -> int:
         numbers = np.unique(sequences.astype(np.int64))
-        if int(numbers[0]) < 0 or int(numbers[-1]) >= self._sent:
-            raise ValueError(f"an answer to sequence {numbers[-1]} of {self._sent} sent")
-        places = numbers[np.searchsorted(numbers, self._base) :] - self._base
+        if int(numbers[0]) < 0 or int(numbers[-1]) >= self.sent:
+            raise ValueError(f"an answer to sequence {numbers[-1]} of {self.sent} sent")
+        places = numbers[np.searchsorted(numbers, self.answered_below) :] - self.answered_below
         if len(places) and int(places[-1]) >= len(self._answers):
             size = max(int(places[-1]) + 1, 2 * len(self._answers), 1024)
             self._answers = np.concatenate([self._answers, np.zeros(size - len(self._answers), np.uint8)])
         fresh = places[self._answers[places] == 0]
         self._answers[fresh] = answer
-        self._repeated += len(sequences) - len(fresh)
+        self.repeated += len(sequences) - len(fresh)
         self._move_base()
         return len(fresh)
 
@@ -121,9 +94,29 @@ class AckLedger:
         done = len(answered) if answered.all() else int(np.argmin(answered))
         # Moving costs a copy of the window: not for a handful of messages, unless the window is then empty.
         if done >= _COMPACT_BYTES or (done > 0 and not answered[done:].any()):
-            self._failed = _joined(self._failed + _ranges(self._answers[:done] == _FAILED, self._base))
-            self._base += done
+            self._failed = _joined(self._failed + _ranges(self._answers[:done] == _FAILED, self.answered_below))
+            self.answered_below += done
             self._answers = self._answers[done:].copy() if answered[done:].any() else self._answers[:0]
+
+
+class Answers:
+    """Answers as a library calls back, one by one, and the ledger of their step, which takes them in one go."""
+
+    def __init__(self) -> None:
+        self.ledger = AckLedger()
+        self.last_ns = 0  # when acknowledgements were taken last, CLOCK_MONOTONIC
+        self.good: list[int] = []
+        self.bad: list[int] = []
+
+    def take(self) -> None:
+        """Has the ledger take those that came."""
+        if self.good:
+            self.last_ns = time.monotonic_ns()
+            self.ledger.acknowledge(np.array(self.good, np.int64))
+            self.good.clear()
+        if self.bad:
+            self.ledger.fail(np.array(self.bad, np.int64))
+            self.bad.clear()
 
 
 def _ranges(chosen: npt.NDArray[np.bool_], offset: int) -> list[SequenceRange]:

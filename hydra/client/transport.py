@@ -73,7 +73,7 @@ def read_system(system: SystemObject, kind: type[T]) -> T:
 
 
 class PublisherTransport(Protocol):
-    """The sending side of a system."""
+    """The sending side of a system. A class of it keeps what is the same for a system that answers nothing."""
 
     @property
     def marks_end(self) -> bool:
@@ -106,18 +106,23 @@ class PublisherTransport(Protocol):
         Returns how many seconds may pass until it is called again: the time of an acknowledgement is that of the call
         which finds it. None where that does not matter.
         """
+        return None
 
     def flush(self, timeout_s: float) -> bool:
         """Waits at most ``timeout_s`` for outstanding answers, probes included; True when none to a message is left."""
+        return True
 
     def delivery(self) -> Delivery | None:
         """Acknowledgements so far; None where the system has none."""
+        return None
 
     def framed_bytes(self, message_size: int) -> int | None:
         """What a message of this size takes of a connection, its frame included; None where its size does not tell."""
+        return None
 
     def report_system(self) -> dict[str, Any] | None:
         """What only this system's publishers report of a step."""
+        return None
 
     def close(self) -> None:
         """Drops the connection at once, without waiting for anything; may be called twice."""
@@ -147,9 +152,11 @@ class SubscriberTransport(Protocol):
         Raises:
             ValueError: it is not what this system says there.
         """
+        return 0
 
     def report_system(self) -> dict[str, Any] | None:
         """What only this system's subscribers report of a step."""
+        return None
 
     def close(self) -> None:
         """Drops the connection at once; may be called twice."""

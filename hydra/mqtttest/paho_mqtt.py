@@ -11,11 +11,9 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from hydra.client import process_group
-from hydra.client.acks import AckLedger
-from hydra.client.transport import Delivery, Kind, read_system
+from hydra.client.acks import Answers
+from hydra.client.transport import Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.poll_timeout import poll_ms
 from hydra.mqtttest.connection import Connection
 from hydra.mqtttest.control_messages import MqttStep, client_id, filters, signals_of, topic_of
@@ -46,10 +44,7 @@ class Publisher:
         self._most = 0
         self._waiting: dict[int, int] = {}
         """Sequence by message id; -1 is a probe's or of a step before."""
-        self._good: list[int] = []
-        self._bad: list[int] = []
-        self._ledger = AckLedger()
-        self._last_ack_ns = 0
+        self._answers = Answers()
 
     def configure(self, command: Configure) -> str:
         """See transport.py. Whatever changes beside ``retain`` makes a new connection."""
@@ -65,9 +60,7 @@ class Publisher:
         self._qos, self._retain = step.qos, step.retain
         self._most = step.max_inflight
         self._waiting = dict.fromkeys(self._waiting, -1)
-        self._good.clear()
-        self._bad.clear()
-        self._ledger, self._last_ack_ns = AckLedger(), 0
+        self._answers = Answers()
         return ""
 
     def probe(self, message: bytes) -> None:
@@ -101,7 +94,7 @@ class Publisher:
                 break
             if qos:
                 waiting[mid] = first_sequence + count
-            self._ledger.accept(1)  # one at a time: the answers of the first may come before the last is sent
+            self._answers.ledger.accept(1)  # one at a time: the answers of the first may come before the last is sent
             count += 1
         return count
 
@@ -133,7 +126,7 @@ class Publisher:
         """See transport.py."""
         if self._qos == 0:
             return None
-        return Delivery.of(self._ledger, self._last_ack_ns)
+        return Delivery.of(self._answers.ledger, self._answers.last_ns)
 
     def report_system(self) -> dict[str, Any] | None:
         """See transport.py. Why the connection was lost, if it was."""
@@ -153,22 +146,16 @@ class Publisher:
     def _on_answer(self, mid: int, refused: bool) -> None:
         sequence = self._waiting.pop(mid, -1)
         if sequence >= 0:
-            (self._bad if refused else self._good).append(sequence)
+            (self._answers.bad if refused else self._answers.good).append(sequence)
 
     def _take_answers(self) -> None:
         connection = self._opened()
         while connection.read():
             pass
-        if self._good:
-            self._last_ack_ns = time.monotonic_ns()
-            self._ledger.acknowledge(np.array(self._good, np.int64))
-            self._good.clear()
-        if self._bad:
-            self._ledger.fail(np.array(self._bad, np.int64))
-            self._bad.clear()
+        self._answers.take()
 
 
-class Subscriber:
+class Subscriber(SubscriberTransport):
     """Subscribed to the topic of every publisher."""
 
     def __init__(self, client: int, control: ControlClient) -> None:
@@ -245,10 +232,6 @@ class Subscriber:
         self._connect()
         return begin_ns, time.monotonic_ns()
 
-    def undrained(self, system: Mapping[str, Any] | None) -> int:  # noqa: ARG002  # MQTT has no offsets
-        """Nobody can know what the server still has for us."""
-        return 0
-
     def report_system(self) -> dict[str, Any] | None:
         """See transport.py. Why the connection was lost, if it was."""
         return _account(self._connection)
@@ -278,12 +261,8 @@ def _versions() -> dict[str, str]:
 
 def kinds() -> Mapping[str, Kind]:
     """The two kinds of client that this module offers."""
-
-    def publisher(client: int, _control: ControlClient) -> Publisher:
-        return Publisher(client)
-
     return {
-        "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, publisher),
+        "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, lambda client, _: Publisher(client)),
         "mqtt-sub": Kind("subscriber", "paho-mqtt", _versions, Subscriber),
     }
 

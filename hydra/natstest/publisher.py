@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from hydra.client.acks import AckLedger
+from hydra.client.acks import Answers
 from hydra.client.transport import Delivery, read_system
 from hydra.control.client import ControlClient
 from hydra.natstest import control_messages
@@ -40,10 +39,7 @@ class Publisher:
         self._inbox = ""
         self._prefix = ""
         self._epoch = 0
-        self._ledger = AckLedger()
-        self._last_ack_ns = 0
-        self._acknowledged: list[int] = []
-        self._failed: list[int] = []
+        self._answers = Answers()
         self._probes = 0
 
     @property
@@ -71,9 +67,7 @@ class Publisher:
         self._connection.begin_step()
         self._step, self._epoch = step, command.epoch
         self._prefix = f"{self._inbox}.{command.epoch}."
-        self._ledger, self._last_ack_ns = AckLedger(), 0
-        self._acknowledged.clear()
-        self._failed.clear()
+        self._answers = Answers()
         self._probes = 0
         return ""
 
@@ -97,7 +91,7 @@ class Publisher:
         taken = messages[: max(room, 0)] if self._room() else ()
         if not taken:
             self._connection.wait(FULL_WAIT_S)
-            self._account()
+            self._answers.take()
             return 0
         prefix = self._prefix
         replies = (
@@ -106,15 +100,15 @@ class Publisher:
             else [""] * len(taken)
         )
         self._publish(taken, replies)
-        self._ledger.accept(len(taken))
+        self._answers.ledger.accept(len(taken))
         self._hand_over()
-        self._account()
+        self._answers.take()
         return len(taken)
 
     def poll(self) -> None:
         """See transport.py."""
         self._connection.turn()
-        self._account()
+        self._answers.take()
 
     def framed_bytes(self, message_size: int) -> int | None:
         """``PUB SUBJECT  SIZE``, the message, and the two ends of lines; with a reply subject its length varies."""
@@ -134,7 +128,7 @@ class Publisher:
             return True
         left_s = max(deadline - time.monotonic(), 0)
         done = self._connection.run_while(lambda: self._outstanding() > 0 or self._probes > 0, left_s)
-        self._account()
+        self._answers.take()
         return done
 
     def delivery(self) -> Delivery | None:
@@ -142,7 +136,7 @@ class Publisher:
         step = self._configured()
         if not step.stream or not step.publish_acks:
             return None
-        return Delivery.of(self._ledger, self._last_ack_ns)
+        return Delivery.of(self._answers.ledger, self._answers.last_ns)
 
     def report_system(self) -> dict[str, Any]:
         """See transport.py."""
@@ -163,7 +157,7 @@ class Publisher:
     def _outstanding(self) -> int:
         if self._step is None or not self._step.publish_acks:
             return 0
-        return self._ledger.pending - len(self._acknowledged) - len(self._failed)
+        return self._answers.ledger.pending - len(self._answers.good) - len(self._answers.bad)
 
     def _publish(self, messages: Sequence[bytes], replies: Sequence[str]) -> None:
         publish, subject = self._connection.client.publish, self._configured().subject
@@ -191,17 +185,8 @@ class Publisher:
         if int(sequence) == _PROBE:
             self._probes -= 1
         elif refused:
-            self._failed.append(int(sequence))
+            self._answers.bad.append(int(sequence))
         else:
-            self._acknowledged.append(int(sequence))
+            self._answers.good.append(int(sequence))
         if not self._outstanding():
             self._connection.stir()
-
-    def _account(self) -> None:
-        if self._acknowledged:
-            self._last_ack_ns = time.monotonic_ns()
-            self._ledger.acknowledge(np.array(self._acknowledged, np.int64))
-            self._acknowledged.clear()
-        if self._failed:
-            self._ledger.fail(np.array(self._failed, np.int64))
-            self._failed.clear()

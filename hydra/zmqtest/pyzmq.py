@@ -14,9 +14,9 @@ import zmq
 import zmq.backend
 
 from hydra.client import process_group
-from hydra.client.transport import DEAF_AT_MOST_S, Delivery, Kind, Transport, read_system
+from hydra.client.transport import DEAF_AT_MOST_S, Kind, PublisherTransport, SubscriberTransport, read_system
 from hydra.control.client import ControlClient
-from hydra.wire.messages import Configure, SystemObject
+from hydra.wire.messages import Configure
 from hydra.zmqtest.settings import ZmqSettings
 
 _receive: Final = zmq.backend.Socket.recv
@@ -38,7 +38,7 @@ _SEND_TIMEOUT_MS: Final = 10
 true while a send may still return EAGAIN, so there is nothing better to wait for."""
 
 
-class ZmqPublisher:
+class ZmqPublisher(PublisherTransport):
     """A bound PUB socket that drops at its high-water mark, or an XPUB socket that waits (``nodrop``)."""
 
     marks_end = True
@@ -99,17 +99,6 @@ class ZmqPublisher:
         """A frame of ZMTP 3: a byte of flags, and the length in one byte, or in eight where it is above 255."""
         return message_size + (2 if message_size <= 255 else 9)
 
-    def flush(self, timeout_s: float) -> bool:  # noqa: ARG002  # nothing is ever outstanding
-        """There is nothing to wait for."""
-        return True
-
-    def delivery(self) -> Delivery | None:
-        """Nobody acknowledges."""
-        return None
-
-    def report_system(self) -> None:
-        """There is nothing to add."""
-
     def close(self) -> None:
         """Drops the socket and all that is queued in it."""
         if self._socket is not None:
@@ -146,7 +135,7 @@ def _bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
         time.sleep(0.005)
 
 
-class ZmqSubscriber:
+class ZmqSubscriber(SubscriberTransport):
     """A SUB socket connected to every publisher."""
 
     def __init__(self, control: ControlClient) -> None:
@@ -251,13 +240,6 @@ class ZmqSubscriber:
         self._connect()
         return begin_ns, time.monotonic_ns()
 
-    def undrained(self, system: SystemObject) -> int:  # noqa: ARG002  # nobody tells where the data ends
-        """Nobody can know what a publisher still has for us."""
-        return 0
-
-    def report_system(self) -> None:
-        """There is nothing to add."""
-
     def close(self) -> None:
         """Drops the socket and all that is queued in it."""
         if self._socket is not None:
@@ -269,19 +251,11 @@ def _versions() -> dict[str, str]:
     return {"libzmq": zmq.zmq_version(), "pyzmq": zmq.pyzmq_version(), "python": sys.version.split()[0]}
 
 
-def _publisher(client: int, control: ControlClient) -> Transport:  # noqa: ARG001  # an id means nothing to zmq
-    return ZmqPublisher(control)
-
-
-def _subscriber(client: int, control: ControlClient) -> Transport:  # noqa: ARG001
-    return ZmqSubscriber(control)
-
-
 def kinds() -> Mapping[str, Kind]:
     """The clients that this program offers."""
     return {
-        "zmq-pub": Kind("publisher", "pyzmq", _versions, _publisher),
-        "zmq-sub": Kind("subscriber", "pyzmq", _versions, _subscriber),
+        "zmq-pub": Kind("publisher", "pyzmq", _versions, lambda _client, control: ZmqPublisher(control)),
+        "zmq-sub": Kind("subscriber", "pyzmq", _versions, lambda _client, control: ZmqSubscriber(control)),
     }
 
 
