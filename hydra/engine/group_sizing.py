@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -117,14 +118,7 @@ def _room(agent: Agent, spec: RoleSpec, max_group: int, limit: int) -> int:
         )
         return fits(need, agent.resources)
 
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        if goes(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return bisect_left(range(1, limit + 1), True, key=lambda clients: not goes(clients))
 
 
 def _fill(count: int, present: Sequence[int], room: Sequence[int]) -> list[int]:
@@ -136,14 +130,9 @@ def _fill(count: int, present: Sequence[int], room: Sequence[int]) -> list[int]:
     def poured(level: int) -> list[int]:
         return [min(max(level - have, 0), space) for have, space in zip(present, room, strict=True)]
 
-    low, high = 0, max(present) + count
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(poured(middle)) <= count:
-            low = middle
-        else:
-            high = middle - 1
-    shares, fuller = poured(low), poured(low + 1)
+    most = max(present) + count
+    level = bisect_left(range(1, most + 1), True, key=lambda level: sum(poured(level)) > count)
+    shares, fuller = poured(level), poured(level + 1)
     for index in range(len(shares)):
         if sum(shares) == count:
             break

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from hydra.engine.constraints import STILL_OPEN, describe, permits, value_of
 from hydra.engine.resources import Need, add, amounts, fits, need_of, port_count, take
+from hydra.errors import PlacementError
 from hydra.model import Agent, Constraint, Group, Launch, Resources
 
 _MOST_NAMED: Final = 8
@@ -74,6 +75,13 @@ def place(
         else:
             unplaced[index] = Unplaced(groups[index], board.reason(shapes[index]))
     return Placement([launches[i] for i in sorted(launches)], [unplaced[i] for i in sorted(unplaced)])
+
+
+def refusal(unplaced: Sequence[Unplaced], remedy: str) -> PlacementError:
+    """That not all groups were placed: the first of those that were not, and why."""
+    group, reason = unplaced[0]
+    more = f" (and {len(unplaced) - 1} more groups)" if len(unplaced) > 1 else ""
+    return PlacementError(f"group {group.id} ({group.count} {group.role} clients){more}: {reason}", remedy)
 
 
 def merge(agents: Iterable[Agent]) -> list[Agent]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hydra.model import Demand, Launch, Resources
@@ -72,9 +72,7 @@ def parse_resources(text: str) -> Resources:
             scalars[name] = float(value)
         else:
             raise ValueError(f"unknown resource {name!r} in {text!r}: known are cpus, mem, disk and ports")
-    return Resources(
-        cpus=scalars.get("cpus", 0.0), mem=scalars.get("mem", 0.0), disk=scalars.get("disk", 0.0), ports=ports or ()
-    )
+    return Resources(ports=ports or (), **scalars)
 
 
 def format_resources(resources: Resources) -> str:
@@ -112,15 +110,8 @@ def take(free: Resources, need: Need) -> tuple[Resources, tuple[int, ...]]:
     if not fits(need, free):
         raise ValueError(f"{need} does not fit into {format_resources(free)!r}")
     ports, left = take_ports(free, need.ports)
-    return (
-        Resources(
-            cpus=max(0.0, round(left.cpus - need.cpus, _DECIMALS)),
-            mem=max(0.0, round(left.mem - need.mem, _DECIMALS)),
-            disk=left.disk,
-            ports=left.ports,
-        ),
-        ports,
-    )
+    cpus, mem = (max(0.0, round(amount, _DECIMALS)) for amount in (left.cpus - need.cpus, left.mem - need.mem))
+    return replace(left, cpus=cpus, mem=mem), ports
 
 
 def taken_by(launch: Launch) -> Resources:
@@ -146,7 +137,7 @@ def take_ports(free: Resources, count: int) -> tuple[tuple[int, ...], Resources]
         taken.extend(range(first, first + here))
         if first + here <= last:
             left.append((first + here, last))
-    return tuple(taken), Resources(cpus=free.cpus, mem=free.mem, disk=free.disk, ports=tuple(left))
+    return tuple(taken), replace(free, ports=tuple(left))
 
 
 def port_count(resources: Resources) -> int:
@@ -156,12 +147,8 @@ def port_count(resources: Resources) -> int:
 
 def add(left: Resources, right: Resources) -> Resources:
     """Both amounts together; port ranges that touch or overlap become one."""
-    return Resources(
-        cpus=round(left.cpus + right.cpus, _DECIMALS),
-        mem=round(left.mem + right.mem, _DECIMALS),
-        disk=round(left.disk + right.disk, _DECIMALS),
-        ports=_coalesce((*left.ports, *right.ports)),
-    )
+    both = {name: round(getattr(left, name) + getattr(right, name), _DECIMALS) for name in _SCALARS}
+    return Resources(ports=_coalesce((*left.ports, *right.ports)), **both)
 
 
 def subtract(left: Resources, right: Resources) -> Resources:
@@ -170,24 +157,28 @@ def subtract(left: Resources, right: Resources) -> Resources:
     Raises:
         ValueError: the second holds more of something, or a port that the first does not hold.
     """
-    remaining = {name: round(getattr(left, name) - getattr(right, name), _DECIMALS) for name in ("cpus", "mem", "disk")}
+    remaining = {name: round(getattr(left, name) - getattr(right, name), _DECIMALS) for name in _SCALARS}
     short = [name for name, amount in remaining.items() if amount < 0]
-    ports = left.ports
     for first, last in right.ports:
-        if not any(low <= first and last <= high for low, high in ports):
+        if not any(low <= first and last <= high for low, high in left.ports):
             short.append(f"ports {first}-{last}")
-            continue
-        ports = tuple(
-            part
-            for low, high in ports
-            for part in ((low, min(high, first - 1)), (max(low, last + 1), high))
-            if part[0] <= part[1]
-        )
     if short:
         raise ValueError(
             f"cannot take {format_resources(right)!r} from {format_resources(left)!r}: too little of {', '.join(short)}"
         )
-    return Resources(ports=ports, **remaining)
+    return Resources(ports=without(left.ports, right.ports), **remaining)
+
+
+def without(ranges: Iterable[tuple[int, int]], used: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ranges of ports less others, as far as they hold them; in order."""
+    for low, high in used:
+        ranges = [
+            part
+            for first, last in ranges
+            for part in ((first, min(last, low - 1)), (max(first, high + 1), last))
+            if part[0] <= part[1]
+        ]
+    return tuple(sorted(ranges))
 
 
 def _pairs(text: str, kind: str, example: str) -> Iterable[tuple[str, str]]:

@@ -52,6 +52,11 @@ _HOPELESS: Final = re.compile(r"certificate verify failed|CERTIFICATE_VERIFY_FAI
 """Of no connection at all: what does not mend itself."""
 
 
+_WHAT_PODS_MUST_HAVE: Final = (
+    "ask the cluster's operator what Pods must have; labels, annotations and pod in [kubernetes] add it"
+)
+
+
 def refusal(status: int, reason: str, message: str, *, doing: str, namespace: str) -> Refusal:
     """Why the API server did not do what it was asked.
 
@@ -65,36 +70,24 @@ def refusal(status: int, reason: str, message: str, *, doing: str, namespace: st
     kind = _kind(status, message)
     said = one_line(_FORBIDDEN.sub("", message)) or reason or (f"status {status}" if status else "no connection")
     where = f" in namespace {namespace}" if namespace else ""
-    cannot = f"cannot {doing}{where}"
     try_again = kind == "unavailable" and not (status == 0 and _HOPELESS.search(message))
-    what, remedy = {
-        "quota": (f"{cannot}: {said}", _quota_remedy(message)),
-        "security": (f"{cannot}: {said}", _security_remedy(message)),
-        "webhook": (
-            f"{cannot}: {said}",
-            "ask the cluster's operator what Pods must have; labels, annotations and pod in [kubernetes] add it",
-        ),
-        "rights": (f"{cannot}: {said}", _rights_remedy(message)),
-        "namespace": (f"{cannot}: it does not exist", f"kubectl create namespace {namespace}, or name another one"),
-        "terminating": (f"{cannot}: it is being deleted", "wait until it is gone and make it anew, or name another"),
-        "conflict": (
-            f"{cannot}: {said}",
-            "hydra ps and hydra kill find a run of the same name; or give this one another",
-        ),
-        "credentials": (f"{cannot}: the API server does not know who asks ({said})", "log in to the cluster anew"),
-        "invalid": (
-            f"{cannot}: {said}",
-            "look at what [kubernetes] adds to Pods: pod, tolerations, labels, annotations",
-        ),
-        "missing": (f"{cannot}: {said}", "was it deleted by somebody else?"),
-        "unavailable": (
-            f"{cannot}: {said}",
-            "does it run? kubectl cluster-info" if try_again else "look at the cluster's entry in your kubeconfig",
-        ),
-        "other": (f"{cannot}: {said}", ""),
+    unreachable = "does it run? kubectl cluster-info" if try_again else "look at the cluster's entry in your kubeconfig"
+    why, remedy = {
+        "quota": (said, _quota_remedy(message)),
+        "security": (said, _security_remedy(message)),
+        "webhook": (said, _WHAT_PODS_MUST_HAVE),
+        "rights": (said, _rights_remedy(message)),
+        "namespace": ("it does not exist", f"kubectl create namespace {namespace}, or name another one"),
+        "terminating": ("it is being deleted", "wait until it is gone and make it anew, or name another"),
+        "conflict": (said, "hydra ps and hydra kill find a run of the same name; or give this one another"),
+        "credentials": (f"the API server does not know who asks ({said})", "log in to the cluster anew"),
+        "invalid": (said, "look at what [kubernetes] adds to Pods: pod, tolerations, labels, annotations"),
+        "missing": (said, "was it deleted by somebody else?"),
+        "unavailable": (said, unreachable),
+        "other": (said, ""),
     }[kind]
     unanswered = kind == "webhook" and "calling webhook" in message
-    return Refusal(kind, what, remedy, final=not (try_again or unanswered))
+    return Refusal(kind, f"cannot {doing}{where}: {why}", remedy, final=not (try_again or unanswered))
 
 
 def is_full(message: str) -> bool:

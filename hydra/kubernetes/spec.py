@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Final
 
 import click
@@ -11,16 +11,14 @@ import click
 from hydra.engine.interface import Engine, EngineSpec, Opening, Relocation
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Agent
-from hydra.options import WORD
+from hydra.options import WORD, agents_flags
 
 
-@contextlib.contextmanager
-def _opened(opening: Opening) -> Iterator[Engine]:
+def _opened(opening: Opening) -> AbstractContextManager[Engine]:
     """Makes what the run's Pods belong to, and proves that they reach this machine."""
     from hydra.kubernetes.run_start import opened
 
-    with opened(opening) as engine:
-        yield engine
+    return opened(opening)
 
 
 def _agents(master: str, _: Sequence[Agent], settings: KubernetesSettings) -> list[Agent]:
@@ -78,13 +76,7 @@ SPEC: Final = EngineSpec(
     relocate=_relocate,
     cluster_flags=(click.Option(["--namespace"], type=WORD, help="Of Kubernetes: where the Pods of runs are."),),
     flags=(
-        click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
-        click.Option(
-            ["--artifact"],
-            type=WORD,
-            metavar="URL",
-            help="A copy of the agents' archive that you serve (hydra artifact).",
-        ),
+        *agents_flags,
         click.Option(
             ["--image", "python_image"],
             type=WORD,

@@ -10,8 +10,8 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from hydra.engine.placement import place
-from hydra.errors import ClusterError, PlacementError
+from hydra.engine.placement import place, refusal
+from hydra.errors import ClusterError
 from hydra.kubernetes import affinity, api_errors, names, nodes, pod_status, pods
 from hydra.kubernetes.inventory import Inventory
 from hydra.kubernetes.pending_pods import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
@@ -137,12 +137,7 @@ class KubernetesState:
         launches, unplaced = place(self.agents(), placed, running)
         if unplaced:
             self._refresh(now)
-            group, reason = unplaced[0]
-            more = f" (and {len(unplaced) - 1} more groups)" if len(unplaced) > 1 else ""
-            raise PlacementError(
-                f"group {group.id} ({group.count} {group.role} clients){more}: {reason}",
-                "change the constraints or the demand, or look at hydra agents",
-            )
+            raise refusal(unplaced, "change the constraints or the demand, or look at hydra agents")
         self._create(launches, now, archived)
         return launches
 

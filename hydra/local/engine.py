@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from hydra.engine.placement import merge, place
+from hydra.engine.placement import merge, place, refusal
 from hydra.engine.resources import add, subtract, taken_by
-from hydra.errors import ClusterError, PlacementError
+from hydra.errors import ClusterError
 from hydra.local.namespaces import address_in, here, inside
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources
 from hydra.system import Waiting
@@ -92,12 +92,7 @@ class LocalEngine:
         self._reap()
         launches, unplaced = place(self.agents(), groups, [running.launch for running in self._running.values()])
         if unplaced:
-            group, reason = unplaced[0]
-            more = f" (and {len(unplaced) - 1} more groups)" if len(unplaced) > 1 else ""
-            raise PlacementError(
-                f"group {group.id} ({group.count} {group.role} clients){more}: {reason}",
-                "change the constraints, the demand, or the agents in conf/hydra.toml",
-            )
+            raise refusal(unplaced, "change the constraints, the demand, or the agents in conf/hydra.toml")
         started: list[_Running] = []
         try:
             for launch in launches:

@@ -11,6 +11,7 @@ import importlib.util
 import platform
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -131,7 +132,7 @@ class MesosEngine(DrivenEngine[MesosState]):
 
     def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
         if self._program_is_ours():
-            groups = [_for_agents(group) for group in groups]
+            groups = [replace(group, command=tuple(rewritten(group.command))) for group in groups]
         return self._state.launch(groups, now)
 
     def _release(self) -> None:
@@ -163,17 +164,4 @@ def _program(url: str, artifact: Artifact | None) -> TaskProgram:
         # There is no shell in between: sh is the program, and the sandbox its working directory.
         prefix=("/bin/sh", RUNNER),
         environment={"HYDRA_ARTIFACT": artifact.digest} if artifact is not None else {},
-    )
-
-
-def _for_agents(group: Group) -> Group:
-    return Group(
-        id=group.id,
-        role=group.role,
-        first_client=group.first_client,
-        count=group.count,
-        command=tuple(rewritten(group.command)),
-        environment=group.environment,
-        demand=group.demand,
-        constraints=group.constraints,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from hydra.engine.resources import add, subtract
+from hydra.engine.resources import add, subtract, without
 from hydra.mesos.translate import Offer
 from hydra.model import Agent, Resources
 
@@ -105,13 +105,5 @@ class Offered:
 
 def _less(left: Resources, right: Resources) -> Resources:
     """The first without the second, as far as it goes."""
-    ports = left.ports
-    for first, last in right.ports:
-        ports = tuple(
-            part
-            for low, high in ports
-            for part in ((low, min(high, first - 1)), (max(low, last + 1), high))
-            if part[0] <= part[1]
-        )
     bare = Resources(cpus=min(left.cpus, right.cpus), mem=min(left.mem, right.mem), disk=min(left.disk, right.disk))
-    return replace(subtract(replace(left, ports=()), bare), ports=ports)
+    return replace(subtract(replace(left, ports=()), bare), ports=without(left.ports, right.ports))

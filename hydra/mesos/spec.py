@@ -6,12 +6,10 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import click
-
 from hydra.engine.interface import Engine, EngineSpec, Opening
 from hydra.mesos.settings import MesosSettings
 from hydra.model import Agent
-from hydra.options import WORD
+from hydra.options import agents_flags
 
 
 @contextlib.contextmanager
@@ -60,15 +58,7 @@ SPEC: Final = EngineSpec(
     settings=MesosSettings,
     bounds={"failover_timeout_s": (0, 1e9)},
     environment={"principal": "HYDRA_MESOS_PRINCIPAL", "secret": "HYDRA_MESOS_SECRET"},
-    flags=(
-        click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
-        click.Option(
-            ["--artifact"],
-            type=WORD,
-            metavar="URL",
-            help="A copy of the agents' archive that you serve (hydra artifact).",
-        ),
-    ),
+    flags=agents_flags,
     secrets=lambda settings: (settings.secret,),
     users=lambda settings: (settings.principal,),
     leftovers=_leftovers,

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-from hydra.engine.placement import place
+from hydra.engine.placement import place, refusal
 from hydra.engine.resources import format_resources, need_of, taken_by
-from hydra.errors import ClusterError, PlacementError
+from hydra.errors import ClusterError
 from hydra.mesos import translate as mesos
 from hydra.mesos.offers import Offered
 from hydra.mesos.translate import Json, Offer, TaskUpdate
@@ -279,10 +279,8 @@ class MesosState:
         if unplaced and benched:
             launches, unplaced = place([known.agent for known in everyone], groups, running)
         if unplaced:
-            group, reason = unplaced[0]
-            more = f" (and {len(unplaced) - 1} more groups)" if len(unplaced) > 1 else ""
-            raise PlacementError(
-                f"group {group.id} ({group.count} {group.role} clients){more}: {reason}",
+            raise refusal(
+                unplaced,
                 "see hydra agents --master …, and change the constraints, the demand, or the agents' attributes",
             )
         return launches

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hydra.engine.resources import Need
+from hydra.engine.resources import Need, without
 from hydra.model import Agent, Demand, GroupState, Resources
 
 Json = dict[str, Any]
@@ -338,7 +338,7 @@ def agents(message: Json) -> list[Agent]:
                 attributes={name: _plain(value) for name, value in row.get("attributes", {}).items()},
                 resources=Resources(
                     **{name: max(0.0, round(everything.get(name, 0.0) - used[name], 3)) for name in _SCALARS},
-                    ports=_without(_text_ranges(everything.get("ports", "")), _text_ranges(used.get("ports", ""))),
+                    ports=without(_text_ranges(everything.get("ports", "")), _text_ranges(used.get("ports", ""))),
                 ),
             )
         )
@@ -354,14 +354,3 @@ def _text_ranges(text: str) -> list[tuple[int, int]]:
     """``[2000-2999, 31500-32000]``."""
     pairs = (part.strip().partition("-") for part in text.strip("[] ").split(",") if part.strip())
     return [(int(first), int(last or first)) for first, _, last in pairs]
-
-
-def _without(ranges: list[tuple[int, int]], used: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    for low, high in used:
-        ranges = [
-            piece
-            for first, last in ranges
-            for piece in ((first, min(last, low - 1)), (max(first, high + 1), last))
-            if piece[0] <= piece[1]
-        ]
-    return tuple(sorted(ranges))

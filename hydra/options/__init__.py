@@ -35,6 +35,7 @@ from hydra.options.settings import (
 from hydra.options.shared import (
     KEY_VALUE,
     SET,
+    agents_flags,
     cluster_flag,
     comparing_flags,
     config_flag,

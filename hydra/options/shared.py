@@ -41,6 +41,14 @@ cluster_flag = grouped(
 )
 """The same of commands that are for what runs have left on a cluster."""
 
+agents_flags: Final = (
+    click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
+    click.Option(
+        ["--artifact"], type=WORD, metavar="URL", help="A copy of the agents' archive that you serve (hydra artifact)."
+    ),
+)
+"""What engines ask whose agents fetch the programs from this machine."""
+
 set_flag = grouped(
     RUN, click.option(SET, "sets", multiple=True, metavar=KEY_VALUE, help="Replace any key of the scenario.")
 )
