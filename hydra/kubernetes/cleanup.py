@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Any, Final
+from typing import Final
 
 from hydra.errors import ClusterError, UsageError
 from hydra.kubernetes import names
-from hydra.kubernetes.api_client import Api, ApiError
+from hydra.kubernetes.api_client import Api, ApiError, Json
 from hydra.kubernetes.node_listing import opened, refused
 from hydra.kubernetes.removal import remove
 from hydra.kubernetes.settings import KubernetesSettings
-
-Json = dict[str, Any]
 
 ENDS_WITHIN_S: Final = 30.0
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from hydra.engine.resources import parse_resources
 from hydra.errors import ClusterError
 from hydra.kubernetes import api_errors, nodes
-from hydra.kubernetes.api_client import Api, ApiError, Query, context_of, require_client
+from hydra.kubernetes.api_client import Api, ApiError, Json, Query, context_of, require_client
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Agent
-
-Json = dict[str, Any]
 
 _HOLDING: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 """Pods that have ended hold nothing of their nodes."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from hydra.engine.resources import Need
+from hydra.engine.resources import without as ranges_without
 from hydra.kubernetes import names
 from hydra.model import Agent, Resources
 
@@ -89,13 +90,7 @@ def slots(node: Json, pods: Iterable[Json]) -> int:
 
 def without(ports: Ports, taken: Iterable[int]) -> Ports:
     """The ranges without these ports; those that they do not hold are ignored."""
-    left = list(ports)
-    for port in taken:
-        for index, (first, last) in enumerate(left):
-            if first <= port <= last:
-                left[index : index + 1] = [(a, b) for a, b in ((first, port - 1), (port + 1, last)) if a <= b]
-                break
-    return tuple(left)
+    return ranges_without(ports, ((port, port) for port in taken))
 
 
 def less(free: Resources, need: Need, ports: Iterable[int]) -> Resources:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from hydra.events.clients import end_of
 from hydra.kubernetes.nodes import Json
 from hydra.kubernetes.pending_pods import For, Waiting, one_line, unplaced, unstarted
 from hydra.model import GroupState
@@ -161,8 +162,6 @@ def _disrupted(pod: Json, node: str) -> tuple[GroupState, str] | None:
 
 # --- how containers end ----------------------------------------------------------------------------------------------
 
-_SIGNALS: Final = {1: "SIGHUP", 2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
-                   11: "SIGSEGV", 13: "SIGPIPE", 15: "SIGTERM"}  # fmt: skip
 _CANNOT: Final = 78
 """The exit code of our scripts that cannot start a group where they are, and say why."""
 _SHELL: Final = 128
@@ -180,7 +179,7 @@ def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> PodStatus:
         return PodStatus("failed", node, text, hopeless=True)
     code = ended.get("exitCode", 0)
     number = ended.get("signal") or (code - _SHELL if code > _SHELL else 0)
-    how = f"killed by {_SIGNALS.get(number, f'signal {number}')}" if number else f"exit status {code}"
+    how = f"killed by {end_of(-number)}" if number else f"exit status {code}"
     text = f"{whose}{how}: {said}" if said else f"{whose}{how}, and it said nothing on stderr"
     return PodStatus("failed", node, text, hopeless=code == _CANNOT)
 

@@ -10,11 +10,9 @@ from typing import Any, Final
 
 from hydra.engine.interface import Opening
 from hydra.kubernetes import names, nodes
-from hydra.kubernetes.api_client import Api, ApiError
+from hydra.kubernetes.api_client import Api, ApiError, Json
 from hydra.kubernetes.node_listing import nodes_and_pods, opened
 from hydra.kubernetes.settings import KubernetesSettings
-
-Json = dict[str, Any]
 
 RIGHTS: Final = (
     ("", "pods", ("create", "get", "list", "watch", "deletecollection")),

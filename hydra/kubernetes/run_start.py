@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Final
 
 from hydra.engine.address import resolved, route_to
 from hydra.engine.driver_engine import Driver
 from hydra.engine.interface import Engine, Opening
 from hydra.errors import ClusterError, UsageError
 from hydra.kubernetes import api_errors, owner_job
-from hydra.kubernetes.api_client import check_context, context_of, require_client
+from hydra.kubernetes.api_client import Json, check_context, context_of, require_client
 from hydra.kubernetes.engine import KubernetesEngine
 from hydra.kubernetes.node_listing import ports_of
 from hydra.kubernetes.pod_scripts.owner_pod import digest
@@ -27,8 +27,6 @@ from hydra.kubernetes.removal import AGAIN, TRIES_S
 from hydra.kubernetes.scripts import source
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.kubernetes.state import KubernetesState
-
-Json = dict[str, Any]
 
 ANSWERS_WITHIN_S: Final = 15.0
 """How long the API server may take to tell its nodes, or to take the keeper's Job."""

@@ -84,6 +84,16 @@ class ReportColumn(Column):
     fold: Literal["sum", "mean", "max", "common"] = "sum"
 
 
+def text_column(name: str, about: str, heading: str = "", repeats: Repeats = "common") -> Column:
+    """A column of words, which repeats share unless it says otherwise."""
+    return Column(name, TEXT, about, heading, repeats=repeats)
+
+
+def yes_no_column(name: str, about: str) -> Column:
+    """A column of answers, which repeats share."""
+    return Column(name, YES_NO, about, repeats="common")
+
+
 def wire_bytes(frame: str) -> ReportColumn:
     """The column of what messages took of their publishers' connections; ``frame`` says what there is around each."""
     return ReportColumn(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from hydra.measure import search_columns
-from hydra.measure.column import MESSAGES, REPEATS, TEXT, Column, of_repeats
+from hydra.measure.column import MESSAGES, REPEATS, TEXT, Column, of_repeats, text_column
 from hydra.measure.column_names import BLOCKED, BURST, POINT, PUBLISHERS, REASON, STATUS
 from hydra.measure.step_columns import DUE, SENT, SystemColumns, published, step_columns
 from hydra.model import SKIPPED_BY, Scenario
@@ -19,7 +19,7 @@ _LAST: Final = (
     Column(SKIPPED_BY, TEXT, "`user` where it was skipped with the key s, and nothing kept it from being measured"),
 )
 
-_NAMED: Final = Column(POINT, TEXT, "name of the row, where a sweep lists its rows", "Point", repeats="common")
+_NAMED: Final = text_column(POINT, "name of the row, where a sweep lists its rows", "Point")
 _SENDERS: Final = Column(
     PUBLISHERS, "publishers", "publishers that sent, where a sweep lists its rows", "Publishers", repeats="common"
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from hydra.measure.column import PER_SECOND, TEXT, YES_NO, Column
+from hydra.measure.column import PER_SECOND, Column, text_column, yes_no_column
 from hydra.measure.column_names import AGGREGATE_MAX, FAILED_STEPS, GENERATOR_LIMITED, STEP_S
 from hydra.measure.step_columns import PUBLISHED
 from hydra.model import Figure, SearchSeries, SearchSpec
@@ -132,17 +132,13 @@ def published(search: SearchSpec) -> tuple[Column, ...]:
 def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     """What a search says of one rate, in the order of the table; ``prefix`` begins the names."""
     steps = Column(f"{prefix}_steps", "steps", "steps that were measured for it")
-    why = Column(
-        f"{prefix}{WHY}", TEXT, "why there is no figure, or what speaks against it, in a word", repeats="common"
-    )
-    note = Column(f"{prefix}_note", TEXT, "the same, and all that was found beside it, in words", repeats="noted")
-    verdict = Column(
+    why = text_column(f"{prefix}{WHY}", "why there is no figure, or what speaks against it, in a word")
+    note = text_column(f"{prefix}_note", "the same, and all that was found beside it, in words", repeats="noted")
+    verdict = text_column(
         f"{prefix}_verdict",
-        TEXT,
         "what limited the slowest step that fell short (for `max_rate` and `nodrop`, the fastest one)",
-        repeats="common",
     )
-    limited = Column(f"{prefix}_{GENERATOR_LIMITED}", YES_NO, f"`{GENERATOR_LIMITED}` of that step", repeats="common")
+    limited = yes_no_column(f"{prefix}_{GENERATOR_LIMITED}", f"`{GENERATOR_LIMITED}` of that step")
     around = [
         Column(f"{prefix}_{end}_pps", PER_SECOND, "Student's 95 % interval of the mean over its steps")
         for end in ("low", "high")
@@ -158,7 +154,7 @@ def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         found.append(Column(f"{prefix}_cohort_loss_pct", "%", text, digits="six"))
     if series == "slow":
         text = "`cohort_felt` of that step"
-        found.append(Column(f"{prefix}_cohort_felt", YES_NO, text, repeats="common"))
+        found.append(yes_no_column(f"{prefix}_cohort_felt", text))
     return tuple(found)
 
 
@@ -168,29 +164,23 @@ def _answer(prefix: str) -> tuple[Column, ...]:
     floor = "what is lost at any rate, with its 95 % interval"
     without = "*R* without the subscriber that loses alone, with its 95 % interval"
     return (
-        Column(
+        text_column(
             f"{prefix}{ANSWER}",
-            TEXT,
             "`figure`; `none`: no rate holds; or `unknown`: the search cannot tell. Empty: nothing was searched for",
-            repeats="common",
         ),
         Column(f"{prefix}{LOW_PPS}", PER_SECOND, limits),
         Column(f"{prefix}{HIGH_PPS}", PER_SECOND, limits),
-        Column(
+        yes_no_column(
             f"{prefix}{SEEN}",
-            YES_NO,
             "whether the figure rests on what was seen near it; no: more on how losses usually grow with the rate",
-            repeats="common",
         ),
         Column(
             f"{prefix}{NEEDED}", "s", "seconds of measuring, those spent among them, that would tell", repeats="median"
         ),
         *(Column(f"{prefix}{end}", "%", floor) for end in FLOOR),
-        Column(
+        text_column(
             f"{prefix}{HOLES}",
-            TEXT,
             "rates (messages/s) between which more than the target is lost and not above: `from to`, comma between",
-            repeats="common",
         ),
         Column(f"{prefix}{LONE}", "", "the subscriber that loses alone, at every rate", repeats="common"),
         Column(f"{prefix}{LONE_PCT}", "%", "its loss"),

@@ -12,10 +12,10 @@ from hydra.measure.column import (
     MICROSECONDS,
     PER_SECOND,
     SUBSCRIBERS,
-    TEXT,
-    YES_NO,
     Column,
     ReportColumn,
+    text_column,
+    yes_no_column,
 )
 from hydra.measure.column_names import (
     ACCOUNT,
@@ -205,27 +205,22 @@ _ACCOUNT: Final = (
     Column("failed_lossy", SUBSCRIBERS, _FAILED),
     Column("failed_dead", SUBSCRIBERS, _FAILED),
     Column("failed_silent", SUBSCRIBERS, _FAILED),
-    Column(
+    text_column(
         DIED_BY,
-        TEXT,
         "how those of `failed_dead` ended: `SIGKILL`, `exit code 3`, with the state of their group. Only where "
         "subscribers died",
-        repeats="common",
     ),
     Column(LOSS_LOW, "%", _BOUNDS),
     Column(LOSS_HIGH, "%", _BOUNDS),
-    Column(
+    text_column(
         LOSS_UNLISTED,
-        TEXT,
         "why no more than that is known: who could not list messages one by one, `publisher` (what was not "
         "acknowledged) or `members` of a group (what they received). Only where the loss is known within bounds",
-        repeats="common",
     ),
     Column(LOSS_CI_LOW, "%", _INTERVAL, digits="six", repeats="pooled"),
     Column(LOSS_CI_HIGH, "%", _INTERVAL, digits="six", repeats="pooled"),
-    Column(
+    text_column(
         LOSS_EVIDENCE,
-        TEXT,
         "what that interval is found from: length of the step (s); independent bursts of losses; their sum, sum of "
         "squares and the largest, in seconds of traffic; where all through the step something was lost, the standard "
         "error of the sum and its degrees of freedom, otherwise 0. Of a repeated row, the bursts of all repeats",
@@ -237,9 +232,8 @@ _ACCOUNT: Final = (
         "messages by which the servers' log grew in the step, without probes. Only where servers keep a log",
         "Log growth",
     ),
-    Column(
+    text_column(
         ACCOUNT,
-        TEXT,
         "`exact` where acknowledged = `log_growth` = received; otherwise which of them differ and by how many, see "
         "*The log*. Only where servers keep a log",
         "Account",
@@ -282,12 +276,10 @@ _STEP: Final = (
         repeats="common",
         axis="rate asked for, messages/s",
     ),
-    Column(
+    yes_no_column(
         RATE_HELD,
-        YES_NO,
         "whether each publisher sent at least 99 % of what was due, or one message less: that on the edge "
         "of the window. Empty at `max`",
-        repeats="common",
     ),
     Column(
         "tx_lag_p99_us",
@@ -328,7 +320,7 @@ _COUNTS: Final = (
     Column("sent", MESSAGES, "accepted by the library"),
     Column("tx_failed", MESSAGES, "refused by library or server"),
     Column("publisher_cores", "cores", "CPU time of the busiest publisher / *T*", better="lower"),
-    Column("stopped_early", TEXT, "why a publisher stopped before the end of the window", repeats="noted"),
+    text_column("stopped_early", "why a publisher stopped before the end of the window", repeats="noted"),
     Column("in_window", MESSAGES, _FATES),
     Column("late", MESSAGES, _FATES),
     Column("undrained", MESSAGES, _FATES),
@@ -340,7 +332,7 @@ _COUNTS: Final = (
 )
 
 _OF_COHORT: Final = (
-    Column("cohort", TEXT, "kind of the cohort: `slow` or `reconnecting`", repeats="common"),
+    text_column("cohort", "kind of the cohort: `slow` or `reconnecting`"),
     Column("cohort_clients", SUBSCRIBERS, "subscribers in the cohort"),
     Column("cohort_rate", "1/s", "how many messages each of the cohort reads a second, or how often it reconnects"),
     Column("cohort_loss_pct", "%", _ITS_LOSS, digits="six"),
@@ -353,23 +345,18 @@ _OF_COHORT: Final = (
         "how long the cohort's clients were away, all together. Empty where a client was absent more often than a "
         "report lists (1024 times)",
     ),
-    Column(
-        "cohort_felt",
-        YES_NO,
-        "false for slow clients whose buffers never filled: then their slowness was not felt by anybody",
-        repeats="common",
+    yes_no_column(
+        "cohort_felt", "false for slow clients whose buffers never filled: then their slowness was not felt by anybody"
     ),
 )
 
 _LAST: Final = (
-    Column(
+    text_column(
         PAYLOAD,
-        TEXT,
         "what followed the headers, and the sizes of the messages, see *Bytes*. There is no such column for zeros of "
         "one size",
-        repeats="common",
     ),
-    Column(GROUP, TEXT, "the consumer group whose members share the messages, see *Groups*", repeats="common"),
+    text_column(GROUP, "the consumer group whose members share the messages, see *Groups*"),
     Column("falling_behind", SUBSCRIBERS, "how many subscribers' backlog grows, see *Lag*. Empty: no lag is known"),
     Column(
         "backlog_growth_pct",
@@ -377,7 +364,7 @@ _LAST: Final = (
         "the mean growth of the backlog over all subscribers in per cent of the rate, see *Lag*. Empty: no lag is "
         "known",
     ),
-    Column("passed", YES_NO, "whether the rate passes, see *When a rate passes*", repeats="common"),
+    yes_no_column("passed", "whether the rate passes, see *When a rate passes*"),
     Column("loss_target_pct", "%", "the loss up to which a rate passes", repeats="common"),
     Column(
         SHORTFALL,
@@ -386,7 +373,7 @@ _LAST: Final = (
         axis="lost or piled up, % of what was due",
         better="lower",
     ),
-    Column(BURSTS, TEXT, "the bursts of `shortfall_pct`, in seconds of traffic each", repeats="common"),
+    text_column(BURSTS, "the bursts of `shortfall_pct`, in seconds of traffic each"),
     Column(START_LOST, "ms", "what was lost of the first 0.1 s of the step, in time of traffic", better="lower"),
     Column(
         LONE_LOSER,
@@ -396,17 +383,14 @@ _LAST: Final = (
         repeats="common",
     ),
     Column(LONE_LOSS, "%", "its loss", better="lower"),
-    Column(REST_BURSTS, TEXT, "`bursts_s` of the others", repeats="common"),
-    Column(
+    text_column(REST_BURSTS, "`bursts_s` of the others"),
+    yes_no_column(
         STEADY,
-        YES_NO,
         "whether the seconds of the window are alike, see *Steady state*. Empty: fewer than 8 are known, or the load "
         "changes",
-        repeats="common",
     ),
-    Column(
+    text_column(
         UNSTEADY,
-        TEXT,
         "what was not: `beginning 3 -0.2` (before second 3, 20 % less was received than later), `change 12 0.1` (from "
         "second 12 on, 10 % more than before), `second 7 -0.5` (in it, 50 % less than in the median second)",
         repeats="noted",
@@ -463,16 +447,14 @@ _LAST: Final = (
         "window; the host with the largest share",
     ),
     Column("host_drops", "packets", "dropped by the interfaces of all hosts in the window, in and out"),
-    Column(
+    yes_no_column(
         GENERATOR_LIMITED,
-        YES_NO,
         "yes: the clients were measured rather than the system. `avg_tx_rate_pps` or `aggregate_pps` is within 10 % of "
         "what `hydra ceiling` found on this host, or a host had no CPU left (92 %) of which clients used half. Empty: "
         "neither is so, and no ceiling is known for these clients",
-        repeats="common",
     ),
-    Column(VERDICT, TEXT, "what limited the point, see *Verdict*", repeats="common"),
-    Column(VERDICT_EVIDENCE, TEXT, "the figures that say so", repeats="noted"),
+    text_column(VERDICT, "what limited the point, see *Verdict*"),
+    text_column(VERDICT_EVIDENCE, "the figures that say so", repeats="noted"),
 )
 
 

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, LOSS, REQUESTED
 from hydra.measure.resources import cpu_between
 from hydra.measure.step_columns import DUE, PERCENTILES, SENT
-from hydra.model import Figure
+from hydra.model import number
 from hydra.monitor.distribution import Distribution
 from hydra.monitor.snapshot import KeptStep, Snapshot
 
@@ -109,7 +109,7 @@ def _values(snapshot: Snapshot) -> Iterator[_Named]:
 def _of_step(step: KeptStep) -> Iterator[_Named]:
     labels = _labels(step)
     yield "hydra_step_info", {**labels, "status": step.status}, 1.0
-    asked = _number(step.figures.get(REQUESTED, step.plan.settings.rate))
+    asked = number(step.figures.get(REQUESTED, step.plan.settings.rate))
     if asked is not None:
         yield "hydra_requested_rate_messages_per_second", labels, asked
     for name, column, factor in (
@@ -118,12 +118,12 @@ def _of_step(step: KeptStep) -> Iterator[_Named]:
         ("hydra_step_aggregate_rate_messages_per_second", AGGREGATE, 1.0),
         ("hydra_step_loss_ratio", LOSS, 0.01),
     ):
-        value = _number(step.figures.get(column))
+        value = number(step.figures.get(column))
         if value is not None:
             yield name, labels, value * factor
     for prefix, since in SINCE.items():
         for name, percent in PERCENTILES.items():
-            value = _number(step.figures.get(f"{prefix}_{name}_us"))
+            value = number(step.figures.get(f"{prefix}_{name}_us"))
             if value is not None:
                 quantile = {"quantile": f"{percent / 100:g}", "since": since}
                 yield "hydra_step_latency_seconds", {**labels, **quantile}, value / 1e6
@@ -153,8 +153,3 @@ def _of_progress(snapshot: Snapshot, step: KeptStep) -> Iterator[_Named]:
 
 def _labels(step: KeptStep) -> Labels:
     return {"step": str(step.number), "clients": str(step.plan.clients)}
-
-
-def _number(value: Figure) -> float | None:
-    """A figure that is a number; None where it is none: ``max``, or nobody knows."""
-    return float(value) if isinstance(value, int | float) else None

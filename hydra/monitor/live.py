@@ -11,7 +11,8 @@ from rich.text import Text
 from hydra.events.formatting import countdown, duration_us, number
 from hydra.measure.column_names import AGGREGATE, LOSS
 from hydra.measure.step_columns import DUE, SENT
-from hydra.model import Figure, StepResult
+from hydra.model import StepResult
+from hydra.model import number as number_of
 from hydra.monitor.step_progress import Moment, Watched
 
 END_KEY: Final = "e"
@@ -50,9 +51,9 @@ class Point:
     def of(cls, result: StepResult) -> Point:
         """What is drawn of a result."""
         figures = result.figures
-        since_due = _number(figures.get(f"{DUE}_p99_us"))
-        p99_us = _number(figures.get(f"{SENT}_p99_us")) if since_due is None else since_due
-        return cls(_number(figures.get(AGGREGATE)), _number(figures.get(LOSS)), p99_us)
+        since_due = number_of(figures.get(f"{DUE}_p99_us"))
+        p99_us = number_of(figures.get(f"{SENT}_p99_us")) if since_due is None else since_due
+        return cls(number_of(figures.get(AGGREGATE)), number_of(figures.get(LOSS)), p99_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,3 @@ def _keys(shown: Snapshot) -> Text:
 
 def _line(name: str, text: str, style: str = "") -> Text:
     return Text.assemble((f"{name:<{_HEAD}}", "dim"), (text, style)) if text else Text()
-
-
-def _number(value: Figure) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -45,55 +45,34 @@ def elsewhere(folder: Path, listed: bool) -> list[str]:
 
 def entry(directory: Path) -> dict[str, Any]:
     """What :func:`catalog` tells of one of :func:`directories`."""
-    if is_experiment(directory):
-        return _experiment(directory)
-    if interleaved.is_interleaved(directory):
-        return _together(directory)
+    told = _together if interleaved.is_interleaved(directory) else _of_run
     try:
-        with RunStore.open(directory) as store, store.reading():
-            return _entry(directory, store)
+        values = (_experiment if is_experiment(directory) else told)(directory)
     except RunDirectoryError as e:
         # Where it is stands in the first column.
         why = e.brief if isinstance(e, UnreadableRunError) else e.what
         return dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": UNREADABLE, "why": why}
+    return dict(zip(_COLUMNS, (str(directory), *values), strict=True))
 
 
 _COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "ended", "why")
 
 
-def _entry(directory: Path, store: RunStore) -> dict[str, Any]:
-    metadata = store.metadata()
-    results = store.results()
-    values = (
-        str(directory),
-        metadata["scenario"]["name"],
-        metadata["began"],
-        metadata["scenario"]["client"],
-        len(results),
-        sum(r.status != "ok" for r in results),
-        metadata.get(ENDED_KEY) or "unfinished",
-        str(metadata.get(ERROR_KEY, "")),
-    )
-    return dict(zip(_COLUMNS, values, strict=True))
+def _of_run(directory: Path) -> tuple[Any, ...]:
+    with RunStore.open(directory) as store, store.reading():
+        metadata, results = store.metadata(), store.results()
+        scenario, failed = metadata["scenario"], sum(r.status != "ok" for r in results)
+        ended, error = metadata.get(ENDED_KEY) or "unfinished", str(metadata.get(ERROR_KEY, ""))
+        return scenario["name"], metadata["began"], scenario["client"], len(results), failed, ended, error
 
 
-def _experiment(folder: Path) -> dict[str, Any]:
-    try:
-        record = read(folder)
-    except RunDirectoryError as e:
-        return dict.fromkeys(_COLUMNS, "") | {"run": str(folder), "ended": UNREADABLE, "why": e.what}
-    failed = sum(bool(part.reason) for part in record.parts)
-    ended = record.ended or "unfinished"
-    values = (str(folder), record.experiment, record.began, "", len(record.parts), failed, ended, record.error)
-    return dict(zip(_COLUMNS, values, strict=True))
+def _experiment(folder: Path) -> tuple[Any, ...]:
+    record = read(folder)
+    failed, ended = sum(bool(part.reason) for part in record.parts), record.ended or "unfinished"
+    return record.experiment, record.began, "", len(record.parts), failed, ended, record.error
 
 
-def _together(folder: Path) -> dict[str, Any]:
-    try:
-        record = interleaved.read(folder)
-    except RunDirectoryError as e:
-        return dict.fromkeys(_COLUMNS, "") | {"run": str(folder), "ended": UNREADABLE, "why": e.what}
-    ended = record.ended or "unfinished"
-    clients = ", ".join(record.sides)
-    values = (str(folder), record.scenario, record.began, clients, len(record.turns), "", ended, record.error)
-    return dict(zip(_COLUMNS, values, strict=True))
+def _together(folder: Path) -> tuple[Any, ...]:
+    record = interleaved.read(folder)
+    clients, ended = ", ".join(record.sides), record.ended or "unfinished"
+    return record.scenario, record.began, clients, len(record.turns), "", ended, record.error

@@ -17,7 +17,7 @@ from hydra.model import Figure
 from hydra.report.table import Document, Table, TableRow
 from hydra.report.table import markdown as text_of
 from hydra.report.tables import cell
-from hydra.store.files import write_whole
+from hydra.store.files import json_of, read_json, write_whole
 from hydra.store.folders import RECORD
 from hydra.system import View as View  # what a report reads, which uses no system
 
@@ -76,13 +76,17 @@ def read(folder: Path) -> Record:
     Raises:
         RunDirectoryError: there is none, or it cannot be read.
     """
-    return _decoded(folder / RECORD, Record)
+    path = folder / RECORD
+    if not path.is_file():
+        what = f"{folder} holds no experiment: there is no {path.name}"
+        raise RunDirectoryError(what, "name the folder of an experiment")
+    return read_json(path, Record)
 
 
 def read_views(folder: Path) -> list[View]:
     """The tables of the experiment in a folder, none if there are none yet; errors as for :func:`read`."""
     path = folder / TABLE
-    return _decoded(path, _Tables).tables if path.is_file() else []
+    return read_json(path, _Tables).tables if path.is_file() else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +96,13 @@ class _Tables:
     tables: list[View]
 
 
-def _decoded(path: Path, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except FileNotFoundError:
-        raise RunDirectoryError(
-            f"{path.parent} holds no experiment: there is no {path.name}", "name the folder of an experiment"
-        ) from None
-    except (OSError, msgspec.MsgspecError, ValueError) as e:
-        raise RunDirectoryError(f"cannot read {path}: {e}", "it is damaged, or of another version of Hydra") from e
-
-
 def write_record(folder: Path, record: Record) -> None:
     """Writes ``experiment.json``.
 
     Raises:
         HydraError: the folder cannot be written.
     """
-    write_whole(folder / RECORD, _json(record), _ROOM)
+    write_whole(folder / RECORD, json_of(record), _ROOM)
 
 
 def write_tables(folder: Path, record: Record, views: Sequence[View]) -> None:
@@ -170,7 +163,7 @@ def json_text(record: Record, views: Sequence[View]) -> str:
         }
         for view in views
     ]
-    return _json({"experiment": record.experiment, "scale": record.scale, "tables": tables})
+    return json_of({"experiment": record.experiment, "scale": record.scale, "tables": tables})
 
 
 def figures_of(views: Sequence[View]) -> list[str]:
@@ -182,7 +175,3 @@ def figures_of(views: Sequence[View]) -> list[str]:
 def rows_of(views: Sequence[View]) -> list[dict[str, Figure]]:
     """The rows of all tables."""
     return [dict(row) for view in views for row in view.rows]
-
-
-def _json(value: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"

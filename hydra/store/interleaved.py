@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
-from hydra.errors import RunDirectoryError
-from hydra.store.files import write_whole
+from hydra.store.files import json_of, read_json, write_whole
 
 RECORD: Final = "interleaved.json"
 
@@ -65,11 +62,7 @@ def read(folder: Path) -> Record:
     Raises:
         RunDirectoryError: it cannot be read.
     """
-    path = folder / RECORD
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Record)
-    except (OSError, msgspec.MsgspecError, ValueError) as e:
-        raise RunDirectoryError(f"cannot read {path}: {e}", "it is damaged, or of another version of Hydra") from e
+    return read_json(folder / RECORD, Record)
 
 
 def write(folder: Path, record: Record) -> None:
@@ -78,8 +71,8 @@ def write(folder: Path, record: Record) -> None:
     Raises:
         HydraError: the folder cannot be written.
     """
-    text = msgspec.json.format(msgspec.json.encode(record), indent=1).decode() + "\n"
-    write_whole(folder / RECORD, text, "free some space; every run keeps what it measured in its own folder")
+    remedy = "free some space; every run keeps what it measured in its own folder"
+    write_whole(folder / RECORD, json_of(record), remedy)
 
 
 def folders_of(folders: Sequence[Path]) -> list[Path]:
