@@ -145,16 +145,6 @@ def _predictions(counts: Array, y: Array, asked: Sequence[int]) -> tuple[Predict
     return tuple(Prediction(*each) for each in zip(map(int, asked), found, beyond, strict=True))
 
 
-def hold_out(counts: Array, throughputs: Array) -> list[Interval]:
-    """What the others of each run say of the last count.
-
-    Args:
-        counts: (points,), ascending.
-        throughputs: (runs, points).
-    """
-    return throughputs_at(counts[:-1], (counts / throughputs)[:, :-1], np.full(len(throughputs), counts[-1]))
-
-
 def _hold_out(counts: Array, throughputs: Array) -> tuple[Prediction | None, float | None]:
     largest = counts.max()
     others = counts < largest

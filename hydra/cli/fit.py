@@ -13,9 +13,10 @@ import click
 from hydra.analysis.constants import FARTHEST
 from hydra.analysis.costs import BUDGETS, Fit, StepFacts, fit_budget
 from hydra.analysis.usl import KNEE, LEAST, Law, Prediction, fit
-from hydra.cli.number_format import count, figure, span, times
+from hydra.cli.number_format import count, figure, span
 from hydra.cli.step_usage import RunFacts, read
 from hydra.errors import UsageError
+from hydra.events.formatting import number
 from hydra.report.terminal_layout import fitted, tabled, terminal_width
 from hydra.store.files import write_whole
 
@@ -119,7 +120,7 @@ def _text(run: RunFacts, name: str, law: Law, budgets: Sequence[Fit]) -> Iterato
 def _row(prediction: Prediction) -> dict[str, str]:
     interval = prediction.throughput
     said = [] if interval.usable else ["the interval is too wide to be used"]
-    far = f"{times(prediction.beyond)} times the largest measured count"
+    far = f"{number(prediction.beyond)} times the largest measured count"
     if prediction.extrapolated:
         said.append(f"EXTRAPOLATED to {far}: law, knee and power of N do not agree")
     elif prediction.beyond > 1:
@@ -162,7 +163,7 @@ def _a_second(each: Fit) -> str:
 def _beyond(prediction: Prediction) -> str:
     if prediction.beyond <= FARTHEST:
         return ""
-    return f" — EXTRAPOLATED to {times(prediction.beyond)} times the largest measured count"
+    return f" — EXTRAPOLATED to {number(prediction.beyond)} times the largest measured count"
 
 
 def _told(run: RunFacts, name: str, law: Law, budgets: Sequence[Fit]) -> dict[str, Any]:

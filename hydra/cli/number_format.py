@@ -18,11 +18,6 @@ def figure(value: float | None) -> str:
     return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 99.95 else number(value)
 
 
-def times(value: float) -> str:
-    """A factor: 12.5, 2,400."""
-    return number(value)
-
-
 def span(interval: Interval, unit: str = "") -> str:
     """An estimate and its interval: ``4.1 [3.9 – 4.4] µs``."""
     scale, name = _scaled(interval, unit)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hydra.config.resolved import ResolvedScenario
 from hydra.measure.column_names import CLIENTS, POINT
 from hydra.model import Figure, Scenario, StepResult, value_of
-from hydra.store.client_rows import publisher_figures, subscriber_figures
+from hydra.store.client_rows import client_figures
 from hydra.store.database import RunStore
 from hydra.sweep import Row
 from hydra.system import Done, Part
@@ -32,25 +32,20 @@ def done_of(part: Part, resolved: ResolvedScenario, store: RunStore) -> Done:
         part,
         scenario,
         rows,
-        publishers=[_clients(of_row, store, "publisher", publisher_figures) for of_row in steps],
-        subscribers=[_clients(of_row, store, "subscriber", subscriber_figures) for of_row in steps],
+        publishers=[_clients(of_row, store, "publisher") for of_row in steps],
+        subscribers=[_clients(of_row, store, "subscriber") for of_row in steps],
         servers=[mean_of([store.servers(step.epoch) for step in of_row]) for of_row in steps],
     )
 
 
-def _clients(
-    steps: Sequence[StepResult],
-    store: RunStore,
-    role: str,
-    figures_of: Callable[[Iterable[Mapping[str, Any]]], Mapping[int, Mapping[str, float]]],
-) -> list[Mapping[str, Figure]]:
+def _clients(steps: Sequence[StepResult], store: RunStore, role: str) -> list[Mapping[str, Figure]]:
     """What each client of a role did in these steps: of repeats the mean; where and when in the last one."""
     told: list[Mapping[int, Mapping[str, float]]] = []
     last: dict[int, dict[str, Figure]] = {}
     for step in steps:
         clients = [client for client in store.clients(step.epoch) if client["role"] == role]
         start_ns, _ = store.window_ns(step.epoch)
-        told.append(figures_of(clients))
+        told.append(client_figures(clients))
         last |= {c["client"]: {"agent": c["agent"], "began_ns": start_ns + (c["first_ns"] or 0)} for c in clients}
     means = mean_of(told)
     return [{**last[client], **means.get(client, {})} for client in sorted(last)]

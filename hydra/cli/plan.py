@@ -15,7 +15,7 @@ import psutil
 from hydra.analysis.capacity_plan import SHARE, Host, Part, Plan, Use, extrapolated, together
 from hydra.analysis.constants import Cost, Costs
 from hydra.analysis.costs import PUBLISHER_CPU, SERVER_CPU, SUBSCRIBER_CPU, measured, per_listener
-from hydra.cli.number_format import count, figure, times
+from hydra.cli.number_format import count, figure
 from hydra.cli.step_usage import RunFacts, read
 from hydra.config.cluster import load_cluster
 from hydra.config.machine_limits import Machine
@@ -321,7 +321,7 @@ def evidence(use: Use, plan: Plan, size: int) -> str:
 def _beyond(use: Use, plan: Plan) -> str:
     if not extrapolated(use, plan.clients):
         return ""
-    return f" — EXTRAPOLATED to {times(use.beyond(plan.clients))} times the largest measured count"
+    return f" — EXTRAPOLATED to {number(use.beyond(plan.clients))} times the largest measured count"
 
 
 def _amount(value: float, unit: str) -> str:

@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import msgspec
@@ -140,21 +140,10 @@ class ControlClient:
         self._exhausted = False
         self._beside: _Beside | None = None
         self._hello_due_ns = 0
-        self._hello = Hello(
-            ids=list(identity.ids),
-            seq=1,
-            role=identity.role,
-            group=identity.group,
-            incarnation=identity.incarnation,
-            implementation=identity.implementation,
-            versions=identity.versions,
-            agent=identity.here.agent,
-            host=identity.here.host,
-            boot_id=identity.here.boot_id,
-            time_namespace=identity.here.time_namespace,
-            network_namespace=identity.here.network_namespace,
-            pid=os.getpid(),
-        )
+        # Both are written in the words of hello.
+        words = asdict(identity) | asdict(identity.here) | {"ids": list(identity.ids)}
+        del words["here"]
+        self._hello = Hello(**words, seq=1, pid=os.getpid())
         self.introduce()
 
     def send(self, message: FromClient, payload: bytes | None = None) -> None:

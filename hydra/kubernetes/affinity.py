@@ -34,12 +34,10 @@ class Rules:
     Attributes:
         affinity: ``spec.affinity``.
         spread: ``spec.topologySpreadConstraints``.
-        pinned: whether the node is required and nothing else asked: placement has kept the constraints.
     """
 
     affinity: Json
     spread: list[Json]
-    pinned: bool
 
 
 def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[str]:
@@ -84,7 +82,7 @@ def rules(constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, s
     spread = _distinct(rule.spread for rule in asked)
     # Two spreads over one label would be refused.
     if len(asked) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
-        return Rules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent.id)]}}}, [], pinned=True)
+        return Rules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent.id)]}}}, [])
     node: Json = {_PREFERRED: [{"weight": _PREFERENCE, "preference": _named(agent.id)}]}
     if expressions := _distinct(rule.node for rule in asked):
         node[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
@@ -93,7 +91,7 @@ def rules(constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, s
         affinity["podAffinity"] = {_REQUIRED: together}
     if apart := _distinct(rule.apart for rule in asked):
         affinity["podAntiAffinity"] = {_REQUIRED: apart}
-    return Rules(affinity, spread, pinned=False)
+    return Rules(affinity, spread)
 
 
 @dataclass(frozen=True, slots=True)

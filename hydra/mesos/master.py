@@ -39,7 +39,6 @@ class Framework:
     id: str
     name: str
     connected: bool
-    registered_time: float
     tasks: tuple[tuple[str, str, str], ...]
 
 
@@ -140,8 +139,7 @@ class OperatorApi:
         found = []
         for row in self._get("/state").get("frameworks", ()):
             tasks = tuple((t["id"], t["state"], t["slave_id"]) for t in row.get("tasks", ()))
-            registered = float(row.get("registered_time", 0.0))
-            found.append(Framework(row["id"], row["name"], bool(row.get("connected", True)), registered, tasks))
+            found.append(Framework(row["id"], row["name"], bool(row.get("connected", True)), tasks))
         return found
 
     def teardown(self, framework: str) -> None:

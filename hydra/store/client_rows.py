@@ -55,34 +55,20 @@ def _nothing(last_word: int | None = None) -> tuple[Any, ...]:
     return (*[None] * len(STORED), None, 0, compact({"last_word": last_word} if last_word else None))
 
 
-def publisher_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
-    """What load tools print of a producer, by publisher.
+def client_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
+    """What load tools print of a producer or a consumer, by client.
 
     Args:
         rows: of a step, from ``RunStore.clients``.
 
-    Returns ``records`` (acknowledged), ``records_per_sec``, ``mb_per_sec``; and where servers acknowledge
-    ``avg_latency_ms``, ``max_latency_ms``, ``p50_ms``, ``p95_ms``, ``p99_ms`` and ``p99_9_ms`` from the send to the
-    acknowledgement. A megabyte has 2²⁰ bytes.
+    Returns of a publisher ``records`` (acknowledged), ``records_per_sec``, ``mb_per_sec``; and where servers
+    acknowledge ``avg_latency_ms``, ``max_latency_ms``, ``p50_ms``, ``p95_ms``, ``p99_ms`` and ``p99_9_ms`` from the
+    send to the acknowledgement. Of a subscriber ``messages``, ``mb_consumed``, ``mb_per_sec``, ``records_per_sec``
+    (from the begin to the last batch), ``rebalance_ms``, and ``fetch_ms``, ``fetch_mb_per_sec``,
+    ``fetch_records_per_sec`` without the time of rebalances in a stored step. (In any other a group is complete before
+    the begin.) A megabyte has 2²⁰ bytes.
     """
-    return _figures(rows, "publisher")
-
-
-def subscriber_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
-    """What load tools print of a consumer, by subscriber.
-
-    Args:
-        rows: of a step, from ``RunStore.clients``.
-
-    Returns ``messages``, ``mb_consumed``, ``mb_per_sec``, ``records_per_sec`` (from the begin to the last batch),
-    ``rebalance_ms``, and ``fetch_ms``, ``fetch_mb_per_sec``, ``fetch_records_per_sec`` without the time of rebalances
-    in a stored step. (In any other a group is complete before the begin.)
-    """
-    return _figures(rows, "subscriber")
-
-
-def _figures(rows: Iterable[Mapping[str, Any]], role: str) -> dict[int, dict[str, float]]:
-    return {row["client"]: row["more"].get("figures", {}) for row in rows if row["role"] == role}
+    return {row["client"]: row["more"].get("figures", {}) for row in rows}
 
 
 def _of_publisher(r: PublisherReport) -> dict[str, float]:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 import msgspec
@@ -48,7 +47,7 @@ from hydra.store.folders import DATABASE as DATABASE
 from hydra.store.folders import database, refuse_run_in
 from hydra.store.format_upgrade import event_of, skipped_by, upgraded_plan
 from hydra.store.schema import ADDED, FORMAT, SCHEMA, SINCE
-from hydra.store.subscriber_rows import AT_ONCE
+from hydra.store.subscriber_rows import AT_ONCE, compact
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 
 Asked = ParamSpec("Asked")
@@ -141,9 +140,7 @@ class RunStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -189,15 +186,7 @@ class RunStore:
             for name in _HISTOGRAMS:
                 h: Histogram = getattr(histograms, name)
                 if h.counts:
-                    below = latency.below_zero(h)
-                    row = (
-                        result.epoch,
-                        name,
-                        h.min_us,
-                        h.max_us,
-                        latency.encode(h),
-                        _to_json(below) if below else None,
-                    )
+                    row = (result.epoch, name, h.min_us, h.max_us, latency.encode(h), compact(latency.below_zero(h)))
                     self._db.execute("INSERT INTO histograms VALUES (?, ?, ?, ?, ?, ?)", row)
             told = [(result.epoch, server, _to_json(dict(figures))) for server, figures in o.servers.items()]
             self._db.executemany("INSERT INTO servers VALUES (?, ?, ?)", told)

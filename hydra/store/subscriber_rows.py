@@ -133,7 +133,7 @@ def _more(r: SubscriberTable, start_ns: int, reading_ns: int | None) -> list[str
 def _of_subscribers(
     r: SubscriberTable, since_ns: int, rebalance_ms: Floats, stored: bool
 ) -> Iterator[dict[str, float]]:
-    """The figures of :func:`hydra.store.client_rows.subscriber_figures` of each.
+    """The figures of :func:`hydra.store.client_rows.client_figures` of each.
 
     Args:
         r: their reports.

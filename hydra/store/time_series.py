@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import Final
+from dataclasses import fields
+from typing import Any, Final
 
 import msgspec
 
@@ -13,6 +14,8 @@ from hydra.model import CourseFacts, CourseInterval, Histogram, StepPlan
 
 _json: Final = msgspec.json.Encoder()
 _histogram: Final = msgspec.json.Decoder(Histogram)
+_COLUMNS: Final = [each.name for each in fields(CourseInterval)]
+"""Those of the table behind ``epoch``."""
 
 
 def begin(db: sqlite3.Connection, epoch: int, plan: StepPlan, facts: CourseFacts) -> None:
@@ -23,21 +26,8 @@ def begin(db: sqlite3.Connection, epoch: int, plan: StepPlan, facts: CourseFacts
 
 def put(db: sqlite3.Connection, epoch: int, intervals: Iterable[CourseInterval]) -> None:
     """Writes intervals, in place of what they were before, in the transaction that has begun."""
-    rows = (
-        (
-            epoch,
-            i.begin_s,
-            i.due,
-            i.sent,
-            i.received,
-            i.cohort_received,
-            i.lost,
-            _packed(i.latency),
-            _packed(i.cohort_latency),
-        )
-        for i in intervals
-    )
-    db.executemany("INSERT OR REPLACE INTO seconds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    rows = [(epoch, *(_packed(getattr(i, name)) for name in _COLUMNS)) for i in intervals]
+    db.executemany(f"INSERT OR REPLACE INTO seconds VALUES (?{', ?' * len(_COLUMNS)})", rows)  # noqa: S608  # marks
 
 
 def put_lost(db: sqlite3.Connection, epoch: int, lost: Mapping[int, int]) -> None:
@@ -58,14 +48,10 @@ def of(db: sqlite3.Connection, epoch: int, begin_s: int | None = None) -> list[C
     """The intervals of a step, oldest first; only the one that begins then, if that is given."""
     only = "" if begin_s is None else " AND begin_s = ?"
     rows = db.execute(
-        "SELECT begin_s, due, sent, received, cohort_received, lost, latency, cohort_latency FROM seconds "  # noqa: S608
-        f"WHERE epoch = ?{only} ORDER BY begin_s",  # a constant
+        f"SELECT {', '.join(_COLUMNS)} FROM seconds WHERE epoch = ?{only} ORDER BY begin_s",  # noqa: S608  # names
         (epoch,) if begin_s is None else (epoch, begin_s),
     )
-    return [
-        CourseInterval(at_s, due, sent, received, cohort, lost, _unpacked(latency), _unpacked(cohort_latency))
-        for at_s, due, sent, received, cohort, lost, latency, cohort_latency in rows
-    ]
+    return [CourseInterval(*map(_unpacked, row)) for row in rows]
 
 
 def epochs(db: sqlite3.Connection) -> list[int]:
@@ -73,9 +59,9 @@ def epochs(db: sqlite3.Connection) -> list[int]:
     return [epoch for (epoch,) in db.execute("SELECT epoch FROM courses ORDER BY epoch")]
 
 
-def _packed(histogram: Histogram) -> bytes:
-    return zlib.compress(_json.encode(histogram))
+def _packed(value: int | Histogram | None) -> int | bytes | None:
+    return zlib.compress(_json.encode(value)) if isinstance(value, Histogram) else value
 
 
-def _unpacked(blob: bytes) -> Histogram:
-    return _histogram.decode(zlib.decompress(blob))
+def _unpacked(value: Any) -> Any:
+    return _histogram.decode(zlib.decompress(value)) if isinstance(value, bytes) else value

@@ -56,7 +56,7 @@ class Done:
         scenario: what was run: with the user's flags.
         rows: its table.
         publishers: of each row, what each of its publishers did: the figures of
-            ``results.clients.publisher_figures``, its ``agent``, and ``began_ns``, when its data began (ns since 1970).
+            ``store.client_rows.client_figures``, its ``agent``, and ``began_ns``, when its data began (ns since 1970).
         subscribers: of each row, what each of its subscribers did, likewise.
         servers: of each row, what each server did: figures by name (``System.server_counters`` as rates).
         reason: why it could not be run; "": it was.

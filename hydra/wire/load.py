@@ -109,8 +109,3 @@ class Load:
     def total(self, duration_s: float) -> int:
         """Messages of a step of this length: those that are due before its end."""
         return self.count_by(round(duration_s * _SECOND_NS) - 1)
-
-    def by_second(self, seconds: int) -> list[int]:
-        """How many messages are due in each of the first seconds."""
-        edges = [self.count_by(k * 1_000_000_000 - 1) for k in range(seconds + 1)]
-        return [after - before for before, after in pairwise(edges)]

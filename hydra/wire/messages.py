@@ -183,15 +183,10 @@ class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
     def each(self) -> list[Report]:
         """The same as one message a client."""
         return [
-            *(
-                self._report(client, publisher=body)
-                for client, body in zip(self.ids, self.publisher or (), strict=False)
-            ),
-            *(self._report(client, subscriber=b) for client, b in zip(self.ids, self.subscriber or (), strict=False)),
+            Report(ids=[client], seq=self.seq, epoch=self.epoch, **{role: body})
+            for role, bodies in (("publisher", self.publisher), ("subscriber", self.subscriber))
+            for client, body in zip(self.ids, bodies or (), strict=False)
         ]
-
-    def _report(self, client: int, **body: Any) -> Report:
-        return Report(ids=[client], seq=self.seq, epoch=self.epoch, **body)
 
 
 class Batch(EpochReply, frozen=True, tag="batch", kw_only=True):

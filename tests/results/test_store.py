@@ -28,7 +28,7 @@ from hydra.measure.figures import figures, merged
 from hydra.measure.observation import Observation
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Histogram, HostSample, LedgerCounts, Settings, StepPlan, StepResult
-from hydra.store.client_rows import publisher_figures, subscriber_figures
+from hydra.store.client_rows import client_figures
 from hydra.store.database import DATABASE, RunStore
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import START, STOP, published, received
@@ -129,8 +129,8 @@ def test_every_asked_client_has_a_row(store: RunStore) -> None:
         (3, "subscriber", "dead", None, ""),
     ]
     assert rows[0]["more"]["blocked_ns"] == 5
-    assert publisher_figures(rows)[0] == {"records": 1000, "records_per_sec": 100.0, "mb_per_sec": 2400 / 2**20}
-    its = subscriber_figures(rows)
+    assert client_figures(rows)[0] == {"records": 1000, "records_per_sec": 100.0, "mb_per_sec": 2400 / 2**20}
+    its = client_figures(rows)
     assert its[3] == {}
     assert (its[1]["messages"], its[1]["mb_consumed"]) == (1000, 24_000 / 2**20)
     lossy = rows[2]

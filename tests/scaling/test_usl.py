@@ -5,14 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.analysis.models import Interval
-from hydra.analysis.usl import KNEE, LAW, LEAST, Prediction, fit, hold_out
+from hydra.analysis.models import Interval, throughputs
+from hydra.analysis.usl import KNEE, LAW, LEAST, Prediction, fit
 from hydra.errors import UsageError
-from tests.scaling.simulated import COUNTS, cases
+from tests.scaling.simulated import COUNTS, Cases, cases
 
 pytestmark = pytest.mark.tier("test")  # each fit takes a third of a second
 
 MANY = 60
+
+
+def hold_out(simulated: Cases) -> list[Interval]:
+    """What the others of each run say of the last count."""
+    counts, y = simulated.counts, simulated.counts / simulated.throughputs
+    return throughputs(counts[:-1], y[:, :-1], np.full(len(y), counts[-1]))
 
 
 @pytest.fixture(params=[20, pytest.param(100, marks=pytest.mark.tier("all"))])
@@ -25,7 +31,7 @@ def many(request: pytest.FixtureRequest) -> int:
 def held_out(kind: str, counts: str, many: int = MANY) -> tuple[float, float, float]:
     """The share of cases in the interval of the others, of those with a usable one, and the share of usable ones."""
     simulated = cases(kind, COUNTS[counts], many)
-    found = hold_out(simulated.counts, simulated.throughputs)
+    found = hold_out(simulated)
     measured = simulated.throughputs[:, -1]
     inside = np.array([i.low <= x <= (i.high or np.inf) for i, x in zip(found, measured, strict=True)])
     usable = np.array([i.usable for i in found])
@@ -57,7 +63,7 @@ def test_far_away_nothing_is_used_on_the_word_of_one_model(many: int, kind: str,
     """By the best model alone a slow fall was held in a tenth of the runs, and nine tenths were called usable."""
     counts = COUNTS["by half from 10"]
     simulated = cases(kind, [*counts, times * counts[-1]], many)
-    found = hold_out(simulated.counts, simulated.throughputs)
+    found = hold_out(simulated)
     inside = [i.low <= x <= (i.high or np.inf) for i, x in zip(found, simulated.throughputs[:, -1], strict=True)]
     assert np.mean(inside) >= 0.9
     wrong = sum(i.usable and not held for i, held in zip(found, inside, strict=True))
