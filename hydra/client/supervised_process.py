@@ -35,13 +35,16 @@ class Supervised:
         log: takes the command's output.
         grace_s: seconds that ``stop`` leaves the command between SIGTERM and SIGKILL.
 
+    Attributes:
+        status: exit status of a command that ended by itself, as ``subprocess`` gives it.
+
     Raises:
         OSError: the supervisor or the command could not start.
     """
 
     def __init__(self, command: Sequence[str], folder: Path, log: Path, grace_s: float = 1.5) -> None:
         self._grace_s = grace_s
-        self._ended: int | None = None
+        self.status: int | None = None
         self._heard = b""
         # By its path, isolated and without site: it starts in 15 ms and cannot import the wrong hydra. A session of
         # its own keeps Ctrl-C away from it and from the command.
@@ -62,12 +65,7 @@ class Supervised:
     def wait_for_end(self, timeout_s: float) -> bool:
         """Waits at most ``timeout_s`` for the command to end by itself; whether it has."""
         self._listen(timeout_s)
-        return self._ended is not None
-
-    @property
-    def status(self) -> int | None:
-        """Exit status of a command that ended by itself, as ``subprocess`` gives it."""
-        return self._ended
+        return self.status is not None
 
     def detach(self) -> None:
         """Lets supervisor and command live on without us: from now on SIGTERM to the supervisor ends them."""
@@ -99,16 +97,16 @@ class Supervised:
     def _listen(self, timeout_s: float) -> bool:
         """Takes in what the supervisor says; False when there was nothing, or it is gone."""
         out = self._guard.stdout
-        if out is None or out.closed or self._ended is not None:
+        if out is None or out.closed or self.status is not None:
             return False
         readable, _, _ = select.select([out], [], [], max(0.0, timeout_s))
         said = os.read(out.fileno(), 256) if readable else b""
         self._heard += said
         words = self._heard.split()
         if b"exit" in words and len(words) > words.index(b"exit") + 1:
-            self._ended = int(words[words.index(b"exit") + 1])
+            self.status = int(words[words.index(b"exit") + 1])
         elif readable and not said:
-            self._ended = -1  # the supervisor itself is gone, and the command with it
+            self.status = -1  # the supervisor itself is gone, and the command with it
         return bool(said)
 
     def _say(self, word: bytes) -> None:

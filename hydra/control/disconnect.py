@@ -14,16 +14,14 @@ class Refusal:
 
     Whoever has lost it knocks at the controller's port once a second. As long as its process lives, the kernel takes
     the knock; where nothing listens any more, the kernel of that host refuses it at once.
+
+    Attributes:
+        due_ns: when to knock next; None while there is a connection.
     """
 
     def __init__(self) -> None:
-        self._due_ns: int | None = None
+        self.due_ns: int | None = None
         self._refusals = 0
-
-    @property
-    def due_ns(self) -> int | None:
-        """When to knock next; None while there is a connection."""
-        return self._due_ns
 
     @property
     def gone(self) -> bool:
@@ -32,15 +30,15 @@ class Refusal:
 
     def lost(self, now_ns: int) -> None:
         """The connection has been lost."""
-        if self._due_ns is None:
-            self._due_ns = now_ns + _KNOCK_EVERY_NS
+        if self.due_ns is None:
+            self.due_ns = now_ns + _KNOCK_EVERY_NS
 
     def found(self) -> None:
         """There is a connection again."""
-        self._due_ns = None
+        self.due_ns = None
         self._refusals = 0
 
     def knocked(self, now_ns: int, *, refused: bool) -> None:
         """Takes what became of a knock."""
-        self._due_ns = now_ns + _KNOCK_EVERY_NS
+        self.due_ns = now_ns + _KNOCK_EVERY_NS
         self._refusals = self._refusals + 1 if refused else 0

@@ -19,10 +19,10 @@ from hydra.measure.column_names import (
     VERDICT_EVIDENCE,
 )
 from hydra.measure.observation import Observation
-from hydra.measure.resources import HostSummary, busiest, flow, summarise, used_pct
+from hydra.measure.resources import HostSummary, busiest, flow, largest, summarise, used_pct
 from hydra.measure.servers import CPU
 from hydra.measure.verdict import BUSY_HOST_PCT, Evidence, Verdict, Worker, verdict
-from hydra.model import BusyThread, Figure, Role, ThreadSample
+from hydra.model import BusyThread, Figure, Role, ThreadSample, number
 
 
 def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | None) -> dict[str, Figure]:
@@ -37,11 +37,9 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
     summaries = {host: s for host, samples in o.hosts.items() if (s := summarise(samples, o.window_ns)) is not None}
     # All but a controller's host that nothing runs on: what it sends once more says nothing of the messages' way.
     with_agents = [s for host, s in summaries.items() if host in o.host_of.values()]
-    network_share = max((s.network_share for s in summaries.values() if s.network_share is not None), default=None)
-    retransmitted = max(
-        (s.segments_retransmitted for s in with_agents if s.segments_retransmitted is not None), default=None
-    )
-    steal_pct = max((s.steal_pct for s in summaries.values()), default=None)
+    network_share = largest(s.network_share for s in summaries.values())
+    retransmitted = largest(s.segments_retransmitted for s in with_agents)
+    steal_pct = largest(s.steal_pct for s in summaries.values())
     others = {host: _others_pct(o, host, s) for host, s in summaries.items()}
     found: Verdict | None = None
     if passed is not None or not o.subscribers:
@@ -54,10 +52,10 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
             )
         )
     return {
-        "host_cpu_mean_pct": max((s.cpu_mean_pct for s in summaries.values()), default=None),
-        "host_cpu_busiest_core_pct": max((s.cpu_busiest_core_pct for s in summaries.values()), default=None),
+        "host_cpu_mean_pct": largest(s.cpu_mean_pct for s in summaries.values()),
+        "host_cpu_busiest_core_pct": largest(s.cpu_busiest_core_pct for s in summaries.values()),
         "host_steal_pct": steal_pct,
-        HOST_OTHERS: max((pct for pct in others.values() if pct is not None), default=None),
+        HOST_OTHERS: largest(others.values()),
         "host_memory_available_min_bytes": min(
             (s.memory_available_min_bytes for s in summaries.values()), default=None
         ),
@@ -76,11 +74,8 @@ def _generator_limited(
     """Whether the clients are what was measured, see :func:`hydra.measure.ceiling.limited`."""
     size = o.plan.settings.message_size
     reached = [
-        (sent if isinstance(sent := columns[AVG_TX], float) else None, _ceiling(o, "publisher", 1, size)),
-        (
-            got if isinstance(got := columns[AGGREGATE], float) else None,
-            _ceiling(o, "subscriber", len(o.subscribers), size),
-        ),
+        (number(columns[AVG_TX]), _ceiling(o, "publisher", 1, size)),
+        (number(columns[AGGREGATE]), _ceiling(o, "subscriber", len(o.subscribers), size)),
     ]
     shares = {host: _cpu_share(o, host, s) for host, s in summaries.items()}
     host = max(summaries, key=lambda host: (summaries[host].cpu_mean_pct >= BUSY_HOST_PCT, shares[host]), default=None)
@@ -137,7 +132,7 @@ def _evidence(
     others: Mapping[str, float | None],
 ) -> Evidence:
     """What is known of each stage on the messages' way, but for what all hosts together tell."""
-    held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], columns["tx_lag_p99_us"]
+    held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], number(columns["tx_lag_p99_us"])
     hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
     busy = max((h for h in summaries if h in hosts), key=lambda host: summaries[host].cpu_mean_pct, default=None)
     threads = {role: _busiest(o, role) for role in ("publisher", "subscriber", "server")}
@@ -148,7 +143,7 @@ def _evidence(
         behind=behind,
         losing=any(columns.get(name) for name in (LOSS, LOSS_HIGH, "undrained_pct", "unknown_pct")),
         blocked_share=float(blocked_s or 0.0) / o.window_s,
-        lag_p99_ms=lag_us / 1000 if isinstance(lag_us, int | float) else None,
+        lag_p99_ms=None if lag_us is None else lag_us / 1000,
         publisher=_worker(threads["publisher"]),
         library=_worker([t for t in threads["publisher"] if t.tid != t.pid]),
         subscribers=_worker(threads["subscriber"]),

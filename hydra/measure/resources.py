@@ -66,12 +66,17 @@ class HostSummary:
     @property
     def network_share(self) -> float | None:
         """The part of its speed that the busiest interface used; None: no interface's speed is known."""
-        return max((use.share for use in self.interfaces.values() if use.share is not None), default=None)
+        return largest(use.share for use in self.interfaces.values())
 
     @property
     def drops(self) -> int:
         """Packets that all interfaces dropped."""
         return sum(use.drops for use in self.interfaces.values())
+
+
+def largest(values: Iterable[float | None]) -> float | None:
+    """The largest of those that are known; None: none is."""
+    return max((value for value in values if value is not None), default=None)
 
 
 def summarise(samples: Iterable[HostSample], window_ns: tuple[int, int]) -> HostSummary | None:

@@ -38,6 +38,9 @@ class Connection:
         on_answer: takes the message id of every answered message, and whether the server refused it.
         timeout_s: how long the server may take for an answer.
 
+    Attributes:
+        lost: why there is no connection any more, or "".
+
     Raises:
         OSError: the server cannot be reached, or refuses us.
     """
@@ -56,7 +59,7 @@ class Connection:
         self._is_5 = step.protocol == "5"
         self._accepted: ReasonCode | None = None
         self._granted: dict[int, Sequence[ReasonCode]] = {}
-        self._lost = ""
+        self.lost = ""
         self._misc_at_s = 0.0
         self._client = client = mqtt.Client(
             CallbackAPIVersion.VERSION2,
@@ -106,11 +109,6 @@ class Connection:
         if self._accepted is not None and self._accepted.is_failure:
             raise OSError(f"the MQTT server at {step.host}:{step.port} refuses us: {self._accepted}")
 
-    @property
-    def lost(self) -> str:
-        """Why there is no connection any more, or ""."""
-        return self._lost
-
     def subscribe(self, filters: Sequence[str], qos: int) -> None:
         """Subscribes and waits until the server has agreed.
 
@@ -131,7 +129,7 @@ class Connection:
         answer = self._client.publish(topic, payload, qos, retain)
         if answer.rc == mqtt.MQTT_ERR_SUCCESS:
             return answer.mid
-        self._lost = self._lost or mqtt.error_string(answer.rc)
+        self.lost = self.lost or mqtt.error_string(answer.rc)
         return None
 
     def unsent(self) -> bool:
@@ -145,7 +143,7 @@ class Connection:
 
     def read(self) -> bool:
         """Takes one packet if one is there; returns at once. Whether there was something to read."""
-        if self._lost or not self._readable.poll(0):
+        if self.lost or not self._readable.poll(0):
             self._misc()
             return False
         self._judge(self._client.loop_read())
@@ -153,7 +151,7 @@ class Connection:
 
     def wait(self, timeout_s: float, *, to_write: bool = False) -> None:
         """Waits at most ``timeout_s`` for something to read, or for room to write; not at all where it is lost."""
-        if self._lost:
+        if self.lost:
             return
         waiting = select.poll()
         waiting.register(self.socket, select.POLLIN | (select.POLLOUT if to_write else 0))
@@ -168,8 +166,8 @@ class Connection:
         server = f"the MQTT server at {self._step.host}:{self._step.port}"
         deadline = time.monotonic() + timeout_s
         while not condition():
-            if self._lost:
-                raise OSError(f"{server} closed the connection: {self._lost}")
+            if self.lost:
+                raise OSError(f"{server} closed the connection: {self.lost}")
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise OSError(f"{server} gave no answer {what} in {timeout_s:g} s")
@@ -180,29 +178,29 @@ class Connection:
     def close(self) -> None:
         """Drops the connection at once; may be called twice."""
         with contextlib.suppress(OSError, ValueError):
-            if not self._lost:
+            if not self.lost:
                 self._client.disconnect()
         left = self._client.socket()
         if left is not None:
             left.close()
-        self._lost = self._lost or "it was closed"
+        self.lost = self.lost or "it was closed"
 
     def _misc(self) -> None:
         """Pings where the connection was silent for too long."""
         now_s = time.monotonic()
-        if now_s >= self._misc_at_s and not self._lost:
+        if now_s >= self._misc_at_s and not self.lost:
             self._misc_at_s = now_s + _MISC_EVERY_S
             self._judge(self._client.loop_misc())
 
     def _judge(self, code: MQTTErrorCode) -> None:
         if code not in (mqtt.MQTT_ERR_SUCCESS, mqtt.MQTT_ERR_AGAIN):
-            self._lost = self._lost or mqtt.error_string(code)
+            self.lost = self.lost or mqtt.error_string(code)
 
     def _on_connect(self, _client: object, _data: object, _flags: object, code: ReasonCode, _more: object) -> None:
         self._accepted = code
 
     def _on_disconnect(self, _client: object, _data: object, _flags: object, code: ReasonCode, _more: object) -> None:
-        self._lost = self._lost or ("no reason was given" if code.value == _FAILURE else str(code))
+        self.lost = self.lost or ("no reason was given" if code.value == _FAILURE else str(code))
 
     def _on_subscribe(
         self, _client: object, _data: object, mid: int, codes: Sequence[ReasonCode], _more: object

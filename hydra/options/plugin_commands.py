@@ -43,6 +43,11 @@ def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.C
     return found
 
 
+def params_of(command: click.Command) -> list[click.Parameter]:
+    """Its arguments and flags, without a command line."""
+    return command.get_params(click.Context(command, resilient_parsing=True))
+
+
 def _itself(command: click.Command) -> click.Command:
     return command
 

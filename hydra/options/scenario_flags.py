@@ -31,7 +31,7 @@ from hydra.options import (
     system_flags,
 )
 from hydra.options.command import SCENARIO, first_of
-from hydra.options.plugin_commands import commands
+from hydra.options.plugin_commands import commands, params_of
 from hydra.options.scenarios import flags_of_experiments
 
 _FLAGS: Final = "hydra.flags"
@@ -130,11 +130,11 @@ def _flags_of(its: _Subject) -> list[click.Option]:
     else:
         own = flags(sweep_flags, duration_flag, search_flags if its.searches else rate_flag)
         theirs = system_flags(its.system, varied=dict.fromkeys(its.varied, ""))
-    made = _params(LateCommand("", flags=flags(own, grouped(SYSTEM, theirs))))
+    made = params_of(LateCommand("", flags=flags(own, grouped(SYSTEM, theirs))))
     beside = [
         param
         for command in _commands_of(its)
-        for param in _params(command)
+        for param in params_of(command)
         if isinstance(param, Keyed)
         and not (param.key == "settings.rate" if its.searches else group_of(param) == SEARCH)
     ]
@@ -195,7 +195,7 @@ def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
         its: the scenario.
         flag: as its user wrote it.
     """
-    owners = [each for each in _commands() if any(flag in param.opts for param in _params(each))]
+    owners = [each for each in _commands() if any(flag in param.opts for param in params_of(each))]
     if not owners:
         return None
     runs = [each for each in owners if isinstance(each, ScenarioCommand) != its.experiment]
@@ -211,10 +211,6 @@ def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
     else:
         what = f"{flag} is for published experiments, and {scenario} is none"
     return UsageError(what, f"leave out {flag}")
-
-
-def _params(command: click.Command) -> list[click.Parameter]:
-    return command.get_params(click.Context(command, resilient_parsing=True))
 
 
 def values_of(context: click.Context) -> dict[str, Any]:

@@ -109,15 +109,8 @@ class Number(click.types.FloatParamType):
         return number
 
 
-class Finite(click.FloatRange):
+class Finite(Number, click.FloatRange):
     """A number in a range, and neither nan nor infinite."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number; fails with one line where it is none."""
-        number = super().convert(value, param, ctx)
-        if not isfinite(number):
-            self.fail(f"{value!r} is not a finite number", param, ctx)
-        return number
 
 
 class Amount(click.ParamType[float]):

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-import click
-
 from hydra.config import plugins
 from hydra.config.resolved import ResolvedScenario
 from hydra.config.toml import parse_set
 from hydra.errors import ConfigError, HydraError
 from hydra.options import KEY_VALUE, SET
-from hydra.options.plugin_commands import commands
+from hydra.options.plugin_commands import commands, params_of
 
 HIDDEN: Final = "***"
 """What stands in the place of a secret."""
@@ -130,12 +128,8 @@ def _assigning(words: Sequence[str]) -> set[str]:
     known = commands({})
     # Behind the program; hydra run has the flags of any of them.
     named = [known[word] for word in words[1:2] if word in known] or known.values()
-    params = [param for load in named for param in _params(load()) if param.metavar == KEY_VALUE]
+    params = [param for load in named for param in params_of(load()) if param.metavar == KEY_VALUE]
     return {SET, *(name for param in params for name in param.opts)}
-
-
-def _params(command: click.Command) -> list[click.Parameter]:
-    return command.get_params(click.Context(command, resilient_parsing=True))
 
 
 def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
