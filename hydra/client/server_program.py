@@ -5,9 +5,27 @@ Imported on agents, which have only what clients need: it uses the standard libr
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+from hydra.errors import MissingDependencyError
+
+SYSTEM_PROGRAMS: Final = "/usr/local/sbin:/usr/sbin:/sbin"
+"""Where distributions install servers, which is not in everybody's PATH."""
+
+
+def installed(program: str, what: str, remedy: str) -> str:
+    """The path of a program.
+
+    Raises:
+        MissingDependencyError: ``what`` is not installed.
+    """
+    found = shutil.which(program) or shutil.which(program, path=SYSTEM_PROGRAMS)
+    if found is None:
+        raise MissingDependencyError(f"{what} is not installed", remedy)
+    return found
 
 
 class ServerProgram(Protocol):

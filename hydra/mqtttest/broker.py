@@ -51,13 +51,13 @@ class SingleServer:
         """It is as quick as it will be."""
 
 
-def reach(address: str, username: str = "", password: str = "", *, protocol: str = "3.1.1") -> None:
+def reach(address: str, username: str = "", password: str = "") -> None:
     """Connects once.
 
     Raises:
         OSError: the server does not answer, or refuses us.
     """
-    with contextlib.closing(_connection(address, username, password, protocol)):
+    with contextlib.closing(_connection(address, username, password)):
         pass
 
 
@@ -66,7 +66,7 @@ class ConnectionMonitor:
 
     def __init__(self, address: str, username: str = "", password: str = "") -> None:
         self._address = address
-        self._connection = _connection(address, username, password, "3.1.1")
+        self._connection = _connection(address, username, password)
 
     def failure(self) -> str:
         """That it was lost, or ""; returns at once."""
@@ -95,7 +95,7 @@ def forget(address: str, topic: str, username: str = "", password: str = "") -> 
         if message.retain and message.payload:
             retained.append(message.topic)
 
-    with contextlib.closing(_connection(address, username, password, "3.1.1", note)) as connection:
+    with contextlib.closing(_connection(address, username, password, note)) as connection:
         connection.subscribe([f"{topic}/#"], 0)
         # What the server has for us comes before what we publish now, and it obeys in this order.
         connection.publish(marker, b"", 0)
@@ -108,20 +108,8 @@ def forget(address: str, topic: str, username: str = "", password: str = "") -> 
 
 
 def _connection(
-    address: str,
-    username: str,
-    password: str,
-    protocol: str,
-    on_message: Callable[[mqtt.MQTTMessage], None] | None = None,
+    address: str, username: str, password: str, on_message: Callable[[mqtt.MQTTMessage], None] | None = None
 ) -> Connection:
     host, port = split(address)
-    step = MqttStep(
-        host=host,
-        port=port,
-        topic="hydra",
-        keepalive=_KEEPALIVE_S,
-        protocol="5" if protocol == "5" else "3.1.1",
-        username=username,
-        password=password,
-    )
+    step = MqttStep(host=host, port=port, topic="hydra", keepalive=_KEEPALIVE_S, username=username, password=password)
     return Connection(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S)

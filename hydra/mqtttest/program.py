@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import resource
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,13 +12,12 @@ from typing import Any, Final
 
 import msgspec
 
+from hydra.client.server_program import installed
 from hydra.errors import MissingDependencyError
 
 KIND: Final = "mqtt-server"
 CONFIGURATION: Final = "mosquitto.conf"
 _PROGRAM: Final = "mosquitto"
-_WHERE: Final = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Debian keeps it where a user's PATH does not lead."""
 _LEAST: Final = (2, 0)
 """Before 2.0 a server without users could not be told to let everybody in."""
 _ANSWER_WITHIN_S: Final = 20.0
@@ -70,13 +68,8 @@ def find() -> str:
     Raises:
         MissingDependencyError: it is not installed.
     """
-    program = shutil.which(_PROGRAM) or shutil.which(_PROGRAM, path=_WHERE)
-    if program is None:
-        raise MissingDependencyError(
-            "mosquitto, the MQTT server, is not installed",
-            "apt install mosquitto, or name a server of your own with --broker HOST:PORT",
-        )
-    return program
+    remedy = "apt install mosquitto, or name a server of your own with --broker HOST:PORT"
+    return installed(_PROGRAM, "mosquitto, the MQTT server,", remedy)
 
 
 def version_of(program: str) -> str:

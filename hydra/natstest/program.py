@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from hydra.client.server_program import installed
 from hydra.errors import MissingDependencyError, ServerError
 
 KIND: Final = "nats-server"
@@ -20,8 +20,6 @@ OLDEST: Final = (2, 7)
 """The first version that gives a pull consumer without a name what the clients here ask for."""
 MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
 """The most that the server knows, and what Hydra's messages may have."""
-_SYSTEM_PROGRAMS: Final = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where distributions install it, which is not in everybody's PATH."""
 _INSTALL: Final = "install the package nats-server, or name servers of yours with --servers host:port"
 
 
@@ -82,10 +80,7 @@ def find_server() -> str:
     Raises:
         MissingDependencyError: there is none.
     """
-    found = shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM_PROGRAMS)
-    if found is None:
-        raise MissingDependencyError(f"the program {PROGRAM} is not installed", _INSTALL)
-    return found
+    return installed(PROGRAM, f"the program {PROGRAM}", _INSTALL)
 
 
 def configuration(folder: Path, endpoint: str, join: NatsJoin) -> dict[str, Any]:

@@ -68,12 +68,12 @@ class Subscriber:
 
     def _subscribe(self, step: control_messages.Step) -> None:
         client, do = self._connection.client, self._connection.do
-        messages, size = step.pending_messages, step.pending_bytes
+        limits: dict[str, Any] = {
+            "pending_msgs_limit": step.pending_messages,
+            "pending_bytes_limit": step.pending_bytes,
+        }
         if not step.stream:
-            self._subscribed = do(
-                client.subscribe(step.subject, cb=self._take, pending_msgs_limit=messages, pending_bytes_limit=size),
-                ANSWER_TIMEOUT_S,
-            )
+            self._subscribed = do(client.subscribe(step.subject, cb=self._take, **limits), ANSWER_TIMEOUT_S)
             # The server has heard of it when it has answered this.
             do(client.flush(), ANSWER_TIMEOUT_S)
             return
@@ -83,32 +83,13 @@ class Subscriber:
             ack_policy=api.AckPolicy.EXPLICIT if step.ack_policy == "explicit" else api.AckPolicy.NONE,
             max_ack_pending=step.max_ack_pending if step.ack_policy == "explicit" else None,
         )
-        stream = client.jetstream(timeout=ANSWER_TIMEOUT_S)
+        stream, limits = client.jetstream(timeout=ANSWER_TIMEOUT_S), limits | {"stream": step.stream, "config": config}
         try:
             if step.consumer == "push":
-                pushed = do(
-                    stream.subscribe(
-                        step.subject,
-                        stream=step.stream,
-                        cb=self._take,
-                        config=config,
-                        pending_msgs_limit=messages,
-                        pending_bytes_limit=size,
-                    ),
-                    ANSWER_TIMEOUT_S,
-                )
+                pushed = do(stream.subscribe(step.subject, cb=self._take, **limits), ANSWER_TIMEOUT_S)
                 self._subscribed, self._consumer = pushed, pushed._consumer
             else:
-                pulled = do(
-                    stream.pull_subscribe(
-                        step.subject,
-                        stream=step.stream,
-                        config=config,
-                        pending_msgs_limit=messages,
-                        pending_bytes_limit=size,
-                    ),
-                    ANSWER_TIMEOUT_S,
-                )
+                pulled = do(stream.pull_subscribe(step.subject, **limits), ANSWER_TIMEOUT_S)
                 self._subscribed, self._consumer = pulled, pulled._consumer or ""
                 self._fetching = self._connection.task(self._fetch(pulled, step))
         except OSError as e:

@@ -182,10 +182,11 @@ class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
 
     def each(self) -> list[Report]:
         """The same as one message a client."""
+        bodies: dict[str, Any] = {"publisher": self.publisher, "subscriber": self.subscriber}
         return [
             Report(ids=[client], seq=self.seq, epoch=self.epoch, **{role: body})
-            for role, bodies in (("publisher", self.publisher), ("subscriber", self.subscriber))
-            for client, body in zip(self.ids, bodies or (), strict=False)
+            for role, theirs in bodies.items()
+            for client, body in zip(self.ids, theirs or (), strict=False)
         ]
 
 
