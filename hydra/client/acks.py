@@ -6,8 +6,6 @@ memory; what is above has one byte each in a window as long as the messages in f
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import numpy.typing as npt
 
@@ -97,26 +95,6 @@ class AckLedger:
             self._failed = _joined(self._failed + _ranges(self._answers[:done] == _FAILED, self.answered_below))
             self.answered_below += done
             self._answers = self._answers[done:].copy() if answered[done:].any() else self._answers[:0]
-
-
-class Answers:
-    """Answers as a library calls back, one by one, and the ledger of their step, which takes them in one go."""
-
-    def __init__(self) -> None:
-        self.ledger = AckLedger()
-        self.last_ns = 0  # when acknowledgements were taken last, CLOCK_MONOTONIC
-        self.good: list[int] = []
-        self.bad: list[int] = []
-
-    def take(self) -> None:
-        """Has the ledger take those that came."""
-        if self.good:
-            self.last_ns = time.monotonic_ns()
-            self.ledger.acknowledge(np.array(self.good, np.int64))
-            self.good.clear()
-        if self.bad:
-            self.ledger.fail(np.array(self.bad, np.int64))
-            self.bad.clear()
 
 
 def _ranges(chosen: npt.NDArray[np.bool_], offset: int) -> list[SequenceRange]:

@@ -6,11 +6,13 @@ thread. Sequences and times are the business of the publisher and subscriber loo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import msgspec
+import numpy as np
 
 from hydra.client.acks import AckLedger
 from hydra.control.client import ControlClient
@@ -48,6 +50,26 @@ class Delivery:
             ledger.unacknowledged(),
             ack_latency or Histogram(),
         )
+
+
+class Answers:
+    """Answers as a library calls back, one by one, and the ledger of their step, which takes them in one go."""
+
+    def __init__(self) -> None:
+        self.ledger = AckLedger()
+        self.last_ns = 0  # when acknowledgements were taken last, CLOCK_MONOTONIC
+        self.good: list[int] = []
+        self.bad: list[int] = []
+
+    def take(self) -> None:
+        """Has the ledger take those that came."""
+        if self.good:
+            self.last_ns = time.monotonic_ns()
+            self.ledger.acknowledge(np.array(self.good, np.int64))
+            self.good.clear()
+        if self.bad:
+            self.ledger.fail(np.array(self.bad, np.int64))
+            self.bad.clear()
 
 
 T = TypeVar("T")

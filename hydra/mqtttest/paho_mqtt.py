@@ -12,8 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra.client import process_group
-from hydra.client.acks import Answers
-from hydra.client.transport import Delivery, Kind, SubscriberTransport, read_system
+from hydra.client.transport import Answers, Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.poll_timeout import poll_ms
 from hydra.mqtttest.connection import Connection
 from hydra.mqtttest.control_messages import MqttStep, client_id, filters, signals_of, topic_of

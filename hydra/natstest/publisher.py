@@ -10,8 +10,7 @@ import msgspec
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from hydra.client.acks import Answers
-from hydra.client.transport import Delivery, read_system
+from hydra.client.transport import Answers, Delivery, read_system
 from hydra.control.client import ControlClient
 from hydra.natstest import control_messages
 from hydra.natstest.connection import ANSWER_TIMEOUT_S, Connection
