@@ -26,7 +26,7 @@ from typing import Any
 from hydra.control.controller import Controller
 from hydra.control.roster import EpochAnswers
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.client_defaults import SINCE, alike
+from hydra.kafkatest.property_table import SINCE, alike
 from hydra.kafkatest.confluent_subscriber import fetch_config
 from hydra.kafkatest.jars import fetch, find_java
 from hydra.kafkatest.settings import KafkaSettings

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.kafkatest.client_defaults import PRODUCER
+from hydra.kafkatest.property_table import PRODUCER
 
 BATCH_HEADER_BYTES: Final = 61
 """baseOffset 8, batchLength 4, partitionLeaderEpoch 4, magic 1, crc 4, attributes 2, lastOffsetDelta 4,

@@ -8,9 +8,9 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from hydra.errors import UsageError
-from hydra.kafkatest.client_defaults import alike
+from hydra.kafkatest.property_table import alike
 from hydra.kafkatest.control_messages import KafkaConfigure
-from hydra.kafkatest.librdkafka_errors import text
+from hydra.kafkatest.librdkafka import text
 from hydra.kafkatest.properties import confluent_config
 from hydra.model import Role
 

@@ -15,7 +15,7 @@ from hydra.client.transport import Delivery, read_system
 from hydra.kafkatest import batching
 from hydra.kafkatest.confluent_common import common_config, made
 from hydra.kafkatest.control_messages import KafkaConfigure
-from hydra.kafkatest.librdkafka_errors import Complaint, text
+from hydra.kafkatest.librdkafka import Complaint, text
 from hydra.kafkatest.producer_statistics import Sent, Statistics, statistics_every_ms
 from hydra.kafkatest.settings import MOST_RETRIES
 from hydra.wire.header import unpack_batch

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from hydra.client.transport import DEAF_AT_MOST_S, read_system
 from hydra.kafkatest.confluent_common import common_config, made
 from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
-from hydra.kafkatest.librdkafka_errors import text
+from hydra.kafkatest.librdkafka import text
 from hydra.kafkatest.membership import ASK_FOR_S as ASK_GROUP_FOR_S
 from hydra.kafkatest.membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
 from hydra.kafkatest.settings import KafkaSettings

@@ -10,7 +10,7 @@ from typing import Final
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from hydra.kafkatest.librdkafka_errors import code
+from hydra.kafkatest.librdkafka import code
 
 ASK_FOR_S: Final = 8.0
 """How long a cluster has to answer one question about groups."""

@@ -18,7 +18,7 @@ from kafka.errors import (
 
 from hydra.errors import UsageError
 from hydra.kafkatest.control_messages import KafkaConfigure
-from hydra.kafkatest.librdkafka_errors import ENDED
+from hydra.kafkatest.librdkafka import ENDED
 from hydra.kafkatest.properties import kafka_python_alike, kafka_python_config
 from hydra.model import Role
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import UsageError
-from hydra.kafkatest.client_defaults import alike
+from hydra.kafkatest.property_table import alike
 from hydra.kafkatest.librdkafka_names import BOTH, CONSUMER, PRODUCER
 from hydra.model import Role
 

@@ -28,7 +28,7 @@ from hydra.kafkatest.settings import TOOL, KafkaSettings, groups_of, spec_of
 from hydra.kafkatest.step_topic import DataTopic, Shape, first_settings, shape_of
 from hydra.kafkatest.topic_registry import FOLDER, Records
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
-from hydra.kafkatest.watch import BrokerMonitor
+from hydra.kafkatest.broker_monitor import BrokerMonitor
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.system import Program, Servers, Waiting
@@ -40,7 +40,7 @@ CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
 _MODULES: Final = {
     "kafka-python": "hydra.kafkatest.kafka_python",
     "confluent-kafka": "hydra.kafkatest.confluent",
-    TOOL: "hydra.kafkatest.tool",
+    TOOL: "hydra.kafkatest.perf_tool",
 }
 _CONFLUENT: Final = ("confluent-kafka", "typing-extensions")
 LIBRARIES: Final = {

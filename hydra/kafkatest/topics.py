@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, Offset
 
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.consumer_groups import ASK_FOR_S, delete, of_topic, there
-from hydra.kafkatest.librdkafka_errors import Complaint, code, text
+from hydra.kafkatest.librdkafka import Complaint, code, text
 from hydra.kafkatest.properties import confluent_config
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import Background

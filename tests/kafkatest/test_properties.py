@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import UsageError
-from hydra.kafkatest import client_defaults, properties
+from hydra.kafkatest import properties
+from hydra.kafkatest import property_table
 
 SECURE = {
     "security.protocol": "sasl_ssl",
@@ -138,20 +139,20 @@ def test_the_native_client_is_told_the_same(table: str) -> None:
         pytest.skip("the source of the native client is not here")
     (part,) = re.findall(rf"// alike: {table}\n(.*?)\n\}};", NATIVE.read_text(encoding="utf-8"), re.DOTALL)
     entries = ENTRY.findall(part)
-    assert {name: value for name, value, _ in entries} == getattr(client_defaults, table)
+    assert {name: value for name, value, _ in entries} == getattr(property_table, table)
     assert {name: int(since, 16) for name, _, since in entries if since} == {
-        name: since for name, since in client_defaults.SINCE.items() if name in getattr(client_defaults, table)
+        name: since for name, since in property_table.SINCE.items() if name in getattr(property_table, table)
     }
 
 
 def test_each_is_in_the_docs_with_its_value() -> None:
     page = (TREE / "docs" / "kafka.md").read_text(encoding="utf-8")
-    for table in (client_defaults.BOTH, client_defaults.PRODUCER, client_defaults.CONSUMER):
+    for table in (property_table.BOTH, property_table.PRODUCER, property_table.CONSUMER):
         for name, value in table.items():
             assert f"| `{name}` | {value} |" in page, name
 
 
 def test_none_is_a_setting_and_none_is_unknown() -> None:
-    for name in (*client_defaults.alike("publisher"), *client_defaults.alike("subscriber")):
+    for name in (*property_table.alike("publisher"), *property_table.alike("subscriber")):
         assert name not in properties.CONTROLLED
         assert properties.parse([f"{name}=1"]) == {name: "1"}

@@ -21,7 +21,7 @@ from tests.suite.waiting import LONG_S, SOON_S
 
 pytestmark = pytest.mark.tier("all")
 
-PROGRAM = f"{sys.executable} -m hydra.kafkatest.tool"
+PROGRAM = f"{sys.executable} -m hydra.kafkatest.perf_tool"
 PUBLISHER, SUBSCRIBER = 1, 2
 RECORDS, SIZE = 2_000, 100
 SETTINGS = step_settings(messages=RECORDS, message_size=SIZE, linger_ms=1.0)

@@ -1,5 +1,5 @@
 // What every client is told in the same words, because the libraries' own defaults differ. (As
-// hydra/kafkatest/client_defaults.py, which says more; a test compares the two.)
+// hydra/kafkatest/property_table.py, which says more; a test compares the two.)
 #pragma once
 
 #include <array>

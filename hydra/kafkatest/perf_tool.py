@@ -10,9 +10,9 @@ from hydra.client import process_group
 from hydra.client.transport import Kind
 from hydra.errors import MissingDependencyError
 from hydra.kafkatest.settings import TOOL
-from hydra.kafkatest.tool_publisher import ToolPublisher
-from hydra.kafkatest.tool_run import installed
-from hydra.kafkatest.tool_subscriber import ToolSubscriber
+from hydra.kafkatest.perf_tool_publisher import ToolPublisher
+from hydra.kafkatest.perf_tool_run import installed
+from hydra.kafkatest.perf_tool_subscriber import ToolSubscriber
 
 if TYPE_CHECKING:
     from hydra.control.client import ControlClient

@@ -16,11 +16,11 @@ from hydra.client.usage import UsageMeter
 from hydra.errors import HydraError
 from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
 from hydra.kafkatest.java_properties import consumer_config
-from hydra.kafkatest.librdkafka_errors import Complaint
+from hydra.kafkatest.librdkafka import Complaint
 from hydra.kafkatest.properties import confluent_config
 from hydra.kafkatest.tool_output import ConsumerOutput
-from hydra.kafkatest.tool_publisher import LOOK_EVERY_S
-from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
+from hydra.kafkatest.perf_tool_publisher import LOOK_EVERY_S
+from hydra.kafkatest.perf_tool_run import PROPERTIES, ToolRun
 from hydra.model import Histogram, LedgerCounts, SubscriberReport
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Finish, Start

@@ -12,7 +12,7 @@ from hydra.errors import HydraError
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.java_properties import producer_config
 from hydra.kafkatest.tool_output import ProducerOutput
-from hydra.kafkatest.tool_run import PROPERTIES, ToolRun
+from hydra.kafkatest.perf_tool_run import PROPERTIES, ToolRun
 from hydra.model import Histogram, PublisherReport
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Progress, Start, Stop
