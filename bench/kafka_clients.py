@@ -33,7 +33,7 @@ from hydra.kafkatest import (
     confluent_subscriber,
     kafka_python_publisher,
     kafka_python_subscriber,
-    properties,
+    property_table,
 )
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.control_messages import KafkaConfigure
@@ -85,7 +85,7 @@ def bare_confluent_producer(bootstrap: str, topic: str, payload: Payload) -> flo
 def bare_kafka_python_producer(bootstrap: str, topic: str, payload: Payload) -> float:
     """Keeps as many messages in flight as ours and counts the answers, messages/s."""
     config = kafka_python_publisher.producer_config(1, told(bootstrap, topic), native_kafka.RECORD_BYTES)
-    most = config.pop(properties.QUEUED)
+    most = config.pop(property_table.QUEUED)
     producer, chunk = kafka.KafkaProducer(**config), bodies(payload)
     producer.partitions_for(topic)
     in_flight: deque[Any] = deque()

@@ -26,11 +26,11 @@ from typing import Any
 from hydra.control.controller import Controller
 from hydra.control.roster import EpochAnswers
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.property_table import SINCE, alike
-from hydra.kafkatest.confluent_subscriber import fetch_config
 from hydra.kafkatest.jars import fetch, find_java
+from hydra.kafkatest.property_table import PROPERTIES, alike
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.kafkatest.topics import Topics
+from hydra.kafkatest.transports import fetch_config
 from hydra.model import PublisherReport, SharedSettings, SubscriberReport
 from hydra.native import build
 from hydra.wire.clock import wall_offset_ns
@@ -67,11 +67,11 @@ BARE_PRODUCER = (
     f"max.in.flight={KafkaSettings().max_in_flight}",
     f"queue.buffering.max.kbytes={KafkaSettings().buffer_memory // 1024}",
     f"delivery.timeout.ms={KafkaSettings().delivery_timeout_ms}",
-    *(f"{name}={value}" for name, value in alike("publisher").items() if name not in SINCE),
+    *(f"{name}={value}" for name, value in alike("publisher").items() if not PROPERTIES[name].since),
 )
 BARE_CONSUMER = (
     *(f"{name}={value}" for name, value in fetch_config(KafkaSettings()).items()),
-    *(f"{name}={value}" for name, value in alike("subscriber").items() if name not in SINCE),
+    *(f"{name}={value}" for name, value in alike("subscriber").items() if not PROPERTIES[name].since),
 )
 JAVA_OPTIONS = ("-Xmx512m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 """What Kafka's own scripts give their tools."""

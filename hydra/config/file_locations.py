@@ -25,6 +25,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "hydra"
 
 
+def state_folder() -> Path:
+    """What outlives a run: ``$XDG_STATE_HOME/hydra``, or ``~/.local/state/hydra``."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hydra"
+
+
 def scenarios() -> list[str]:
     """The names of the scenarios that come with Hydra and with further systems, in order."""
     return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})

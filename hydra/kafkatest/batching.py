@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.kafkatest.property_table import PRODUCER
+from hydra.kafkatest.property_table import PROPERTIES
 
 BATCH_HEADER_BYTES: Final = 61
 """baseOffset 8, batchLength 4, partitionLeaderEpoch 4, magic 1, crc 4, attributes 2, lastOffsetDelta 4,
@@ -52,7 +52,7 @@ def batch_bytes(msg_batch: int, message_size: int) -> int:
 
 def queue_messages(msg_batch: int) -> int:
     """How many messages wait in a producer at most, unless ``queue.buffering.max.messages`` says so: four batches."""
-    return min(max(int(PRODUCER["queue.buffering.max.messages"]), 4 * msg_batch), LIBRDKAFKA_MOST_QUEUED)
+    return min(max(int(PROPERTIES["queue.buffering.max.messages"].told), 4 * msg_batch), LIBRDKAFKA_MOST_QUEUED)
 
 
 def queue_bytes(buffer_memory: int, message_size: int) -> int:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from hydra.client.server_ports import free_ports
+from hydra.errors import ServerError
 from hydra.kafkatest.control_messages import KafkaJoin
 from hydra.kafkatest.metrics import ask, exporters
 from hydra.kafkatest.nodes import bootstrap, parse
-from hydra.kafkatest.program import KafkaProgram
-from hydra.kafkatest.template import kafka_uuid
-from hydra.kafkatest.topics import membership
-from hydra.kafkatest.warmup import warm_up
-from hydra.system import Waiting, wait_alone
+from hydra.kafkatest.program import KafkaProgram, kafka_uuid
+from hydra.kafkatest.topics import Topics, membership
 from hydra.system.embedded_server import EmbeddedServer
 
 _ASK_FOR_S: Final = 1.0
 """How long one question for the cluster's members may take."""
 _WARM_UP_WITHIN_S: Final = 60.0
+_WARM_UP_MESSAGES: Final = 20_000
+_CHUNK: Final = 100
+_COPIES: Final = 2
+"""Of each message: enough for every broker to fetch from another one. More would be sent for nothing."""
 
 
 class KafkaCluster:
@@ -57,8 +62,8 @@ class KafkaCluster:
         return membership(address, _ASK_FOR_S) == (self._id, self._size)
 
     def warm_up(self, address: str) -> None:
-        """Messages through every broker; see ``warmup.py``."""
-        warm_up(address, _WARM_UP_WITHIN_S, self._size)
+        """Messages through every broker, until it runs compiled code."""
+        _warm_up(address, _WARM_UP_WITHIN_S, self._size)
         # The first answer of an exporter takes much longer than all others.
         ask(self._exporters)
 
@@ -67,28 +72,82 @@ class EmbeddedBroker(EmbeddedServer):
     """One Kafka in KRaft mode that lives exactly as long as its owner wants it; its data is thrown away with it.
 
     Arguments:
-        conf, more: as for :class:`KafkaProgram`.
-        settings: as for :class:`KafkaCluster`.
-        folder, log, host, ports, warm, wait: as for :class:`EmbeddedServer`.
+        folder, log, host, ports, warm: as for :class:`EmbeddedServer`.
+        program: how it is started; None: with what is installed.
     """
 
     def __init__(
         self,
         folder: Path,
+        program: KafkaProgram | None = None,
         *,
-        conf: Path | None = None,
         log: Path | None = None,
         host: str = "127.0.0.1",
         ports: Callable[[str, int], list[int]] = free_ports,
         warm: bool = True,
-        wait: Waiting = wait_alone,
-        more: Callable[[int, int], Mapping[str, str]] | None = None,
-        settings: Mapping[str, str] | None = None,
     ) -> None:
-        program = KafkaProgram(conf, more)
-        super().__init__(program, KafkaCluster(settings), folder, log=log, host=host, ports=ports, warm=warm, wait=wait)
+        super().__init__(program or KafkaProgram(), KafkaCluster(), folder, log=log, host=host, ports=ports, warm=warm)
 
     @property
     def bootstrap(self) -> str:
         """``host:port`` for clients; errors as for ``address``."""
         return self.address
+
+
+def _warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
+    """Sends and receives messages on a throwaway topic with a leader on every broker, then deletes it.
+
+    A fresh broker runs on interpreted code: some thousands of messages make it compile.
+
+    Raises:
+        ServerError: not all of them came back in ``timeout_s``.
+    """
+    deadline = time.monotonic() + timeout_s
+    topics = Topics(bootstrap, {}, f"warmup-{uuid.uuid4().hex[:8]}")
+    try:
+        topic = topics.create("warmup", brokers, min(brokers, _COPIES))
+        received = _round_trip(bootstrap, topic, brokers, deadline)
+    except KafkaException as e:
+        raise ServerError(f"the warm-up of the broker at {bootstrap} failed: {e.args[0]}") from None
+    finally:
+        topics.close()
+    if received < _WARM_UP_MESSAGES:
+        raise ServerError(
+            f"the broker at {bootstrap} gave back {received} of {_WARM_UP_MESSAGES} warm-up messages in time"
+        )
+
+
+def _round_trip(bootstrap: str, topic: str, partitions: int, deadline: float) -> int:
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 0, "batch.num.messages": _CHUNK})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+            "group.id": "hydra-warmup",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+        }
+    )
+    failures: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            failures.append(error)
+
+    received = 0
+    try:
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
+        for chunk in range(_WARM_UP_MESSAGES // _CHUNK):
+            for _ in range(_CHUNK):
+                producer.produce(topic, bytes(100), None, chunk % partitions, delivered)
+            producer.poll(0)
+            received += len(consumer.consume(_WARM_UP_MESSAGES, 0))
+        producer.flush(max(0.0, deadline - time.monotonic()))
+        while received < _WARM_UP_MESSAGES and not failures and time.monotonic() < deadline:
+            received += len(consumer.consume(1, 0.1))
+            received += len(consumer.consume(_WARM_UP_MESSAGES, 0))
+    finally:
+        consumer.close()
+    if failures:
+        raise KafkaException(failures[0])
+    return received

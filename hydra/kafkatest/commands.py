@@ -215,12 +215,11 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
     spec = spec_of(load_scenario("kafka-fixed", given))
 
     # Not before it is needed: it takes the libraries of Kafka's clients.
-    from hydra.kafkatest.folders import state_folder
-    from hydra.kafkatest.leftovers import clean
-    from hydra.kafkatest.topic_registry import FOLDER, Records
+    from hydra.config.file_locations import state_folder
+    from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
     from hydra.kafkatest.topics import Topics
 
     topics = Topics(spec.bootstrap, spec.properties, "")
     topics.reach()
-    found = clean(topics, Records(state_folder() / FOLDER, *(run / FOLDER for run in runs)))
+    found = clean(topics, TopicRegistry(state_folder() / FOLDER, *(run / FOLDER for run in runs)))
     click.echo("\n".join(map(str, found)) or f"no topic of Hydra's is at {bootstrap}")

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import confluent_kafka
 
 from hydra.client import process_group
 from hydra.client.transport import Kind
-from hydra.kafkatest.confluent_publisher import Publisher
-from hydra.kafkatest.confluent_subscriber import Subscriber
-
-if TYPE_CHECKING:
-    from hydra.control.client import ControlClient
+from hydra.kafkatest.confluent_publisher import ConfluentPublisher
+from hydra.kafkatest.confluent_subscriber import ConfluentSubscriber
 
 
 def _versions() -> dict[str, str]:
@@ -27,16 +23,9 @@ def _versions() -> dict[str, str]:
 
 def kinds() -> Mapping[str, Kind]:
     """The two kinds of client that this module offers."""
-
-    def publisher(client: int, _control: ControlClient) -> Publisher:
-        return Publisher(client)
-
-    def subscriber(client: int, _control: ControlClient) -> Subscriber:
-        return Subscriber(client)
-
     return {
-        "kafka-pub": Kind("publisher", "confluent-kafka", _versions, publisher),
-        "kafka-sub": Kind("subscriber", "confluent-kafka", _versions, subscriber),
+        "kafka-pub": Kind("publisher", "confluent-kafka", _versions, lambda client, _: ConfluentPublisher(client)),
+        "kafka-sub": Kind("subscriber", "confluent-kafka", _versions, lambda client, _: ConfluentSubscriber(client)),
     }
 
 

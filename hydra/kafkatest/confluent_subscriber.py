@@ -12,14 +12,12 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from hydra.client.transport import DEAF_AT_MOST_S, read_system
-from hydra.kafkatest.confluent_common import common_config, made
-from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
-from hydra.kafkatest.librdkafka import text
-from hydra.kafkatest.membership import ASK_FOR_S as ASK_GROUP_FOR_S
-from hydra.kafkatest.membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
-from hydra.kafkatest.settings import KafkaSettings
-from hydra.wire.messages import Configure, SystemObject
+from hydra.client.transport import DEAF_AT_MOST_S
+from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.librdkafka import common_config, made, text
+from hydra.kafkatest.membership import ASK_FOR_S, Membership
+from hydra.kafkatest.transports import ConsumerTransport, fetch_config, session_config
+from hydra.wire.messages import Configure
 
 RECONNECT_WAIT_S: Final = 1.0
 LEAVE_WITHIN_S: Final = 3.0
@@ -58,42 +56,13 @@ _GROUP_MOVES: Final = frozenset(
 """What a member of a group meets while partitions change hands, or another broker has not heard of the topic yet."""
 
 
-class Subscriber:
-    """Takes batches from a librdkafka consumer: of every partition of the topic, or of its part as a group's member."""
+class ConfluentSubscriber(ConsumerTransport[Consumer]):
+    """Takes batches from a librdkafka consumer."""
 
     def __init__(self, client: int) -> None:
-        self._client = client
-        self._consumer: Consumer | None = None
-        self._built_from: object = None
-        self._config: dict[str, object] = {}
-        self._topic = ""
-        # Kept here: the library's own positions survive a new assignment until its first message.
-        self._positions: dict[int, int] = {}
-        self._member: Membership | None = None
+        super().__init__(client)
         self._early: list[Message] = []
         self._failure: KafkaError | None = None
-
-    def configure(self, command: Configure) -> None:
-        """See transport.py. The connection is kept unless the cluster, the properties, fetches or the group changed.
-
-        A member of a group returns when the group has told which partitions are its own.
-        """
-        kafka = read_system(command.system, KafkaConfigure)
-        config = consumer_config(self._client, kafka)
-        fresh = self._consumer is None or config != self._built_from
-        if fresh:
-            self.close()
-            self._built_from = config
-            self._config = {**config, "error_cb": self._on_error, "on_commit": self._on_commit}
-            self._consumer = made(Consumer, self._config)
-        if kafka.group:
-            self._configure_member(command, kafka, fresh=fresh or kafka.topic != self._topic)
-            return
-        if not fresh and kafka.topic == self._topic and self._positions == kafka.offsets:
-            return  # it stands there already, and an assignment would throw away what it has fetched
-        self._member = None
-        self._topic, self._positions, self._failure = kafka.topic, dict(kafka.offsets), None
-        self._assign()
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
         """See transport.py."""
@@ -111,30 +80,11 @@ class Subscriber:
         return values  # type: ignore[return-value]  # only a tombstone has no value, and nobody sends one
 
     def reconnect(self) -> tuple[int, int]:
-        """See transport.py. The new connection goes on where the old one stood, or joins the group again."""
-        began_ns = time.monotonic_ns()
-        self.close()
-        consumer = self._consumer = made(Consumer, self._config)
-        if self._member is None:
-            self._assign()
-        else:
-            self._subscribe(self._member)
+        """See transport.py."""
+        began_ns, _ = super().reconnect()
         with contextlib.suppress(KafkaException):  # a broker that is gone is what the step then shows
-            consumer.list_topics(self._topic, timeout=RECONNECT_WAIT_S)
+            self._opened().list_topics(self._topic, timeout=RECONNECT_WAIT_S)
         return began_ns, time.monotonic_ns()
-
-    def undrained(self, system: SystemObject) -> int:
-        """See transport.py: the sum of end offset − position."""
-        ends = read_system(system, KafkaFinish).end_offsets
-        if self._member is None:
-            return sum(max(0, end - self._positions.get(p, 0)) for p, end in ends.items())
-        if self._member.has_read(ends):
-            self._commit(self._member.uncommitted(now=True))
-        return self._member.undrained(ends, self._committed)
-
-    def report_system(self) -> dict[str, Any] | None:
-        """What the group's rebalances took, of a member."""
-        return None if self._member is None else self._member.report()
 
     def close(self) -> None:
         """See transport.py. A member leaves its group."""
@@ -151,14 +101,20 @@ class Subscriber:
         leaving.start()
         leaving.join(LEAVE_WITHIN_S)
 
-    def _opened(self) -> Consumer:
-        if self._consumer is None:
-            raise OSError("the subscriber is not configured")
-        return self._consumer
+    def _config(self, kafka: KafkaConfigure) -> dict[str, str | int | float]:
+        return consumer_config(self._client, kafka)
 
-    def _assign(self) -> None:
+    def _open(self) -> None:
+        self._failure = None
+        if self._consumer is None:
+            callbacks = {"error_cb": self._on_error, "on_commit": self._on_commit}
+            self._consumer = made(Consumer, {**self._built_from, **callbacks})
         try:
-            self._opened().assign([TopicPartition(self._topic, p, offset) for p, offset in self._positions.items()])
+            if self._member is None:
+                mine = [TopicPartition(self._topic, p, offset) for p, offset in self._positions.items()]
+                self._consumer.assign(mine)
+            else:
+                self._consumer.subscribe([self._topic], **self._handlers(self._member))
         except KafkaException as e:
             raise OSError(f"Kafka refuses the partitions of {self._topic}: {text(e)}") from None
 
@@ -177,38 +133,30 @@ class Subscriber:
 
     # --- as a member of a group --------------------------------------------------------------------------------------
 
-    def _configure_member(self, command: Configure, kafka: KafkaConfigure, *, fresh: bool) -> None:
-        self._topic, self._failure = kafka.topic, None
-        if fresh or self._member is None:
-            self._member = Membership()
-            self._member.step(command, kafka.offsets)
-            self._subscribe(self._member)
-        elif self._member.step(command, kafka.offsets):
-            self._early = []
-            for p, offset in self._member.positions.items():
-                # A new assignment would cross the group's own. Where one is not ready to be moved it reads from before,
-                # and nothing is missed.
-                with contextlib.suppress(KafkaException):
-                    self._opened().seek(TopicPartition(self._topic, p, offset))
-        deadline = time.monotonic() + JOIN_WITHIN_S
-        while not self._member.assigned:
-            # Partitions are given, and taken back, from within this call.
-            self._early += self._without_errors(self._opened().consume(1, DEAF_AT_MOST_S))
-            self._raise_failure()
-            if time.monotonic() > deadline:
-                raise OSError(f"the consumer group {kafka.group} gave no partitions within {JOIN_WITHIN_S:g} s")
+    def _join(self, command: Configure, kafka: KafkaConfigure, *, anew: bool) -> None:
+        self._failure = None
+        super()._join(command, kafka, anew=anew)
 
-    def _subscribe(self, member: Membership) -> None:
+    def _seek(self, positions: Mapping[int, int]) -> None:
+        self._early = []
+        for p, offset in positions.items():
+            # A new assignment would cross the group's own. Where one is not ready to be moved it reads from before,
+            # and nothing is missed.
+            with contextlib.suppress(KafkaException):
+                self._opened().seek(TopicPartition(self._topic, p, offset))
+
+    def _hear(self) -> None:
+        # Partitions are given, and taken back, from within this call.
+        self._early += self._without_errors(self._opened().consume(1, DEAF_AT_MOST_S))
+        self._raise_failure()
+
+    def _handlers(self, member: Membership) -> dict[str, Any]:
         # A consumer that still leaves its group (see close) must not be taken for the next one.
-        handlers = {
+        return {
             "on_assign": partial(self._on_assign, member),
             "on_revoke": partial(self._on_revoke, member),
             "on_lost": partial(self._on_lost, member),
         }
-        try:
-            self._opened().subscribe([self._topic], **handlers)
-        except KafkaException as e:
-            raise OSError(f"Kafka refuses to subscribe to {self._topic}: {text(e)}") from None
 
     def _on_assign(self, member: Membership, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
         ours = [tp.partition for tp in partitions if tp.topic == self._topic]
@@ -247,7 +195,7 @@ class Subscriber:
             return {}
         asked = [TopicPartition(self._topic, p) for p in partitions]
         with contextlib.suppress(KafkaException):
-            return {tp.partition: tp.offset for tp in consumer.committed(asked, ASK_GROUP_FOR_S) if tp.offset >= 0}
+            return {tp.partition: tp.offset for tp in consumer.committed(asked, ASK_FOR_S) if tp.offset >= 0}
         return {}
 
     # --- what goes wrong ---------------------------------------------------------------------------------------------
@@ -286,12 +234,9 @@ def _advance(positions: dict[int, int], messages: Sequence[Message]) -> None:
 
 def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str | int | float]:
     """The library's configuration for these settings; ValueError where a property cannot be used."""
-    group: dict[str, str | int | float] = {}
-    if kafka.group and kafka.session_timeout_ms is not None:
-        group = _session_config(kafka.session_timeout_ms)
     return {
         **fetch_config(kafka),
-        **group,
+        **session_config(kafka),
         **common_config(client, kafka, "subscriber"),
         # It is what producers send at most; for a consumer only a lower bound of fetch.max.bytes.
         "message.max.bytes": 1000,
@@ -301,24 +246,4 @@ def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str | int |
         "auto.offset.reset": "error",
         "enable.auto.commit": "false",
         "enable.auto.offset.store": "false",
-    }
-
-
-def fetch_config(kafka: KafkaConfigure | KafkaSettings) -> dict[str, str | int | float]:
-    """How a consumer fetches, in librdkafka's names."""
-    return {
-        "fetch.min.bytes": kafka.fetch_min_bytes,
-        "fetch.wait.max.ms": kafka.fetch_wait_max_ms,
-        "fetch.max.bytes": kafka.fetch_max_bytes,
-        "max.partition.fetch.bytes": kafka.max_partition_fetch_bytes,
-        "check.crcs": str(kafka.check_crcs).lower(),
-    }
-
-
-def _session_config(session_timeout_ms: int) -> dict[str, str | int | float]:
-    """After which silence a member counts as dead; what the library relates to it goes along."""
-    return {
-        "session.timeout.ms": session_timeout_ms,
-        "heartbeat.interval.ms": heartbeat_ms(session_timeout_ms),
-        "max.poll.interval.ms": longest_poll_ms(session_timeout_ms),
     }

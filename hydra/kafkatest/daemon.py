@@ -11,10 +11,11 @@ from typing import Final
 
 import psutil
 
+from hydra.config.file_locations import state_folder
 from hydra.errors import ServerError
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.folders import state_folder
 from hydra.kafkatest.jars import locked
+from hydra.kafkatest.program import KafkaProgram
 
 STATE_FILE: Final = "broker.json"
 DATA: Final = "data"
@@ -56,7 +57,7 @@ def up(state: Path | None = None, *, conf: Path | None = None, host: str = "127.
         if running is not None:
             raise ServerError(f"a broker runs already at {running.bootstrap}", "hydra broker down ends it")
         _clear(state)
-        broker = EmbeddedBroker(state / DATA, conf=conf, log=state / LOG, host=host)
+        broker = EmbeddedBroker(state / DATA, KafkaProgram(conf), log=state / LOG, host=host)
         bootstrap = broker.start()
         try:
             pids = broker.pids

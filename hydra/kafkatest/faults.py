@@ -9,8 +9,8 @@ from typing import Final
 
 from confluent_kafka import KafkaException
 
-from hydra.kafkatest.events import KILL
 from hydra.kafkatest.nodes import Node, parse, victim
+from hydra.kafkatest.settings import KILL
 from hydra.kafkatest.topics import Topics
 from hydra.model import Scenario
 from hydra.system import Servers

@@ -10,51 +10,23 @@ from hydra.errors import UsageError
 from hydra.kafkatest import batching
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.properties import confluent_config
+from hydra.kafkatest.property_table import PROPERTIES, TABLE
 from hydra.model import Role
 
-_ALIKE_HERE: Final = {
-    "send.buffer.bytes": "-1",
-    "receive.buffer.bytes": "-1",
-    "retry.backoff.ms": "100",
-    "retry.backoff.max.ms": "100",
-    "reconnect.backoff.ms": "100",
-    "reconnect.backoff.max.ms": "10000",
-    "enable.metrics.push": "false",
-}
-"""What ``client_defaults.py`` sets for the other clients, where Kafka's own client does not do so anyway."""
+_TOLD: Final = {row.java_name or row.name: row.java_told for row in TABLE if row.java_told}
 REQUEST_TIMEOUT_MS: Final = 30_000
 """Kafka's own default."""
 LEAST_REQUEST_BYTES: Final = 1_048_576
 """The same, of ``max.request.size``."""
 
-_ALIKE: Final = {
-    "security.protocol", "sasl.mechanism", "sasl.kerberos.service.name", "ssl.cipher.suites", "ssl.key.password",
-    "ssl.providers", "client.dns.lookup", "client.rack", "metadata.max.age.ms", "connections.max.idle.ms",
-    "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms",
-    "request.timeout.ms", "delivery.timeout.ms", "retries", "isolation.level", "heartbeat.interval.ms",
-    "max.poll.interval.ms", "socket.connection.setup.timeout.ms",
-}  # fmt: skip
-"""Properties that librdkafka and Kafka's own client call alike."""
-_RENAMED: Final = {
-    "sasl.mechanisms": "sasl.mechanism",
-    "message.max.bytes": "max.request.size",
-    "message.timeout.ms": "delivery.timeout.ms",
-    "message.send.max.retries": "retries",
-    "max.in.flight": "max.in.flight.requests.per.connection",
-    "socket.send.buffer.bytes": "send.buffer.bytes",
-    "socket.receive.buffer.bytes": "receive.buffer.bytes",
-    "socket.timeout.ms": "request.timeout.ms",
-    "fetch.wait.max.ms": "fetch.max.wait.ms",
-    "ssl.ca.location": "ssl.truststore.location",
-    "ssl.ca.pem": "ssl.truststore.certificates",
-    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
-    "ssl.key.pem": "ssl.keystore.key",
-}
 _READ: Final = {
     "ssl.certificate.location": "ssl.keystore.certificate.chain",
     "ssl.key.location": "ssl.keystore.key",
 }
 """Files whose text Kafka's own client takes in a property: it knows no file that holds only one of the two."""
+_FILES: Final = {"ssl.ca.location": "ssl.truststore.location", **{name: name for name in _READ}}
+"""Where files stand before these are read. No user may give the first of them: there it can be a store of any kind."""
+_HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 _LOGIN: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -74,16 +46,12 @@ def java_config(properties: Mapping[str, str], role: Role | None) -> dict[str, s
     user, password = given.pop("sasl.username", None), given.pop("sasl.password", None)
     config: dict[str, str] = {}
     for name, value in given.items():
-        if name == "ssl.endpoint.identification.algorithm":
-            config[name] = "" if value.lower() == "none" else value
-        elif name in _ALIKE or name in _READ:
-            config[name] = value
-        elif name in _RENAMED:
-            config[_RENAMED[name]] = value
-        else:
+        theirs = _FILES.get(name) or PROPERTIES[name].java_name
+        if not theirs:
             raise UsageError(
                 f"Kafka's own tools have nothing like the property {name!r}", "use --implementation confluent-kafka"
             )
+        config[theirs] = "" if name == _HOST_CHECK and value.lower() == "none" else value
     if "security.protocol" in config:
         config["security.protocol"] = config["security.protocol"].upper()
     for store in ("truststore", "keystore"):
@@ -128,7 +96,7 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
     config: dict[str, object] = {
         "max.request.size": max(LEAST_REQUEST_BYTES, batching.request_bytes(size, message_size)),
         "request.timeout.ms": request_ms,
-        **_ALIKE_HERE,
+        **_TOLD,
         **java_config(kafka.properties, "publisher"),
         **_common(client, kafka),
         "acks": kafka.acks,
@@ -152,7 +120,7 @@ def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str]:
         UsageError: as for :func:`java_config`.
     """
     config: dict[str, object] = {
-        **_ALIKE_HERE,
+        **_TOLD,
         **java_config(kafka.properties, "subscriber"),
         **_common(client, kafka),
         "fetch.min.bytes": kafka.fetch_min_bytes,

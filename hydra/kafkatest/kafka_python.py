@@ -6,17 +6,13 @@ import logging
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import kafka
 
 from hydra.client import process_group
 from hydra.client.transport import Kind
-from hydra.kafkatest.kafka_python_publisher import Publisher
-from hydra.kafkatest.kafka_python_subscriber import Subscriber
-
-if TYPE_CHECKING:
-    from hydra.control.client import ControlClient
+from hydra.kafkatest.kafka_python_publisher import KafkaPythonPublisher
+from hydra.kafkatest.kafka_python_subscriber import KafkaPythonSubscriber
 
 
 def _versions() -> dict[str, str]:
@@ -27,16 +23,9 @@ def kinds() -> Mapping[str, Kind]:
     """The two kinds of client that this module offers."""
     # What goes wrong comes back as an exception; the library's log lines would only fill the sandbox.
     logging.getLogger("kafka").addHandler(logging.NullHandler())
-
-    def publisher(client: int, _control: ControlClient) -> Publisher:
-        return Publisher(client)
-
-    def subscriber(client: int, _control: ControlClient) -> Subscriber:
-        return Subscriber(client)
-
     return {
-        "kafka-pub": Kind("publisher", "kafka-python", _versions, publisher),
-        "kafka-sub": Kind("subscriber", "kafka-python", _versions, subscriber),
+        "kafka-pub": Kind("publisher", "kafka-python", _versions, lambda client, _: KafkaPythonPublisher(client)),
+        "kafka-sub": Kind("subscriber", "kafka-python", _versions, lambda client, _: KafkaPythonSubscriber(client)),
     }
 
 

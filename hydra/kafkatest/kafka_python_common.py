@@ -19,7 +19,8 @@ from kafka.errors import (
 from hydra.errors import UsageError
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.librdkafka import ENDED
-from hydra.kafkatest.properties import kafka_python_alike, kafka_python_config
+from hydra.kafkatest.properties import kafka_python_config, kafka_python_named
+from hydra.kafkatest.property_table import alike
 from hydra.model import Role
 
 CONNECT_TIMEOUT_MS: Final = 10_000
@@ -73,7 +74,11 @@ def common_config(
 ) -> dict[str, Any]:
     """What both have; the user's properties replace what is alike everywhere and the further ``defaults``."""
     try:
-        given = {**kafka_python_alike(role), **(defaults or {}), **kafka_python_config(kafka.properties, role)}
+        given = {
+            **kafka_python_named(alike(role), role),
+            **(defaults or {}),
+            **kafka_python_config(kafka.properties, role),
+        }
     except UsageError as e:
         raise ValueError(str(e)) from None
     needed = {"sasl_plain_username", "sasl_plain_password"} if given.get("sasl_mechanism") in _WITH_PASSWORD else set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -15,15 +15,14 @@ from kafka.codec import gzip_encode
 from kafka.errors import KafkaError
 from kafka.record import default_records
 
-from hydra.client.ack_latency import AckLatency
-from hydra.client.acks import AckLedger
-from hydra.client.transport import Delivery, read_system
+from hydra.client.transport import read_system
 from hydra.kafkatest import batching, kafka_python_common
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.kafka_python_common import common_config, explained, text
-from hydra.kafkatest.producer_statistics import Counting, Sent
-from hydra.kafkatest.properties import QUEUED
+from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
+from hydra.kafkatest.property_table import QUEUED
 from hydra.kafkatest.settings import MOST_RETRIES
+from hydra.kafkatest.transports import ProducerTransport
 from hydra.wire.messages import Configure
 
 FULL_WAIT_S: Final = 0.005
@@ -37,48 +36,24 @@ CLOSE_WAIT_S: Final = 0.3
 default_records.gzip_encode = partial(gzip_encode, compresslevel=6)
 
 
-class Publisher:
+class KafkaPythonPublisher(ProducerTransport[Any]):
     """Hands messages to a KafkaProducer and keeps its futures in order until they have an answer.
 
     The library's own buffer has no bound, so the messages without an answer are bounded here.
     """
 
-    marks_end = False
-
     def __init__(self, client: int) -> None:
-        self._client = client
-        self._producer: Any = None
-        self._built_from: object = None
-        self._topic = ""
-        self._partitions: list[int] = []
-        self._acks = "1"
-        self._batch_bytes = 0
+        super().__init__(client)
         self._most_in_flight = 1
-        self._ledger = AckLedger()
-        self._latency = AckLatency(self._ledger)
-        self._last_ack_ns = 0
         self._counting = Counting()
-        self._sent_before: Sent | None = None
-        self._in_flight: deque[tuple[int, Any]] = deque()
 
     def configure(self, command: Configure) -> str:
-        """See transport.py. A change of a producer's settings makes a new one."""
+        """See transport.py."""
+        endpoint = super().configure(command)
         kafka, size = read_system(command.system, KafkaConfigure), command.settings.message_size
-        config = producer_config(self._client, kafka, size)
-        with explained():
-            if self._producer is None or config != self._built_from:
-                self.close()
-                self._producer = KafkaProducer(**{name: it for name, it in config.items() if name != QUEUED})
-                self._producer._sender._sensors = self._counting = Counting()
-                self._built_from = config
-            self._partitions = sorted(self._producer.partitions_for(kafka.topic))
-        self._topic, self._acks = kafka.topic, kafka.acks
-        self._batch_bytes = config["batch_size"]
-        self._most_in_flight = min(config[QUEUED], batching.queue_bytes(kafka.buffer_memory, size) // size)
-        self._ledger, self._last_ack_ns, self._sent_before = AckLedger(), 0, None
-        self._latency = AckLatency(self._ledger)
-        self._in_flight.clear()
-        return ""
+        self._batch_bytes = self._built_from["batch_size"]
+        self._most_in_flight = min(self._built_from[QUEUED], batching.queue_bytes(kafka.buffer_memory, size) // size)
+        return endpoint
 
     def probe(self, message: bytes) -> None:
         """See transport.py. Goes to every partition, so that a probe proves all of them."""
@@ -113,8 +88,7 @@ class Publisher:
         except KafkaError as e:
             raise OSError(f"Kafka refuses a message for {topic}: {text(e)}") from None
         finally:
-            self._ledger.accept(count)
-            self._latency.handed_over(first_sequence, count, began_ns, time.monotonic_ns())
+            self._handed_over(first_sequence, count, began_ns)
             self._counting.payload_bytes += sum(map(len, messages[:count]))
         return count
 
@@ -122,9 +96,6 @@ class Publisher:
         """See transport.py."""
         self._account()
         return ANSWERS_EVERY_S if self._in_flight else None
-
-    def framed_bytes(self, message_size: int) -> int | None:
-        """See transport.py. Records share a batch."""
 
     def flush(self, timeout_s: float) -> bool:
         """See transport.py."""
@@ -140,22 +111,6 @@ class Publisher:
                 producer.flush(min(left_s, FLUSH_STEP_S))
                 flushed = True
 
-    def delivery(self) -> Delivery | None:
-        """See transport.py."""
-        if self._acks == "0":
-            return None
-        self._account(everywhere=True)
-        return Delivery.of(self._ledger, self._last_ack_ns, self._latency.histogram())
-
-    def report_system(self) -> dict[str, Any]:
-        """``batch_size`` as the producer got it, and what it made of the messages."""
-        before = self._sent_before
-        figures = {} if before is None else (self._counting.so_far() - before).figures()
-        if self._ledger.acknowledged < self._ledger.sent:
-            # Of what is still waiting nobody knows how much has been sent.
-            figures.pop("compression_ratio", None)
-        return {"batch_bytes": self._batch_bytes, **figures}
-
     def close(self) -> None:
         """See transport.py. What was not sent is thrown away."""
         producer, self._producer = self._producer, None
@@ -167,13 +122,32 @@ class Publisher:
             with contextlib.suppress(KafkaError):
                 producer.close(timeout=0)
 
-    def _opened(self) -> Any:
-        if self._producer is None:
-            raise OSError("the publisher is not configured")
-        return self._producer
+    def _config(self, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
+        return producer_config(self._client, kafka, message_size)
+
+    def _made(self, config: Mapping[str, Any]) -> Any:
+        with explained():
+            producer = KafkaProducer(**{name: it for name, it in config.items() if name != QUEUED})
+        producer._sender._sensors = self._counting = Counting()
+        return producer
+
+    def _partitions_of(self, producer: Any, topic: str) -> list[int]:
+        with explained():
+            return sorted(producer.partitions_for(topic))
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._in_flight: deque[tuple[int, Any]] = deque()
+
+    def _achieved(self, before: ProducerCounts) -> dict[str, float]:
+        figures = (self._counting.so_far() - before).figures()
+        if self._ledger.acknowledged < self._ledger.sent:
+            # Of what is still waiting nobody knows how much has been sent.
+            figures.pop("compression_ratio", None)
+        return figures
 
     def _account(self, *, everywhere: bool = False) -> None:
-        """Takes the answers from the front, where they come first; ``everywhere`` also those behind one without."""
+        # They come first at the front.
         in_flight = self._in_flight
         good: list[int] = []
         bad: list[int] = []
@@ -187,11 +161,7 @@ class Publisher:
                     (good if future.exception is None else bad).append(sequence)
                 else:
                     in_flight.append((sequence, future))
-        if good:
-            self._last_ack_ns = time.monotonic_ns()
-            answered = np.array(good, np.int64)
-            self._latency.acknowledged(answered, self._last_ack_ns)
-            self._ledger.acknowledge(answered)
+        self._acknowledged(np.array(good, np.int64), time.monotonic_ns())
         if bad:
             self._ledger.fail(np.array(bad, np.int64))
 

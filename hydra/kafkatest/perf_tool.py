@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from hydra.client import process_group
 from hydra.client.transport import Kind
 from hydra.errors import MissingDependencyError
-from hydra.kafkatest.settings import TOOL
 from hydra.kafkatest.perf_tool_publisher import ToolPublisher
 from hydra.kafkatest.perf_tool_run import installed
 from hydra.kafkatest.perf_tool_subscriber import ToolSubscriber
-
-if TYPE_CHECKING:
-    from hydra.control.client import ControlClient
+from hydra.kafkatest.settings import TOOL
 
 
 def _versions() -> dict[str, str]:
@@ -28,16 +24,9 @@ def _versions() -> dict[str, str]:
 
 def kinds() -> Mapping[str, Kind]:
     """The two kinds of client that this module offers."""
-
-    def publisher(client: int, control: ControlClient) -> ToolPublisher:
-        return ToolPublisher(client, control)
-
-    def subscriber(client: int, control: ControlClient) -> ToolSubscriber:
-        return ToolSubscriber(client, control)
-
     return {
-        "kafka-pub": Kind("publisher", TOOL, _versions, publisher),
-        "kafka-sub": Kind("subscriber", TOOL, _versions, subscriber),
+        "kafka-pub": Kind("publisher", TOOL, _versions, ToolPublisher),
+        "kafka-sub": Kind("subscriber", TOOL, _versions, ToolSubscriber),
     }
 
 

@@ -1,13 +1,16 @@
-"""The lines in which Kafka's own performance tools tell their figures, made of the figures of any client.
+"""The lines in which Kafka's own performance tools tell their figures: read as figures, and made of any client's. Pure.
 
-Scripts read these lines by regular expressions, so every digit is where the tools put it. Pure.
+Scripts read these lines by regular expressions, so every digit is where the tools put it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final
 
 from hydra.model import Figure, number
@@ -17,6 +20,101 @@ CONSUMER_HEADER: Final = (
     "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
 )
 """What ConsumerPerformance writes above its line."""
+_NUMBER: Final = r"(NaN|Infinity|-?[\d.]+(?:E[-+]?\d+)?)"
+_WINDOW: Final = re.compile(rf"(\d+) records sent, {_NUMBER} records/sec .* max latency\.$")
+_SUMMARY: Final = re.compile(
+    rf"(\d+) records sent, {_NUMBER} records/sec \({_NUMBER} MB/sec\), {_NUMBER} ms avg latency, "
+    rf"{_NUMBER} ms max latency, (\d+) ms 50th, (\d+) ms 95th, (\d+) ms 99th, (\d+) ms 99\.9th\.$"
+)
+_PRODUCER: Final = (
+    *("records", "records_per_sec", "mb_per_sec", "avg_latency_ms", "max_latency_ms"),
+    *("p50_ms", "p95_ms", "p99_ms", "p99_9_ms"),
+)
+_METRIC: Final = re.compile(rf"producer-metrics:([a-z-]+):\S+\s+: {_NUMBER}$")
+_TIME: Final = r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3})"
+_CONSUMED: Final = re.compile(rf"{_TIME}, {_TIME}, " + ", ".join([_NUMBER] * 8) + "$")
+_CONSUMER: Final = (
+    *("mb_consumed", "mb_per_sec", "messages", "records_per_sec"),
+    *("rebalance_ms", "fetch_ms", "fetch_mb_per_sec", "fetch_records_per_sec"),
+)
+_WHOLE: Final = frozenset({"records", "messages", "rebalance_ms", "fetch_ms", "p50_ms", "p95_ms", "p99_ms", "p99_9_ms"})
+_TIMED_OUT: Final = re.compile(r"WARNING: Exiting before consuming .*timeout \((\d+) ms\)")
+_THROWN: Final = re.compile(r"(?:Exception in thread \S+ )?(?:[\w$]+\.)+(\w+(?:Exception|Error)): (.+)")
+_LOGGED: Final = re.compile(r"[\d:.]+ (?:WARN|ERROR|FATAL) \S+ (.+)")
+
+
+@dataclass
+class ProducerOutput:
+    """What ProducerPerformance has written so far.
+
+    Attributes:
+        told: records of its progress lines.
+        figures: of its last line by name, without those that are no number; empty until it is there.
+        metrics: of its producer, by Kafka's names.
+        complaint: what it complained of first, or last if that was only a line of its log.
+    """
+
+    told: int = 0
+    figures: dict[str, int | float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    complaint: str = ""
+
+    def read(self, line: str) -> None:
+        """Takes one line."""
+        if found := _SUMMARY.match(line):
+            self.figures = _figures(_PRODUCER, found.groups())
+        elif found := _WINDOW.match(line):
+            self.told += int(found[1])
+        elif found := _METRIC.match(line):
+            self.metrics |= _figures([found[1]], [found[2]])
+        else:
+            self.complaint = _complaint(self.complaint, line)
+
+
+@dataclass
+class ConsumerOutput:
+    """What ConsumerPerformance has written so far.
+
+    Attributes:
+        figures: of its line by name, as above.
+        began_ns, ended_ns: its times, ns since 1970; it has to be run with UTC as its time zone.
+        waited_ms: how long it has waited in vain for more records before it ended; 0: it has had all.
+        complaint: as above.
+    """
+
+    figures: dict[str, int | float] = field(default_factory=dict)
+    began_ns: int = 0
+    ended_ns: int = 0
+    waited_ms: int = 0
+    complaint: str = ""
+
+    def read(self, line: str) -> None:
+        """Takes one line."""
+        if found := _CONSUMED.match(line):
+            began, ended, *rest = found.groups()
+            self.figures, self.began_ns, self.ended_ns = _figures(_CONSUMER, rest), _ns(began), _ns(ended)
+        elif found := _TIMED_OUT.match(line):
+            self.waited_ms = int(found[1])
+        else:
+            self.complaint = _complaint(self.complaint, line)
+
+
+def _figures(names: Iterable[str], values: Iterable[str]) -> dict[str, int | float]:
+    found = {name: float(value) for name, value in zip(names, values, strict=True)}
+    return {name: int(v) if name in _WHOLE else v for name, v in found.items() if math.isfinite(v)}
+
+
+def _ns(text: str) -> int:
+    moment = datetime.strptime(text, "%Y-%m-%d %H:%M:%S:%f").replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000) * 1_000_000
+
+
+def _complaint(before: str, line: str) -> str:
+    """The first thing that was thrown; until then the last that was logged."""
+    if found := _THROWN.match(line):
+        return before if before.startswith("threw ") else f"threw {found[1]}: {found[2]}"
+    found = _LOGGED.match(line)
+    return found[1] if found and not before.startswith("threw ") else before
 
 
 def producer_line(figures: Mapping[str, Figure]) -> str:

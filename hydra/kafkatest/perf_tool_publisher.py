@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from hydra.client.control_loop import PublisherLoop
 from hydra.client.transport import read_system
-from hydra.client.usage import UsageMeter
-from hydra.errors import HydraError
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.java_properties import producer_config
-from hydra.kafkatest.tool_output import ProducerOutput
-from hydra.kafkatest.perf_tool_run import PROPERTIES, ToolRun
+from hydra.kafkatest.perf_tool_lines import ProducerOutput
+from hydra.kafkatest.perf_tool_run import LOOK_EVERY_S, ToolLoop, ToolStep
 from hydra.model import Histogram, PublisherReport
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Progress, Start, Stop
 
-if TYPE_CHECKING:
-    from hydra.control.client import ControlClient
-
-LOOK_EVERY_S: Final = 0.05
-"""How often it is looked what a tool has written."""
 TELL_EVERY_S: Final = 1.0
 """A tool that has ended is told of so often, as the controller may have missed it."""
 ENDS_WITHIN_S: Final = 1.0
 _NEVER_NS: Final = 2**63 - 1
 
 
-class ToolPublisher(PublisherLoop):
+class ToolPublisher(ToolLoop, PublisherLoop):
     """The loop of one publisher."""
 
-    def __init__(self, client: int, control: ControlClient) -> None:
-        super().__init__(client, control)
-        self._config: dict[str, str] = {}
-        self._step: _Sending | None = None
-
-    def close(self) -> None:
-        """Ends the tool; may be called twice."""
-        step, self._step = self._step, None
-        if step is not None:
-            step.close()
+    _step: _ToolSending | None = None
+    _config: Mapping[str, str]
 
     def _work(self) -> float:
         step = self._step
@@ -58,9 +44,6 @@ class ToolPublisher(PublisherLoop):
                 self._control.send(progress)
         return wait_s
 
-    def _end(self) -> None:
-        self.close()
-
     def _prepare(self, command: Configure) -> None:
         if command.settings.messages is None:
             raise ValueError("kafka-tool needs settings.messages")
@@ -72,33 +55,25 @@ class ToolPublisher(PublisherLoop):
 
     def _start(self, configured: Configure, command: Start) -> None:
         if self._step is None:
-            self._step = _Sending(configured, command, self._config)
+            self._step = _ToolSending(configured, command, self._config)
 
     def _stop(self, _: Stop) -> PublisherReport | None:
         return None if self._step is None else self._step.report()
 
 
-class _Sending:
-    """One step: one run of the tool, from the window's beginning on.
+class _ToolSending(ToolStep[ProducerOutput]):
+    """One step: the tool runs from the window's beginning on."""
 
-    Attributes:
-        failure: why it ended without an account, "" otherwise.
-    """
-
-    def __init__(self, command: Configure, start: Start, config: dict[str, str]) -> None:
+    def __init__(self, command: Configure, start: Start, config: Mapping[str, str]) -> None:
+        super().__init__("ProducerPerformance", config, ProducerOutput())
         self.clock = StepClock(start.clock)
-        self.failure = ""
         self._settings = command.settings
         self._topic = read_system(command.system, KafkaConfigure).topic
         self._messages = command.settings.messages or 0
-        self._config = config
         self._start_ns = start.start_at_ns
-        self._output = ProducerOutput()
-        self._run: ToolRun | None = None
-        self._status: int | None = None
-        self._usage = UsageMeter(children=True)
         self._progress_ns = int(command.progress_s * 1e9)
         self._news_ns = start.start_at_ns + self._progress_ns if self._progress_ns else _NEVER_NS
+        self._told_over = False
         self._began_ns = 0
         self._ended_ns = 0
 
@@ -112,35 +87,30 @@ class _Sending:
         if self._run is None and not self.failure:
             if early_s := self.clock.until_s(self._start_ns):
                 return early_s
-            self._launch()
+            self._began_ns = self.clock.now_ns()
+            self._launch(self._arguments())
         self._look()
         return TELL_EVERY_S if self._over else LOOK_EVERY_S
-
-    @property
-    def _over(self) -> bool:
-        return self._status is not None or bool(self.failure)
 
     def tell(self) -> bool:
         """Whether it is time to tell the controller how far the step is; at once when it is over, then repeatedly."""
         now_ns = self.clock.now_ns()
-        if now_ns < self._news_ns:
+        if now_ns < self._news_ns and (self._told_over or not self._over):
             return False
+        self._told_over = self._over
         self._news_ns = now_ns + (int(TELL_EVERY_S * 1e9) if self._over else self._progress_ns)
         return True
 
     def _look(self, timeout_s: float = 0.0) -> None:
-        if self._run is None or self._status is not None:
-            return
-        self._status = self._run.poll(timeout_s)
-        if self._output.figures and not self._ended_ns:
+        super()._look(timeout_s)
+        if self._run is not None and self._output.figures and not self._ended_ns:
             self._ended_ns = self.clock.at_ns(self._run.written_ns() - wall_offset_ns())
-        if self._status is not None:
-            self._news_ns = 0
-            if not self._output.figures.get("records"):
-                why = self._output.complaint or "it wrote no account"
-                self._fail(f"ProducerPerformance ended with {self._status}: {why}")
 
-    def _launch(self) -> None:
+    @property
+    def _has_account(self) -> bool:
+        return bool(self._output.figures.get("records"))
+
+    def _arguments(self) -> list[str]:
         settings = self._settings
         throughput = "-1" if settings.rate == "max" else f"{settings.rate:.6f}"
         what = (
@@ -148,23 +118,10 @@ class _Sending:
             if settings.payload == "lines"
             else ("--record-size", str(settings.message_size))
         )
-        arguments = [
+        return [
             *("--topic", self._topic, "--num-records", str(self._messages), "--throughput", throughput, *what),
-            *("--command-config", PROPERTIES, "--reporting-interval", "1000", "--print-metrics"),
+            *("--reporting-interval", "1000", "--print-metrics"),
         ]
-        self._began_ns = self.clock.now_ns()
-        try:
-            self._run = ToolRun("ProducerPerformance", arguments, self._config, self._output.read)
-        except (HydraError, OSError) as e:
-            self._fail(f"ProducerPerformance could not be started: {e}")
-
-    def _fail(self, why: str) -> None:
-        self.failure, self._news_ns = why, 0
-
-    def close(self) -> None:
-        """Ends the tool."""
-        if self._run is not None:
-            self._run.close()
 
     def report(self) -> PublisherReport:
         """What the tool said of its records; of one that had to be ended, what it had said until then."""

@@ -1,4 +1,7 @@
-"""One run of a performance tool of Kafka's: a Java process that never outlives the client that drives it."""
+"""One run of a performance tool of Kafka's: a Java process that never outlives the client that drives it.
+
+A step of a client is one run; what publishers and subscribers have in common of that is here too.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,26 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
+from hydra.client.control_loop import StepLoop
 from hydra.client.supervised_process import Supervised
+from hydra.client.usage import UsageMeter
+from hydra.errors import HydraError
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import with_files, written
-from hydra.kafkatest.template import LOGGING
+from hydra.kafkatest.perf_tool_lines import ConsumerOutput, ProducerOutput
+from hydra.kafkatest.program import LOGGING
 
 JAVA_OPTIONS: Final = ("-Xmx512m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
 """What Kafka's own scripts give their tools."""
 PROPERTIES: Final = "client.properties"
+LOOK_EVERY_S: Final = 0.05
+"""How often it is looked what a tool has written."""
 _LOG: Final = "tool.log"
 _GRACE_S: Final = 1.0
+
+Output = TypeVar("Output", bound=ProducerOutput | ConsumerOutput)
 
 
 @cache
@@ -95,3 +106,69 @@ class ToolRun:
     def close(self) -> None:
         """Ends it within seconds, and removes its folder; may be called twice."""
         self._stack.close()
+
+
+class ToolStep(Generic[Output]):
+    """One step of a client: one run of a tool.
+
+    Arguments:
+        main: the tool's name.
+        config: its client's properties.
+        output: takes what it writes.
+
+    Attributes:
+        failure: why there is no account, "" otherwise.
+    """
+
+    def __init__(self, main: str, config: Mapping[str, str], output: Output) -> None:
+        self.failure = ""
+        self._main = main
+        self._config = config
+        self._output = output
+        self._run: ToolRun | None = None
+        self._status: int | None = None
+        self._usage = UsageMeter(children=True)
+
+    @property
+    def _over(self) -> bool:
+        return self._status is not None or bool(self.failure)
+
+    def _launch(self, arguments: Sequence[str]) -> None:
+        try:
+            self._run = ToolRun(
+                self._main, [*arguments, "--command-config", PROPERTIES], self._config, self._output.read
+            )
+        except (HydraError, OSError) as e:
+            self.failure = f"{self._main} could not be started: {e}"
+
+    def _look(self, timeout_s: float = 0.0) -> None:
+        """Reads what it has written by now, or by its end within ``timeout_s``."""
+        if self._run is None or self._status is not None:
+            return
+        self._status = self._run.poll(timeout_s)
+        if self._status is not None and not self._has_account:
+            self.failure = f"{self._main} ended with {self._status}: {self._output.complaint or 'it wrote no account'}"
+
+    @property
+    def _has_account(self) -> bool:
+        return bool(self._output.figures)
+
+    def close(self) -> None:
+        """Ends the tool; may be called twice."""
+        if self._run is not None:
+            self._run.close()
+
+
+class ToolLoop(StepLoop):
+    """The loop of a client whose messages a tool sends or reads."""
+
+    _step: Any = None
+
+    def close(self) -> None:
+        """Ends the tool; may be called twice."""
+        step, self._step = self._step, None
+        if step is not None:
+            step.close()
+
+    def _end(self) -> None:
+        self.close()

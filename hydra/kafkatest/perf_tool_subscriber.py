@@ -5,28 +5,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from hydra.client.control_loop import SubscriberLoop
 from hydra.client.transport import read_system
-from hydra.client.usage import UsageMeter
-from hydra.errors import HydraError
 from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
 from hydra.kafkatest.java_properties import consumer_config
 from hydra.kafkatest.librdkafka import Complaint
+from hydra.kafkatest.perf_tool_lines import ConsumerOutput
+from hydra.kafkatest.perf_tool_run import LOOK_EVERY_S, ToolLoop, ToolStep
 from hydra.kafkatest.properties import confluent_config
-from hydra.kafkatest.tool_output import ConsumerOutput
-from hydra.kafkatest.perf_tool_publisher import LOOK_EVERY_S
-from hydra.kafkatest.perf_tool_run import PROPERTIES, ToolRun
 from hydra.model import Histogram, LedgerCounts, SubscriberReport
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Finish, Start
-
-if TYPE_CHECKING:
-    pass
 
 GIVES_UP_MS: Final = 10_000
 """After so long without a record the tool ends by itself, or after half of the drain; its own default."""
@@ -34,20 +28,14 @@ COMMIT_TIMEOUT_S: Final = 10.0
 FORGET_TIMEOUT_S: Final = 2.0
 
 
-class ToolSubscriber(SubscriberLoop["_Reading"]):
+class ToolSubscriber(ToolLoop, SubscriberLoop["_ToolReading"]):
     """The loop of one subscriber.
 
     The tool knows no offsets, but honours those that its group has committed: they are set before it begins.
     """
 
-    def close(self) -> None:
-        """Ends the tool; may be called twice."""
-        step, self._step = self._step, None
-        if step is not None:
-            step.close()
-
     def _work(self) -> float:
-        step = self._step
+        step: _ToolReading | None = self._step
         if step is None or self._report is not None:
             return math.inf
         wait_s = step.work()
@@ -58,24 +46,21 @@ class ToolSubscriber(SubscriberLoop["_Reading"]):
             self._say_report(subscriber=step.report())
         return wait_s
 
-    def _end(self) -> None:
-        self.close()
-
     def _prepare(self, command: Configure) -> None:
-        self._step = _Reading(self._id, command)
+        self._step = _ToolReading(self._id, command)
 
     def _endpoint(self) -> str | None:
         # Where it will read is certain already: there is no path to prove.
         return "" if self._command is not None and self._command.probe else None
 
 
-class _Reading:
-    """One step: one run of the tool.
+class _ToolReading(ToolStep[ConsumerOutput]):
+    """One step.
 
-    It begins with the window; where everything is in the log before anybody reads, when it is known how much that is.
+    The tool begins with the window; where everything is in the log before anybody reads, when it is known how much
+    that is.
 
     Attributes:
-        failure: why there is no account, "" otherwise.
         told: whether the controller knows of the failure.
     """
 
@@ -86,10 +71,9 @@ class _Reading:
             UsageError, ValueError: a property or setting cannot be.
             OSError: the cluster does not commit.
         """
-        self.failure = ""
-        self.told = False
         self._kafka = read_system(command.system, KafkaConfigure)
-        self._config = consumer_config(client, self._kafka)
+        super().__init__("ConsumerPerformance", consumer_config(client, self._kafka), ConsumerOutput())
+        self.told = False
         self._stored = self._kafka.read == "stored"
         self._member = self._kafka.group != ""
         # Like every group of a run it begins with its topic's name: what a killed run leaves is found by that.
@@ -98,16 +82,12 @@ class _Reading:
         self._records = (command.settings.messages or 0) * len(command.publishers)
         # Of lines only the sum of their lengths is told, with four digits of a MB.
         self._size = 0 if command.settings.payload == "lines" else command.settings.message_size
-        self._usage = UsageMeter(children=True)
         self._clock: StepClock | None = None
         self._start_ns = 0
         self._finish: Finish | None = None
         self._in_log = 0
         self._deadline_ns = 0
         self._gives_up_ms = GIVES_UP_MS
-        self._output = ConsumerOutput()
-        self._run: ToolRun | None = None
-        self._status: int | None = None
         self._offsets = _Offsets(self._kafka, self._group)
         self._offsets.commit()
         self._closed = False
@@ -144,44 +124,33 @@ class _Reading:
         if self._run is None:
             if early_s := self._clock.until_s(self._start_ns):
                 return early_s
-            self._launch()
+            if self._records:
+                self._launch(self._arguments())
+            else:
+                self.failure = "there is nothing for ConsumerPerformance to read"
         elif self._status is None:
-            self._status = self._run.poll()
-            if self._status is not None and not self._output.figures:
-                why = self._output.complaint or "it wrote no account"
-                self.failure = f"ConsumerPerformance ended with {self._status}: {why}"
-            elif self._status is None and self._finish is not None and self._clock.now_ns() > self._deadline_ns:
+            self._look()
+            if self._status is None and self._finish is not None and self._clock.now_ns() > self._deadline_ns:
                 self.failure = "ConsumerPerformance was ended at the end of the drain: what it had read is not known"
         return LOOK_EVERY_S
 
-    def _launch(self) -> None:
-        arguments = [
+    def _arguments(self) -> list[str]:
+        return [
             *("--bootstrap-server", self._kafka.bootstrap, "--topic", self._kafka.topic, "--group", self._group),
             *("--num-records", str(self._records), "--timeout", str(self._gives_up_ms)),
             *("--fetch-size", str(self._kafka.max_partition_fetch_bytes), "--socket-buffer-size", "-1"),
-            *("--command-config", PROPERTIES),
         ]
-        if not self._records:
-            self.failure = "there is nothing for ConsumerPerformance to read"
-            return
-        try:
-            self._run = ToolRun("ConsumerPerformance", arguments, self._config, self._output.read)
-        except (HydraError, OSError) as e:
-            self.failure = f"ConsumerPerformance could not be started: {e}"
 
     def over(self) -> bool:
         """Whether the step can be reported."""
-        if self._finish is None or self._clock is None:
-            return False
-        return bool(self.failure) or self._status is not None
+        return self._finish is not None and self._clock is not None and self._over
 
     def close(self) -> None:
         """Ends the tool, and removes a group of our own; may be called twice."""
         if self._closed:
             return
         self._closed = True
-        if self._run is not None:
-            self._run.close()
+        super().close()
         if not self._member:
             self._offsets.forget()
 

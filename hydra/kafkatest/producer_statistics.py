@@ -14,7 +14,7 @@ PARTITIONS_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ProducerCounts:
     """Growing counts of one producer.
 
     Attributes:
@@ -29,8 +29,8 @@ class Sent:
     payload_bytes: int = 0
     wire_bytes: int = 0
 
-    def __sub__(self, earlier: Sent) -> Sent:
-        return Sent(
+    def __sub__(self, earlier: ProducerCounts) -> ProducerCounts:
+        return ProducerCounts(
             self.records - earlier.records,
             self.batches - earlier.batches,
             self.requests - earlier.requests,
@@ -74,15 +74,15 @@ class Statistics:
         """Takes the next ones."""
         self._text = text
 
-    def so_far(self) -> Sent:
+    def so_far(self) -> ProducerCounts:
         """The last ones that came."""
         if not self._text:
-            return Sent()
+            return ProducerCounts()
         it = msgspec.json.decode(self._text, type=_Statistics)
         requests = sum(broker.req.get("Produce", 0) for broker in it.brokers.values())
-        return Sent(it.txmsgs, requests, requests, it.txmsg_bytes, it.tx_bytes)
+        return ProducerCounts(it.txmsgs, requests, requests, it.txmsg_bytes, it.tx_bytes)
 
-    def fresh(self, wait: Callable[[], Any], tries: int) -> Sent | None:
+    def fresh(self, wait: Callable[[], Any], tries: int) -> ProducerCounts | None:
         """The next ones; None if ``wait``, which has to let the library deliver them, was called in vain."""
         self._text = ""
         for _ in range(tries):
@@ -104,7 +104,7 @@ class Counting:
     """
 
     def __init__(self) -> None:
-        self._sent = Sent()
+        self._sent = ProducerCounts()
         self.payload_bytes = 0
         """Of all messages that the library accepted; whoever hands them over adds them up."""
 
@@ -118,7 +118,7 @@ class Counting:
                 records += batch.record_count
                 wire_bytes += batch.records.size_in_bytes()
         it = self._sent
-        self._sent = Sent(
+        self._sent = ProducerCounts(
             it.records + records, it.batches + batches, it.requests + requests, 0, it.wire_bytes + wire_bytes
         )
 
@@ -128,6 +128,6 @@ class Counting:
     def record_errors(self, topic: str, count: int) -> None:
         """The messages' own futures tell."""
 
-    def so_far(self) -> Sent:
+    def so_far(self) -> ProducerCounts:
         """What was sent."""
         return replace(self._sent, payload_bytes=self.payload_bytes)

@@ -1,53 +1,253 @@
-"""What every client is told in the same words, because the libraries' own defaults differ.
+"""The properties of Kafka's clients, one row each: what every library calls it, what all are told, who may set it.
 
 Defaults change between versions of librdkafka (the native client takes the system's, confluent-kafka brings its own)
-and are others in kafka-python; a comparison of the three would compare defaults. Settings of a step are not here: each
-implementation obeys them by itself. ``[kafka.properties]`` replaces any of these.
+and are others in kafka-python and in Java: a comparison of clients would compare defaults. So all are told the same
+(``told``), as far as a library has such a thing. Settings of a step have no value here: each implementation obeys them
+by itself. ``[kafka.properties]`` replaces any of these values.
 
-``native/src/kafka/alike.h`` has the same tables, a test compares them; docs/kafka.md says what each is for.
+``native/src/kafka/alike.h`` has the same values, a test compares them; docs/kafka.md says what each is for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from hydra.model import Role
 
-BOTH: Final[Mapping[str, str]] = {
-    "socket.nagle.disable": "true",
-    "socket.keepalive.enable": "false",
-    "socket.send.buffer.bytes": "0",
-    "socket.receive.buffer.bytes": "0",
-    "socket.timeout.ms": "60000",
-    "connections.max.idle.ms": "540000",
-    "reconnect.backoff.ms": "100",
-    "reconnect.backoff.max.ms": "10000",
-    "retry.backoff.ms": "100",
-    "retry.backoff.max.ms": "100",
-    "topic.metadata.refresh.interval.ms": "300000",
-    "enable.metrics.push": "false",
+KafkaPythonValue = str | int | bool | list[tuple[int, int, int]] | None
+SAME: Final = "="
+"""Of ``Property.java`` and ``python``: librdkafka's name, in Python with underscores."""
+QUEUED: Final = "queued_messages"
+"""Of ``Property.python``: no argument of the library's, which has no such bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property of a client.
+
+    Attributes:
+        names: librdkafka's, and behind it others that librdkafka takes for the same.
+        role: whose client reads it; None: both do.
+        told: what every client is told; "": its own default holds.
+        since: the librdkafka that had it first; before, it did what it is told.
+        java: what Kafka's own client calls it; "": it has nothing like it.
+        java_told: what that client is told, where it would do otherwise.
+        python: kafka-python's argument; "": it has nothing like it.
+        read: makes the argument of a text; a ValueError says what is possible.
+        only: which of kafka-python's clients has it, where both of librdkafka's have.
+        instead: why a user may not set it, or what to do instead.
+    """
+
+    names: str
+    role: Role | None = None
+    told: str = ""
+    since: int = 0
+    java: str = ""
+    java_told: str = ""
+    python: str = ""
+    read: Callable[[str], KafkaPythonValue] = str
+    only: Role | None = None
+    instead: str = ""
+
+    @property
+    def name(self) -> str:
+        """The one by which it is passed on."""
+        return self.names.split()[0]
+
+    @property
+    def java_name(self) -> str:
+        """As ``java``, in full."""
+        return self.name if self.java == SAME else self.java
+
+    @property
+    def python_name(self) -> str:
+        """As ``python``, in full."""
+        return self.name.replace(".", "_") if self.python == SAME else self.python
+
+
+def _boolean(text: str) -> bool:
+    words = {"true": True, "1": True, "false": False, "0": False}
+    if text.lower() not in words:
+        raise ValueError("true or false")
+    return words[text.lower()]
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def _no_delay(text: str) -> list[tuple[int, int, int]]:
+    return [(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(_boolean(text)))]
+
+
+def _buffer_bytes(text: str) -> int | None:
+    """0 is the kernel's own size, as librdkafka has it."""
+    return _number(text) or None
+
+
+def _upper(text: str) -> str:
+    return text.upper()
+
+
+def _checks_hostname(text: str) -> bool:
+    if text.lower() not in {"https", "none", ""}:
+        raise ValueError("https or none")
+    return text.lower() == "https"
+
+
+_buffer = partial(Property, told="0", java_told="-1", read=_buffer_bytes)
+_producer = partial(Property, role="publisher")
+_consumer = partial(Property, role="subscriber")
+_OWN: Final = "Hydra sets it, its figures depend on it"
+_COMMITS: Final = f"{_OWN}: a group commits what has been counted"
+
+
+def _set(setting: str) -> str:
+    return f"it is a setting of the step: use --set settings.{setting}=…"
+
+
+_ROWS: Final = (
+    # Of both clients.
+    Property("bootstrap.servers metadata.broker.list", instead="use --bootstrap"),
+    Property("client.id", instead=_OWN),
+    Property("security.protocol", java=SAME, python=SAME, read=_upper),
+    Property("ssl.ca.location", python="ssl_cafile"),
+    Property("ssl.ca.pem", java="ssl.truststore.certificates"),
+    Property("ssl.certificate.location", python="ssl_certfile"),
+    Property("ssl.certificate.pem", java="ssl.keystore.certificate.chain"),
+    Property("ssl.key.location", python="ssl_keyfile"),
+    Property("ssl.key.pem", java="ssl.keystore.key"),
+    Property("ssl.key.password", java=SAME, python="ssl_password"),
+    Property("ssl.crl.location", python="ssl_crlfile"),
+    Property("ssl.cipher.suites", java=SAME, python="ssl_ciphers"),
+    Property("ssl.providers", java=SAME),
+    Property("ssl.endpoint.identification.algorithm", java=SAME, python="ssl_check_hostname", read=_checks_hostname),
+    Property("sasl.mechanism sasl.mechanisms", java=SAME, python=SAME, read=_upper),
+    Property("sasl.username", python="sasl_plain_username"),
+    Property("sasl.password", python="sasl_plain_password"),
+    Property("sasl.kerberos.service.name", java=SAME, python=SAME),
+    Property("client.dns.lookup", java=SAME, python=SAME),
+    Property("client.rack", java=SAME, python=SAME, only="subscriber"),
+    Property("socket.nagle.disable", told="true", python="socket_options", read=_no_delay),
+    Property("socket.keepalive.enable", told="false"),
+    _buffer("socket.send.buffer.bytes", java="send.buffer.bytes", python="send_buffer_bytes"),
+    _buffer("socket.receive.buffer.bytes", java="receive.buffer.bytes", python="receive_buffer_bytes"),
+    Property("socket.timeout.ms", told="60000", java="request.timeout.ms", python="request_timeout_ms", read=_number),
+    Property("socket.connection.setup.timeout.ms", java=SAME),
+    Property("connections.max.idle.ms", told="540000", java=SAME, python=SAME, read=_number),
+    Property("reconnect.backoff.ms", told="100", java=SAME, java_told="100", python=SAME, read=_number),
+    Property("reconnect.backoff.max.ms", told="10000", java=SAME, java_told="10000", python=SAME, read=_number),
+    Property("retry.backoff.ms", told="100", java=SAME, java_told="100", python=SAME, read=_number),
+    Property("retry.backoff.max.ms", told="100", since=0x02030000, java=SAME, java_told="100"),
+    Property("metadata.max.age.ms", java=SAME, python=SAME, read=_number),
+    Property("topic.metadata.refresh.interval.ms", told="300000", python="metadata_max_age_ms", read=_number),
+    Property("enable.metrics.push", told="false", since=0x02050000, java_told="false"),
+    Property("message.max.bytes", java="max.request.size", python="max_request_size", read=_number, only="publisher"),
+    Property("receive.message.max.bytes", python=SAME, read=_number),
+    Property("max.in.flight max.in.flight.requests.per.connection", instead=_set("max_in_flight")),
+    Property("statistics.interval.ms", instead=_OWN),
+    Property("log.queue", instead=_OWN),
+    # Of producers.
+    _producer("request.timeout.ms", told="30000", java=SAME, python=SAME, read=_number),
+    _producer("queue.buffering.max.messages", told="100000", python=QUEUED, read=_number),
+    _producer("queue.buffering.backpressure.threshold", told="1"),
+    _producer("queue.buffering.max.kbytes", java="buffer.memory", instead=_set("buffer_memory")),
+    _producer("acks request.required.acks", instead=_set("acks")),
+    _producer("linger.ms queue.buffering.max.ms", instead=_set("linger_ms")),
+    _producer("batch.size", instead=_set("batch_bytes")),
+    _producer("batch.num.messages", instead=_set("msg_batch")),
+    _producer("compression.type compression.codec", instead=_set("compression")),
+    _producer("enable.idempotence", instead=_set("idempotence")),
+    _producer("retries message.send.max.retries", instead=_set("retries")),
+    _producer("delivery.timeout.ms message.timeout.ms", instead=_set("delivery_timeout_ms")),
+    _producer("delivery.report.only.error", instead=f"{_OWN}: Tx counts acknowledgements"),
+    _producer("enable.gapless.guarantee", instead=_OWN),
+    _producer("transactional.id", instead=_OWN),
+    # Of consumers.
+    _consumer("queued.min.messages", told="100000"),
+    _consumer("queued.max.messages.kbytes", told="65536"),
+    _consumer("fetch.error.backoff.ms", told="500"),
+    _consumer("fetch.queue.backoff.ms", told="1000", since=0x02020000),
+    _consumer("isolation.level", told="read_uncommitted", java=SAME, python=SAME),
+    _consumer("check.crcs", python=SAME, read=_boolean),
+    _consumer("fetch.min.bytes", python=SAME, read=_number),
+    _consumer("fetch.max.bytes", python=SAME, read=_number),
+    _consumer("fetch.wait.max.ms", java="fetch.max.wait.ms", python="fetch_max_wait_ms", read=_number),
+    _consumer("max.partition.fetch.bytes fetch.message.max.bytes", python=SAME, read=_number),
+    _consumer("session.timeout.ms", python=SAME, read=_number),
+    _consumer("heartbeat.interval.ms", java=SAME, python=SAME, read=_number),
+    _consumer("max.poll.interval.ms", java=SAME, python=SAME, read=_number),
+    _consumer("group.id", instead=_set("group")),
+    _consumer("group.instance.id", instead=f"{_OWN}: a member that died is another one when it comes back"),
+    _consumer("group.protocol", instead=f"{_OWN}: the members of a group are told alike in every client"),
+    _consumer("partition.assignment.strategy", instead=f"{_OWN}: range, in every client"),
+    _consumer("auto.offset.reset", instead=f"{_OWN}: subscribers start at the offset they are told"),
+    _consumer("enable.auto.commit auto.commit.enable", instead=_COMMITS),
+    _consumer("enable.auto.offset.store", instead=_COMMITS),
+    _consumer("enable.partition.eof", instead=_OWN),
+)
+
+
+def _only_librdkafka(names: str, role: Role | None = None) -> tuple[Property, ...]:
+    """Those that no other library has, and that a user may set (CONFIGURATION.md, without callbacks)."""
+    return tuple(Property(name, role) for name in names.split())
+
+
+TABLE: Final = (
+    *_ROWS,
+    *_only_librdkafka(
+        """
+        allow.auto.create.topics api.version.fallback.ms api.version.request api.version.request.timeout.ms
+        broker.address.family broker.address.ttl broker.version.fallback debug enable.random.seed
+        enable.sasl.oauthbearer.unsecure.jwt enable.ssl.certificate.verification https.ca.location https.ca.pem
+        log.connection.close log.thread.name log_level message.copy.max.bytes
+        metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy reconnect.backoff.jitter.ms
+        sasl.kerberos.keytab sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
+        sasl.kerberos.principal sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.claim.aud
+        sasl.oauthbearer.assertion.claim.exp.seconds sasl.oauthbearer.assertion.claim.iss
+        sasl.oauthbearer.assertion.claim.jti.include sasl.oauthbearer.assertion.claim.nbf.seconds
+        sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.file
+        sasl.oauthbearer.assertion.jwt.template.file sasl.oauthbearer.assertion.private.key.file
+        sasl.oauthbearer.assertion.private.key.passphrase sasl.oauthbearer.assertion.private.key.pem
+        sasl.oauthbearer.client.credentials.client.id sasl.oauthbearer.client.credentials.client.secret
+        sasl.oauthbearer.client.id sasl.oauthbearer.client.secret sasl.oauthbearer.config
+        sasl.oauthbearer.extensions sasl.oauthbearer.grant.type sasl.oauthbearer.metadata.authentication.type
+        sasl.oauthbearer.method sasl.oauthbearer.scope sasl.oauthbearer.sub.claim.name
+        sasl.oauthbearer.token.endpoint.url socket.blocking.max.ms socket.max.fails ssl.ca.certificate.stores
+        ssl.curves.list ssl.engine.id ssl.engine.location ssl.keystore.location ssl.keystore.password
+        ssl.sigalgs.list topic.blacklist topic.metadata.propagation.max.ms topic.metadata.refresh.fast.cnt
+        topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.sparse
+        """,
+    ),
+    *_only_librdkafka(
+        """
+        compression.level partitioner produce.offset.report queuing.strategy sticky.partitioning.linger.ms
+        transaction.timeout.ms
+        """,
+        role="publisher",
+    ),
+    *_only_librdkafka(
+        """
+        auto.commit.interval.ms consume.callback.max.messages coordinator.query.interval.ms group.protocol.type
+        group.remote.assignor offset.store.method offset.store.path offset.store.sync.interval.ms
+        """,
+        role="subscriber",
+    ),
+)
+PROPERTIES: Final[Mapping[str, Property]] = {
+    **{row.java_name: row for row in TABLE if row.java},
+    **{name: row for row in TABLE for name in row.names.split()},
 }
-PRODUCER: Final[Mapping[str, str]] = {
-    "request.timeout.ms": "30000",
-    "queue.buffering.max.messages": "100000",
-    "queue.buffering.backpressure.threshold": "1",
-}
-CONSUMER: Final[Mapping[str, str]] = {
-    "queued.min.messages": "100000",
-    "queued.max.messages.kbytes": "65536",
-    "fetch.error.backoff.ms": "500",
-    "fetch.queue.backoff.ms": "1000",
-    "isolation.level": "read_uncommitted",
-}
-SINCE: Final[Mapping[str, int]] = {
-    "fetch.queue.backoff.ms": 0x02020000,
-    "retry.backoff.max.ms": 0x02030000,
-    "enable.metrics.push": 0x02050000,
-}
-"""The librdkafka that had them first; before, it did what is set here."""
+"""Each by every name that a user may give it: librdkafka's, and Java's where librdkafka has none of that name."""
 
 
 def alike(role: Role) -> Mapping[str, str]:
     """What a role's client is told, in librdkafka's names."""
-    return {**BOTH, **(PRODUCER if role == "publisher" else CONSUMER)}
+    return {row.name: row.told for row in TABLE if row.told and row.role in (None, role)}

@@ -1,4 +1,4 @@
-"""The settings of Kafka's producer, and the table [kafka] of a scenario."""
+"""The settings of Kafka's clients, the table [kafka] of a scenario, and what events do to settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from hydra.model import Scenario, Settings, setting
+from hydra.model import EventSpec, Scenario, Settings, setting, with_values
 
 TABLE: Final = "kafka"
 TOOL: Final = "kafka-tool"
@@ -20,6 +20,12 @@ MOST_RETRIES: Final = 2**31 - 1
 MOST_PARTITIONS: Final = 10_000
 """Their offsets travel in one message of 512 KiB."""
 MOST_REPLICAS: Final = 32_767
+KILL: Final = "kill_server"
+"""The broker that leads the first partition is killed."""
+MOVE: Final = "move_partition"
+"""The first partition is moved to other brokers: the next ones in the order of their ids."""
+_AT_ONCE: Final = 1e-9
+_SETTING: Final = {KILL: "kill_broker_at", MOVE: "move_partition_at"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +149,32 @@ def groups_of(scenario: Scenario) -> frozenset[str]:
     steps = [scenario.settings.system.get("group"), *scenario.sweep.vary.get("group", ())]
     points = [point.settings.get("group") for point in scenario.sweep.points]
     return frozenset(str(name) for name in (*steps, *points) if name)
+
+
+def why_no_kill(scenario: Scenario) -> str:
+    """Why no broker of this scenario can be killed, or ""."""
+    if spec_of(scenario).bootstrap:
+        return "brokers of yours are never killed; leave --bootstrap out: Hydra kills brokers of its own"
+    if scenario.server.count < 2:
+        return f"it needs at least 2 brokers, and server.count is {scenario.server.count}; raise it"
+    return _once(scenario, KILL)
+
+
+def why_no_move(scenario: Scenario) -> str:
+    """Why no partition of this scenario can be moved, or ""."""
+    if spec_of(scenario).bootstrap:
+        return "topics on brokers of yours stay where they are; leave --bootstrap out"
+    usual = spec_of(scenario).replication_factor
+    replicas = max(int(str(value or usual)) for value in scenario.values_of("replication_factor"))
+    if scenario.server.count <= replicas:
+        return f"it needs more brokers than replicas, {replicas}, and server.count is {scenario.server.count}; raise it"
+    return _once(scenario, MOVE)
+
+
+def _once(scenario: Scenario, kind: str) -> str:
+    return "a step has one such event at most" if sum(e.kind == kind for e in scenario.events) > 1 else ""
+
+
+def settings_with_event(settings: Settings, event: EventSpec, duration_s: float) -> Settings:
+    """The settings of a step with that event."""
+    return with_values(settings, {_SETTING[event.kind]: max(event.at_s / duration_s, _AT_ONCE)})

@@ -7,12 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from hydra.kafkatest.events import KILL, MOVE, disturbed, no_kill, no_move
 from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.properties import is_secret, secret_values
-from hydra.kafkatest.settings import TABLE, TOOL, KafkaSettings, KafkaSpec, spec_of
+from hydra.kafkatest.settings import (
+    KILL,
+    MOVE,
+    TABLE,
+    TOOL,
+    KafkaSettings,
+    KafkaSpec,
+    settings_with_event,
+    spec_of,
+    why_no_kill,
+    why_no_move,
+)
 from hydra.measure.column import MESSAGES, Column, ReportColumn
 from hydra.model import Demand, EventSpec, Figure, Scenario, ServerSpec, Settings, value_of, with_values
 from hydra.options import setting_flag
@@ -108,7 +118,7 @@ class KafkaSystemSpec(SystemSpec):
     presets = PRESETS
     experiments = EXPERIMENTS
     differs = ("msg_batch", "linger_ms", "acks", "compression")
-    events = {KILL: no_kill, MOVE: no_move}
+    events = {KILL: why_no_kill, MOVE: why_no_move}
 
     def make(self, scenario: Scenario, deploy: bool, is_local: bool) -> System:
         """See :class:`hydra.kafkatest.system.KafkaSystem`."""
@@ -187,7 +197,7 @@ class KafkaSystemSpec(SystemSpec):
 
     def disturbed(self, settings: Settings, event: EventSpec, duration_s: float) -> Settings:
         """When a broker is killed, or a partition moved."""
-        return disturbed(settings, event, duration_s)
+        return settings_with_event(settings, event, duration_s)
 
     def undisturbed(self, settings: Settings) -> Settings:
         """Without either."""

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from hydra.client.process_owner import this_process
 from hydra.errors import ServerError
 from hydra.kafkatest.nodes import placed
 from hydra.kafkatest.settings import KafkaSettings, spec_of
-from hydra.kafkatest.topic_registry import Record, Records
+from hydra.kafkatest.topic_registry import OwnedTopic, TopicRegistry
 from hydra.kafkatest.topics import Topics
 from hydra.model import Scenario, Settings, with_values
 
 _KEPT_MS: Final = 3_600_000
 """For how long brokers of our own keep messages at least, beside two steps."""
 _FOR_EVER: Final = "-1"
+_BLOCK_BYTES: Final = 512
+"""The unit of ``st_blocks`` (stat(2)), whatever the file system's own is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """What a topic is created with; two steps of one shape share a topic."""
+class TopicConfig:
+    """What a topic is created with; two steps with the same share one."""
 
     partitions: int
     replicas: int
     keep: bool
-    config: Mapping[str, str]
+    settings: Mapping[str, str]
 
 
-def shape_of(scenario: Scenario, settings: Settings) -> Shape:
+def topic_config_of(scenario: Scenario, settings: Settings) -> TopicConfig:
     """The topic that a step needs."""
     spec, asked = spec_of(scenario), KafkaSettings.of(settings)
     config: dict[str, str] = {}
@@ -39,11 +43,11 @@ def shape_of(scenario: Scenario, settings: Settings) -> Shape:
     elif not spec.bootstrap:
         step_s = scenario.sweep.longest_s + (scenario.drain_max_s or 0)
         config["retention.ms"] = str(_KEPT_MS + round(2000 * step_s))
-    return Shape(
+    return TopicConfig(
         partitions=asked.partitions or spec.partitions,
         replicas=asked.replication_factor or spec.replication_factor,
         keep=asked.keep,
-        config={**config, **spec.topic},
+        settings={**config, **spec.topic},
     )
 
 
@@ -64,10 +68,10 @@ class DataTopic:
         run: the run's directory, for the records.
     """
 
-    def __init__(self, topics: Topics, brokers: int, records: Records | None, run: str) -> None:
+    def __init__(self, topics: Topics, brokers: int, records: TopicRegistry | None, run: str) -> None:
         self.topics: Final = topics
         self.name = ""
-        self.shape: Shape | None = None
+        self.config: TopicConfig | None = None
         self._brokers = brokers
         self._records = records
         self._run = run
@@ -76,8 +80,8 @@ class DataTopic:
         self._cluster = ""
         self._began: dict[int, int] = {}
 
-    def use(self, shape: Shape) -> bool:
-        """Has a topic of this shape; returns whether it is a new one.
+    def use(self, config: TopicConfig) -> bool:
+        """Has such a topic; returns whether it is a new one.
 
         The one before is removed by the call after this one: its consumers may still be at it.
 
@@ -86,20 +90,20 @@ class DataTopic:
             OSError: what is ours could not be written down.
         """
         self._clear()
-        if shape == self.shape:
+        if config == self.config:
             return False
         part = f"data-{self._made}" if self._made else "data"
         name = self.topics.name(part)
         if self._records is not None:
             self._cluster = self._cluster or self.topics.describe().id
             # Before it is there: whoever is killed meanwhile leaves a topic that is known as ours.
-            self._records.add(Record(name, self._cluster, self.topics.bootstrap, self._run, this_process()))
+            self._records.add(OwnedTopic(name, self._cluster, self.topics.bootstrap, self._run, this_process()))
         self._made += 1
-        placement = placed(shape.partitions, shape.replicas, self._brokers) if self._brokers else None
-        self.topics.create(part, shape.partitions, shape.replicas, shape.config, placement)
+        placement = placed(config.partitions, config.replicas, self._brokers) if self._brokers else None
+        self.topics.create(part, config.partitions, config.replicas, config.settings, placement)
         if self.name:
             self._retired.append(self.name)
-        self.name, self.shape, self._began = name, shape, {}
+        self.name, self.config, self._began = name, config, {}
         return True
 
     def begin(self, offsets: Mapping[int, int]) -> None:
@@ -108,7 +112,7 @@ class DataTopic:
         What is before the last step is deleted: nobody is there any more. What is of it stays, as its subscribers may
         still be at it.
         """
-        if self.shape is not None and not self.shape.keep:
+        if self.config is not None and not self.config.keep:
             self.topics.forget(self.name, self._began)
         self._began = dict(offsets)
 
@@ -139,3 +143,15 @@ class DataTopic:
                 self._retired.remove(name)
                 if self._records is not None:
                     self._records.remove(name)
+
+
+def stored_bytes(folder: Path, topic: str) -> int:
+    """What the partitions of a topic take on the disk, of all brokers whose data is somewhere below a folder."""
+    total = 0
+    for partition, _, names in os.walk(folder):
+        if not Path(partition).name.startswith(f"{topic}-"):
+            continue
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):  # the broker has just removed it
+                total += Path(partition, name).stat().st_blocks * _BLOCK_BYTES
+    return total

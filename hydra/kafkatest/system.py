@@ -10,25 +10,23 @@ from typing import Any, Final, get_args
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
+from hydra.config.file_locations import state_folder
 from hydra.config.machine_limits import read
 from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
 from hydra.events.warnings import LeftBehind, LeftEarlier, SettingsSkipped
 from hydra.kafkatest.broker import KafkaCluster
-from hydra.kafkatest.consumer_groups import group_id
+from hydra.kafkatest.broker_monitor import BrokerMonitor
 from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, Move, broker_settings
-from hydra.kafkatest.folders import state_folder, stored_bytes
 from hydra.kafkatest.footprints import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
-from hydra.kafkatest.leftovers import clean
 from hydra.kafkatest.metrics import ask, exporters, named, of_interfaces
 from hydra.kafkatest.program import KIND, KafkaProgram
 from hydra.kafkatest.properties import confluent_config, kafka_python_config
 from hydra.kafkatest.settings import TOOL, KafkaSettings, groups_of, spec_of
-from hydra.kafkatest.step_topic import DataTopic, Shape, first_settings, shape_of
-from hydra.kafkatest.topic_registry import FOLDER, Records
-from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, topic_part
-from hydra.kafkatest.broker_monitor import BrokerMonitor
+from hydra.kafkatest.step_topic import DataTopic, TopicConfig, first_settings, stored_bytes, topic_config_of
+from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
+from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, group_id, topic_part
 from hydra.model import Role, Scenario, Settings
 from hydra.native.command import command
 from hydra.system import Program, Servers, Waiting
@@ -114,7 +112,7 @@ class KafkaSystem(ServerSystem):
             StepError: the brokers do not tell, or refuse the topic; they count as failed from now on.
         """
         data = self._opened()
-        self._asked(lambda: self._use(data, shape_of(self._scenario, settings)))
+        self._asked(lambda: self._use(data, topic_config_of(self._scenario, settings)))
         offsets = self._asked(data.end_offsets)
         data.begin(offsets)
         self._spare()
@@ -232,12 +230,12 @@ class KafkaSystem(ServerSystem):
         topics = Topics(self._address, self._spec.properties, self._run, self._wait_for_brokers)
         brokers, records = (self._scenario.server.count, None) if self._own else (0, self._records(topics))
         self._data = DataTopic(topics, brokers, records, str(self._folder.absolute()))
-        self._use(self._data, shape_of(self._scenario, first_settings(self._scenario)))
+        self._use(self._data, topic_config_of(self._scenario, first_settings(self._scenario)))
 
-    def _use(self, data: DataTopic, shape: Shape) -> None:
-        """Has a topic of this shape, and watches its leaders."""
+    def _use(self, data: DataTopic, config: TopicConfig) -> None:
+        """Has such a topic, and watches its leaders."""
         try:
-            fresh = data.use(shape)
+            fresh = data.use(config)
         except OSError as e:
             raise RunDirectoryError(
                 f"{self._folder / FOLDER} takes no record of the run's topic: {e.strerror}", "make room"
@@ -246,11 +244,11 @@ class KafkaSystem(ServerSystem):
         if fresh:
             self._watch()
 
-    def _records(self, topics: Topics) -> Records:
+    def _records(self, topics: Topics) -> TopicRegistry:
         """Where it is written down which topics are ours; removes what the run left on the user's cluster before."""
         in_run, in_state = self._folder / FOLDER, state_folder() / FOLDER
-        records = Records(in_run, in_state)
-        found = clean(topics, records, among=Records(in_run).all())
+        records = TopicRegistry(in_run, in_state)
+        found = clean(topics, records, among=TopicRegistry(in_run).all())
         self._warnings += [LeftEarlier("a topic", str(leftover)) for leftover in found]
         return records
 

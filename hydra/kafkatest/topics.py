@@ -1,4 +1,4 @@
-"""The controller's side of Kafka: a run's own topics and their offsets.
+"""The controller's side of Kafka: a run's own topics and their offsets, and its consumer groups.
 
 Every question to the cluster is asked by a thread of its own, so that the controller serves its clients meanwhile.
 """
@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
 # The stubs do not export the two, the documentation does.
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from hydra.errors import ServerError, UsageError
-from hydra.kafkatest.consumer_groups import ASK_FOR_S, delete, of_topic, there
 from hydra.kafkatest.librdkafka import Complaint, code, text
 from hydra.kafkatest.properties import confluent_config
 from hydra.system import Waiting, wait_alone
@@ -33,6 +32,8 @@ QUESTION_TIMEOUT_S: Final = 4.0
 CHANGE_TIMEOUT_S: Final = 30.0
 """How long it has to create a topic and to give all of its partitions leaders."""
 DELETE_TIMEOUT_S: Final = 8.0
+ASK_GROUP_FOR_S: Final = 8.0
+"""How long it has to answer one question about consumer groups."""
 POLL_S: Final = 0.02
 PREFIX: Final = "hydra"
 _LONGEST_PART: Final = 150
@@ -51,6 +52,7 @@ _LEADER_MOVES: Final = frozenset(
 _NEWBORN: Final = _LEADER_MOVES | {KafkaError.UNKNOWN_TOPIC_OR_PART}
 """What a topic may answer in the first moments after its creation."""
 
+_NO_GROUP: Final = frozenset({KafkaError.GROUP_ID_NOT_FOUND})
 _BROKER_GONE: Final = _LEADER_MOVES | {
     KafkaError._TRANSPORT,  # the library's own codes have such names
     KafkaError._TIMED_OUT,
@@ -235,7 +237,7 @@ class Topics:
             ServerError: the cluster refuses or does not answer.
         """
         what = f"does not tell of the consumer group {group}"
-        return self._ask(lambda: there(self._admin, group), 2 * ASK_FOR_S, what)
+        return self._ask(lambda: _group(self._admin, group), 2 * ASK_GROUP_FOR_S, what)
 
     def remove_groups(self, groups: Iterable[str]) -> None:
         """Deletes consumer groups, unless they have members.
@@ -246,12 +248,14 @@ class Topics:
         for group in groups:
             with contextlib.suppress(ServerError):
                 what = f"refuses to delete the consumer group {group}"
-                self._ask(partial(delete, self._admin, group), 2 * ASK_FOR_S, what)
+                self._ask(partial(_delete_group, self._admin, group), 2 * ASK_GROUP_FOR_S, what)
 
     def groups_of(self, topic: str) -> list[str]:
         """The consumer groups that are named after a topic, as far as the cluster tells this user."""
         with contextlib.suppress(ServerError):
-            return self._ask(lambda: of_topic(self._admin, topic), 2 * ASK_FOR_S, "does not list its consumer groups")
+            return self._ask(
+                lambda: _groups_of(self._admin, topic), 2 * ASK_GROUP_FOR_S, "does not list its consumer groups"
+            )
         return []
 
     def close(self) -> None:
@@ -419,12 +423,61 @@ def topic_part(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", kept)[:_LONGEST_PART]
 
 
+def group_id(topic: str, name: str, *, exact: bool) -> str:
+    """What a step's group is called on the cluster, "" for none: of no other run unless the user says ``exact``."""
+    return name if exact or not name else f"{topic}-{name}"
+
+
 def membership(bootstrap: str, timeout_s: float) -> tuple[str | None, int]:
     """The id of the cluster behind an address and how many brokers it has; (None, 0) when nobody answers in time."""
     with contextlib.suppress(KafkaException):
         answer = _admin(bootstrap, {}, lambda _: None).list_topics(timeout=timeout_s)
         return answer.cluster_id, len(answer.brokers)
     return None, 0
+
+
+def _group(admin: AdminClient, group: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether the cluster knows a group, and who its members are: client id and host.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    future = admin.describe_consumer_groups([group], request_timeout=ASK_GROUP_FOR_S)[group]
+    try:
+        found = future.result(ASK_GROUP_FOR_S)
+    except KafkaException as e:
+        if code(e) in _NO_GROUP:
+            return False, ()
+        raise
+    members = tuple(f"{member.client_id} on {member.host.lstrip('/')}" for member in found.members)
+    # Kafka before 4.0 describes a group that does not exist as a dead one.
+    return found.state != ConsumerGroupState.DEAD, members
+
+
+def _delete_group(admin: AdminClient, group: str) -> bool:
+    """Deletes a group; False while it still has members.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    try:
+        admin.delete_consumer_groups([group], request_timeout=ASK_GROUP_FOR_S)[group].result(ASK_GROUP_FOR_S)
+    except KafkaException as e:
+        if code(e) == KafkaError.NON_EMPTY_GROUP:
+            return False
+        if code(e) not in _NO_GROUP:
+            raise
+    return True
+
+
+def _groups_of(admin: AdminClient, topic: str) -> list[str]:
+    """The groups whose id begins with a topic's name, as far as this user may see them.
+
+    Raises:
+        KafkaException: the cluster refuses, or does not answer.
+    """
+    found = admin.list_consumer_groups(request_timeout=ASK_GROUP_FOR_S).result(ASK_GROUP_FOR_S)
+    return sorted(group.group_id for group in found.valid if group.group_id.startswith(f"{topic}-"))
 
 
 def _admin(bootstrap: str, properties: Mapping[str, str], on_error: object) -> AdminClient:

@@ -7,6 +7,7 @@ import uuid
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,11 @@ def library(request: pytest.FixtureRequest) -> ModuleType:
     """The clients in Python: each library's module."""
     chosen: ModuleType = request.param
     return chosen
+
+
+def opened(library: ModuleType, kind: str, client: int) -> Any:
+    """A library's transport, ``kafka-pub`` or ``kafka-sub``, without a control connection."""
+    return library.kinds()[kind].open(client, None)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from confluent_kafka import admin
 
 from hydra.client.server_ports import free_ports
 from hydra.kafkatest.broker import EmbeddedBroker
+from hydra.kafkatest.program import KafkaProgram
 from tests.suite.waiting import LONG_S, SOON_S
 
 HOST: Final = "127.0.0.1"
@@ -78,7 +79,7 @@ def secure_broker(folder: Path) -> SecureBroker:
             "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": _SCRAM,
         }
 
-    broker = EmbeddedBroker(folder / "broker", warm=False, more=more)
+    broker = EmbeddedBroker(folder / "broker", KafkaProgram(more=more), warm=False)
     broker.start()
     try:
         credential = admin.ScramCredentialInfo(admin.ScramMechanism.SCRAM_SHA_256, 4096)  # type: ignore[attr-defined]

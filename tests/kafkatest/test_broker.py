@@ -19,6 +19,7 @@ from hydra.errors import ServerError
 from hydra.kafkatest import daemon
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import conf_folder
+from hydra.kafkatest.program import KafkaProgram
 from hydra.kafkatest.topics import Topics
 from tests.suite.waiting import LONG_S, wait_until
 
@@ -57,7 +58,7 @@ def test_a_broker_that_cannot_start_shows_its_log(tmp_path: Path) -> None:
     shutil.copytree(conf_folder(), conf)
     (conf / "server.properties").write_text("process.roles=broker,controller\n")
     with pytest.raises(ServerError, match=r"node\.id|StorageTool"):
-        EmbeddedBroker(tmp_path / "b", conf=conf).start()
+        EmbeddedBroker(tmp_path / "b", KafkaProgram(conf)).start()
     assert not (tmp_path / "b").exists()
 
 

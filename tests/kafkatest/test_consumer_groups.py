@@ -11,9 +11,8 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
-from hydra.kafkatest import consumer_groups
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.topics import Topics
+from hydra.kafkatest.topics import Topics, group_id
 from tests.integration.command import assert_all_arrived, hydra, table
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -74,7 +73,7 @@ def test_a_group_of_somebody_else_is_refused_and_left_alone(
 
 def test_a_group_is_deleted_when_nobody_is_in_it(broker: EmbeddedBroker, topics: Topics) -> None:
     topic = topics.create("data")
-    group = consumer_groups.group_id(topic, "all", exact=False)
+    group = group_id(topic, "all", exact=False)
     assert topics.group(group) == (False, ())
     with somebody(broker, topic, group) as consumer:
         known, members = topics.group(group)

@@ -12,8 +12,7 @@ import pytest
 
 from hydra.client.process_owner import INITIAL_PID_NAMESPACE, Owner, start_of, this_process, why_not_dead
 from hydra.errors import ServerError
-from hydra.kafkatest.leftovers import clean, why_kept
-from hydra.kafkatest.topic_registry import Record, Records
+from hydra.kafkatest.topic_registry import OwnedTopic, TopicRegistry, clean, why_kept
 from hydra.kafkatest.topics import Cluster as Described
 from hydra.kafkatest.topics import Topics
 
@@ -49,7 +48,7 @@ def starts(pid: int) -> int | None:
 def test_an_owner_is_dead_only_if_that_is_known(owner: Owner, why: str) -> None:
     told = why_not_dead(owner, ME, starts)
     assert told == why if not why else why in told
-    record = Record("hydra-x", "c", "h:1", "/run", owner)
+    record = OwnedTopic("hydra-x", "c", "h:1", "/run", owner)
     assert why_kept(record, "c", ME, starts) == told
     assert "of another cluster" in why_kept(record, "d", ME, starts)
 
@@ -81,18 +80,22 @@ def test_the_start_of_a_process_tells_whether_it_is_there() -> None:
     assert start_of(child.pid) is None
 
 
-def record(topic: str, cluster: str = "c", owner: Owner = ME) -> Record:
-    return Record(topic, cluster, "h:1", "/run", owner)
+def record(topic: str, cluster: str = "c", owner: Owner = ME) -> OwnedTopic:
+    return OwnedTopic(topic, cluster, "h:1", "/run", owner)
 
 
 def test_records_are_in_every_folder_until_they_are_removed(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    both = Records(one, two)
+    both = TopicRegistry(one, two)
     both.add(record("hydra-a"))
     both.add(record("hydra-b"))
-    assert Records(one).all() == Records(two).all() == {"hydra-a": record("hydra-a"), "hydra-b": record("hydra-b")}
+    assert (
+        TopicRegistry(one).all()
+        == TopicRegistry(two).all()
+        == {"hydra-a": record("hydra-a"), "hydra-b": record("hydra-b")}
+    )
     both.remove("hydra-a")
-    assert list(Records(two).all()) == ["hydra-b"]
+    assert list(TopicRegistry(two).all()) == ["hydra-b"]
     both.remove("hydra-b")
     both.remove("hydra-b")
     assert list(tmp_path.iterdir()) == []
@@ -101,16 +104,16 @@ def test_records_are_in_every_folder_until_they_are_removed(tmp_path: Path) -> N
 def test_a_folder_that_takes_no_copy_is_done_without_unless_it_is_the_first(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    Records(tmp_path / "run", blocked / "state").add(record("hydra-a"))
-    assert list(Records(tmp_path / "run").all()) == ["hydra-a"]
+    TopicRegistry(tmp_path / "run", blocked / "state").add(record("hydra-a"))
+    assert list(TopicRegistry(tmp_path / "run").all()) == ["hydra-a"]
     with pytest.raises(OSError, match="file"):
-        Records(blocked / "run", tmp_path / "state").add(record("hydra-b"))
+        TopicRegistry(blocked / "run", tmp_path / "state").add(record("hydra-b"))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"topic": "hydra-a"}', '{"topic": 1}'])
 def test_a_damaged_record_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "hydra-a.json").write_text(text)
-    assert Records(tmp_path).all() == {}
+    assert TopicRegistry(tmp_path).all() == {}
 
 
 class Cluster(Topics):
@@ -135,7 +138,7 @@ class Cluster(Topics):
 
 
 def test_a_topic_that_is_not_removed_keeps_its_record_and_stops_no_other(tmp_path: Path) -> None:
-    records, dead = Records(tmp_path), replace(this_process(), pid=2**22 + 1)
+    records, dead = TopicRegistry(tmp_path), replace(this_process(), pid=2**22 + 1)
     for name in ("a-refused", "b-there", "c-hidden", "d-hidden-refused", "e-never-made"):
         records.add(record(f"hydra-{name}", owner=dead))
     records.add(record("hydra-f-mine", owner=this_process()))

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from hydra.kafkatest import template
+from hydra.kafkatest import program
 from hydra.kafkatest.footprints import heap_mb, heap_options, memory_bytes, shortage
 from hydra.kafkatest.jars import Jars, Java, conf_folder
 from hydra.kafkatest.nodes import Node, bootstrap, parse, placed, settings, sharing, victim
+from hydra.kafkatest.program import Installation
 
+JAVA, JARS = Java("java", "21"), Jars("9.9.9", Path("jars"))
 A, B, C = Node("10.0.0.6", 31000, 31001), Node("10.0.0.7", 31000, 31001), Node("node-c", 9092, 9093)
 D = Node("node-d", 9092, 9093)
 THREE = "1@10.0.0.6:31001,2@10.0.0.7:31001,3@node-c:9093"
@@ -30,7 +32,7 @@ THREE = "1@10.0.0.6:31001,2@10.0.0.7:31001,3@node-c:9093"
 )
 def test_every_node_is_told_of_all_and_listens_where_it_said(nodes: list[Node], number: int, voters: str) -> None:
     mine = nodes[number - 1]
-    lines = template.fill(conf_folder(), settings(nodes, number)).splitlines()
+    lines = Installation(JAVA, JARS, conf_folder()).properties(settings(nodes, number)).splitlines()
     found = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
     assert found["node.id"] == str(number)
     assert found["controller.quorum.voters"] == voters
@@ -39,7 +41,7 @@ def test_every_node_is_told_of_all_and_listens_where_it_said(nodes: list[Node], 
     controller = f",CONTROLLER://{mine.host}:{mine.controller_port}" if votes else ""
     assert found["listeners"] == f"PLAINTEXT://{mine.host}:{mine.port}{controller}"
     assert found["advertised.listeners"] == f"PLAINTEXT://{mine.bootstrap}"
-    assert found["log.dirs"] == template.DATA
+    assert found["log.dirs"] == program.DATA
 
 
 def test_clients_are_given_every_node() -> None:
@@ -61,7 +63,7 @@ def test_storage_is_given_the_identity_of_its_node(tmp_path: Path) -> None:
     (tmp_path / "storage").mkdir()
     written = "version=1\ncluster.id=old\nnode.id=1\ndirectory.id=old\n"
     (tmp_path / "storage" / "meta.properties").write_text(written)
-    template.copy_storage(tmp_path / "storage", tmp_path / "data", "fresh", 3)
+    program.copy_storage(tmp_path / "storage", tmp_path / "data", "fresh", 3)
     lines = (tmp_path / "data" / "meta.properties").read_text().splitlines()
     assert lines[:3] == ["version=1", "cluster.id=fresh", "node.id=3"]
     assert lines[3] != "directory.id=old"
@@ -119,13 +121,13 @@ def test_what_brokers_begin_with_is_kept_where_one_may_write(
 ) -> None:
     conf = tmp_path / "conf"
     conf.mkdir()
-    (conf / template.PROPERTIES).write_text("node.id=1\n")
+    (conf / program.PROPERTIES).write_text("node.id=1\n")
     (conf / "jvm.options").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(os, "access", lambda *_: may_write)
-    monkeypatch.setattr(template, "_format", lambda _java, _jars, _conf, folder: (folder / template.DATA).mkdir())
-    monkeypatch.setattr(template, "_train", lambda *_: None)
-    made = template.prepare(Java("java", "21"), Jars("9.9.9", tmp_path / "unpacked" / "jars"), conf)
+    monkeypatch.setattr(Installation, "_format", lambda _, folder: (folder / program.DATA).mkdir())
+    monkeypatch.setattr(Installation, "_train", lambda *_: None)
+    made = Installation(JAVA, Jars("9.9.9", tmp_path / "unpacked" / "jars"), conf).template()
     assert made.storage.parent.parent == tmp_path / where
     assert made.storage.is_dir()
     assert made.archive is None

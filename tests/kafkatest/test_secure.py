@@ -24,6 +24,7 @@ from hydra.system import wait_alone
 from hydra.wire.header import pack
 from hydra.wire.messages import PROBE_EPOCH, Configure, Error, Ready
 from tests.conformance.bench import Bench
+from tests.kafkatest.conftest import opened
 from tests.suite.waiting import SOON_S, wait_until
 
 from .secure import PASSWORD, USER, SecureBroker, secure_broker
@@ -143,7 +144,7 @@ def command(system: dict[str, Any]) -> Configure:
 @EITHER
 def test_python_clients_are_let_in(library: ModuleType, secure: SecureBroker, topic: str, case: Case) -> None:
     configure = command(told(secure, case, topic))
-    with closing(library.Publisher(1)) as publisher, closing(library.Subscriber(2)) as subscriber:
+    with closing(opened(library, "kafka-pub", 1)) as publisher, closing(opened(library, "kafka-sub", 2)) as subscriber:
         publisher.configure(configure)
         subscriber.configure(configure)
         publisher.probe(pack(PROBE_EPOCH, 1, 1, 0, 24))
@@ -156,7 +157,7 @@ def test_python_clients_say_what_is_wrong(
 ) -> None:
     # kafka-python tries again and again until its time is over.
     monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 1500)
-    with closing(library.Publisher(1)) as publisher, pytest.raises((OSError, ValueError)) as refusal:
+    with closing(opened(library, "kafka-pub", 1)) as publisher, pytest.raises((OSError, ValueError)) as refusal:
         publisher.configure(command(told(secure, case, topic)))
     one_clear_line(str(refusal.value), case.librdkafka if library is confluent else case.kafka_python)
 

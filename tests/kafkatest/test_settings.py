@@ -7,7 +7,7 @@ import pytest
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from hydra.kafkatest import batching
-from hydra.kafkatest.producer_statistics import Sent, Statistics
+from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics
 from hydra.kafkatest.settings import KafkaSettings
 
 
@@ -29,8 +29,8 @@ def test_what_cannot_go_together_is_refused_in_one_line(settings: dict[str, Any]
 
 
 def test_what_was_achieved_is_the_difference_of_two_moments() -> None:
-    before = Sent(records=10, batches=10, requests=10, payload_bytes=1_000, wire_bytes=2_000)
-    after = Sent(records=1_010, batches=20, requests=15, payload_bytes=101_000, wire_bytes=52_000)
+    before = ProducerCounts(records=10, batches=10, requests=10, payload_bytes=1_000, wire_bytes=2_000)
+    after = ProducerCounts(records=1_010, batches=20, requests=15, payload_bytes=101_000, wire_bytes=52_000)
     assert (after - before).figures() == {
         "records_per_batch": 100.0,
         "records_per_request": 200.0,
@@ -42,13 +42,13 @@ def test_what_was_achieved_is_the_difference_of_two_moments() -> None:
 
 def test_librdkafkas_statistics_are_read_for_what_is_asked() -> None:
     statistics = Statistics()
-    assert statistics.so_far() == Sent()
+    assert statistics.so_far() == ProducerCounts()
     statistics(
         '{"txmsgs":7,"txmsg_bytes":700,"tx_bytes":900,"x":[],"brokers":{"a":{"req":{"Produce":2}},"b":{"req":{}}}}'
     )
-    assert statistics.so_far() == Sent(7, 2, 2, 700, 900)
+    assert statistics.so_far() == ProducerCounts(7, 2, 2, 700, 900)
     assert statistics.fresh(lambda: None, 3) is None
-    assert statistics.fresh(lambda: statistics('{"txmsgs":8}'), 1) == Sent(8)
+    assert statistics.fresh(lambda: statistics('{"txmsgs":8}'), 1) == ProducerCounts(8)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hydra.errors import ServerError, StepError
 from hydra.kafkatest import system as module
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.faults import Kill, Move, broker_settings
-from hydra.kafkatest.folders import stored_bytes
+from hydra.kafkatest.step_topic import stored_bytes
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Cluster, Topics
 from hydra.model import EventSpec, value_of

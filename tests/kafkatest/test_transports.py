@@ -27,6 +27,7 @@ from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
 from hydra.wire.header import pack, pack_batch, unpack_batch
 from hydra.wire.messages import Configure
+from tests.kafkatest.conftest import opened
 from tests.servers.running import kill
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -72,7 +73,7 @@ def take(subscriber: SubscriberTransport, count: int, first: int = 0) -> None:
 
 @pytest.fixture
 def publisher(library: ModuleType) -> Iterator[Any]:
-    made = library.Publisher(1)
+    made = opened(library, "kafka-pub", 1)
     yield made
     made.close()
     made.close()
@@ -84,7 +85,7 @@ def test_a_subscriber_goes_back_on_the_connection_that_is_there(
     topic = topics.create("data")
     publisher.configure(told(1, broker.bootstrap, topic))
     send(publisher, 1, 0, 300)
-    with contextlib.closing(library.Subscriber(2)) as subscriber:
+    with contextlib.closing(opened(library, "kafka-sub", 2)) as subscriber:
         for epoch, first in ((1, 0), (2, 290)):
             subscriber.configure(told(epoch, broker.bootstrap, topic, {0: first}))
             assert subscriber.undrained({"end_offsets": {0: 300}}) == 300 - first
@@ -213,7 +214,7 @@ def test_a_broker_that_is_paused_and_dies_blocks_nobody(own_broker: EmbeddedBrok
         pairs: list[tuple[Any, Any]] = []
         for library in (confluent, kafka_python):
             topic = topics.create(library.__name__.rpartition(".")[2])
-            publisher, subscriber = library.Publisher(1), library.Subscriber(2)
+            publisher, subscriber = opened(library, "kafka-pub", 1), opened(library, "kafka-sub", 2)
             stack.callback(publisher.close)
             stack.callback(subscriber.close)
             publisher.configure(told(1, own_broker.bootstrap, topic))
@@ -254,7 +255,7 @@ def test_a_flush_waits_for_probes_too(
     publisher: Any, library: ModuleType, broker: EmbeddedBroker, topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = topics.create("data")
-    monkeypatch.setattr(f"{library.Publisher.__module__}.PROBE_FLUSH_S", 0.0)
+    monkeypatch.setattr(f"{type(publisher).__module__}.PROBE_FLUSH_S", 0.0)
     publisher.configure(told(1, broker.bootstrap, topic, acks="all", linger_ms=60_000.0))
     publisher.probe(pack(0, 7, 1, 0, 24))
     assert publisher.flush(SOON_S)

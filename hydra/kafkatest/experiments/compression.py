@@ -7,20 +7,24 @@ from typing import Final
 
 import click
 
-from hydra.kafkatest.experiments.brokers import IN, OUT, mean_of, of_broker, with_brokers
 from hydra.kafkatest.experiments.common import (
     ACCOUNT,
     EXACT,
+    IN,
+    OUT,
     RECORDS_PER_SEC,
     Point,
     Row,
     familiar_lines,
+    mean_of,
     not_measured,
+    of_broker,
     published,
     rows_of,
     scenario,
     total,
     warm_up,
+    with_brokers,
 )
 from hydra.measure.column import TEXT, Column
 from hydra.measure.column_names import POINT

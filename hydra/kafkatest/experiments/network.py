@@ -6,24 +6,22 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from hydra.kafkatest import batching
-from hydra.kafkatest.experiments.brokers import (
-    IN,
-    INTERFACE_IN,
-    INTERFACE_OUT,
-    OUT,
-    mean_of,
-    of_broker,
-    with_brokers,
-)
 from hydra.kafkatest.experiments.common import (
     ACCOUNT,
     EXACT,
+    IN,
+    INTERFACE_IN,
+    INTERFACE_OUT,
     MIB,
+    OUT,
     Point,
     Row,
     familiar_lines,
+    mean_of,
     not_measured,
+    of_broker,
     scenario,
+    with_brokers,
 )
 from hydra.measure.column import TEXT, Column
 from hydra.measure.column_names import POINT

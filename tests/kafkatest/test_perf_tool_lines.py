@@ -7,8 +7,13 @@ import time
 
 import pytest
 
-from hydra.kafkatest.perf_tool_lines import CONSUMER_HEADER, consumer_line, producer_line
-from hydra.kafkatest.tool_output import ConsumerOutput, ProducerOutput
+from hydra.kafkatest.perf_tool_lines import (
+    CONSUMER_HEADER,
+    ConsumerOutput,
+    ProducerOutput,
+    consumer_line,
+    producer_line,
+)
 
 SUMMARY = (
     "5000000 records sent, 260783.393314 records/sec (62.18 MB/sec), 3.79 ms avg latency, 278.00 ms max latency, "

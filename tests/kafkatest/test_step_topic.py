@@ -1,4 +1,4 @@
-"""The topic of a run's steps: one as long as its shape stays, another one where it changes."""
+"""The topic of a run's steps: one as long as its configuration stays, another one where that changes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.kafkatest.step_topic import DataTopic, first_settings, shape_of
-from hydra.kafkatest.topic_registry import Records
+from hydra.kafkatest.step_topic import DataTopic, first_settings, topic_config_of
+from hydra.kafkatest.topic_registry import TopicRegistry
 from hydra.kafkatest.topics import Topics
 from hydra.model import with_values
 
@@ -31,8 +31,8 @@ def test_a_steps_topic_is_as_its_settings_say_or_else_as_the_table_says(
     overrides: dict[str, object], partitions: int, replicas: int, config: dict[str, str]
 ) -> None:
     scenario = load_scenario("kafka-fixed", {"sweep.duration_s": 1800, **overrides})
-    shape = shape_of(scenario, first_settings(scenario))
-    assert (shape.partitions, shape.replicas, shape.config) == (partitions, replicas, config)
+    needed = topic_config_of(scenario, first_settings(scenario))
+    assert (needed.partitions, needed.replicas, needed.settings) == (partitions, replicas, config)
 
 
 @pytest.mark.tier("test")
@@ -40,20 +40,20 @@ def test_a_step_that_needs_another_topic_gets_it_and_the_old_one_goes_a_step_lat
     broker: EmbeddedBroker, topics: Topics, tmp_path: Path
 ) -> None:
     scenario = load_scenario("kafka-fixed", {"kafka.topic": {"max.message.bytes": "70000"}})
-    records = Records(tmp_path)
+    records = TopicRegistry(tmp_path)
     stranger = Topics(broker.bootstrap, {}, uuid.uuid4().hex[:8])
     theirs = stranger.create("data")
     data = DataTopic(topics, 1, records, "run")
-    shapes = [shape_of(scenario, with_values(scenario.settings, {"partitions": n})) for n in (2, 3)]
-    assert data.use(shapes[0])
+    configs = [topic_config_of(scenario, with_values(scenario.settings, {"partitions": n})) for n in (2, 3)]
+    assert data.use(configs[0])
     first = data.name
-    assert not data.use(shapes[0])
-    assert data.use(shapes[1])
+    assert not data.use(configs[0])
+    assert data.use(configs[1])
     second = data.name
     assert sorted(data.end_offsets()) == [0, 1, 2]
     assert {first, second, theirs} <= topics.describe().topics
     assert set(records.all()) == {first, second}
-    assert not data.use(shapes[1])
+    assert not data.use(configs[1])
     assert first not in topics.describe().topics
     assert set(records.all()) == {second}
     assert data.close() == ()
@@ -68,9 +68,9 @@ def test_a_topic_that_is_there_already_is_neither_used_nor_removed(broker: Embed
     other, mine = Topics(broker.bootstrap, {}, run), Topics(broker.bootstrap, {}, run)
     theirs = other.create("data")
     scenario = load_scenario("kafka-fixed")
-    data = DataTopic(mine, 1, Records(tmp_path), "run")
+    data = DataTopic(mine, 1, TopicRegistry(tmp_path), "run")
     with pytest.raises(ServerError, match=f"refuses to create {theirs}: .*already exists"):
-        data.use(shape_of(scenario, scenario.settings))
+        data.use(topic_config_of(scenario, scenario.settings))
     assert data.close() == ()
     assert theirs in other.describe().topics
     other.close()
