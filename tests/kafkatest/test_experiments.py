@@ -430,7 +430,7 @@ def test_rows_whose_traffic_went_on_behind_the_window_are_named(rate: float, not
 def test_a_rates_interval_becomes_that_of_the_partitions(
     mean: float, half: float | None, target: float, needed: tuple[float, float, float]
 ) -> None:
-    assert plan.Estimate(mean, half).needed(target) == pytest.approx(needed, rel=0.01)
+    assert plan.MeanRate(mean, half).needed(target) == pytest.approx(needed, rel=0.01)
 
 
 @pytest.mark.parametrize(("most", "run"), [(None, 4), (3, 3)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 from hydra.kafkatest.perf_tool_lines import CONSUMER_HEADER, consumer_line, producer_line
 from hydra.measure.column import TEXT, Column
@@ -12,10 +12,12 @@ from hydra.measure.column_names import POINT, PUBLISHERS, REASON, STATUS
 from hydra.model import HEADER_BYTES, Figure, number
 from hydra.report.latency_bound import at_most
 from hydra.report.reference import parsed, text_of
-from hydra.system import Done
+from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+from hydra.system.experiment import Parts
 
 Row = Mapping[str, Figure]
 Point = dict[str, Any]
+T = TypeVar("T")
 
 MIB: Final = 2**20
 ACCOUNT: Final = "account"
@@ -52,19 +54,20 @@ def published(file: str) -> tuple[dict[str, Figure], ...]:
     return parsed(text_of(file))[1]
 
 
-def scenario(points: Iterable[Point], brokers: int, partitions: int, about: str, **more: Any) -> dict[str, Any]:
-    """A scenario with these points on so many brokers, as a file would have it.
+def part(name: str, points: Iterable[Point], brokers: int, partitions: int, about: str, **more: Any) -> Part:
+    """A part with these points on so many brokers.
 
     Args:
+        name: the part's.
         points: keys of ``[[sweep.points]]``.
         brokers: that Hydra brings along.
         partitions: of the topic, where a point does not say so.
         about: the description.
-        more: further tables and keys.
+        more: further tables and keys of the scenario.
     """
     # One producer unless a point says otherwise: it would have as many as the point with the most.
     listed = [{"publishers": 1, **point} for point in points]
-    return {
+    scenario = {
         "system": "kafka",
         "client": "native",
         "table": "fixed",
@@ -74,8 +77,20 @@ def scenario(points: Iterable[Point], brokers: int, partitions: int, about: str,
         "server": {"count": brokers},
         "kafka": {"partitions": partitions},
         "sweep": {"duration_s": _LEAST_S, "points": listed},
-        **more,
     }
+    return Part(name, {**scenario, **more})
+
+
+def produced(order: Order, records: int, producers: int = 1, **settings: Any) -> Point:
+    """A point whose producers send a published number of records each, as fast as they can."""
+    count = order.records(records)
+    step = {"publishers": producers, "messages": count, "duration_s": time_for(count, producers)}
+    return {"rate": "max", **step, **settings}
+
+
+def warmed(points: Sequence[Point]) -> list[Point]:
+    """The points behind a warm-up."""
+    return [warm_up(points[0]), *points]
 
 
 def warm_up(point: Point, records: int = _WARM_RECORDS) -> Point:
@@ -110,12 +125,32 @@ def header_note(sizes: Iterable[int]) -> list[str]:
     return [f"{size}-byte {text}" for size in sorted({size for size in sizes if size < HEADER_BYTES})]
 
 
-def rows_of(done: Sequence[Done]) -> Iterator[tuple[str, Row, Sequence[Row], Sequence[Row]]]:
-    """Every measured row but the warm-up: its point, its figures, and those of its producers and consumers."""
-    for part in done:
-        for index, row in enumerate(part.rows):
+class Measured(NamedTuple):
+    """A measured row: its point, its figures, and those of its producers, consumers and brokers by name."""
+
+    name: str
+    row: Row
+    producers: Sequence[Row]
+    consumers: Sequence[Row]
+    brokers: Mapping[str, Row]
+    done: Done
+
+    def told(self, *names: str) -> dict[str, Figure]:
+        """These figures of the row, and its account."""
+        return {name: self.row.get(name) for name in (*names, ACCOUNT)}
+
+
+def measured(done: Sequence[Done]) -> Iterator[Measured]:
+    """Every measured row but the warm-up."""
+    for each in done:
+        for n, row in enumerate(each.rows):
             if is_measured(row):
-                yield str(row[POINT]), row, _at(part.publishers, index), _at(part.subscribers, index)
+                clients = _at(each.publishers, n, ()), _at(each.subscribers, n, ())
+                yield Measured(str(row[POINT]), row, *clients, _at(each.servers, n, {}), each)
+
+
+def _at(of_rows: Sequence[T], index: int, none: T) -> T:
+    return of_rows[index] if index < len(of_rows) else none
 
 
 def total(clients: Iterable[Row], name: str) -> float | None:
@@ -140,11 +175,11 @@ def below_bound(done: Sequence[Done], columns: Iterable[str]) -> list[str]:
     """A note for every row in which one of these latencies is shorter than the clocks of its hosts can tell."""
     names = tuple(columns)
     notes = []
-    for point, row, _, _ in rows_of(done):
-        limits = [limit_us for name in names if (limit_us := at_most(row, name)) is not None]
+    for each in measured(done):
+        limits = [limit_us for name in names if (limit_us := at_most(each.row, name)) is not None]
         if limits:
             text = f"a latency of at most {max(limits) / 1000:.3g} ms is shorter than the clocks of its hosts can tell"
-            notes.append(f"{point}: {text}")
+            notes.append(f"{each.name}: {text}")
     return notes
 
 
@@ -153,18 +188,14 @@ def together(clients: Sequence[Row]) -> dict[str, Figure]:
     return {name: total(clients, name) for name in (RECORDS_PER_SEC.name, MB_PER_SEC.name)}
 
 
-def _at(of_rows: Sequence[Sequence[Row]], index: int) -> Sequence[Row]:
-    return of_rows[index] if index < len(of_rows) else ()
-
-
 def familiar_lines(done: Sequence[Done]) -> list[str]:
     """What Kafka's own tools would have printed of each producer and consumer, row by row below its name."""
     lines = []
-    for name, _, producers, consumers in rows_of(done):
-        lines += [f"# {name}", *map(producer_line, producers)]
-        if consumers:
+    for each in measured(done):
+        lines += [f"# {each.name}", *map(producer_line, each.producers)]
+        if each.consumers:
             lines.append(CONSUMER_HEADER)
-        lines += [consumer_line(consumer, round(number(consumer.get("began_ns")) or 0)) for consumer in consumers]
+        lines += [consumer_line(its, round(number(its.get("began_ns")) or 0)) for its in each.consumers]
     return lines
 
 
@@ -181,21 +212,41 @@ def not_measured(done: Sequence[Done]) -> list[str]:
     return notes
 
 
-def with_brokers(done: Sequence[Done]) -> Iterator[tuple[Done, Row, dict[str, Row]]]:
-    """Every measured row with what each broker counted in its window."""
-    for part in done:
-        for index, row in enumerate(part.rows):
-            if is_measured(row):
-                yield part, row, dict(part.servers[index]) if index < len(part.servers) else {}
-
-
 def of_broker(broker: Row, names: Sequence[str]) -> float | None:
     """The sum of these figures of a broker; None where it told none of them."""
     found = [float(value) for name in names if isinstance(value := broker.get(name), (int, float))]
     return sum(found) if found else None
 
 
-def mean_of(brokers: dict[str, Row], names: Sequence[str]) -> float | None:
+def mean_of(brokers: Mapping[str, Row], names: Sequence[str]) -> float | None:
     """Its mean over brokers; None where no broker told."""
     found = [value for broker in brokers.values() if (value := of_broker(broker, names)) is not None]
     return sum(found) / len(found) if found else None
+
+
+def beside_published(
+    title: str,
+    columns: Iterable[Column],
+    published: Sequence[Column],
+    rows: Iterable[tuple[Row, Row | None]],
+    notes: Sequence[str],
+    **picture: Any,
+) -> View:
+    """A table in which some columns have the published figure and the ratio behind them.
+
+    Args:
+        title: of the table.
+        columns: all of them.
+        published: those that were published.
+        rows: each with the published one, None where there is none.
+        notes: below it.
+        picture: ``x``, ``y`` and ``marks`` of the view.
+    """
+    shown = [each for column in columns for each in (beside([column]) if column in published else [column])]
+    names = [column.name for column in published]
+    return View(title, shown, [with_published(known, theirs, names) for known, theirs in rows], notes, **picture)
+
+
+def experiment(parts: Parts, **more: Any) -> Experiment:
+    """An experiment whose parts are known before anything is measured; ``more`` as for ``Experiment``."""
+    return Experiment(parts=parts, next_part=in_turn(parts), lines=familiar_lines, **more)

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import click
 
 from hydra.kafkatest.experiments.common import (
-    ACCOUNT,
     EXACT,
     IN,
     OUT,
     RECORDS_PER_SEC,
     Point,
     Row,
-    familiar_lines,
+    T,
+    beside_published,
+    experiment,
     mean_of,
+    measured,
     not_measured,
     of_broker,
+    part,
     published,
-    rows_of,
-    scenario,
     total,
     warm_up,
-    with_brokers,
 )
 from hydra.measure.column import TEXT, Column
-from hydra.measure.column_names import POINT
 from hydra.model import Figure
-from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+from hydra.system import Done, Order, Part, View
 
 FILE: Final = "partitions_compression.csv"
 SOURCE: Final = "Kafka partitions when using compression, December 2014"
@@ -77,7 +76,7 @@ def _parts(order: Order) -> list[Part]:
         for partitions in _PARTITIONS
     ]
     listed = [warm_up(points[0], _WARM_UP_RECORDS), *points]
-    return [Part("compression", scenario(listed, _BROKERS, _PARTITIONS[0], f"{SOURCE}: codecs and partitions"))]
+    return [part("compression", listed, _BROKERS, _PARTITIONS[0], f"{SOURCE}: codecs and partitions")]
 
 
 # --- the tables ------------------------------------------------------------------------------------------------------
@@ -93,31 +92,26 @@ _MESSAGES: Final = Column("messages_per_sec_per_broker", "records/s", "into a br
 _ACHIEVED: Final = Column("compression_ratio", "", "payload over compressed bytes, as the producers achieved", "ratio")
 _BATCH: Final = Column("records_per_batch", "records", "mean that the producers achieved", "records/batch")
 _FIGURES: Final = (_CPU, _NETWORK, _MESSAGES)
-_NAMES: Final = tuple(column.name for column in _FIGURES)
+_OF_BROKER: Final = {
+    _CPU.name: (("cpu_seconds_per_s",), 100.0),
+    _NETWORK.name: (IN, 1 / _KB),
+    _SENT.name: (OUT, 1 / _KB),
+    _MESSAGES.name: (("messages_per_s",), 1.0),
+}
+"""What brokers count of each figure, and its unit."""
 
 
 def _views(order: Order, done: Sequence[Done]) -> list[View]:
     theirs = {(row["compression"], row["partitions"]): row for row in published(FILE)}
-    sent = {name: total(producers, RECORDS_PER_SEC.name) for name, _, producers, _ in rows_of(done)}
-    rows: list[Row] = []
+    rows: list[tuple[Row, Row | None]] = []
     each: list[Row] = []
-    for _, row, brokers in with_brokers(done):
-        name = str(row[POINT])
-        codec, _, partitions = name.partition("/")
+    for it in measured(done):
+        codec, _, partitions = it.name.partition("/")
         key: dict[str, Figure] = {"compression": codec, "partitions": int(partitions)}
-        known: dict[str, Figure] = {
-            **key,
-            RECORDS_PER_SEC.name: sent.get(name),
-            _ACHIEVED.name: row.get(_ACHIEVED.name),
-            _BATCH.name: row.get(_BATCH.name),
-            _CPU.name: _scaled(mean_of(brokers, ("cpu_seconds_per_s",)), 100),
-            _NETWORK.name: _scaled(mean_of(brokers, IN), 1 / _KB),
-            _SENT.name: _scaled(mean_of(brokers, OUT), 1 / _KB),
-            _MESSAGES.name: mean_of(brokers, ("messages_per_s",)),
-            ACCOUNT: row.get(ACCOUNT),
-        }
-        rows.append(with_published(known, theirs.get((codec, int(partitions))), _NAMES))
-        each += [{**key, "broker": broker, **_of_broker(its)} for broker, its in sorted(brokers.items())]
+        rate = total(it.producers, RECORDS_PER_SEC.name)
+        known = {**key, RECORDS_PER_SEC.name: rate, **it.told(_ACHIEVED.name, _BATCH.name), **_of(it.brokers, mean_of)}
+        rows.append((known, theirs.get((codec, int(partitions)))))
+        each += [{**key, "broker": name, **_of(its, of_broker)} for name, its in sorted(it.brokers.items())]
     notes = [
         f"{_producers(order)} producers where {_PRODUCERS} were used (--producers); JSON records of 2,000 to 2,500 "
         f"bytes made to compress {_RATIO:g} times in large batches; a batch of 8,192 bytes holds three or four; the "
@@ -126,38 +120,30 @@ def _views(order: Order, done: Sequence[Done]) -> list[View]:
         "partitions",
         *not_measured(done),
     ]
-    columns = [_CODEC, _COUNT, RECORDS_PER_SEC, _BATCH, _ACHIEVED, *beside(_FIGURES), _SENT, EXACT]
+    columns = [_CODEC, _COUNT, RECORDS_PER_SEC, _BATCH, _ACHIEVED, *_FIGURES, _SENT, EXACT]
+    picture = {"x": "partitions", "y": (RECORDS_PER_SEC.name,)}
     singles = [_CODEC, _COUNT, Column("broker", TEXT, "its name"), _CPU, _NETWORK, _SENT, _MESSAGES]
     return [
-        View("Partitions against compression", columns, rows, notes, x="partitions", y=(RECORDS_PER_SEC.name,)),
+        beside_published("Partitions against compression", columns, _FIGURES, rows, notes, **picture),
         View("Every broker", singles, each),
     ]
 
 
-def _of_broker(broker: Row) -> dict[str, Figure]:
-    return {
-        _CPU.name: _scaled(of_broker(broker, ("cpu_seconds_per_s",)), 100),
-        _NETWORK.name: _scaled(of_broker(broker, IN), 1 / _KB),
-        _SENT.name: _scaled(of_broker(broker, OUT), 1 / _KB),
-        _MESSAGES.name: of_broker(broker, ("messages_per_s",)),
-    }
-
-
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
+def _of(it: T, figure: Callable[[T, Sequence[str]], float | None]) -> dict[str, Figure]:
+    """The figures of a broker, or of all of them."""
+    found = {name: (figure(it, counted), unit) for name, (counted, unit) in _OF_BROKER.items()}
+    return {name: None if value is None else value * unit for name, (value, unit) in found.items()}
 
 
 EXPERIMENTS: Final = (
-    Experiment(
+    experiment(
+        _parts,
         name="partitions-compression",
         title="five codecs on 6 to 15 partitions, many producers",
         source=SOURCE,
         scale=0.01,
         takes_s=130.0,
-        next_part=in_turn(_parts),
-        parts=_parts,
         views=_views,
         options=(PRODUCERS,),
-        lines=familiar_lines,
     ),
 )

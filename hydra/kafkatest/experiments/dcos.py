@@ -13,21 +13,21 @@ from hydra.kafkatest.experiments.common import (
     RECORDS_PER_SEC,
     Point,
     Row,
-    familiar_lines,
+    beside_published,
+    experiment,
     mean,
+    measured,
     not_measured,
+    part,
+    produced,
     published,
-    rows_of,
-    scenario,
-    time_for,
     together,
     total,
-    warm_up,
+    warmed,
 )
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
-from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
-from hydra.system.experiment import Parts
+from hydra.system import Done, Order, Part, View
 
 PRODUCERS: Final = "dcos_producers.csv"
 CONSUMERS: Final = "dcos_consumers.csv"
@@ -47,7 +47,7 @@ _TUNED: Final[dict[str, Row]] = {"baseline": _BASELINE, "lower": _LOWER, "upper"
 _FETCH_MIN: Final = (1, 1_000_000)
 
 
-class Setup(NamedTuple):
+class ParallelSetup(NamedTuple):
     """Producers in parallel on so many brokers and partitions."""
 
     brokers: int
@@ -61,11 +61,11 @@ class Setup(NamedTuple):
 
 
 SETUPS: Final = (
-    *(Setup(3, 10, producers) for producers in (1, 3, 5)),
-    *(Setup(6, 10, producers) for producers in (1, 3, 5, 10, 15)),
-    *(Setup(6, partitions, 15) for partitions in (20, 30)),
-    *(Setup(6, 30, producers) for producers in (3, 10)),
-    Setup(9, 30, 25),
+    *(ParallelSetup(3, 10, producers) for producers in (1, 3, 5)),
+    *(ParallelSetup(6, 10, producers) for producers in (1, 3, 5, 10, 15)),
+    *(ParallelSetup(6, partitions, 15) for partitions in (20, 30)),
+    *(ParallelSetup(6, 30, producers) for producers in (3, 10)),
+    ParallelSetup(9, 30, 25),
 )
 """Those of the documents, and on three brokers as many producers as they have."""
 
@@ -83,9 +83,7 @@ _PAYLOAD: Final = (
 
 
 def _produced(order: Order, size: int, settings: Row, records: int = _RECORDS, producers: int = 1) -> Point:
-    count = order.records(records)
-    step = {"publishers": producers, "messages": count, "duration_s": time_for(count, producers)}
-    return {**settings, **step, "message_size": size}
+    return {**produced(order, records, producers), **settings, "message_size": size}
 
 
 def _size_parts(order: Order) -> list[Part]:
@@ -94,12 +92,7 @@ def _size_parts(order: Order) -> list[Part]:
         for size in _SIZES
         for run in range(1, _RUNS + 1)
     ]
-    return [
-        Part(
-            "record-size",
-            scenario([warm_up(points[0]), *points], 3, 10, f"{SOURCE}: record sizes, {_RUNS} runs of each"),
-        )
-    ]
+    return [part("record-size", warmed(points), 3, 10, f"{SOURCE}: record sizes, {_RUNS} runs of each")]
 
 
 def _tuning_parts(order: Order) -> list[Part]:
@@ -108,12 +101,7 @@ def _tuning_parts(order: Order) -> list[Part]:
         for run in range(1, _RUNS + 1)
         for name, settings in _TUNED.items()
     ]
-    return [
-        Part(
-            "tuning",
-            scenario([warm_up(points[0]), *points], 3, 10, f"{SOURCE}: tuned for throughput, {_RUNS} runs of each"),
-        )
-    ]
+    return [part("tuning", warmed(points), 3, 10, f"{SOURCE}: tuned for throughput, {_RUNS} runs of each")]
 
 
 def _consumer_parts(order: Order) -> list[Part]:
@@ -127,7 +115,7 @@ def _consumer_parts(order: Order) -> list[Part]:
         }
         for fetch in _FETCH_MIN
     ]
-    return [Part("consumers", scenario(points, 3, 10, f"{SOURCE}: a consumer with and without fetch.min.bytes"))]
+    return [part("consumers", points, 3, 10, f"{SOURCE}: a consumer with and without fetch.min.bytes")]
 
 
 def _parallel_parts(order: Order) -> list[Part]:
@@ -146,7 +134,7 @@ def _parallel_parts(order: Order) -> list[Part]:
         about = f"{SOURCE}: producers in parallel on {brokers} brokers"
         # A host for each, where there are so many; otherwise they are spread evenly, as always.
         more = {"publisher": {"constraints": [["hostname", "UNIQUE"]]}} if order.hosts >= most else {}
-        parts.append(Part(f"brokers-{brokers}", scenario([warm_up(points[0]), *points], brokers, 10, about, **more)))
+        parts.append(part(f"brokers-{brokers}", warmed(points), brokers, 10, about, **more))
     return parts
 
 
@@ -187,8 +175,8 @@ def _theirs(**keys: Figure) -> list[Row]:
 def _in_groups(done: Sequence[Done]) -> dict[str, list[dict[str, Figure]]]:
     """The runs of each setting: the figures of the producers of each."""
     groups: dict[str, list[dict[str, Figure]]] = {}
-    for name, row, producers, _ in rows_of(done):
-        groups.setdefault(name.partition("/")[0], []).append({**_of_producers(producers), ACCOUNT: row.get(ACCOUNT)})
+    for it in measured(done):
+        groups.setdefault(it.name.partition("/")[0], []).append({**_of_producers(it.producers), **it.told()})
     return groups
 
 
@@ -198,27 +186,28 @@ def _account(runs: Sequence[Row]) -> Figure:
 
 def _size_views(order: Order, done: Sequence[Done]) -> list[View]:
     groups = _in_groups(done)
-    rows = []
+    rows: list[tuple[Row, Row | None]] = []
     for size in _SIZES:
         runs = groups.get(f"{size}-bytes", [])
         for seed, day in SEEDS.items() if runs else ():
             theirs = _mean_of(_theirs(seed=int(seed), section="record_size", record_bytes=size))
             known = {"record_bytes": size, "published": day, **_mean_of(runs), ACCOUNT: _account(runs)}
-            rows.append(with_published(known, theirs, (*_NAMES, _LEAST.name, _MOST.name)))
+            rows.append((known, theirs))
     size_column = Column("record_bytes", "bytes", "of a record", "record bytes", axis="bytes of a record")
-    columns = [size_column, _SEED, _RUN_COUNT, *beside((*_FIGURES[:1], _LEAST, _MOST, *_FIGURES[1:])), EXACT]
+    figures = (RECORDS_PER_SEC, _LEAST, _MOST, *_FIGURES[1:])
+    columns = [size_column, _SEED, _RUN_COUNT, *figures, EXACT]
     notes = [f"mean of {_RUNS} runs of {order.records(_RECORDS):,} records", _ERRATA, *not_measured(done)]
     return [
-        View("Record sizes", columns, rows, notes, x="record_bytes", y=_NAMES[:2]),
+        beside_published("Record sizes", columns, figures, rows, notes, x="record_bytes", y=_NAMES[:2]),
         _runs_view(done, lambda name: f"{name.partition('-')[0]} bytes"),
     ]
 
 
 def _runs_view(done: Sequence[Done], called: Callable[[str], str]) -> View:
-    rows = [
-        {"setting": called(name.partition("/")[0]), "run": int(name.partition("/")[2]), **_of_producers(producers)}
-        for name, _, producers, _ in rows_of(done)
-    ]
+    rows: list[Row] = []
+    for it in measured(done):
+        name, _, run = it.name.partition("/")
+        rows.append({"setting": called(name), "run": int(run), **_of_producers(it.producers)})
     columns = [Column("setting", TEXT), Column("run"), *_FIGURES[:2], *_LATENCIES]
     return View("Every run", columns, rows)
 
@@ -228,7 +217,7 @@ def _tuning_views(order: Order, done: Sequence[Done]) -> list[View]:
     base = mean(groups.get("baseline", []), RECORDS_PER_SEC.name)
     sections = {"baseline": "record_size", "lower": "tuned_lower", "upper": "tuned_upper"}
     gain = Column("gain_pct", "%", "records/s over the baseline's", "gain, %")
-    rows = []
+    rows: list[tuple[Row, Row | None]] = []
     for name, runs in groups.items():
         for seed, day in SEEDS.items():
             measured = _mean_of(runs)
@@ -238,14 +227,15 @@ def _tuning_views(order: Order, done: Sequence[Done]) -> list[View]:
             )
             known = {"setting": name, "published": day, **measured, gain.name: _gain(measured, base)}
             known[ACCOUNT] = _account(runs)
-            rows.append(with_published(known, theirs, (*_NAMES, gain.name)))
-    columns = [Column("setting", TEXT), _SEED, _RUN_COUNT, *beside((*_FIGURES[:1], gain, *_FIGURES[1:])), EXACT]
+            rows.append((known, theirs))
+    figures = (RECORDS_PER_SEC, gain, *_FIGURES[1:])
+    columns = [Column("setting", TEXT), _SEED, _RUN_COUNT, *figures, EXACT]
     notes = [
         "baseline: batch.size 8196, linger.ms 0, no compression; lower: 100,000, 10, lz4; upper: 200,000, 100, lz4",
         f"{order.records(_RECORDS):,} records of 250 bytes in each run; {_PAYLOAD}",
         *not_measured(done),
     ]
-    return [View("Tuned for throughput", columns, rows, notes), _runs_view(done, str)]
+    return [beside_published("Tuned for throughput", columns, figures, rows, notes), _runs_view(done, str)]
 
 
 def _gain(row: Row, base: float | None) -> float | None:
@@ -263,25 +253,18 @@ _CONSUMED_FIGURES: Final = (
 
 
 def _consumer_views(order: Order, done: Sequence[Done]) -> list[View]:
-    names = tuple(column.name for column in _CONSUMED_FIGURES)
-    rows = []
-    for name, row, _, consumers in rows_of(done):
-        fetch = int(name.removeprefix("fetch-min-bytes-"))
+    rows: list[tuple[Row, Row | None]] = []
+    for it in measured(done):
+        fetch = int(it.name.removeprefix("fetch-min-bytes-"))
+        figures = {name: total(it.consumers, name) for name in ("messages", *(c.name for c in _CONSUMED_FIGURES))}
         for seed, day in SEEDS.items():
             theirs = next(r for r in published(CONSUMERS) if (r["seed"], r["fetch_min_bytes"]) == (int(seed), fetch))
-            known: Row = {
-                "fetch_min_bytes": fetch,
-                "published": day,
-                "messages": total(consumers, "messages"),
-                **{column: total(consumers, column) for column in names},
-                ACCOUNT: row.get(ACCOUNT),
-            }
-            rows.append(with_published(known, theirs, names))
+            rows.append(({"fetch_min_bytes": fetch, "published": day, **figures, **it.told()}, theirs))
     columns = [
         Column("fetch_min_bytes", "bytes", "that the broker waits for before it answers", "fetch.min.bytes"),
         _SEED,
         Column("messages", MESSAGES, "that were read"),
-        *beside(_CONSUMED_FIGURES),
+        *_CONSUMED_FIGURES,
         EXACT,
     ]
     notes = [
@@ -290,25 +273,24 @@ def _consumer_views(order: Order, done: Sequence[Done]) -> list[View]:
         "the published second run of 13 August read records of 356 bytes: its MB/s are of larger records",
         *not_measured(done),
     ]
-    return [View("A consumer", columns, rows, notes)]
+    return [beside_published("A consumer", columns, _CONSUMED_FIGURES, rows, notes)]
 
 
 def _parallel_views(order: Order, done: Sequence[Done]) -> list[View]:
-    totals: list[Row] = []
+    totals: list[tuple[Row, Row | None]] = []
     singles: list[Row] = []
     placed: list[str] = []
-    for part in done:
-        brokers = part.scenario.server.count
-        for name, row, producers, _ in rows_of([part]):
-            setup = next(s for s in SETUPS if s.name == name and s.brokers == brokers)
-            keys = setup._asdict()
-            figures = _of_producers(producers)
-            for seed, lines in _published_of(setup).items() or [("", [])]:
-                known: Row = {**keys, "published": SEEDS.get(seed), **figures, ACCOUNT: row.get(ACCOUNT)}
-                totals.append(with_published(known, _of_producers(lines) if lines else None, _NAMES))
-            singles += [{**keys, "producer": n, **producer} for n, producer in enumerate(producers, 1)]
-            placed.append(f"{setup.producers} producers on {setup.brokers} brokers: {_put(producers)}")
-    keys_columns = [Column(name, "", f"how many {name}") for name in Setup._fields]
+    for it in measured(done):
+        brokers = it.done.scenario.server.count
+        setup = next(s for s in SETUPS if s.name == it.name and s.brokers == brokers)
+        keys = setup._asdict()
+        figures = _of_producers(it.producers)
+        for seed, lines in _published_of(setup).items() or [("", [])]:
+            known = {**keys, "published": SEEDS.get(seed), **figures, **it.told()}
+            totals.append((known, _of_producers(lines) if lines else None))
+        singles += [{**keys, "producer": n, **producer} for n, producer in enumerate(it.producers, 1)]
+        placed.append(f"{setup.producers} producers on {setup.brokers} brokers: {_put(it.producers)}")
+    keys_columns = [Column(name, "", f"how many {name}") for name in ParallelSetup._fields]
     notes = [
         "rates are added up, latencies are means over producers, as in the documents' totals",
         f"each producer sent {order.records(_RECORDS):,} records of 250 bytes; {_PAYLOAD}",
@@ -317,15 +299,15 @@ def _parallel_views(order: Order, done: Sequence[Done]) -> list[View]:
         *dict.fromkeys(placed),
         *not_measured(done),
     ]
-    columns = [*keys_columns, _SEED, *beside(_FIGURES), EXACT]
+    columns = [*keys_columns, _SEED, *_FIGURES, EXACT]
     each = [*keys_columns, Column("producer"), Column("agent", TEXT, "where it ran"), *_FIGURES[:2], *_LATENCIES]
     return [
-        View("Producers in parallel", columns, totals, notes, x="producers", y=_NAMES[:1]),
+        beside_published("Producers in parallel", columns, _FIGURES, totals, notes, x="producers", y=_NAMES[:1]),
         View("Every producer", each, singles),
     ]
 
 
-def _published_of(setup: Setup) -> dict[str, list[Row]]:
+def _published_of(setup: ParallelSetup) -> dict[str, list[Row]]:
     """The published lines of this setup by document, tuned as here."""
     found = {
         seed: _theirs(seed=int(seed), **setup._asdict(), record_bytes=250, batch_size_bytes=100_000) for seed in SEEDS
@@ -344,32 +326,13 @@ def _put(producers: Sequence[Row]) -> str:
 # --- the experiments -------------------------------------------------------------------------------------------------
 
 
-def _experiment(
-    name: str,
-    title: str,
-    scale: float,
-    takes_s: float,
-    parts: Parts,
-    views: Callable[[Order, Sequence[Done]], list[View]],
-) -> Experiment:
-    return Experiment(
-        name=name,
-        title=title,
-        source=SOURCE,
-        scale=scale,
-        takes_s=takes_s,
-        next_part=in_turn(parts),
-        parts=parts,
-        views=views,
-        lines=familiar_lines,
-    )
-
-
-EXPERIMENTS: Final = (
-    _experiment("dcos-record-size", "250, 500 and 1000 bytes, five runs", 0.02, 120.0, _size_parts, _size_views),
-    _experiment("dcos-tuning", "batch, linger and lz4 against the baseline", 0.05, 95.0, _tuning_parts, _tuning_views),
-    _experiment("dcos-consumer", "fetch.min.bytes 1 and 1,000,000", 0.05, 55.0, _consumer_parts, _consumer_views),
-    _experiment(
-        "dcos-producers", "1 to 25 producers on 3 to 9 brokers", 0.002, 110.0, _parallel_parts, _parallel_views
-    ),
+_SHOWN: Final = (
+    ("dcos-record-size", "250, 500 and 1000 bytes, five runs", 0.02, 120.0, _size_parts, _size_views),
+    ("dcos-tuning", "batch, linger and lz4 against the baseline", 0.05, 95.0, _tuning_parts, _tuning_views),
+    ("dcos-consumer", "fetch.min.bytes 1 and 1,000,000", 0.05, 55.0, _consumer_parts, _consumer_views),
+    ("dcos-producers", "1 to 25 producers on 3 to 9 brokers", 0.002, 110.0, _parallel_parts, _parallel_views),
+)
+EXPERIMENTS: Final = tuple(
+    experiment(parts, name=name, title=title, source=SOURCE, scale=scale, takes_s=takes_s, views=views)
+    for name, title, scale, takes_s, parts, views in _SHOWN
 )

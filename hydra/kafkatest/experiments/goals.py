@@ -6,24 +6,23 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from hydra.kafkatest.experiments.common import (
-    ACCOUNT,
     EXACT,
     MB_PER_SEC,
     RECORDS_PER_SEC,
     Point,
     below_bound,
-    familiar_lines,
+    experiment,
+    measured,
     not_measured,
-    rows_of,
-    scenario,
+    part,
+    produced,
     thousandth,
-    time_for,
     together,
 )
 from hydra.kafkatest.presets import PRESETS
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
-from hydra.system import Done, Experiment, Order, Part, View, in_turn
+from hydra.system import Done, Order, Part, View
 
 NAME: Final = "design-goals"
 SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
@@ -43,17 +42,10 @@ _FAST, _PACED, _KILLED = "full-speed", "paced", "broker-killed"
 
 
 def _points(order: Order) -> list[Point]:
-    records = order.records(_RECORDS)
     window_s = max(_WINDOW_S * order.scale, _LEAST_WINDOW_S)
     paced = {"rate": _RATE, "clients": 1, "message_size": _BYTES}
     return [
-        {
-            "name": _FAST,
-            "rate": "max",
-            "messages": records,
-            "message_size": _BYTES,
-            "duration_s": time_for(records),
-        },
+        {"name": _FAST, **produced(order, _RECORDS, message_size=_BYTES)},
         {"name": _PACED, **paced, "duration_s": window_s / 3},
         {"name": _KILLED, **paced, "duration_s": window_s, "kill_broker_at": _KILLED_AT},
     ]
@@ -62,13 +54,7 @@ def _points(order: Order) -> list[Point]:
 def _parts(order: Order) -> list[Part]:
     more: dict[str, Any] = {"kafka": {"partitions": _PARTITIONS, "replication_factor": 3}, "drain_max_s": 60.0}
     return [
-        Part(
-            name,
-            {
-                **scenario(_points(order), _BROKERS, _PARTITIONS, f"{SOURCE}: {preset.about}", **more),
-                "preset": name,
-            },
-        )
+        part(name, _points(order), _BROKERS, _PARTITIONS, f"{SOURCE}: {preset.about}", preset=name, **more)
         for name, preset in PRESETS.items()
     ]
 
@@ -115,21 +101,21 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
 
 def _of_preset(done: Done) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
-    for name, row, producers, _consumers in rows_of([done]):
-        if name == _FAST:
-            found |= together(producers)
-        elif name == _PACED:
-            found |= {ms: thousandth(row.get(us)) for ms, us in _US.items()}
-        elif name == _KILLED:
-            sent, acknowledged = number(row.get("sent")), number(row.get("total_tx"))
+    for it in measured([done]):
+        if it.name == _FAST:
+            found |= together(it.producers)
+        elif it.name == _PACED:
+            found |= {ms: thousandth(it.row.get(us)) for ms, us in _US.items()}
+        elif it.name == _KILLED:
+            sent, acknowledged = number(it.row.get("sent")), number(it.row.get("total_tx"))
             found |= {
                 "killed_sent": sent,
                 "killed_acknowledged": acknowledged,
                 "killed_refused": None if sent is None or acknowledged is None else sent - acknowledged,
-                "killed_lost": row.get("lost"),
-                "killed_duplicates": row.get("duplicates"),
-                "killed_p999_ms": thousandth(row.get(_KILLED_LATENCY)),
-                ACCOUNT: row.get(ACCOUNT),
+                "killed_lost": it.row.get("lost"),
+                "killed_duplicates": it.row.get("duplicates"),
+                "killed_p999_ms": thousandth(it.row.get(_KILLED_LATENCY)),
+                **it.told(),
             }
     return found
 
@@ -151,15 +137,13 @@ def _settings_view() -> View:
 
 
 EXPERIMENTS: Final = (
-    Experiment(
+    experiment(
+        _parts,
         name=NAME,
         title="throughput, latency, durability, availability: speed, and what a killed broker costs",
         source=SOURCE,
         scale=0.02,
         takes_s=165.0,
-        next_part=in_turn(_parts),
-        parts=_parts,
         views=_views,
-        lines=familiar_lines,
     ),
 )

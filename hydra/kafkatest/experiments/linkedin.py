@@ -9,20 +9,21 @@ from typing import Final
 import click
 
 from hydra.kafkatest.experiments.common import (
-    ACCOUNT,
     EXACT,
     MB_PER_SEC,
     RECORDS_PER_SEC,
     Point,
     Row,
     below_bound,
-    familiar_lines,
+    beside_published,
+    experiment,
     header_note,
+    measured,
     message_size,
     not_measured,
+    part,
+    produced,
     published,
-    rows_of,
-    scenario,
     thousandth,
     time_for,
     together,
@@ -31,7 +32,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
-from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+from hydra.system import Done, Experiment, Order, Part, View
 
 FILE: Final = "linkedin_2014.csv"
 SOURCE: Final = "LinkedIn, Benchmarking Apache Kafka, 2014"
@@ -86,14 +87,7 @@ _TITLES: Final = {
 
 
 def _produced(order: Order, producers: int = 1, **settings: Figure) -> Point:
-    records = order.records(_RECORDS)
-    return {
-        **_PRODUCER,
-        "publishers": producers,
-        "messages": records,
-        "duration_s": time_for(records, producers),
-        **settings,
-    }
+    return produced(order, _RECORDS, producers, **{**_PRODUCER, **settings})
 
 
 def _consumed(order: Order, consumers: int) -> Point:
@@ -153,7 +147,7 @@ def _parts(names: Sequence[str], order: Order) -> list[Part]:
     points = [point for name in names for point in _points(name, order)]
     about = f"{SOURCE}: {', '.join(names)}"
     warm = warm_up({"name": "", **_produced(order, **_REPLICATED)})
-    return [Part(names[0] if len(names) == 1 else ALL, scenario([warm, *points], 3, 6, about))]
+    return [part(names[0] if len(names) == 1 else ALL, [warm, *points], 3, 6, about)]
 
 
 # --- the tables ------------------------------------------------------------------------------------------------------
@@ -162,7 +156,6 @@ _SCENARIO: Final = Column("scenario", TEXT, "as it was published")
 _RECORDS_HERE: Final = Column("records", MESSAGES, "that each producer sent")
 _BYTES: Final = Column("record_bytes", "bytes", "of a record, as published", "record bytes")
 _FIGURES: Final = (RECORDS_PER_SEC, MB_PER_SEC)
-_NAMES: Final = tuple(column.name for column in _FIGURES)
 _BATCH: Final = Column("records_per_batch", "records", "mean that the producers achieved", "records/batch")
 
 
@@ -174,51 +167,45 @@ def _views(names: Sequence[str], order: Order, done: Sequence[Done]) -> list[Vie
 
 def _throughput(order: Order, done: Sequence[Done]) -> View:
     theirs = {str(row["scenario"]).replace("_", "-"): row for row in published(FILE)}
-    rows = []
-    for name, row, producers, consumers in rows_of(done):
-        if name not in _TITLES or name == _LATENCY:
-            continue
-        figures = together(consumers if name in _CONSUMERS else producers)
-        known: Row = {
-            "scenario": name,
-            "records": order.records(_RECORDS),
-            _BATCH.name: row.get(_BATCH.name),
-            ACCOUNT: row.get(ACCOUNT),
-            **figures,
-        }
-        rows.append(with_published(known, theirs.get(name), _NAMES))
+    rows: list[tuple[Row, Row | None]] = []
+    for it in measured(done):
+        if it.name in _TITLES and it.name != _LATENCY:
+            clients = it.consumers if it.name in _CONSUMERS else it.producers
+            records = order.records(_RECORDS)
+            known = {"scenario": it.name, "records": records, **it.told(_BATCH.name), **together(clients)}
+            rows.append((known, theirs.get(it.name)))
     notes = [
         "of consumers where the scenario is named after them, otherwise of producers; several are added up",
         "the published figures are of six machines with six disks each and gigabit Ethernet; here brokers and clients "
         "share one machine unless a cluster is named",
         *not_measured(done),
     ]
-    return View("Throughput", [_SCENARIO, _RECORDS_HERE, *beside(_FIGURES), _BATCH, EXACT], rows, notes)
+    columns = [_SCENARIO, _RECORDS_HERE, *_FIGURES, _BATCH, EXACT]
+    return beside_published("Throughput", columns, _FIGURES, rows, notes)
 
 
 def _sizes_view(_order: Order, done: Sequence[Done]) -> View:
-    rows = []
-    for name, row, producers, _consumers in rows_of(done):
-        if name.startswith(f"{_SWEEP}/"):
-            size = name.removeprefix(f"{_SWEEP}/")
-            here = {"record_bytes": int(size), "message_bytes": message_size(int(size)), **together(producers)}
-            rows.append({**here, _BATCH.name: row.get(_BATCH.name), ACCOUNT: row.get(ACCOUNT)})
+    rows: list[Row] = []
+    for it in measured(done):
+        sweep, _, size = it.name.partition("/")
+        if sweep == _SWEEP:
+            here = {"record_bytes": int(size), "message_bytes": message_size(int(size))}
+            rows.append({**here, **together(it.producers), **it.told(_BATCH.name)})
     columns = [_BYTES, Column("message_bytes", "bytes", "of a message here", "message bytes"), *_FIGURES, _BATCH, EXACT]
     notes = ["no figures were published: records/s falls and MB/s rises with the size", *header_note(_SIZES)]
-    return View("Message sizes", columns, rows, notes, x="record_bytes", y=_NAMES)
+    return View("Message sizes", columns, rows, notes, x="record_bytes", y=(RECORDS_PER_SEC.name, MB_PER_SEC.name))
 
 
 def _latency(_: Order, done: Sequence[Done]) -> View:
-    names = tuple(_LATENCIES)
-    rows = []
-    for name, row, producers, _consumers in rows_of(done):
-        if name == _LATENCY:
-            figures = {ms: thousandth(row.get(us)) for ms, us in _LATENCIES.items()}
-            known = {"scenario": name, "records": total(producers, "records"), ACCOUNT: row.get(ACCOUNT), **figures}
-            rows.append(with_published(known, _PUBLISHED_LATENCIES, names))
+    rows: list[tuple[Row, Row | None]] = []
+    for it in measured(done):
+        if it.name == _LATENCY:
+            figures = {ms: thousandth(it.row.get(us)) for ms, us in _LATENCIES.items()}
+            known = {"scenario": it.name, "records": total(it.producers, "records"), **it.told(), **figures}
+            rows.append((known, _PUBLISHED_LATENCIES))
     headings = {"p50_ms": "median, ms", "p99_ms": "p99, ms", "p99_9_ms": "p99.9, ms"}
     columns = [
-        Column(name, "ms", "from the time that a message was due to its receipt", headings[name]) for name in names
+        Column(name, "ms", "from the time that a message was due to its receipt", headings[name]) for name in _LATENCIES
     ]
     notes = [
         f"the document sends one message, waits for it, and sends the next; here {_LATENCY_RECORDS:,} are sent at "
@@ -226,17 +213,18 @@ def _latency(_: Order, done: Sequence[Done]) -> View:
         "every scale",
         *below_bound(done, _LATENCIES.values()),
     ]
-    return View("End-to-end latency", [_SCENARIO, _RECORDS_HERE, *beside(columns), EXACT], rows, notes)
+    shown = [_SCENARIO, _RECORDS_HERE, *columns, EXACT]
+    return beside_published("End-to-end latency", shown, columns, rows, notes)
 
 
 def _stored(order: Order, done: Sequence[Done]) -> View:
     rows: list[Row] = []
     stored, cache = 0.0, 0.0
-    for name, row, producers, _ in rows_of(done):
-        if name.startswith(f"{_GROWING}/"):
-            stored += (total(producers, "records") or 0.0) * _RECORD_BYTES * _REPLICATED["replication_factor"]
-            cache = max(cache, number(row.get("host_memory_available_min_bytes")) or 0.0)
-            rows.append({"stored_bytes": stored, **together(producers), ACCOUNT: row.get(ACCOUNT)})
+    for it in measured(done):
+        if it.name.startswith(f"{_GROWING}/"):
+            stored += (total(it.producers, "records") or 0.0) * _RECORD_BYTES * _REPLICATED["replication_factor"]
+            cache = max(cache, number(it.row.get("host_memory_available_min_bytes")) or 0.0)
+            rows.append({"stored_bytes": stored, **together(it.producers), **it.told()})
     columns = [
         Column("stored_bytes", "bytes", "payload in the logs of all replicas", "bytes stored", axis="bytes stored"),
         *_FIGURES,
@@ -248,25 +236,23 @@ def _stored(order: Order, done: Sequence[Done]) -> View:
         f"says how far); the document stored {_STORED_BYTES:,} and saw no loss of throughput",
         "the line marks the memory that this host had free or as cache: what is stored beyond it has to be on the disk",
     ]
-    marks = {"page cache": cache} if cache else {}
-    return View("Throughput against stored data", columns, rows, notes, x="stored_bytes", y=_NAMES[:1], marks=marks)
+    mark = {"page cache": cache} if cache else {}
+    rate = (RECORDS_PER_SEC.name,)
+    return View("Throughput against stored data", columns, rows, notes, x="stored_bytes", y=rate, marks=mark)
 
 
 # --- the experiments -------------------------------------------------------------------------------------------------
 
 
 def _experiment(name: str, title: str, names: Sequence[str], takes_s: float) -> Experiment:
-    parts = partial(_parts, names)
-    return Experiment(
+    return experiment(
+        partial(_parts, names),
         name=name,
         title=title,
         source=SOURCE,
         scale=0.01,
         takes_s=takes_s,
-        next_part=in_turn(parts),
-        parts=parts,
         views=partial(_views, names),
-        lines=familiar_lines,
         options=(STORED,) if _GROWING in names else (),
     )
 

@@ -7,26 +7,25 @@ from typing import Final, NamedTuple
 
 from hydra.kafkatest import batching
 from hydra.kafkatest.experiments.common import (
-    ACCOUNT,
     EXACT,
     IN,
     INTERFACE_IN,
     INTERFACE_OUT,
     MIB,
     OUT,
+    Measured,
     Point,
     Row,
-    familiar_lines,
+    experiment,
     mean_of,
+    measured,
     not_measured,
     of_broker,
-    scenario,
-    with_brokers,
+    part,
 )
 from hydra.measure.column import TEXT, Column
-from hydra.measure.column_names import POINT
 from hydra.model import Figure, number
-from hydra.system import Done, Experiment, Order, Part, View, in_turn
+from hydra.system import Done, Order, Part, View
 
 SOURCE: Final = "Kafka network utilization (in vs. out), December 2014"
 
@@ -39,7 +38,7 @@ _HELD: Final = 0.95
 """Of the rate: who sent less from its first record to its last acknowledgement was late by more than windows' ends."""
 
 
-class Setup(NamedTuple):
+class NetworkSetup(NamedTuple):
     """One row: so many brokers, partitions, replicas, and consumers that each read everything."""
 
     brokers: int
@@ -54,19 +53,19 @@ class Setup(NamedTuple):
 
 
 SETUPS: Final = (
-    *(Setup(3, p, r, c) for p in (3, 12) for r in (1, 2, 3) for c in (0, 1)),
-    *(Setup(6, 12, r, c) for r in (1, 2, 3, 6) for c in (0, 2)),
+    *(NetworkSetup(3, p, r, c) for p in (3, 12) for r in (1, 2, 3) for c in (0, 1)),
+    *(NetworkSetup(6, 12, r, c) for r in (1, 2, 3, 6) for c in (0, 2)),
 )
 
 
-class Flow(NamedTuple):
+class BrokerTraffic(NamedTuple):
     """Bytes/s into and out of one broker."""
 
     incoming: float
     outgoing: float
 
 
-def algebra(rate: float, brokers: int, replication: int, consumers: int) -> Flow:
+def algebra(rate: float, brokers: int, replication: int, consumers: int) -> BrokerTraffic:
     """What the document expects of one broker, in the unit of ``rate``.
 
     in = tr/nb + tr/nb·(rf − 1), out = tr/nb·(rf − 1) + what its consumers read; rf is at most the number of brokers.
@@ -79,7 +78,7 @@ def algebra(rate: float, brokers: int, replication: int, consumers: int) -> Flow
     """
     share = rate / brokers
     copies = min(replication, brokers)
-    return Flow(share * copies, share * (copies - 1 + consumers))
+    return BrokerTraffic(share * copies, share * (copies - 1 + consumers))
 
 
 def _parts(order: Order) -> list[Part]:
@@ -103,7 +102,7 @@ def _parts(order: Order) -> list[Part]:
             if setup.brokers == brokers
         ]
         about = f"{SOURCE}: {brokers} brokers"
-        parts.append(Part(f"brokers-{brokers}", scenario(points, brokers, 3, about)))
+        parts.append(part(f"brokers-{brokers}", points, brokers, 3, about))
     return parts
 
 
@@ -139,26 +138,20 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
     rows: list[Row] = []
     each: list[Row] = []
     late: list[str] = []
-    for part, row, brokers in with_brokers(done):
-        count = part.scenario.server.count
-        setup = known.get((count, str(row[POINT])))
-        sent = number(row.get("sent"))
+    for it in measured(done):
+        count = it.done.scenario.server.count
+        setup = known.get((count, it.name))
+        sent = number(it.row.get("sent"))
         if setup is None or sent is None:
             continue
-        seconds = next(p.duration_s or part.scenario.sweep.duration_s for p in part.scenario.sweep.points)
-        rate = sent * _BYTES / seconds
-        keys: dict[str, Figure] = {
-            "brokers": setup.brokers,
-            "partitions": setup.partitions,
-            "replication": setup.replication,
-            "consumers": setup.consumers,
-        }
-        if (held := number(row.get("avg_tx_rate_pps"))) is not None and held < _HELD * _RATE:
+        sweep = it.done.scenario.sweep
+        rate = sent * _BYTES / next(point.duration_s or sweep.duration_s for point in sweep.points)
+        if (held := number(it.row.get("avg_tx_rate_pps"))) is not None and held < _HELD * _RATE:
             late.append(f"{count} brokers {setup.name} ({held:.0f}/s)")
-        rows.append({**keys, **_row(setup, rate, row, brokers)})
+        rows.append({**setup._asdict(), **_row(setup, rate, it)})
         each += [
-            {**keys, "broker": name, **{f"{key}_mb_s": _mib(of_broker(its, names)) for key, _, _, names in _FLOWS}}
-            for name, its in sorted(brokers.items())
+            {**setup._asdict(), "broker": name, **{f"{key}_mb_s": _mib(of_broker(its, of)) for key, _, _, of in _FLOWS}}
+            for name, its in sorted(it.brokers.items())
         ]
     columns = [
         *_KEYS,
@@ -210,21 +203,21 @@ def _late_note(rows: Sequence[str]) -> list[str]:
     return [f"the machine did not carry {_RATE:g} records/s here, and much passed after the window: {', '.join(rows)}"]
 
 
-def _row(setup: Setup, rate: float, row: Row, brokers: dict[str, Row]) -> dict[str, Figure]:
+def _row(setup: NetworkSetup, rate: float, it: Measured) -> dict[str, Figure]:
     flow = algebra(rate, setup.brokers, setup.replication, setup.consumers)
     found: dict[str, Figure] = {
         _SENT.name: _mib(rate),
         "expected_in_mb_s": _mib(flow.incoming),
         "expected_out_mb_s": _mib(flow.outgoing),
-        _OVERHEAD.name: _overhead_pct(number(row.get("records_per_batch"))),
-        ACCOUNT: row.get(ACCOUNT),
+        _OVERHEAD.name: _overhead_pct(number(it.row.get("records_per_batch"))),
+        **it.told(),
     }
     for key, what, _, names in _FLOWS:
-        measured = mean_of(brokers, names)
+        seen = mean_of(it.brokers, names)
         expected = flow.incoming if what == "into" else flow.outgoing
-        if measured is not None:
-            found[f"{key}_mb_s"] = _mib(measured)
-            found[f"{key}_deviation_pct"] = 100 * (measured / expected - 1) if expected else None
+        if seen is not None:
+            found[f"{key}_mb_s"] = _mib(seen)
+            found[f"{key}_deviation_pct"] = 100 * (seen / expected - 1) if expected else None
     return found
 
 
@@ -242,15 +235,13 @@ def _mib(value: float | None) -> float | None:
 
 
 EXPERIMENTS: Final = (
-    Experiment(
+    experiment(
+        _parts,
         name="network-in-out",
         title="bytes into and out of each broker beside the algebra, over brokers, partitions and replicas",
         source=SOURCE,
         scale=0.05,
         takes_s=115.0,
-        next_part=in_turn(_parts),
-        parts=_parts,
         views=_views,
-        lines=familiar_lines,
     ),
 )

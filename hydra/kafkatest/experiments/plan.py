@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from hydra.kafkatest.experiments.common import (
-    ACCOUNT,
     EXACT,
     MIB,
     RECORDS_PER_SEC,
     Point,
     familiar_lines,
+    measured,
     not_measured,
-    rows_of,
-    scenario,
-    time_for,
+    part,
+    produced,
     total,
 )
 from hydra.kafkatest.experiments.network import algebra
@@ -65,7 +64,7 @@ OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class MeanRate:
     """A rate from several runs, records/s, with Student's 95 % interval; ``half`` None: of one run there is none."""
 
     mean: float
@@ -79,11 +78,11 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PartitionPlan:
     """What was measured, and what follows: ``planned`` partitions, of which ``run`` were tried."""
 
-    producer: Estimate
-    consumer: Estimate
+    producer: MeanRate
+    consumer: MeanRate
     target: float
     most: int
 
@@ -114,13 +113,13 @@ def _brokers(order: Order) -> int:
     return int(order.options.get("brokers") or 3)
 
 
-def plan_of(order: Order, done: Sequence[Done]) -> Plan | None:
+def plan_of(order: Order, done: Sequence[Done]) -> PartitionPlan | None:
     """The plan, once everything that it needs was measured."""
     rates: dict[str, list[float]] = {_PRODUCED: [], _CONSUMED: []}
-    for name, _, producers, consumers in rows_of(done):
-        kind = name.partition("/")[0]
+    for it in measured(done):
+        kind = it.name.partition("/")[0]
         if kind in rates:
-            rate = total(producers if kind == _PRODUCED else consumers, RECORDS_PER_SEC.name)
+            rate = total(it.producers if kind == _PRODUCED else it.consumers, RECORDS_PER_SEC.name)
             rates[kind] += [rate] if rate else []
     if not all(rates.values()):
         return None
@@ -128,16 +127,21 @@ def plan_of(order: Order, done: Sequence[Done]) -> Plan | None:
     # Not before there is something to average: it takes numpy.
     from hydra.sweep.repetition import mean_and_interval
 
-    producer, consumer = (Estimate(*mean_and_interval(rates[kind])) for kind in (_PRODUCED, _CONSUMED))
-    return Plan(producer, consumer, _target(order), most)
+    producer, consumer = (MeanRate(*mean_and_interval(rates[kind])) for kind in (_PRODUCED, _CONSUMED))
+    return PartitionPlan(producer, consumer, _target(order), most)
 
 
 # --- the runs --------------------------------------------------------------------------------------------------------
 
 
+_TUNED: Final[Point] = {
+    **{"acks": "1", "batch_bytes": 100_000, "linger_ms": 10.0, "compression": "lz4"},
+    "message_size": _BYTES,
+}
+
+
 def _measure(order: Order) -> Part:
-    records = order.records(_RECORDS)
-    step = {"rate": "max", "messages": records, "duration_s": time_for(records), "message_size": _BYTES, **_tuned()}
+    step = produced(order, _RECORDS, **_TUNED)
     points: list[Point] = [
         point
         for run in range(1, _RUNS + 1)
@@ -147,30 +151,17 @@ def _measure(order: Order) -> Part:
         )
     ]
     about = f"{SOURCE}: one producer to one partition, one partition to one consumer"
-    return Part(_MEASURE, scenario(points, _brokers(order), 1, about))
+    return part(_MEASURE, points, _brokers(order), 1, about)
 
 
-def _tuned() -> dict[str, Any]:
-    return {"acks": "1", "batch_bytes": 100_000, "linger_ms": 10.0, "compression": "lz4"}
-
-
-def _planned(order: Order, plan: Plan) -> Part:
-    records = order.records(_RECORDS)
-    step = {
-        "rate": "max",
-        "messages": records,
-        "duration_s": time_for(records, plan.run),
-        "message_size": _BYTES,
-        "publishers": plan.run,
-        "partitions": plan.run,
-        **_tuned(),
-    }
+def _planned(order: Order, plan: PartitionPlan) -> Part:
+    step = produced(order, _RECORDS, plan.run, partitions=plan.run, **_TUNED)
     points: list[Point] = [
         {"name": "producers", **step},
         {"name": "consumers", **step, "clients": plan.run, "read": "stored", "group": "plan"},
     ]
     about = f"{SOURCE}: {plan.run} partitions, a producer and a consumer for each"
-    return Part(_PLANNED, scenario(points, _brokers(order), plan.run, about))
+    return part(_PLANNED, points, _brokers(order), plan.run, about)
 
 
 def _next_part(order: Order, done: Sequence[Done]) -> Part | None:
@@ -197,7 +188,7 @@ def _views(order: Order, done: Sequence[Done]) -> list[View]:
     return [_formula(plan), _brokers_need(order, plan), _beside(plan, done)]
 
 
-def _formula(plan: Plan) -> View:
+def _formula(plan: PartitionPlan) -> View:
     rows: list[dict[str, Figure]] = [
         {
             "what": what,
@@ -228,7 +219,7 @@ def _limits(needed: tuple[float, float, float]) -> dict[str, Figure]:
     }
 
 
-def _brokers_need(order: Order, plan: Plan) -> View:
+def _brokers_need(order: Order, plan: PartitionPlan) -> View:
     """What the target asks of each broker's network and disk, by the algebra of ``network.py``, with consumers once."""
     brokers = _brokers(order)
     rate = plan.target * _BYTES
@@ -257,23 +248,22 @@ def _brokers_need(order: Order, plan: Plan) -> View:
     return View("What each broker needs for the target", columns, rows, notes)
 
 
-def _beside(plan: Plan, done: Sequence[Done]) -> View:
+def _beside(plan: PartitionPlan, done: Sequence[Done]) -> View:
     rows: list[dict[str, Figure]] = []
-    for name, row, producers, consumers in rows_of(done):
-        which = {"producers": (plan.producer, producers), "consumers": (plan.consumer, consumers)}.get(name)
+    for it in measured(done):
+        which = {"producers": (plan.producer, it.producers), "consumers": (plan.consumer, it.consumers)}.get(it.name)
         if which is None:
             continue
-        estimate, clients = which
-        predicted = plan.run * estimate.mean
-        measured = total(clients, RECORDS_PER_SEC.name)
+        one, clients = which
+        predicted, reached = plan.run * one.mean, total(clients, RECORDS_PER_SEC.name)
         rows.append(
             {
-                "what": name,
+                "what": it.name,
                 "partitions": plan.run,
                 "predicted": predicted,
-                RECORDS_PER_SEC.name: measured,
-                "share": measured / predicted if measured is not None else None,
-                ACCOUNT: row.get(ACCOUNT),
+                RECORDS_PER_SEC.name: reached,
+                "share": reached / predicted if reached is not None else None,
+                **it.told(),
             }
         )
     notes = [
