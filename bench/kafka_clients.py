@@ -28,13 +28,7 @@ import kafka
 import native_kafka  # type: ignore[import-not-found]  # beside this file, whose folder Python puts first
 
 from hydra.client.payload import PayloadBlock
-from hydra.kafkatest import (
-    confluent_publisher,
-    confluent_subscriber,
-    kafka_python_publisher,
-    kafka_python_subscriber,
-    property_table,
-)
+from hydra.kafkatest import confluent, kafka_python, property_table
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.model import Payload, SharedSettings
@@ -61,7 +55,7 @@ def bodies(payload: Payload) -> list[bytes]:
 
 def bare_confluent_producer(bootstrap: str, topic: str, payload: Payload) -> float:
     """Counts what was delivered, messages/s."""
-    config = confluent_publisher.producer_config(1, told(bootstrap, topic), native_kafka.RECORD_BYTES)
+    config = confluent.producer_config(1, told(bootstrap, topic), native_kafka.RECORD_BYTES)
     producer, chunk = confluent_kafka.Producer(config), bodies(payload)
     producer.list_topics(topic, timeout=10)
     delivered = 0
@@ -84,7 +78,7 @@ def bare_confluent_producer(bootstrap: str, topic: str, payload: Payload) -> flo
 
 def bare_kafka_python_producer(bootstrap: str, topic: str, payload: Payload) -> float:
     """Keeps as many messages in flight as ours and counts the answers, messages/s."""
-    config = kafka_python_publisher.producer_config(1, told(bootstrap, topic), native_kafka.RECORD_BYTES)
+    config = kafka_python.producer_config(1, told(bootstrap, topic), native_kafka.RECORD_BYTES)
     most = config.pop(property_table.QUEUED)
     producer, chunk = kafka.KafkaProducer(**config), bodies(payload)
     producer.partitions_for(topic)
@@ -108,7 +102,7 @@ def bare_kafka_python_producer(bootstrap: str, topic: str, payload: Payload) -> 
 
 def bare_confluent_consumer(bootstrap: str, topic: str, records: int) -> float:
     """Takes batches and counts, messages/s from the first batch on."""
-    consumer = confluent_kafka.Consumer(confluent_subscriber.consumer_config(1, told(bootstrap, topic)))
+    consumer = confluent_kafka.Consumer(confluent.consumer_config(1, told(bootstrap, topic)))
     consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
     first = count = len(consumer.consume(1, 10))
     began = time.monotonic()
@@ -121,7 +115,7 @@ def bare_confluent_consumer(bootstrap: str, topic: str, records: int) -> float:
 
 def bare_kafka_python_consumer(bootstrap: str, topic: str, records: int) -> float:
     """Takes batches and counts, messages/s from the first batch on."""
-    consumer = kafka.KafkaConsumer(**kafka_python_subscriber.consumer_config(1, told(bootstrap, topic)))
+    consumer = kafka.KafkaConsumer(**kafka_python.consumer_config(1, told(bootstrap, topic)))
     consumer.assign([kafka.TopicPartition(topic, 0)])
     consumer.seek(kafka.TopicPartition(topic, 0), 0)
     first = count = 0

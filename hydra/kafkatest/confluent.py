@@ -2,15 +2,425 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
 import confluent_kafka
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from hydra.client import process_group
-from hydra.client.transport import Kind
-from hydra.kafkatest.confluent_publisher import ConfluentPublisher
-from hydra.kafkatest.confluent_subscriber import ConfluentSubscriber
+from hydra.client.transport import DEAF_AT_MOST_S, Kind
+from hydra.kafkatest import batching
+from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.librdkafka import Complaint, common_config, made, text
+from hydra.kafkatest.membership import ASK_FOR_S, Membership
+from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics, statistics_every_ms
+from hydra.kafkatest.settings import MOST_RETRIES
+from hydra.kafkatest.transports import ConsumerTransport, ProducerTransport, fetch_config, session_config
+from hydra.wire.header import unpack_batch
+from hydra.wire.messages import Configure
+
+CONNECT_TIMEOUT_S: Final = 10.0
+ASK_TOPIC_FOR_S: Final = 1.0
+"""How long one question for the topic waits; in between it is looked whether the cluster refuses us."""
+FULL_WAIT_S: Final = 0.005
+ANSWERS_EVERY_S: Final = 0.0005
+"""How often answers are looked for while some are missing."""
+STATISTICS_TRIES: Final = 3
+"""Statistics are waited for as long as so many of their intervals."""
+PROBE_FLUSH_S: Final = 0.05
+FLUSH_STEP_S: Final = 0.005
+RECONNECT_WAIT_S: Final = 1.0
+LEAVE_WITHIN_S: Final = 3.0
+_TRANSIENT: Final = frozenset(
+    {
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._RESOLVE,
+        KafkaError._TIMED_OUT,
+        KafkaError._TIMED_OUT_QUEUE,
+        KafkaError._WAIT_CACHE,
+        KafkaError._WAIT_COORD,
+        KafkaError._DESTROY_BROKER,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.REBOOTSTRAP_REQUIRED,
+    }
+)
+"""Errors that the library recovers from by itself."""
+_GROUP_MOVES: Final = frozenset(
+    {
+        KafkaError._MAX_POLL_EXCEEDED,
+        KafkaError._ASSIGNMENT_LOST,
+        KafkaError.REBALANCE_IN_PROGRESS,
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
+"""What a member of a group meets while partitions change hands, or another broker has not heard of the topic yet."""
+
+
+class ConfluentPublisher(ProducerTransport[Producer]):
+    """Hands messages to a librdkafka producer; the sequences in the delivery reports make the account."""
+
+    def __init__(self, client: int) -> None:
+        super().__init__(client)
+        self._complaint = Complaint()
+        self._epoch = 0
+        self._statistics = Statistics()
+
+    def configure(self, command: Configure) -> str:
+        """See transport.py."""
+        endpoint = super().configure(command)
+        self._epoch, self._batch_bytes = command.epoch, int(self._built_from["batch.size"])
+        return endpoint
+
+    def probe(self, message: bytes) -> None:
+        """See transport.py. Goes to every partition, so that a probe proves all of them."""
+        producer = self._opened()
+        for partition in self._partitions:
+            with contextlib.suppress(BufferError):
+                producer.produce(self._topic, message, None, partition)
+        # A flush sends what would linger.
+        producer.flush(PROBE_FLUSH_S)
+
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
+        """See transport.py. A message's partition is its sequence modulo the partitions."""
+        producer, topic, partitions = self._opened(), self._topic, self._partitions
+        produce, n, count = producer.produce, len(partitions), 0
+        reported = None if self._acks == "0" else self._on_delivery
+        if self._sent_before is None:
+            self._sent_before = self._statistics.so_far()
+        began_ns = time.monotonic_ns()
+        try:
+            if n == 1:
+                partition = partitions[0]
+                for message in messages:
+                    produce(topic, message, None, partition, reported)
+                    count += 1
+            else:
+                for message in messages:
+                    produce(topic, message, None, partitions[(first_sequence + count) % n], reported)
+                    count += 1
+        except BufferError:
+            full = True
+        except KafkaException as e:
+            raise OSError(f"Kafka refuses a message for {topic}: {text(e)}") from None
+        else:
+            full = False
+        self._handed_over(first_sequence, count, began_ns)
+        if full:
+            producer.poll(FULL_WAIT_S)
+            self._account()
+        return count
+
+    def poll(self) -> float | None:
+        """See transport.py."""
+        if self._producer is None:
+            return None
+        self._producer.poll(0)
+        self._account()
+        return ANSWERS_EVERY_S if self._acks != "0" and self._ledger.pending else None
+
+    def flush(self, timeout_s: float) -> bool:
+        """See transport.py."""
+        producer, deadline = self._opened(), time.monotonic() + timeout_s
+        while True:
+            left_s = max(deadline - time.monotonic(), 0)
+            # In small steps: the time of the last answer is that of the step, not of the one that never comes.
+            left = producer.flush(min(left_s, FLUSH_STEP_S))
+            self._account()
+            if not left or not left_s:
+                return not left
+
+    def close(self) -> None:
+        """See transport.py. What was not sent is thrown away."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            producer.purge(in_queue=True, in_flight=True, blocking=False)
+            producer.poll(0)
+
+    def _config(self, kafka: KafkaConfigure, message_size: int) -> dict[str, str | int | float]:
+        return producer_config(self._client, kafka, message_size)
+
+    def _made(self, config: Mapping[str, Any]) -> Producer:
+        self._complaint.forget()
+        self._statistics = Statistics()
+        return made(Producer, {**config, "error_cb": self._complaint, "stats_cb": self._statistics})
+
+    def _partitions_of(self, producer: Producer, topic: str) -> list[int]:
+        deadline = time.monotonic() + CONNECT_TIMEOUT_S
+        while True:
+            try:
+                described = producer.list_topics(topic, timeout=ASK_TOPIC_FOR_S).topics[topic]
+                break
+            except KafkaException as e:
+                producer.poll(0)  # lets the library say what it ran into
+                if self._complaint.refused or time.monotonic() > deadline:
+                    raise OSError(f"Kafka does not answer: {self._complaint.explain(e)}") from None
+        self._complaint.forget()
+        if described.error is not None:
+            raise OSError(f"Kafka does not know {topic}: {described.error.str()}")
+        return sorted(described.partitions)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._delivered: list[bytes] = []
+        self._failed: list[bytes] = []
+
+    def _achieved(self, before: ProducerCounts) -> dict[str, float]:
+        producer, every_s = self._producer, self._built_from["statistics.interval.ms"] / 1000
+        if producer is None:
+            return {}
+        achieved = self._statistics.fresh(lambda: producer.poll(every_s), STATISTICS_TRIES)
+        return {} if achieved is None else (achieved - before).figures()
+
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        # Called once a message: only the payload is kept here, what is in it is looked at for many at once.
+        (self._delivered if error is None else self._failed).append(message.value())  # type: ignore[arg-type]
+
+    def _account(self, *, everywhere: bool = False) -> None:  # noqa: ARG002  # they come in no order
+        if self._delivered:
+            now_ns = time.monotonic_ns()
+            headers = unpack_batch(self._delivered)
+            self._delivered.clear()
+            self._acknowledged(headers["sequence"][headers["epoch"] == self._epoch], now_ns)
+        if self._failed:
+            headers = unpack_batch(self._failed)
+            self._failed.clear()
+            self._ledger.fail(headers["sequence"][headers["epoch"] == self._epoch])
+
+
+def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, str | int | float]:
+    """The library's configuration for these settings; ValueError where a property cannot be used."""
+    size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
+    slack = 0 if kafka.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
+    # A size in bytes that was set is what ends a batch, as in every other implementation.
+    most = batching.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch
+    defaults = {
+        "message.max.bytes": min(batching.request_bytes(size, message_size), batching.LIBRDKAFKA_MOST_BYTES),
+        "queue.buffering.max.messages": batching.queue_messages(kafka.msg_batch),
+    }
+    return {
+        **common_config(client, kafka, "publisher", defaults),
+        "acks": kafka.acks,
+        "linger.ms": kafka.linger_ms,
+        "compression.type": kafka.compression,
+        "batch.size": min(size + slack, batching.LARGEST_BATCH_BYTES),
+        "batch.num.messages": min(most, batching.LIBRDKAFKA_MOST_MESSAGES),
+        "enable.idempotence": "true" if kafka.idempotence else "false",
+        "retries": MOST_RETRIES if kafka.retries is None else kafka.retries,
+        "max.in.flight": kafka.max_in_flight,
+        "delivery.timeout.ms": kafka.delivery_timeout_ms,
+        "queue.buffering.max.kbytes": batching.queue_bytes(kafka.buffer_memory, message_size) // 1024,
+        "statistics.interval.ms": statistics_every_ms(len(kafka.offsets)),
+    }
+
+
+class ConfluentSubscriber(ConsumerTransport[Consumer]):
+    """Takes batches from a librdkafka consumer."""
+
+    def __init__(self, client: int) -> None:
+        super().__init__(client)
+        self._early: list[Message] = []
+        self._failure: KafkaError | None = None
+
+    def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
+        """See transport.py."""
+        messages = self._taken(timeout_s, limit)
+        values = [m.value() for m in messages if m.error() is None]
+        if len(values) < len(messages):
+            messages = self._without_errors(messages)
+        if self._member is None:
+            _advance(self._positions, messages)
+        else:
+            _advance(self._member.positions, messages)
+            self._commit(self._member.uncommitted())
+            values += self._member.probes()
+        self._raise_failure()
+        return values  # type: ignore[return-value]  # only a tombstone has no value, and nobody sends one
+
+    def reconnect(self) -> tuple[int, int]:
+        """See transport.py."""
+        began_ns, _ = super().reconnect()
+        with contextlib.suppress(KafkaException):  # a broker that is gone is what the step then shows
+            self._opened().list_topics(self._topic, timeout=RECONNECT_WAIT_S)
+        return began_ns, time.monotonic_ns()
+
+    def close(self) -> None:
+        """See transport.py. A member leaves its group."""
+        consumer, self._consumer = self._consumer, None
+        self._early = []
+        if consumer is None:
+            return
+        if self._member is None:
+            consumer.close()
+            return
+        # It hands the partitions back, see _on_revoke. A coordinator that is gone would be waited for until its session
+        # is over.
+        leaving = threading.Thread(target=consumer.close, daemon=True)
+        leaving.start()
+        leaving.join(LEAVE_WITHIN_S)
+
+    def _config(self, kafka: KafkaConfigure) -> dict[str, str | int | float]:
+        return consumer_config(self._client, kafka)
+
+    def _open(self) -> None:
+        self._failure = None
+        if self._consumer is None:
+            callbacks = {"error_cb": self._on_error, "on_commit": self._on_commit}
+            self._consumer = made(Consumer, {**self._built_from, **callbacks})
+        try:
+            if self._member is None:
+                mine = [TopicPartition(self._topic, p, offset) for p, offset in self._positions.items()]
+                self._consumer.assign(mine)
+            else:
+                self._consumer.subscribe([self._topic], **self._handlers(self._member))
+        except KafkaException as e:
+            raise OSError(f"Kafka refuses the partitions of {self._topic}: {text(e)}") from None
+
+    def _taken(self, timeout_s: float, limit: int) -> list[Message]:
+        consumer = self._opened()
+        if self._early:
+            messages, self._early = self._early, []
+            return messages
+        # consume() waits for the whole batch or the whole timeout; what is there is taken without a wait, and only
+        # an empty queue is waited for, by one message.
+        messages = consumer.consume(limit, 0)
+        if not messages and timeout_s > 0:
+            one = consumer.poll(min(timeout_s, DEAF_AT_MOST_S))
+            messages = [] if one is None else [one, *(consumer.consume(limit - 1, 0) if limit > 1 else [])]
+        return messages
+
+    # --- as a member of a group --------------------------------------------------------------------------------------
+
+    def _join(self, command: Configure, kafka: KafkaConfigure, *, anew: bool) -> None:
+        self._failure = None
+        super()._join(command, kafka, anew=anew)
+
+    def _seek(self, positions: Mapping[int, int]) -> None:
+        self._early = []
+        for p, offset in positions.items():
+            # A new assignment would cross the group's own. Where one is not ready to be moved it reads from before,
+            # and nothing is missed.
+            with contextlib.suppress(KafkaException):
+                self._opened().seek(TopicPartition(self._topic, p, offset))
+
+    def _hear(self) -> None:
+        # Partitions are given, and taken back, from within this call.
+        self._early += self._without_errors(self._opened().consume(1, DEAF_AT_MOST_S))
+        self._raise_failure()
+
+    def _handlers(self, member: Membership) -> dict[str, Any]:
+        # A consumer that still leaves its group (see close) must not be taken for the next one.
+        return {
+            "on_assign": partial(self._on_assign, member),
+            "on_revoke": partial(self._on_revoke, member),
+            "on_lost": partial(self._on_lost, member),
+        }
+
+    def _on_assign(self, member: Membership, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        ours = [tp.partition for tp in partitions if tp.topic == self._topic]
+        offsets = member.given(ours, self._asked(consumer, ours))
+        consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in offsets.items()])
+
+    def _on_revoke(self, member: Membership, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
+        # The library answers the group after this has arrived.
+        self._commit(member.uncommitted(now=True), consumer)
+        member.lost()
+        consumer.unassign()
+
+    def _on_lost(self, member: Membership, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
+        member.lost()
+        consumer.unassign()
+
+    def _commit(self, offsets: Mapping[int, int], consumer: Consumer | None = None) -> None:
+        if offsets:
+            told = [TopicPartition(self._topic, p, offset) for p, offset in offsets.items()]
+            try:
+                (consumer or self._opened()).commit(offsets=told, asynchronous=True)
+            except KafkaException:
+                self._on_commit(None, [])
+
+    def _on_commit(self, error: KafkaError | None, partitions: Sequence[TopicPartition]) -> None:
+        fine = error is None and partitions and not any(tp.error for tp in partitions)
+        if self._member is not None and not fine:
+            self._member.refused()
+
+    def _committed(self, partitions: list[int]) -> dict[int, int]:
+        return self._asked(self._opened(), partitions)
+
+    def _asked(self, consumer: Consumer, partitions: Sequence[int]) -> dict[int, int]:
+        """The group's offsets. Where it does not tell, there are none: what is read twice is counted."""
+        if not partitions:
+            return {}
+        asked = [TopicPartition(self._topic, p) for p in partitions]
+        with contextlib.suppress(KafkaException):
+            return {tp.partition: tp.offset for tp in consumer.committed(asked, ASK_FOR_S) if tp.offset >= 0}
+        return {}
+
+    # --- what goes wrong ---------------------------------------------------------------------------------------------
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise OSError(f"Kafka refuses to give {self._topic}: {self._failure.str()}")
+
+    def _without_errors(self, messages: Sequence[Message]) -> list[Message]:
+        good: list[Message] = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                good.append(message)
+            else:
+                self._on_error(error)
+        return good
+
+    def _on_error(self, error: KafkaError) -> None:
+        passes = error.code() in _TRANSIENT or (self._member is not None and error.code() in _GROUP_MOVES)
+        if error.fatal() or not (passes or error.retriable()):
+            self._failure = error
+
+
+def _advance(positions: dict[int, int], messages: Sequence[Message]) -> None:
+    """Notes where a batch ended. Offsets rise within a partition, so the last of each is enough."""
+    seen: set[int] = set()
+    for message in reversed(messages):
+        partition, offset = message.partition(), message.offset()
+        if partition is not None and offset is not None and partition in positions and partition not in seen:
+            positions[partition] = offset + 1
+            seen.add(partition)
+            if len(seen) == len(positions):
+                return
+
+
+def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str | int | float]:
+    """The library's configuration for these settings; ValueError where a property cannot be used."""
+    return {
+        **fetch_config(kafka),
+        **session_config(kafka),
+        **common_config(client, kafka, "subscriber"),
+        # It is what producers send at most; for a consumer only a lower bound of fetch.max.bytes.
+        "message.max.bytes": 1000,
+        # The library insists on a group; one of its own, never joined, keeps it apart from everybody.
+        "group.id": kafka.group or f"hydra-{client}-{os.getpid()}",
+        "partition.assignment.strategy": "range",
+        "auto.offset.reset": "error",
+        "enable.auto.commit": "false",
+        "enable.auto.offset.store": "false",
+    }
 
 
 def _versions() -> dict[str, str]:

@@ -2,17 +2,461 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
-from collections.abc import Mapping
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
+from typing import Any, Final
 
+import crc32c  # noqa: F401  # kafka-python takes it by itself, and does without it in silence: here it cannot be missing
 import kafka
+import numpy as np
+from kafka import AsyncConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.codec import gzip_encode
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.errors import (
+    KafkaConfigurationError,
+    KafkaError,
+    KafkaTimeoutError,
+    RequestTimedOutError,
+    SaslAuthenticationFailedError,
+)
+from kafka.record import default_records
+from kafka.structs import OffsetAndMetadata
 
 from hydra.client import process_group
-from hydra.client.transport import Kind
-from hydra.kafkatest.kafka_python_publisher import KafkaPythonPublisher
-from hydra.kafkatest.kafka_python_subscriber import KafkaPythonSubscriber
+from hydra.client.transport import DEAF_AT_MOST_S, Kind, read_system
+from hydra.errors import UsageError
+from hydra.kafkatest import batching
+from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.librdkafka import ENDED
+from hydra.kafkatest.membership import ASK_FOR_S, Membership
+from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
+from hydra.kafkatest.properties import kafka_python_config, kafka_python_named
+from hydra.kafkatest.property_table import QUEUED, alike
+from hydra.kafkatest.settings import MOST_RETRIES
+from hydra.kafkatest.transports import ConsumerTransport, ProducerTransport, fetch_config, session_config
+from hydra.model import Role
+from hydra.wire.messages import Configure
+
+CONNECT_TIMEOUT_MS: Final = 10_000
+_WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
+"""SASL mechanisms for which the library needs user and password, and does not say so."""
+_OVER: Final = (KafkaTimeoutError, RequestTimedOutError)
+FULL_WAIT_S: Final = 0.005
+ANSWERS_EVERY_S: Final = 0.0005
+"""How often answers are looked for while some are missing."""
+PROBE_FLUSH_S: Final = 0.05
+FLUSH_STEP_S: Final = 0.05
+CLOSE_WAIT_S: Final = 0.3
+LEAVE_WAIT_S: Final = 1.0
+
+
+# As zlib, librdkafka and the Java client do it unless told otherwise; the library's own 9 takes several times as long.
+default_records.gzip_encode = partial(gzip_encode, compresslevel=6)
+
+
+class _Diagnosis(logging.Handler):
+    """The last error that the library logged: what it raises says only that time is over.
+
+    A refusal of user and password stays: it is followed by ends of connections.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._error: BaseException | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See logging."""
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        # That time is over follows from the one before.
+        found = [a for a in arguments if isinstance(a, BaseException) and not isinstance(a, _OVER)]
+        if found and not isinstance(self._error, SaslAuthenticationFailedError):
+            self._error = found[-1]
+
+    def explain(self, answer: BaseException) -> str:
+        """What is wrong, where a call got this answer."""
+        told = text(self._error or answer)
+        return f"{told}; {ENDED}" if "socket disconnected" in told else told
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Says of a cluster that does not answer, or of a configuration that cannot be, what is wrong."""
+    logger, diagnosis = logging.getLogger("kafka"), _Diagnosis()
+    logger.addHandler(diagnosis)
+    try:
+        yield
+    # The last two when a codec's package is not there, or a value is out of its range.
+    except (KafkaConfigurationError, AssertionError, RuntimeError) as e:
+        raise ValueError(f"kafka-python refuses the configuration: {text(e)}") from None
+    except KafkaError as e:
+        raise OSError(f"Kafka does not answer: {diagnosis.explain(e)}") from None
+    finally:
+        logger.removeHandler(diagnosis)
+
+
+def common_config(
+    client: int, kafka: KafkaConfigure, role: Role, defaults: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """What both have; the user's properties replace what is alike everywhere and the further ``defaults``."""
+    try:
+        given = {
+            **kafka_python_named(alike(role), role),
+            **(defaults or {}),
+            **kafka_python_config(kafka.properties, role),
+        }
+    except UsageError as e:
+        raise ValueError(str(e)) from None
+    needed = {"sasl_plain_username", "sasl_plain_password"} if given.get("sasl_mechanism") in _WITH_PASSWORD else set()
+    if needed - given.keys():
+        raise ValueError("sasl.username and sasl.password must be set")
+    return {
+        "bootstrap_timeout_ms": CONNECT_TIMEOUT_MS,
+        **given,
+        "bootstrap_servers": kafka.bootstrap.split(","),
+        "client_id": f"hydra-{client}",
+        # Its own metrics cost a tenth of the rate.
+        "metrics_enabled": False,
+    }
+
+
+def text(e: BaseException) -> str:
+    """The kind of the error and what it says."""
+    return f"{type(e).__name__}: {e}".rstrip(": ")
+
+
+class KafkaPythonPublisher(ProducerTransport[Any]):
+    """Hands messages to a KafkaProducer and keeps its futures in order until they have an answer.
+
+    The library's own buffer has no bound, so the messages without an answer are bounded here.
+    """
+
+    def __init__(self, client: int) -> None:
+        super().__init__(client)
+        self._most_in_flight = 1
+        self._counting = Counting()
+
+    def configure(self, command: Configure) -> str:
+        """See transport.py."""
+        endpoint = super().configure(command)
+        kafka, size = read_system(command.system, KafkaConfigure), command.settings.message_size
+        self._batch_bytes = self._built_from["batch_size"]
+        self._most_in_flight = min(self._built_from[QUEUED], batching.queue_bytes(kafka.buffer_memory, size) // size)
+        return endpoint
+
+    def probe(self, message: bytes) -> None:
+        """See transport.py. Goes to every partition, so that a probe proves all of them."""
+        producer = self._opened()
+        with contextlib.suppress(KafkaError):
+            for partition in self._partitions:
+                producer.send(self._topic, message, partition=partition)
+            # A flush sends what would linger.
+            producer.flush(PROBE_FLUSH_S)
+
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
+        """See transport.py. A message's partition is its sequence modulo the partitions."""
+        producer, topic, partitions = self._opened(), self._topic, self._partitions
+        in_flight, n = self._in_flight, len(partitions)
+        room = self._most_in_flight - len(in_flight)
+        if room < len(messages):
+            self._account()
+            room = self._most_in_flight - len(in_flight)
+            if room <= 0:
+                with contextlib.suppress(KafkaError):
+                    in_flight[0][1].get(FULL_WAIT_S)
+                return 0
+        if self._sent_before is None:
+            self._sent_before = self._counting.so_far()
+        count, began_ns = 0, time.monotonic_ns()
+        try:
+            for message in messages[:room]:
+                sequence = first_sequence + count
+                future = producer.send(topic, message, partition=partitions[sequence % n])
+                in_flight.append((sequence, future))
+                count += 1
+        except KafkaError as e:
+            raise OSError(f"Kafka refuses a message for {topic}: {text(e)}") from None
+        finally:
+            self._handed_over(first_sequence, count, began_ns)
+            self._counting.payload_bytes += sum(map(len, messages[:count]))
+        return count
+
+    def poll(self) -> float | None:
+        """See transport.py."""
+        self._account()
+        return ANSWERS_EVERY_S if self._in_flight else None
+
+    def flush(self, timeout_s: float) -> bool:
+        """See transport.py."""
+        producer, deadline = self._opened(), time.monotonic() + timeout_s
+        flushed = False
+        while True:
+            self._account()
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or (flushed and not self._in_flight):
+                return not self._in_flight
+            # The library's timeout holds for each batch anew, so it gets small ones.
+            with contextlib.suppress(KafkaError):
+                producer.flush(min(left_s, FLUSH_STEP_S))
+                flushed = True
+
+    def close(self) -> None:
+        """See transport.py. What was not sent is thrown away."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            # close() alone waits for a broker that may be gone, and raises instead of closing when that takes long.
+            # Told before, the sender's thread gives up what it has. There is no public way to say so.
+            producer._sender.force_close()
+            producer._sender.join(CLOSE_WAIT_S)
+            with contextlib.suppress(KafkaError):
+                producer.close(timeout=0)
+
+    def _config(self, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
+        return producer_config(self._client, kafka, message_size)
+
+    def _made(self, config: Mapping[str, Any]) -> Any:
+        with explained():
+            producer = KafkaProducer(**{name: it for name, it in config.items() if name != QUEUED})
+        producer._sender._sensors = self._counting = Counting()
+        return producer
+
+    def _partitions_of(self, producer: Any, topic: str) -> list[int]:
+        with explained():
+            return sorted(producer.partitions_for(topic))
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._in_flight: deque[tuple[int, Any]] = deque()
+
+    def _achieved(self, before: ProducerCounts) -> dict[str, float]:
+        figures = (self._counting.so_far() - before).figures()
+        if self._ledger.acknowledged < self._ledger.sent:
+            # Of what is still waiting nobody knows how much has been sent.
+            figures.pop("compression_ratio", None)
+        return figures
+
+    def _account(self, *, everywhere: bool = False) -> None:
+        # They come first at the front.
+        in_flight = self._in_flight
+        good: list[int] = []
+        bad: list[int] = []
+        while in_flight and in_flight[0][1].is_done:
+            sequence, future = in_flight.popleft()
+            (good if future.exception is None else bad).append(sequence)
+        if everywhere:
+            for _ in range(len(in_flight)):
+                sequence, future = in_flight.popleft()
+                if future.is_done:
+                    (good if future.exception is None else bad).append(sequence)
+                else:
+                    in_flight.append((sequence, future))
+        self._acknowledged(np.array(good, np.int64), time.monotonic_ns())
+        if bad:
+            self._ledger.fail(np.array(bad, np.int64))
+
+
+def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
+    """The library's configuration for these settings; ValueError where a property cannot be used."""
+    size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
+    defaults = {
+        "max_request_size": batching.request_bytes(size, message_size),
+        QUEUED: batching.queue_messages(kafka.msg_batch),
+    }
+    common = common_config(client, kafka, "publisher", defaults)
+    # The library insists on time for a request within that for a delivery.
+    request_ms = min(common["request_timeout_ms"], kafka.delivery_timeout_ms - kafka.linger_ms)
+    return {
+        "max_block_ms": CONNECT_TIMEOUT_MS,
+        **common,
+        "request_timeout_ms": max(int(request_ms), 1),
+        "acks": "all" if kafka.acks == "all" else int(kafka.acks),
+        "linger_ms": kafka.linger_ms,
+        "compression_type": None if kafka.compression == "none" else kafka.compression,
+        "batch_size": size,
+        "enable_idempotence": kafka.idempotence,
+        "retries": MOST_RETRIES if kafka.retries is None else kafka.retries,
+        "max_in_flight_requests_per_connection": kafka.max_in_flight,
+        "delivery_timeout_ms": kafka.delivery_timeout_ms,
+        "allow_auto_create_topics": False,
+    }
+
+
+class KafkaPythonSubscriber(ConsumerTransport[Any]):
+    """Takes batches from a KafkaConsumer."""
+
+    def __init__(self, client: int) -> None:
+        super().__init__(client)
+        self._group: _Group | None = None
+        self._early: Mapping[TopicPartition, list[Any]] = {}
+
+    def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
+        """See transport.py."""
+        found, self._early = self._early or self._poll(timeout_s, limit), {}
+        positions = self._positions if self._member is None else self._member.positions
+        values: list[bytes] = []
+        for partition, records in found.items():
+            if partition.partition in positions:
+                positions[partition.partition] = records[-1].offset + 1
+            values += [r.value for r in records]
+        if self._member is not None:
+            self._commit(self._member.uncommitted())
+            values += self._member.probes()
+        return values
+
+    def close(self) -> None:
+        """See transport.py. A member leaves its group."""
+        consumer, self._consumer = self._consumer, None
+        self._early = {}
+        if consumer is not None:
+            with contextlib.suppress(KafkaError):
+                # The library hands the partitions back first, see _Group.
+                consumer.close(autocommit=False, timeout_ms=0 if self._member is None else LEAVE_WAIT_S * 1000)
+
+    def _config(self, kafka: KafkaConfigure) -> dict[str, Any]:
+        return consumer_config(self._client, kafka)
+
+    def _open(self) -> None:
+        with explained():
+            if self._consumer is None:
+                self._consumer = KafkaConsumer(**self._built_from)
+            if self._member is not None:
+                self._group = _Group(self._consumer, self._topic, self._member)
+                self._group.join()
+                return
+            self._group = None
+            mine = {TopicPartition(self._topic, p): offset for p, offset in self._positions.items()}
+            self._consumer.assign(list(mine))
+            for partition, offset in mine.items():
+                self._consumer.seek(partition, offset)
+
+    def _seek(self, positions: Mapping[int, int]) -> None:
+        self._early = {}
+        if self._group is not None:
+            self._group.seek(list(positions))
+
+    def _hear(self) -> None:
+        self._early = self._poll(DEAF_AT_MOST_S, 1)
+
+    def _commit(self, offsets: Mapping[int, int]) -> None:
+        if self._group is not None:
+            self._group.commit(offsets)
+
+    def _committed(self, partitions: list[int]) -> dict[int, int]:
+        return {} if self._group is None else self._group.committed(partitions)
+
+    def _poll(self, timeout_s: float, limit: int) -> Mapping[TopicPartition, list[Any]]:
+        try:
+            found = self._opened().poll(timeout_ms=min(timeout_s, DEAF_AT_MOST_S) * 1000, max_records=limit)
+        except KafkaError as e:
+            if getattr(e, "retriable", False):
+                return {}
+            raise OSError(f"Kafka refuses to give its messages: {text(e)}") from None
+        return found if self._group is None else self._group.settled(found)
+
+
+class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
+    """The member that a subscriber is, and what the library asks of it while partitions change hands.
+
+    It asks on a thread of its own, where nothing may wait: the group's offsets are asked for afterwards.
+    """
+
+    def __init__(self, consumer: Any, topic: str, member: Membership) -> None:
+        self._consumer = consumer
+        self._topic = topic
+        self._member = member
+        self._given: list[int] | None = None
+
+    def join(self) -> None:
+        """Joins with a new connection.
+
+        Raises:
+            OSError: the cluster does not know the topic.
+        """
+        deadline = time.monotonic() + CONNECT_TIMEOUT_MS / 1000
+        self._consumer.subscribe([self._topic], listener=self)
+        # A leader of the group that has not heard of the topic would give everybody nothing, for minutes. One that
+        # hears of it after it has joined joins again, and kafka-python 3.0 loses the partitions of that second time.
+        while self._topic not in self._consumer.topics():
+            if time.monotonic() > deadline:
+                raise OSError(f"Kafka does not know {self._topic}")
+
+    def settled(self, found: Mapping[TopicPartition, list[Any]]) -> Mapping[TopicPartition, list[Any]]:
+        """What a poll gave, without what belongs before the positions of partitions that have just been given."""
+        given, self._given = self._given, None
+        if given is None:
+            return found
+        starts = self._member.given(given, self.committed(given))
+        moved = {p for p, start in starts.items() if start != self._member.earliest(p)}
+        self.seek(moved)
+        return {tp: records for tp, records in found.items() if tp.partition not in moved}
+
+    def seek(self, partitions: Iterable[int]) -> None:
+        """Moves the library to the member's positions."""
+        for p in partitions:
+            with contextlib.suppress(ValueError, KeyError):  # it has been taken back meanwhile
+                self._consumer.seek(TopicPartition(self._topic, p), self._member.positions[p])
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Tells the group where the member stands, if anywhere."""
+        if offsets:
+            self._consumer.commit_async(self._told(offsets), callback=self._on_commit)
+
+    def committed(self, partitions: Sequence[int]) -> dict[int, int]:
+        """The group's offsets. Where it does not tell, there are none: what is read twice is counted."""
+        found: dict[int, int] = {}
+        with contextlib.suppress(KafkaError):
+            for p in partitions:
+                offset = self._consumer.committed(TopicPartition(self._topic, p), timeout_ms=ASK_FOR_S * 1000)
+                if offset is not None:
+                    found[p] = offset
+        return found
+
+    async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
+        """See kafka-python."""
+        self._given = [tp.partition for tp in assigned if tp.topic == self._topic]
+        for tp in assigned:
+            # Right unless the group has committed something of this step, which cannot be asked for here.
+            self._consumer.seek(tp, self._member.earliest(tp.partition))
+
+    async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:  # noqa: ARG002
+        """See kafka-python."""
+        offsets = self._told(self._member.uncommitted(now=True))
+        self._given = None
+        self._member.lost()
+        if offsets:
+            with contextlib.suppress(KafkaError):
+                await self._consumer.commit_async(offsets, callback=self._on_commit)
+
+    async def on_partitions_lost(self, lost: set[TopicPartition]) -> None:  # noqa: ARG002
+        """See kafka-python."""
+        self._given = None
+        self._member.lost()
+
+    def _told(self, offsets: Mapping[int, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {TopicPartition(self._topic, p): OffsetAndMetadata(offset, "", -1) for p, offset in offsets.items()}
+
+    def _on_commit(self, _: object, answer: object) -> None:
+        if isinstance(answer, BaseException):
+            self._member.refused()
+
+
+def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, Any]:
+    """The library's configuration for these settings; ValueError where a property cannot be used."""
+    strategy = {"partition_assignment_strategy": (RangePartitionAssignor,)} if kafka.group else {}
+    return {
+        **kafka_python_named({**fetch_config(kafka), **session_config(kafka)}, "subscriber"),
+        **strategy,
+        **common_config(client, kafka, "subscriber"),
+        "group_id": kafka.group or None,
+        "auto_offset_reset": "none",
+        "enable_auto_commit": False,
+        "allow_auto_create_topics": False,
+    }
 
 
 def _versions() -> dict[str, str]:

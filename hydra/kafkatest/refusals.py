@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator
-from typing import Final
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
 
+from hydra.kafkatest.jars import conf_folder
 from hydra.kafkatest.presets import PRESETS
-from hydra.kafkatest.setting_catalog import problem
 from hydra.kafkatest.settings import TABLE, TOOL, spec_of
 from hydra.model import Figure, Scenario
 from hydra.system import Refusal
@@ -22,6 +27,9 @@ _OURS: Final = frozenset(
 """Settings by which brokers find each other and their clients find them."""
 _OURS_BEGIN: Final = ("sasl.", "ssl.", "security.", "listener.", "early.start.")
 _OTHERS: Final = "use another --implementation"
+Scope = Literal["broker", "topic"]
+_WHOLE: Final = {"int", "long", "short"}
+_TRUTH: Final = ("true", "false")
 
 
 def refusals(scenario: Scenario) -> Iterator[Refusal]:
@@ -79,10 +87,10 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
     for name, value in spec.broker.items():
         if name in _OURS or name.startswith(_OURS_BEGIN):
             yield (TABLE, "broker", name), "is Hydra's own to set", "leave it out"
-        elif any(wrong := problem("broker", name, value)):
+        elif any(wrong := _problem("broker", name, value)):
             yield (TABLE, "broker", name), *wrong
     for name, value in spec.topic.items():
-        if any(wrong := problem("topic", name, value)):
+        if any(wrong := _problem("topic", name, value)):
             yield (TABLE, "topic", name), *wrong
 
 
@@ -105,3 +113,53 @@ def _of_tool(scenario: Scenario) -> Iterator[Refusal]:
     payloads |= {point.settings["payload"] for point in sweep.points if "payload" in point.settings}
     if "json" in payloads:
         yield ("settings", "payload"), "kafka-tool makes no JSON", "write records to a file and use payload lines"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSetting:
+    """A setting: its type in Kafka's words, and the values that it takes: ``least..most``, ``a|b|c``, "" for any."""
+
+    type: str
+    valid: str = ""
+
+    def problem(self, value: str) -> str:
+        """Why it does not take the value, "" if it may."""
+        if self.type == "boolean":
+            return "" if value.strip().lower() in _TRUTH else "must be true or false"
+        if self.type in _WHOLE and not re.fullmatch(r"\s*[+-]?\d+\s*", value):
+            return "must be a whole number"
+        if self.type in _WHOLE or self.type == "double":
+            try:
+                number = float(value)
+            except ValueError:
+                return "must be a number"
+            least, _, most = self.valid.partition("..")
+            if (least and number < float(least)) or (most and number > float(most)):
+                return f"must be at least {least}{f' and at most {most}' if most else ''}"
+        elif self.valid and value not in self.valid.split("|"):
+            return f"must be one of {', '.join(self.valid.split('|'))}"
+        return ""
+
+
+def _problem(scope: Scope, name: str, value: str) -> tuple[str, str]:
+    """What is wrong with a setting of a broker or a topic, and what to try; two empty texts where nothing is known."""
+    known = _settings(conf_folder())[scope]
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        return f"Kafka knows no setting of this name for a {scope}", f"did you mean {near[0]}?" if near else ""
+    what = known[name].problem(value)
+    return (f"{what}, not {value!r}", "") if what else ("", "")
+
+
+@cache
+def _settings(conf: Path) -> dict[Scope, dict[str, KnownSetting]]:
+    """All settings of brokers and of topics, by their names."""
+    found: dict[Scope, dict[str, KnownSetting]] = {"broker": {}, "topic": {}}
+    scope: Scope = "broker"
+    for line in (conf / "settings.txt").read_text().splitlines():
+        if line.startswith("["):
+            scope = "topic" if line == "[topic]" else "broker"
+        elif line and not line.startswith("#"):
+            name, kind, *valid = line.split()
+            found[scope][name] = KnownSetting(kind, *valid)
+    return found

@@ -15,7 +15,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
-from hydra.kafkatest import confluent, kafka_python_common
+from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.system import KafkaSystem
 from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
@@ -156,7 +156,7 @@ def test_python_clients_say_what_is_wrong(
     library: ModuleType, secure: SecureBroker, topic: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # kafka-python tries again and again until its time is over.
-    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 1500)
+    monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 1500)
     with closing(opened(library, "kafka-pub", 1)) as publisher, pytest.raises((OSError, ValueError)) as refusal:
         publisher.configure(command(told(secure, case, topic)))
     one_clear_line(str(refusal.value), case.librdkafka if library is confluent else case.kafka_python)

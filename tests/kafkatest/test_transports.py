@@ -21,7 +21,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from hydra.client.server_ports import free_ports
 from hydra.client.transport import PublisherTransport, SubscriberTransport
-from hydra.kafkatest import confluent, confluent_publisher, kafka_python, kafka_python_common
+from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
@@ -182,8 +182,8 @@ def test_answers_of_the_last_epoch_do_not_count(publisher: Any, broker: Embedded
 
 @pytest.mark.tier("test")
 def test_a_cluster_that_does_not_answer(publisher: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confluent_publisher, "CONNECT_TIMEOUT_S", 0.3)
-    monkeypatch.setattr(kafka_python_common, "CONNECT_TIMEOUT_MS", 300)
+    monkeypatch.setattr(confluent, "CONNECT_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 300)
     (port,) = free_ports("127.0.0.1", 1)
     with pytest.raises(OSError, match="does not answer"):
         publisher.configure(told(1, f"127.0.0.1:{port}", "x"))

@@ -32,7 +32,7 @@ from hydra.system import Done, Order, Part, View
 PRODUCERS: Final = "dcos_producers.csv"
 CONSUMERS: Final = "dcos_consumers.csv"
 SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
-SEEDS: Final = {"003": "9 August", "000": "13 August"}
+SEEDS: Final = {3: "9 August", 0: "13 August"}
 """The two documents by their number in the published tables: the days on which they measured, on two clusters."""
 
 _RECORDS: Final = 10_000_000
@@ -190,7 +190,7 @@ def _size_views(order: Order, done: Sequence[Done]) -> list[View]:
     for size in _SIZES:
         runs = groups.get(f"{size}-bytes", [])
         for seed, day in SEEDS.items() if runs else ():
-            theirs = _mean_of(_theirs(seed=int(seed), section="record_size", record_bytes=size))
+            theirs = _mean_of(_theirs(seed=seed, section="record_size", record_bytes=size))
             known = {"record_bytes": size, "published": day, **_mean_of(runs), ACCOUNT: _account(runs)}
             rows.append((known, theirs))
     size_column = Column("record_bytes", "bytes", "of a record", "record bytes", axis="bytes of a record")
@@ -220,12 +220,12 @@ def _tuning_views(order: Order, done: Sequence[Done]) -> list[View]:
     rows: list[tuple[Row, Row | None]] = []
     for name, runs in groups.items():
         for seed, day in SEEDS.items():
-            measured = _mean_of(runs)
-            theirs = _mean_of(_theirs(seed=int(seed), section=sections[name], record_bytes=250))
+            ours = _mean_of(runs)
+            theirs = _mean_of(_theirs(seed=seed, section=sections[name], record_bytes=250))
             theirs[gain.name] = _gain(
-                theirs, mean(_theirs(seed=int(seed), section="record_size", record_bytes=250), RECORDS_PER_SEC.name)
+                theirs, mean(_theirs(seed=seed, section="record_size", record_bytes=250), RECORDS_PER_SEC.name)
             )
-            known = {"setting": name, "published": day, **measured, gain.name: _gain(measured, base)}
+            known = {"setting": name, "published": day, **ours, gain.name: _gain(ours, base)}
             known[ACCOUNT] = _account(runs)
             rows.append((known, theirs))
     figures = (RECORDS_PER_SEC, gain, *_FIGURES[1:])
@@ -258,7 +258,7 @@ def _consumer_views(order: Order, done: Sequence[Done]) -> list[View]:
         fetch = int(it.name.removeprefix("fetch-min-bytes-"))
         figures = {name: total(it.consumers, name) for name in ("messages", *(c.name for c in _CONSUMED_FIGURES))}
         for seed, day in SEEDS.items():
-            theirs = next(r for r in published(CONSUMERS) if (r["seed"], r["fetch_min_bytes"]) == (int(seed), fetch))
+            theirs = next(r for r in published(CONSUMERS) if (r["seed"], r["fetch_min_bytes"]) == (seed, fetch))
             rows.append(({"fetch_min_bytes": fetch, "published": day, **figures, **it.told()}, theirs))
     columns = [
         Column("fetch_min_bytes", "bytes", "that the broker waits for before it answers", "fetch.min.bytes"),
@@ -285,8 +285,8 @@ def _parallel_views(order: Order, done: Sequence[Done]) -> list[View]:
         setup = next(s for s in SETUPS if s.name == it.name and s.brokers == brokers)
         keys = setup._asdict()
         figures = _of_producers(it.producers)
-        for seed, lines in _published_of(setup).items() or [("", [])]:
-            known = {**keys, "published": SEEDS.get(seed), **figures, **it.told()}
+        for day, lines in _published_of(setup).items() or [(None, [])]:
+            known = {**keys, "published": day, **figures, **it.told()}
             totals.append((known, _of_producers(lines) if lines else None))
         singles += [{**keys, "producer": n, **producer} for n, producer in enumerate(it.producers, 1)]
         placed.append(f"{setup.producers} producers on {setup.brokers} brokers: {_put(it.producers)}")
@@ -307,12 +307,11 @@ def _parallel_views(order: Order, done: Sequence[Done]) -> list[View]:
     ]
 
 
-def _published_of(setup: ParallelSetup) -> dict[str, list[Row]]:
-    """The published lines of this setup by document, tuned as here."""
-    found = {
-        seed: _theirs(seed=int(seed), **setup._asdict(), record_bytes=250, batch_size_bytes=100_000) for seed in SEEDS
-    }
-    return {seed: lines for seed, lines in found.items() if lines}
+def _published_of(setup: ParallelSetup) -> dict[str | None, list[Row]]:
+    """The published lines of this setup by the day of the document, tuned as here."""
+    asked = {**setup._asdict(), "record_bytes": 250, "batch_size_bytes": 100_000}
+    found = {day: _theirs(seed=seed, **asked) for seed, day in SEEDS.items()}
+    return {day: lines for day, lines in found.items() if lines}
 
 
 def _put(producers: Sequence[Row]) -> str:

@@ -135,8 +135,11 @@ def plan_of(order: Order, done: Sequence[Done]) -> PartitionPlan | None:
 
 
 _TUNED: Final[Point] = {
-    **{"acks": "1", "batch_bytes": 100_000, "linger_ms": 10.0, "compression": "lz4"},
     "message_size": _BYTES,
+    "acks": "1",
+    "batch_bytes": 100_000,
+    "linger_ms": 10.0,
+    "compression": "lz4",
 }
 
 
