@@ -21,7 +21,6 @@ from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.librdkafka import Complaint, common_config, made, text
 from hydra.kafkatest.membership import ASK_FOR_S, Membership
 from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics, statistics_every_ms
-from hydra.kafkatest.settings import MOST_RETRIES
 from hydra.kafkatest.transports import ConsumerTransport, ProducerTransport, fetch_config, session_config
 from hydra.wire.header import unpack_batch
 from hydra.wire.messages import Configure
@@ -186,7 +185,7 @@ class ConfluentPublisher(ProducerTransport[Producer]):
         if producer is None:
             return {}
         achieved = self._statistics.fresh(lambda: producer.poll(every_s), STATISTICS_TRIES)
-        return {} if achieved is None else (achieved - before).figures()
+        return {} if achieved is None else achieved.since(before).figures()
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
         # Called once a message: only the payload is kept here, what is in it is looked at for many at once.
@@ -206,7 +205,7 @@ class ConfluentPublisher(ProducerTransport[Producer]):
 
 def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, str | int | float]:
     """The library's configuration for these settings; ValueError where a property cannot be used."""
-    size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
+    size = kafka.batch_size(message_size)
     slack = 0 if kafka.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
     # A size in bytes that was set is what ends a batch, as in every other implementation.
     most = batching.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch
@@ -222,7 +221,7 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
         "batch.size": min(size + slack, batching.LARGEST_BATCH_BYTES),
         "batch.num.messages": min(most, batching.LIBRDKAFKA_MOST_MESSAGES),
         "enable.idempotence": "true" if kafka.idempotence else "false",
-        "retries": MOST_RETRIES if kafka.retries is None else kafka.retries,
+        "retries": kafka.most_retries,
         "max.in.flight": kafka.max_in_flight,
         "delivery.timeout.ms": kafka.delivery_timeout_ms,
         "queue.buffering.max.kbytes": batching.queue_bytes(kafka.buffer_memory, message_size) // 1024,

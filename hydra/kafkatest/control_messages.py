@@ -7,7 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from hydra.kafkatest.settings import KafkaSettings
+from hydra.kafkatest import batching
+from hydra.kafkatest.settings import MOST_RETRIES, KafkaSettings
 from hydra.wire.messages import Count
 
 Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -24,6 +25,15 @@ class KafkaConfigure(KafkaSettings):
     topic: str
     offsets: dict[Partition, Count]
     properties: dict[str, str] = field(default_factory=dict)
+
+    def batch_size(self, message_size: int) -> int:
+        """Bytes of a batch at most: as asked for, or those of ``msg_batch`` messages."""
+        return self.batch_bytes or batching.batch_bytes(self.msg_batch, message_size)
+
+    @property
+    def most_retries(self) -> int:
+        """How often a batch is sent again at most."""
+        return MOST_RETRIES if self.retries is None else self.retries
 
 
 class KafkaFinish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

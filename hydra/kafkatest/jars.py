@@ -24,7 +24,7 @@ MAVEN_PACKAGE: Final = "maven"
 JARS: Final = "jars"
 CHECKSUMS: Final = "jars.sha256"
 MAVEN_TIMEOUT_S: Final = 600.0
-_WITHOUT: Final = "or name a cluster of yours with --bootstrap; the ZMQ half of Hydra works without"
+_WITHOUT: Final = "or name a cluster of yours with --bootstrap; other systems work without"
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
     Raises:
         UsageError: as for :func:`java_config`.
     """
-    size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
+    size = kafka.batch_size(message_size)
     linger_ms = round(kafka.linger_ms)
     # Its producer refuses a delivery timeout that is shorter than linger and one request together.
     request_ms = min(REQUEST_TIMEOUT_MS, max(kafka.delivery_timeout_ms - linger_ms, 1))

@@ -38,7 +38,6 @@ from hydra.kafkatest.membership import ASK_FOR_S, Membership
 from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
 from hydra.kafkatest.properties import kafka_python_config, kafka_python_named
 from hydra.kafkatest.property_table import QUEUED, alike
-from hydra.kafkatest.settings import MOST_RETRIES
 from hydra.kafkatest.transports import ConsumerTransport, ProducerTransport, fetch_config, session_config
 from hydra.model import Role
 from hydra.wire.messages import Configure
@@ -234,7 +233,7 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
         self._in_flight: deque[tuple[int, Any]] = deque()
 
     def _achieved(self, before: ProducerCounts) -> dict[str, float]:
-        figures = (self._counting.so_far() - before).figures()
+        figures = self._counting.so_far().since(before).figures()
         if self._ledger.acknowledged < self._ledger.sent:
             # Of what is still waiting nobody knows how much has been sent.
             figures.pop("compression_ratio", None)
@@ -262,7 +261,7 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
 
 def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
     """The library's configuration for these settings; ValueError where a property cannot be used."""
-    size = kafka.batch_bytes or batching.batch_bytes(kafka.msg_batch, message_size)
+    size = kafka.batch_size(message_size)
     defaults = {
         "max_request_size": batching.request_bytes(size, message_size),
         QUEUED: batching.queue_messages(kafka.msg_batch),
@@ -279,7 +278,7 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
         "compression_type": None if kafka.compression == "none" else kafka.compression,
         "batch_size": size,
         "enable_idempotence": kafka.idempotence,
-        "retries": MOST_RETRIES if kafka.retries is None else kafka.retries,
+        "retries": kafka.most_retries,
         "max_in_flight_requests_per_connection": kafka.max_in_flight,
         "delivery_timeout_ms": kafka.delivery_timeout_ms,
         "allow_auto_create_topics": False,

@@ -2,7 +2,7 @@
 
 Where a partition is read from is exact without anything being written before: offsets only rise, so what the group
 committed in an earlier step lies at or before this step's beginning, and what it committed in this one behind it. The
-later of the two is where the group stands, whoever had the partition before.
+group's position is the later of the two, whichever member had the partition before.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from operator import sub
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -13,8 +13,7 @@ PARTITIONS_AT_ONCE: Final = 100
 """Statistics hold a paragraph for each partition: with more of them they are asked for less often."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerCounts:
+class ProducerCounts(NamedTuple):
     """Growing counts of one producer.
 
     Attributes:
@@ -29,14 +28,9 @@ class ProducerCounts:
     payload_bytes: int = 0
     wire_bytes: int = 0
 
-    def __sub__(self, earlier: ProducerCounts) -> ProducerCounts:
-        return ProducerCounts(
-            self.records - earlier.records,
-            self.batches - earlier.batches,
-            self.requests - earlier.requests,
-            self.payload_bytes - earlier.payload_bytes,
-            self.wire_bytes - earlier.wire_bytes,
-        )
+    def since(self, earlier: ProducerCounts) -> ProducerCounts:
+        """What was added to the earlier ones."""
+        return ProducerCounts(*map(sub, self, earlier))
 
     def figures(self) -> dict[str, float]:
         """As a publisher reports them; empty where nothing was sent."""
@@ -117,9 +111,11 @@ class Counting:
                 batches += 1
                 records += batch.record_count
                 wire_bytes += batch.records.size_in_bytes()
-        it = self._sent
         self._sent = ProducerCounts(
-            it.records + records, it.batches + batches, it.requests + requests, 0, it.wire_bytes + wire_bytes
+            self._sent.records + records,
+            self._sent.batches + batches,
+            self._sent.requests + requests,
+            wire_bytes=self._sent.wire_bytes + wire_bytes,
         )
 
     def record_retries(self, topic: str, count: int) -> None:
@@ -130,4 +126,4 @@ class Counting:
 
     def so_far(self) -> ProducerCounts:
         """What was sent."""
-        return replace(self._sent, payload_bytes=self.payload_bytes)
+        return self._sent._replace(payload_bytes=self.payload_bytes)

@@ -169,7 +169,9 @@ class KafkaSystem(ServerSystem):
         if self._move is not None and not self._move.end():
             raise StepError("no partition was moved: the brokers did not accept it in the window")
         if self._kill is not None and not self._kill.killed:
-            why = "nobody told which one leads" if self._kill.due else "the window ended before its moment came"
+            why = (
+                "the partition's leader was not known" if self._kill.due else "the window ended before its moment came"
+            )
             raise StepError(f"no broker was killed: {why}")
         return {"end_offsets": _by_text(self._end_offsets())}
 

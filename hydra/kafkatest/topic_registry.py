@@ -109,7 +109,7 @@ def why_kept(record: OwnedTopic | None, cluster: str, me: Owner, start: Callable
         start: tells when a process of this host started.
     """
     if record is None:
-        return "no record here says whose it is; remove it with Kafka's own tools if it is nobody's"
+        return "no record here says whose it is; remove it with Kafka's own tools if no one uses it"
     if record.cluster != cluster:
         return f"the record of this name is of another cluster, at {record.bootstrap}"
     return why_not_dead(record.owner, me, start)

@@ -61,6 +61,9 @@ _BROKER_GONE: Final = _LEADER_MOVES | {
 }
 """What questions for a partition end with while its leader is dead and nobody has noticed."""
 
+_EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+_LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+
 _T = TypeVar("_T")
 
 
@@ -162,8 +165,7 @@ class Topics:
         self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"refuses to create {topic}")
         deadline = time.monotonic() + CHANGE_TIMEOUT_S
         # The leaders answer for their partitions some ms after the metadata names them.
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        while len(self._offsets(topic, latest, _NEWBORN, deadline)) < partitions:
+        while len(self._offsets(topic, _LATEST, _NEWBORN, deadline)) < partitions:
             if time.monotonic() > deadline:
                 raise ServerError(f"{topic} at {self._bootstrap} does not get its {partitions} partitions")
             self._pause()
@@ -171,7 +173,7 @@ class Topics:
 
     def start_offsets(self, topic: str) -> dict[int, int]:
         """The offset of the first message kept, by partition. Errors as for ``end_offsets``."""
-        return self._offsets(topic, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        return self._offsets(topic, _EARLIEST)
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """The offset that the next message will get, by partition.
@@ -179,7 +181,7 @@ class Topics:
         Raises:
             ServerError: the cluster is not reachable, or does not know the topic.
         """
-        return self._offsets(topic, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return self._offsets(topic, _LATEST)
 
     def led_offsets(self, topic: str, within_s: float) -> dict[int, int]:
         """As ``end_offsets`` of the partitions that have a leader, once every leader answers.
@@ -189,8 +191,7 @@ class Topics:
         Raises:
             ServerError: not all leaders answered by then.
         """
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        return self._offsets(topic, latest, _BROKER_GONE, time.monotonic() + within_s, led=True)
+        return self._offsets(topic, _LATEST, _BROKER_GONE, time.monotonic() + within_s, led=True)
 
     def forget(self, topic: str, before: Mapping[int, int]) -> None:
         """Asks the cluster to delete the messages before an offset of each partition, and waits for nothing.
@@ -369,7 +370,7 @@ class Topics:
             KafkaException, TimeoutError: the cluster, or one of them, did not answer within twice ``timeout_s``.
         """
         found = self._metadata(topic, timeout_s)
-        self._asked(found, topic, OffsetSpec.latest(), timeout_s)  # type: ignore[no-untyped-call]
+        self._asked(found, topic, _LATEST, timeout_s)
         led = {partition.leader for partition in found.topics[topic].partitions.values()}
         return frozenset(f"{b.host}:{b.port}" for b in found.brokers.values() if b.id in led)
 
