@@ -30,8 +30,22 @@ def broker_settings(scenario: Scenario) -> dict[str, str]:
     return dict(_NOTICED) if kills else {}
 
 
-class Kill:
-    """Kills the leader of a topic's first partition, once, in a step.
+class _Fault:
+    """Something that is done to a topic's first partition once in a step, asked for by a thread of its own."""
+
+    def __init__(self, at: float, topics: Topics, topic: str) -> None:
+        self._at = at
+        self._topics = topics
+        self._topic = topic
+        self._thread = Background()
+
+    def close(self) -> None:
+        """Ends the thread that asks."""
+        self._thread.close()
+
+
+class Kill(_Fault):
+    """Kills the partition's leader.
 
     Arguments:
         at: the part of the window after which it is killed.
@@ -41,16 +55,13 @@ class Kill:
     """
 
     def __init__(self, at: float, topics: Topics, topic: str, servers: Servers, endpoints: Sequence[str]) -> None:
+        super().__init__(at, topics, topic)
         self.killed = ""
         """``host:port`` of the broker that was killed; "" until then."""
         self.due = False
         """Whether the moment has come."""
-        self._at = at
-        self._topics = topics
-        self._topic = topic
         self._servers = servers
         self._nodes: list[Node] = [parse(endpoint) for endpoint in endpoints]
-        self._thread = Background()
         self._leader: Future[str] | None = None
 
     def look(self, elapsed_s: float, duration_s: float) -> str:
@@ -74,13 +85,9 @@ class Kill:
         self._thread.close()
         return self.killed
 
-    def close(self) -> None:
-        """Ends the thread that asks."""
-        self._thread.close()
 
-
-class Move:
-    """Moves a topic's first partition to other brokers, once, in a step.
+class Move(_Fault):
+    """Moves the partition to other brokers.
 
     Arguments:
         at: the part of the window after which it is moved.
@@ -89,13 +96,10 @@ class Move:
     """
 
     def __init__(self, at: float, topics: Topics, topic: str, brokers: int) -> None:
+        super().__init__(at, topics, topic)
         self.moved = False
         """Whether the cluster has accepted it."""
-        self._at = at
-        self._topics = topics
-        self._topic = topic
         self._brokers = brokers
-        self._thread = Background()
         self._asked: Future[list[int]] | None = None
 
     def look(self, elapsed_s: float, duration_s: float) -> None:
@@ -118,7 +122,3 @@ class Move:
         with contextlib.suppress(KafkaException, TimeoutError):  # where the window lasts, it is asked for again
             asked.result(within_s)
             self.moved = True
-
-    def close(self) -> None:
-        """Ends the thread that asks."""
-        self._thread.close()
