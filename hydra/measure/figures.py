@@ -177,8 +177,8 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     columns |= bottleneck(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
     if not o.counted:
         return columns
-    of_all = o.publisher_reports.values(), asked.reports
-    return only_counts(columns, o.plan.settings, *of_all, o.log_growth, shared=bool(o.group))
+    senders = o.publisher_reports.values()
+    return only_counts(columns, o.plan.settings, senders, asked.reports, o.log_growth, shared=bool(o.group))
 
 
 def _deaths(o: Observation, dead: Ints) -> str:

@@ -329,9 +329,7 @@ class MesosState:
             name=group.id,
             agent=task.agent,
             resources=taken,
-            command=(*self.program.prefix, *group.command),
-            environment=environment,
-            uris=self.program.uris,
+            command=mesos.command_info((*self.program.prefix, *group.command), environment, self.program.uris),
             grace_s=KILL_GRACE_S,
         )
 

@@ -274,17 +274,26 @@ class Uri:
         return {"value": self.value, "extract": True, "cache": True, "executable": False}
 
 
-def task_info(
-    *,
-    task: str,
-    name: str,
-    agent: str,
-    resources: Sequence[Json],
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    uris: Sequence[Uri],
-    grace_s: float,
-) -> Json:
+def command_info(words: Sequence[str], environment: Mapping[str, str], uris: Sequence[Uri]) -> Json:
+    """What a task runs.
+
+    Args:
+        words: a program by its absolute path, and its arguments; there is no shell between.
+        environment: what is added to the executor's; the only place for the run's key.
+        uris: what is fetched before.
+    """
+    return {
+        "shell": False,
+        "value": words[0],
+        "arguments": list(words),
+        "environment": {
+            "variables": [{"name": k, "type": "VALUE", "value": v} for k, v in sorted(environment.items())]
+        },
+        "uris": [uri.message() for uri in uris],
+    }
+
+
+def task_info(*, task: str, name: str, agent: str, resources: Sequence[Json], command: Json, grace_s: float) -> Json:
     """A command task.
 
     Args:
@@ -292,9 +301,7 @@ def task_info(
         name: for the master's pages.
         agent: the id of its agent.
         resources: pieces of the offers that it is launched with.
-        command: a program by its absolute path, and its arguments; there is no shell between.
-        environment: what is added to the executor's; the only place for the run's key.
-        uris: what is fetched before.
+        command: see :func:`command_info`.
         grace_s: from SIGTERM to SIGKILL when it is killed.
     """
     return {
@@ -302,15 +309,7 @@ def task_info(
         "task_id": {"value": task},
         "agent_id": {"value": agent},
         "resources": list(resources),
-        "command": {
-            "shell": False,
-            "value": command[0],
-            "arguments": list(command),
-            "environment": {
-                "variables": [{"name": k, "type": "VALUE", "value": v} for k, v in sorted(environment.items())]
-            },
-            "uris": [uri.message() for uri in uris],
-        },
+        "command": command,
         "kill_policy": {"grace_period": {"nanoseconds": round(grace_s * 1e9)}},
     }
 

@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
@@ -27,12 +28,13 @@ _TAKEN: Final = "in use"
 """How the last words of a server that found its port taken read, in the kernel's words (EADDRINUSE)."""
 
 
+@dataclass(eq=False)
 class EmbeddedServer:
     """One server by itself; its data is thrown away with it. See :class:`hydra.system.Servers`.
 
     It runs under a supervisor process: it dies within 2 s of its owner, even by SIGKILL, and the folder goes with it.
 
-    Arguments:
+    Attributes:
         program: how it is started.
         cluster: what it is told as the only one, and when it is up.
         folder: for data and settings; created, and removed on every exit path. Must not exist, or be empty.
@@ -41,33 +43,26 @@ class EmbeddedServer:
         ports: picks so many free ports of a host; another may be quicker to bind them.
         warm: warms it up before ``start`` returns.
         wait: how ``start`` and ``stop`` wait for it.
+        versions: of what it runs, once started.
     """
 
-    def __init__(
-        self,
-        program: ServerProgram,
-        cluster: ServerCluster,
-        folder: Path,
-        *,
-        log: Path | None = None,
-        host: str = "127.0.0.1",
-        ports: Callable[[str, int], list[int]] = free_ports,
-        warm: bool = True,
-        wait: Waiting = wait_alone,
-    ) -> None:
-        self._program = program
-        self._cluster = cluster
-        self._folder = folder.resolve()
-        self._log = (log or self._folder / LOG).resolve()
-        self._host = host
-        self._ports = ports
-        self._warm = warm
-        self._wait = wait
+    program: ServerProgram
+    cluster: ServerCluster
+    folder: Path
+    _: KW_ONLY
+    log: Path | None = None
+    host: str = "127.0.0.1"
+    ports: Callable[[str, int], list[int]] = free_ports
+    warm: bool = True
+    wait: Waiting = wait_alone
+    versions: Mapping[str, str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = self.folder.resolve()
+        self._log = (self.log or self.folder / LOG).resolve()
         self._running: Supervised | None = None
         self._created = False
         self._address = self._endpoint = ""
-        self.versions: Mapping[str, str] = {}
-        """Of what it runs, once started."""
 
     @property
     def address(self) -> str:
@@ -77,7 +72,7 @@ class EmbeddedServer:
             ServerError: it is not started.
         """
         if not self._address:
-            raise ServerError(f"the embedded {self._program.title} is not started", "call start() first")
+            raise ServerError(f"the embedded {self.program.title} is not started", "call start() first")
         return self._address
 
     @property
@@ -92,16 +87,16 @@ class EmbeddedServer:
             ServerError: it did not come up in ``timeout_s``; holds the last lines of its log.
             MissingDependencyError: a program that it needs is missing.
         """
-        title = self._program.title
+        title = self.program.title
         if self._running is not None:
             raise ServerError(f"the embedded {title} is started already", "stop it first")
-        if self._folder.exists() and any(self._folder.iterdir()):
-            raise ServerError(f"the folder {self._folder} of the {title} is not empty", "name a new one")
-        with contextlib.closing(Background(self._wait)) as background:
-            self.versions = background.ask(self._program.prepare, PREPARE_TIMEOUT_S)
+        if self.folder.exists() and any(self.folder.iterdir()):
+            raise ServerError(f"the folder {self.folder} of the {title} is not empty", "name a new one")
+        with contextlib.closing(Background(self.wait)) as background:
+            self.versions = background.ask(self.program.prepare, PREPARE_TIMEOUT_S)
             deadline = time.monotonic() + timeout_s
             for _ in range(PORT_ATTEMPTS):
-                if self._start(background, self._ports(self._host, self._program.ports), deadline):
+                if self._start(background, self.ports(self.host, self.program.ports), deadline):
                     return self._address
         raise ServerError(f"the {title} found its ports taken {PORT_ATTEMPTS} times in a row", "try again")
 
@@ -111,7 +106,7 @@ class EmbeddedServer:
 
     def failure(self) -> str:
         """That the server's process ended, and its last words, or ""; costs one system call while it runs."""
-        return "" if self.alive() else f"the embedded {self._program.title} ended: {tail(self._log)}"
+        return "" if self.alive() else f"the embedded {self.program.title} ended: {tail(self._log)}"
 
     def endpoints(self) -> Sequence[str]:
         """Where it listens, for clients and for all else; nowhere unless it is started."""
@@ -123,7 +118,7 @@ class EmbeddedServer:
 
     def kill(self, address: str, when: str) -> None:  # noqa: ARG002
         """Refuses: a server by itself leaves nobody who could go on."""
-        raise ServerError(f"the {self._program.title} at {address} is the only one", "ask for several")
+        raise ServerError(f"the {self.program.title} at {address} is the only one", "ask for several")
 
     def detach(self) -> None:
         """Lets the server live on without this process; SIGTERM to the supervisor ends it."""
@@ -138,11 +133,11 @@ class EmbeddedServer:
         def clear() -> None:
             if running is not None:
                 running.stop()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
         if created:
             # On a thread of its own: what the start has asked of another may take long.
-            with contextlib.closing(Background(self._wait)) as background:
+            with contextlib.closing(Background(self.wait)) as background:
                 background.ask(clear, STOP_TIMEOUT_S)
 
     def __enter__(self) -> Self:
@@ -154,18 +149,18 @@ class EmbeddedServer:
 
     def _start(self, background: Background, ports: list[int], deadline: float) -> bool:
         """Starts it at these ports; False when another was quicker to bind one of them."""
-        title = self._program.title
-        endpoint = endpoint_of(self._host, ports)
-        (join,) = self._cluster.join([endpoint])
-        address = self._cluster.address([endpoint])
+        title = self.program.title
+        endpoint = endpoint_of(self.host, ports)
+        (join,) = self.cluster.join([endpoint])
+        address = self.cluster.address([endpoint])
         self._created = True
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            command = self._program.command(self._folder, endpoint, join)
-            self._running = Supervised(command, self._folder, self._log)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            command = self.program.command(self.folder, endpoint, join)
+            self._running = Supervised(command, self.folder, self._log)
             if self._wait_until_up(background, self._running, ports[0], address, deadline):
                 self._address, self._endpoint = address, endpoint
-                if self._warm:
+                if self.warm:
                     self._warm_up(background)
                 return True
             last = tail(self._log)
@@ -185,17 +180,17 @@ class EmbeddedServer:
         self, background: Background, running: Supervised, port: int, address: str, deadline: float
     ) -> bool:
         """True when it answers; False when its process ended."""
-        answers = background.repeated(lambda: accepts(self._host, port) and self._cluster.up(address))
-        if not self._wait(lambda: running.wait_for_end(0.0) or answers(), deadline - time.monotonic()):
+        answers = background.repeated(lambda: accepts(self.host, port) and self.cluster.up(address))
+        if not self.wait(lambda: running.wait_for_end(0.0) or answers(), deadline - time.monotonic()):
             raise ServerError(
-                f"the {self._program.title} did not answer in time: {tail(self._log)}", "see its log and its settings"
+                f"the {self.program.title} did not answer in time: {tail(self._log)}", "see its log and its settings"
             )
         return not running.wait_for_end(0.0)
 
     def _warm_up(self, background: Background) -> None:
-        address, title = self._address, self._program.title
+        address, title = self._address, self.program.title
         try:
-            background.ask(lambda: self._cluster.warm_up(address), START_TIMEOUT_S)
+            background.ask(lambda: self.cluster.warm_up(address), START_TIMEOUT_S)
         except TimeoutError:
             raise ServerError(
                 f"the warm-up of the {title} at {address} took longer than {START_TIMEOUT_S:.0f} s"

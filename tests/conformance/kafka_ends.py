@@ -66,7 +66,7 @@ class Log:
 
     def stored_bytes(self) -> int:
         """Of all records as the broker keeps them."""
-        return sum(file.stat().st_size for file in self._broker._folder.rglob(f"{self.topic}-*/*.log"))
+        return sum(file.stat().st_size for file in self._broker.folder.rglob(f"{self.topic}-*/*.log"))
 
     def write(
         self, epoch: int, sequences: Iterable[int], *, publisher: int, partition: int | None = None, size: int = 24

@@ -148,7 +148,7 @@ def test_a_producer_obeys_its_settings_and_tells_what_it_achieved(
 def producer_ids(broker: EmbeddedBroker, topic: str) -> int:
     """How many idempotent producers wrote to a topic, by the batches' headers in its log."""
     found: set[int] = set()
-    for file in broker._folder.rglob(f"{topic}-0/*.log"):
+    for file in broker.folder.rglob(f"{topic}-0/*.log"):
         log, place = file.read_bytes(), 0
         while place + 61 <= len(log):
             (length,) = struct.unpack_from(">i", log, place + 8)

@@ -167,8 +167,9 @@ def test_every_recorded_update_is_read() -> None:
 
 def test_a_task_has_no_shell_and_its_secrets_are_in_its_environment_only() -> None:
     command = ("/bin/sh", "hydra-run", "python", "-m", "x; rm -rf /")
-    more: Json = {"environment": {"SECRET": "s3cret"}, "uris": [mesos.Uri("http://h/p/a.tar.gz")], "grace_s": 5.0}
-    info = mesos.task_info(task="g.1", name="g", agent="S", resources=[scalar("cpus", 0.1)], command=command, **more)
+    what = mesos.command_info(command, {"SECRET": "s3cret"}, [mesos.Uri("http://h/p/a.tar.gz")])
+    cpus = [scalar("cpus", 0.1)]
+    info = mesos.task_info(task="g.1", name="g", agent="S", resources=cpus, command=what, grace_s=5.0)
     assert info["command"]["shell"] is False
     assert info["command"]["value"] == "/bin/sh"
     assert info["command"]["arguments"] == list(command)
