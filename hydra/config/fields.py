@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hydra.config.validation_error import RefusedError
+from hydra.config.validation_error import RefusedError, shown
 from hydra.errors import ConfigError
 from hydra.model import LoadSpec, NativeSpec, Scenario, SearchSpec, Settings, SloSpec, SweepSpec
 from hydra.system import SystemSpec
@@ -28,6 +28,23 @@ SHARED: Mapping[str, type] = {
 def own_tables(spec: SystemSpec) -> dict[str, type]:
     """What is a system's own: its tables, and what it has in those of all systems."""
     return {**spec.tables, "settings": spec.settings, **({"native": spec.native} if spec.native else {})}
+
+
+def system_of(data: Mapping[str, object]) -> SystemSpec:
+    """The system of a scenario as a file has it.
+
+    Raises:
+        RefusedError: it names none that is installed.
+    """
+    from hydra.config import plugins
+
+    known = plugins.systems()
+    if "system" not in data:
+        raise RefusedError(("system",), "is missing", "add it")
+    name = data["system"]
+    if not isinstance(name, str) or name not in known:
+        raise RefusedError(("system",), f"must be {' or '.join(map(repr, known))}, not {shown(name)}")
+    return known[name]
 
 
 def field_of(key: str, noun: type | None) -> Field[Any] | None:
@@ -67,11 +84,10 @@ def _value(scenario: str | Path, key: str) -> Any:
 @cache
 def _known(scenario: str | Path) -> tuple[dict[str, Any], SystemSpec]:
     """What a scenario's file says by the keys that are meant, and its system."""
-    from hydra.config import plugins
     from hydra.config.file_locations import scenario_path
     from hydra.config.toml import Names, read
 
     data = read(scenario_path(scenario), lambda: "")
-    spec = plugins.system(str(data.get("system")))
+    spec = system_of(data)
     _, meant = Names(spec.aliases).resolve("", data)
     return meant if isinstance(meant, dict) else data, spec

@@ -37,8 +37,8 @@ def scenarios() -> list[str]:
 
 def experiments(system: str = "") -> dict[str, Experiment]:
     """The published experiments that systems, or this one, repeat, by name, in their order."""
-    specs = [plugins.system(system)] if system else plugins.systems().values()
-    return {each.name: each for spec in specs for each in spec.experiments}
+    known = plugins.systems()
+    return {each.name: each for name in ([system] if system else known) for each in known[name].experiments}
 
 
 class Published(NamedTuple):

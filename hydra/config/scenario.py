@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from hydra.config import plugins
 from hydra.config.bounds import out_of_bounds
-from hydra.config.fields import field_of
+from hydra.config.fields import field_of, system_of
 from hydra.config.file_locations import scenario_path, scenarios
 from hydra.config.model_builder import as_written, build, check_value, of_written, specs_of
 from hydra.config.points import POINT_KEYS, check_points, split_points, with_publishers
@@ -29,7 +29,6 @@ from hydra.config.validation_error import (
     field_names,
     free_text,
     refusals_in,
-    shown,
 )
 from hydra.config.workload import check_workload, with_recorded
 from hydra.engine.constraints import parse_constraint
@@ -129,7 +128,7 @@ def _refusal(key: str, *asked: Any) -> str:
 def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object]) -> ResolvedScenario:
     label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
     with refusals_in(label):
-        spec = _system({**data, **replaced})
+        spec = system_of({**data, **replaced})
     names = Names(spec.aliases)
     with refusals_in(label, names.written, names.worded):
         written = with_preset(spec, names.resolve("", dict(data))[1], replaced)
@@ -137,16 +136,6 @@ def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[s
             override(written, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
         written.setdefault("name", name)
         return ResolvedScenario(_scenario(spec, written), spec)
-
-
-def _system(data: Mapping[str, object]) -> SystemSpec:
-    known = plugins.systems()
-    if "system" not in data:
-        raise RefusedError(("system",), "is missing", "add it")
-    name = data["system"]
-    if not isinstance(name, str) or name not in known:
-        raise RefusedError(("system",), f"must be {' or '.join(map(repr, known))}, not {shown(name)}")
-    return known[name]
 
 
 def _scenario(spec: SystemSpec, data: Toml) -> Scenario:

@@ -18,6 +18,7 @@ from hydra.events.event import Event, Level, Told
 from hydra.events.runs import SystemFact
 from hydra.model import SHARED, SKIPPED_BY, USER, Figure, NativeSpec, Scenario
 from hydra.sweep import Row
+from hydra.system import SystemSpec
 
 ROWS: Final = "rows.json"
 _PASSED_OVER: Final = "by hand, with the key s"
@@ -48,36 +49,39 @@ def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
         KeyError, TypeError, AttributeError: it is no scenario.
     """
     if OWN in scenario["settings"]:
-        settings = _completed(scenario["settings"], scenario["system"])
-        return {**scenario, "settings": settings, "tables": _tables(scenario["tables"], scenario["system"])}
-    spec = plugins.system(scenario["system"])
-    _, named = Names(spec.aliases).resolve("", dict(scenario))
-    old: dict[str, Any] = dict(named)  # type: ignore[call-overload]  # a table stays one
+        spec = plugins.systems().get(scenario["system"])
+        settings, tables = _completed(scenario["settings"], spec), _tables(scenario["tables"], spec)
+        return {**scenario, "settings": settings, "tables": tables}
+    spec, old = _of_earlier(scenario, scenario["system"])
     new = {key: value for key, value in old.items() if key in _fields(Scenario)}
     new["table"] = plugins.table_kind(old["table"])
     new["settings"] = _apart(old["settings"], SHARED, spec.settings)
     new["native"] = _apart(old.get("native", {}), _fields(NativeSpec), spec.native)
-    new["tables"] = _tables({name: old[name] for name in spec.tables if name in old}, spec.name)
+    new["tables"] = _tables({name: old[name] for name in spec.tables if name in old}, spec)
     return new
 
 
 def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:
     """A stored plan of a step of this system as this version stores it; errors as for :func:`upgraded`."""
     if OWN in plan["settings"]:
-        return {**plan, "settings": _completed(plan["settings"], system)}
+        return {**plan, "settings": _completed(plan["settings"], plugins.systems().get(system))}
+    spec, old = _of_earlier({"settings": plan["settings"]}, system)
+    return {**plan, "settings": _apart(old["settings"], SHARED, spec.settings)}
+
+
+def _of_earlier(stored: Mapping[str, Any], system: str) -> tuple[SystemSpec, dict[str, Any]]:
+    """The system of what an earlier version stored, which has to be installed, and that by the keys that are meant."""
     spec = plugins.system(system)
-    _, named = Names(spec.aliases).resolve("", {"settings": plan["settings"]})
-    return {**plan, "settings": _apart(named["settings"], SHARED, spec.settings)}  # type: ignore[index]  # see above
+    _, named = Names(spec.aliases).resolve("", dict(stored))
+    return spec, dict(named)  # type: ignore[call-overload]  # a table stays one
 
 
-def _completed(settings: Mapping[str, Any], system: str) -> dict[str, Any]:
+def _completed(settings: Mapping[str, Any], spec: SystemSpec | None) -> dict[str, Any]:
     """Settings with what their system has had only since, as it is unless somebody says otherwise."""
-    spec = plugins.systems().get(system)
     return {**settings, OWN: _usual(spec.settings if spec else None) | settings[OWN]}
 
 
-def _tables(tables: Mapping[str, Any], system: str) -> dict[str, Any]:
-    spec = plugins.systems().get(system)
+def _tables(tables: Mapping[str, Any], spec: SystemSpec | None) -> dict[str, Any]:
     kinds = spec.tables if spec else {}
     return {name: _usual(kinds.get(name)) | table for name, table in tables.items()}
 
