@@ -49,7 +49,7 @@ PURE = [
         "hydra.kubernetes", "affinity terminating_pods inventory owner_job names nodes pods api_errors scripts settings"
     ),
     *of("hydra.kubernetes", "settings run_health state pod_status pending_pods"),
-    *of("hydra.kubernetes.in_cluster", "cluster_file log objects job_state job_arguments"),
+    *of("hydra.kubernetes.in_cluster", "log objects job_state"),
     *of("hydra.mesos", "translate offers state settings"),
     *of("hydra.monitor", "distribution families snapshot snapshot_updater"),
     *of("hydra.control", "list_limits clock_offset host_watch command_retry clock_pings"),

@@ -67,10 +67,10 @@ _LINE: Final = 800
 
 def leave(text: str, code: int) -> NoReturn:
     """Ends with one line, in which no secret of the command line is repeated."""
-    from hydra.store.redaction import Redactor
+    from hydra.store.redaction import Redactor, typed
 
     with contextlib.suppress(HydraError):  # a system's package is damaged: that is what the text is about
-        text = Redactor.of_command(sys.argv).text(text)
+        text = Redactor.of_command(typed()).text(text)
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if len(line) > _LINE:
         line = f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}"

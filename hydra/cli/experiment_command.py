@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
+import dataclasses
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import click
+from typing import Any, NoReturn
 
 from hydra.cli.experiment_alternatives import with_alternatives
 from hydra.cli.experiment_lookup import find
-from hydra.cli.experiment_runner import Asked, run
-from hydra.cli.fail_if import failed_if
+from hydra.cli.experiment_runner import Parts, scenario_of
+from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments
 from hydra.errors import RunDirectoryError, UsageError
+from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.report import experiments as folders
 from hydra.report.conditions import columns, met, parse
 from hydra.report.experiments import Record
 from hydra.report.terminal_layout import fitted, terminal_width
 from hydra.run.launcher import RunRequest
-from hydra.run.remote_command import run_elsewhere
+from hydra.run.metadata import asked
+from hydra.run.remote_command import ResolvedCommand
 from hydra.run.resume import differences, refuse_hidden
-from hydra.store.folders import check_folder, is_experiment
+from hydra.store.folders import is_experiment
 from hydra.store.redaction import Redactor
 from hydra.store.run_lock import alone_in
 from hydra.store.target_folder import fresh_folder, resumed_folder
 from hydra.system import Experiment, Order, Part
 
 
-def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
+def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> NoReturn:
     """Runs an experiment, prints its tables and exits with its code.
 
     Args:
@@ -54,42 +52,64 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         refuse_hidden(replaced)
     experiment, overrides = with_alternatives(experiment, replaced)
     order = _order(experiment, flags, before, hosts)
-    folder = resumed or flags["out"] or fresh_folder(experiment.name)
-    asked = Asked(experiment, order, RunRequest.of_flags(engine, cluster, folder, overrides, flags))
     # Whatever is wrong with the flags is told before anything starts.
-    scenarios = [asked.scenario(part, overrides) for part in _known(experiment, order)]
-    known = [*folders.figures_of(experiment.views(order, ())), *(columns(scenarios[0].scenario) if scenarios else ())]
-    conditions = [parse(text, list(dict.fromkeys(known))) for text in flags["fail_if"]]
-    if not before:
-        _check_new(asked.folder)
-    run_elsewhere(engine, scenarios[0], asked.folder, resumed=before is not None)
-    redactor = Redactor.of_run(scenarios[0], *engine.secrets())
-    record = before or Record(
-        experiment.name,
-        experiment.title,
-        experiment.source,
-        order.scale,
-        dict(order.options),
-        {key: redactor.value(value, key) for key, value in replaced.items()},
-        shlex.join(redactor.command_line(asked.request.command_line)),
-        datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    asked.request.exports.open(flags)
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    with alone_in(asked.folder):
-        folders.write_record(asked.folder, record)
-        code, done = run(asked, record)
-    record = folders.read(asked.folder)
-    views = experiment.views(order, done)
-    if flags["as_json"]:
-        click.echo(folders.json_text(record, views))
-    else:
-        click.echo(fitted(folders.document(record, views), terminal_width()))
-        click.echo("".join(f"{line}\n" for line in experiment.lines(done)), nl=False)
-    goes_on = "" if record.ended == "finished" else f"; the experiment goes on with --resume {asked.folder}"
-    asked.say(f"everything is in {asked.folder}{goes_on}")
-    rows = [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]
-    sys.exit(failed_if(met(conditions, rows), code))
+    parts = {part.name: scenario_of(experiment, part, overrides) for part in _known(experiment, order)}
+    first = dict(list(parts.items())[:1])
+    command = ResolvedCommand("experiment", first, replaced, shown(flags), experiment.name, order)
+    folder = resumed or flags["out"] or fresh_folder(experiment.name)
+    carry_out(ExperimentRun(command), engine, cluster, folder, resumed=before is not None)
+
+
+class ExperimentRun(Measurement):
+    """All parts of an experiment, and its tables."""
+
+    def __init__(self, command: ResolvedCommand) -> None:
+        super().__init__(command)
+        experiment = find(command.first.system.name, command.experiment)
+        self._experiment, self._overrides = with_alternatives(experiment, command.replaced)
+        self._order = command.order or Order(experiment.scale)
+        of_tables = folders.figures_of(self._experiment.views(self._order, ()))
+        known = list(dict.fromkeys([*of_tables, *columns(command.first.scenario)]))
+        self._conditions = [parse(text, known) for text in command.flags["fail_if"]]
+
+    def check_new(self, out: Path) -> None:
+        """Refuses a folder that holds an experiment already, too."""
+        super().check_new(out)
+        if is_experiment(out):
+            raise RunDirectoryError(
+                f"{out} already holds an experiment", "go on with --resume, or choose another --out"
+            )
+
+    def measure(self, request: RunRequest) -> Printout:
+        """Runs every part that is not there yet."""
+        experiment, folder = self._experiment, request.out
+        record = folders.read(folder) if request.resume else self._record(request)
+        request = dataclasses.replace(request, overrides=self._overrides)
+        folder.mkdir(parents=True, exist_ok=True)
+        with alone_in(folder):
+            folders.write_record(folder, record)
+            code, done = Parts(experiment, self._order, request).run(record)
+        record = folders.read(folder)
+        views = experiment.views(self._order, done)
+        if self.command.flags["as_json"]:
+            text = folders.json_text(record, views)
+        else:
+            text = "\n".join([fitted(folders.document(record, views), terminal_width()), *experiment.lines(done)])
+        rows = [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]
+        goes_on = "" if record.ended == "finished" else f"; the experiment goes on with --resume {folder}"
+        return Printout(text, code, met(self._conditions, rows), f"everything is in {folder}{goes_on}")
+
+    def _record(self, request: RunRequest) -> Record:
+        """Of an experiment that begins."""
+        redactor = Redactor.of_run(self.command.first, *request.engine.secrets())
+        return Record(
+            experiment=self._experiment.name,
+            title=self._experiment.title,
+            source=self._experiment.source,
+            scale=self._order.scale,
+            options=dict(self._order.options),
+            **asked(request.command_line, self.command.replaced, redactor),
+        )
 
 
 def _order(experiment: Experiment, flags: Mapping[str, Any], before: Record | None, hosts: int) -> Order:
@@ -124,9 +144,3 @@ def _known(experiment: Experiment, order: Order) -> Sequence[Part]:
         return experiment.parts(order)
     first = experiment.next_part(order, ())
     return [first] if first else []
-
-
-def _check_new(folder: Path) -> None:
-    check_folder(folder)
-    if is_experiment(folder):
-        raise RunDirectoryError(f"{folder} already holds an experiment", "go on with --resume, or choose another --out")

@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
-
-import click
+from typing import Any, Final, NoReturn
 
 from hydra.analysis.figures import measured
 from hydra.analysis.turn_order import orders
-from hydra.cli.fail_if import failed_if
+from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
 from hydra.config.resolved import ResolvedScenario
 from hydra.config.scenario import load_scenario, resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, RunDirectoryError, UsageError
 from hydra.events.formatting import duration
 from hydra.model import StepResult
+from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.report import comparison_report
 from hydra.report.conditions import columns, parse
@@ -36,12 +32,12 @@ from hydra.report.run_comparison import compare_runs
 from hydra.report.terminal_layout import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
+from hydra.run.metadata import asked
 from hydra.run.outcome import code_of
-from hydra.run.remote_command import run_elsewhere
+from hydra.run.remote_command import ResolvedCommand
 from hydra.run.resume import continued, refuse_hidden
 from hydra.store import interleaved
 from hydra.store.database import DATABASE, RunStore
-from hydra.store.folders import check_folder
 from hydra.store.interleaved import Record, TurnRecord
 from hydra.store.redaction import Redactor
 from hydra.store.run_lock import alone_in
@@ -57,7 +53,7 @@ REPEATS: Final = 10
 
 def run_interleaved(
     scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any], resumed: Path | None
-) -> None:
+) -> NoReturn:
     """Runs a scenario with several implementations, prints how they compare, and exits with the run's code.
 
     Args:
@@ -74,49 +70,61 @@ def run_interleaved(
     replaced = _repeated(scenario, replaced, next(iter(sides.values())))
     folder = resumed or flags["out"]
     runs = {name: _load(scenario, {**replaced, **own}, folder and folder / name) for name, own in sides.items()}
-    first = next(iter(runs.values()))
-    folder = folder or fresh_folder(first.scenario.name)
-    for text in flags["fail_if"]:
-        parse(text, columns(first.scenario), measured(first.columns))
+    measurement = InterleavedRuns(ResolvedCommand("comparison", runs, replaced, shown(flags)))
+    folder = folder or fresh_folder(measurement.command.first.scenario.name)
     engine = choose(flags["master"], flags["config"], flags)
-    if not before:
-        _check_new(folder)
-    run_elsewhere(engine, first, folder, resumed=before is not None)
-    for each in runs.values():
-        launcher.system_for(each, is_local=engine.spec.is_local).check()
-    redactor = Redactor.of_run(first, *engine.secrets())
-    request = RunRequest.of_flags(engine, load_cluster(flags["config"]), folder, replaced, flags)
-    record = before or Record(
-        first.scenario.name,
-        sides,
-        flags["interleave"] is not False,
-        secrets.randbelow(2**31),
-        {key: redactor.value(value, key) for key, value in replaced.items()},
-        shlex.join(redactor.command_line(request.command_line)),
-        datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    asked = Asked(request, runs, sides)
-    request.exports.open(flags)
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone_in(folder):
-        interleaved.write(folder, record)
-        code = measure(asked, record, is_new=before is None)
-    try:
-        compared, lines = compare_runs([folder], "", flags["fail_if"])
-    except HydraError as e:
-        asked.say(f"there is nothing to compare yet: {e}")
-        code = code or EXIT_INCOMPLETE
-    else:
-        text = (
-            comparison_report.json_text(compared)
-            if flags["as_json"]
-            else fitted(comparison_report.document(compared), terminal_width())
+    carry_out(measurement, engine, load_cluster(flags["config"]), folder, resumed=before is not None)
+
+
+class InterleavedRuns(Measurement):
+    """A run of each implementation, and how they compare."""
+
+    def __init__(self, command: ResolvedCommand) -> None:
+        super().__init__(command)
+        for text in command.flags["fail_if"]:
+            parse(text, columns(command.first.scenario), measured(command.first.columns))
+
+    def check_new(self, out: Path) -> None:
+        """Refuses a folder that holds such runs already, too."""
+        super().check_new(out)
+        if interleaved.is_interleaved(out):
+            raise RunDirectoryError(f"{out} already holds runs", "go on with --resume, or choose another --out")
+
+    def measure(self, request: RunRequest) -> Printout:
+        """Runs all of them, or goes on with them."""
+        command, folder = self.command, request.out
+        for each in command.scenarios.values():
+            launcher.system_for(each, is_local=request.engine.spec.is_local).check()
+        record = interleaved.read(folder) if request.resume else self._record(request)
+        folder.mkdir(parents=True, exist_ok=True)
+        with alone_in(folder):
+            interleaved.write(folder, record)
+            code = measure(request, command.scenarios, record)
+        text, held = "", list[str]()
+        try:
+            compared, held = compare_runs([folder], "", command.flags["fail_if"])
+        except HydraError as e:
+            request.say(f"there is nothing to compare yet: {e}")
+            code = code or EXIT_INCOMPLETE
+        else:
+            if command.flags["as_json"]:
+                text = comparison_report.json_text(compared)
+            else:
+                text = fitted(comparison_report.document(compared), terminal_width())
+        goes_on = f"; it goes on with --resume {folder}" if code == EXIT_INTERRUPTED else ""
+        return Printout(text.removesuffix("\n"), code, held, f"everything is in {folder}{goes_on}")
+
+    def _record(self, request: RunRequest) -> Record:
+        """Of runs that begin."""
+        command = self.command
+        redactor = Redactor.of_run(command.first, *request.engine.secrets())
+        return Record(
+            scenario=command.first.scenario.name,
+            sides={name: _own(resolved) for name, resolved in command.scenarios.items()},
+            interleaved=command.flags["interleave"] is not False,
+            seed=secrets.randbelow(2**31),
+            **asked(request.command_line, command.replaced, redactor),
         )
-        click.echo(text, nl=False)
-        code = failed_if(lines, code)
-    goes_on = f"; it goes on with --resume {folder}" if code == EXIT_INTERRUPTED else ""
-    asked.say(f"everything is in {folder}{goes_on}")
-    sys.exit(code)
 
 
 def _before(resumed: Path, flags: Mapping[str, Any]) -> Record:
@@ -183,62 +191,49 @@ def _load(scenario: str | Path, replaced: Mapping[str, object], directory: Path 
     return load(replaced)
 
 
-def _check_new(folder: Path) -> None:
-    check_folder(folder)
-    if interleaved.is_interleaved(folder):
-        raise RunDirectoryError(f"{folder} already holds runs", "go on with --resume, or choose another --out")
+def _own(resolved: ResolvedScenario) -> dict[str, Any]:
+    """What a run replaces in the scenario of all."""
+    return {CLIENT: resolved.scenario.client}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a command asks for.
-
-    Attributes:
-        request: for all runs: in which folder, what all of them replace, and how.
-        scenarios: of each run, by its name.
-        sides: what each run replaces in the scenario.
-    """
-
-    request: RunRequest
-    scenarios: Mapping[str, ResolvedScenario]
-    sides: Mapping[str, Mapping[str, Any]]
-
-    @property
-    def folder(self) -> Path:
-        """Of all runs."""
-        return self.request.out
-
-    def say(self, text: str) -> None:
-        """Shows a line, unless only warnings are shown."""
-        self.request.say(text)
-
-
-def measure(asked: Asked, record: Record, *, is_new: bool) -> int:
+def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], record: Record) -> int:
     """Takes all turns that were not taken yet; the exit code.
 
     Ctrl-C ends it, and keeps everything that was measured.
 
+    Args:
+        request: for all runs: in which folder, what all of them replace, and how.
+        scenarios: of each run, by its name.
+        record: what is kept of them.
+
     Raises:
         HydraError: it could not go on; what was measured until then is kept.
     """
-    expected = duration(sum(resolved.sweep.expected_s() for resolved in asked.scenarios.values()))
-    asked.say(f"{record.scenario} with {', '.join(asked.scenarios)} into {asked.folder}: more than {expected}")
-    coming = {name: _coming(asked, name, is_new=is_new, again=not record.interleaved) for name in asked.scenarios}
+    expected = duration(sum(resolved.sweep.expected_s() for resolved in scenarios.values()))
+    request.say(f"{record.scenario} with {', '.join(scenarios)} into {request.out}: more than {expected}")
+    again = not record.interleaved
+    coming = {
+        name: _coming(request.out / name, resolved, again=again) if request.resume else _next_turn(resolved, [])
+        for name, resolved in scenarios.items()
+    }
     codes: dict[str, int] = {}
     ended, error = "failed", ""
     record = dataclasses.replace(record, ended="", error="")
     turns = list(record.turns)
     try:
-        for block, turn, name in schedule(record, asked.scenarios):
+        for block, turn, name in schedule(record, scenarios):
             if coming[name] is None or turn not in (None, coming[name]):
                 continue  # it is done already, or what it is of does not fit
             if turn is not None:
                 began = datetime.now(UTC).isoformat(timespec="seconds")
                 turns.append(TurnRecord(block, turn.part, turn.repeat, name, began))
-                interleaved.write(asked.folder, dataclasses.replace(record, turns=turns))
+                interleaved.write(request.out, dataclasses.replace(record, turns=turns))
             label = f"block {block + 1}, {name}"
-            asked.say(label)
-            codes[name], coming[name] = _take(asked, name, turn, f"{label}: ")
+            request.say(label)
+            resolved, part = scenarios[name], request.part(name, f"{label}: ")
+            overrides = {**request.overrides, **_own(resolved)}
+            end = launcher.launch(resolved, dataclasses.replace(part, overrides=overrides, turn=turn))
+            codes[name], coming[name] = end.code, _next_turn(resolved, end.results)
             if codes[name] == EXIT_INTERRUPTED:
                 ended = "interrupted"
                 break
@@ -251,16 +246,16 @@ def measure(asked: Asked, record: Record, *, is_new: bool) -> int:
         error = str(e)
         raise
     finally:
-        interleaved.write(asked.folder, dataclasses.replace(record, turns=turns, ended=ended, error=error))
-    return max(codes.get(name) or _code_of(asked, name) for name in asked.scenarios)
+        interleaved.write(request.out, dataclasses.replace(record, turns=turns, ended=ended, error=error))
+    return max(codes.get(name) or _code_of(request.out / name, resolved) for name, resolved in scenarios.items())
 
 
-def _code_of(asked: Asked, name: str) -> int:
+def _code_of(folder: Path, resolved: ResolvedScenario) -> int:
     """The code of a run's rows, which earlier commands may have measured."""
-    if not (asked.folder / name / DATABASE).is_file():
+    if not (folder / DATABASE).is_file():
         return EXIT_GOOD
-    with RunStore.open(asked.folder / name) as store:
-        return code_of(asked.scenarios[name].sweep.rows(store.results()))
+    with RunStore.open(folder) as store:
+        return code_of(resolved.sweep.rows(store.results()))
 
 
 def schedule(record: Record, scenarios: Mapping[str, ResolvedScenario]) -> Iterator[tuple[int, Turn | None, str]]:
@@ -278,33 +273,23 @@ def schedule(record: Record, scenarios: Mapping[str, ResolvedScenario]) -> Itera
             yield block, turn, names[index]
 
 
-def _coming(asked: Asked, name: str, *, is_new: bool, again: bool) -> Turn | None:
-    """The turn that a run is to take next.
+def _coming(folder: Path, resolved: ResolvedScenario, *, again: bool) -> Turn | None:
+    """The turn that a run is to take next which goes on.
 
     Args:
-        asked: for what.
-        name: the run's.
-        is_new: the command begins, and does not go on.
+        folder: the run's.
+        resolved: what it measures.
         again: rows that failed are measured once more. Not where runs take turns: a repeat that is measured when its
             turn is over is no pair of the others'.
     """
-    scenario = asked.scenarios[name]
-    if is_new or not (asked.folder / name / DATABASE).is_file():
-        return _next_turn(scenario, [])
-    with RunStore.open(asked.folder / name, writable=True) as store:
+    if not (folder / DATABASE).is_file():
+        return _next_turn(resolved, [])
+    with RunStore.open(folder, writable=True) as store:
         if again:
-            launcher.offer_again(scenario, store)
-        return _next_turn(scenario, store.results())
+            launcher.offer_again(resolved, store)
+        return _next_turn(resolved, store.results())
 
 
 def _next_turn(resolved: ResolvedScenario, results: Sequence[StepResult]) -> Turn | None:
     sweep = resolved.sweep
     return sweep.turn(results) if isinstance(sweep, Repeated) else None
-
-
-def _take(asked: Asked, name: str, turn: Turn | None, label: str) -> tuple[int, Turn | None]:
-    """Takes a turn of a run; its exit code, and the turn that is next."""
-    resolved, request = asked.scenarios[name], asked.request
-    overrides = {**request.overrides, **asked.sides[name]}
-    end = launcher.launch(resolved, dataclasses.replace(request.part(name, label), overrides=overrides, turn=turn))
-    return end.code, _next_turn(resolved, end.results)

@@ -95,13 +95,13 @@ for _command in (
     cli.add_command(_command)
 
 
-def main() -> None:
+def main(command: click.Command = cli) -> None:
     """Runs the command; what goes wrong is one line on standard error and an exit code."""
     interrupt_on_the_first()
     atexit.register(ignore_signals)  # the first, so that it is called last
     try:
         try:
-            _obey()
+            _obey(command)
         finally:
             # What could not be written is still in the buffers: at the end Python would try again, and exit with 120.
             for stream in (sys.stdout, sys.stderr):
@@ -118,12 +118,12 @@ def main() -> None:
         leave_at_once_on_the_next()  # threads of libraries may still end
 
 
-def _obey() -> None:
+def _obey(command: click.Command) -> None:
     try:
         for number, word in enumerate(sys.argv):
             if not word.isascii() and any("\ud800" <= c <= "\udfff" for c in word):
                 raise UsageError(f"argument {number} is not UTF-8", "set the terminal to UTF-8")
-        cli(standalone_mode=False)
+        command(standalone_mode=False)
     except click.exceptions.Exit as e:
         sys.exit(e.exit_code)
     except click.Abort:

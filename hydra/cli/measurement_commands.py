@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -23,10 +24,10 @@ from hydra.options.scenario_flags import OfScenario, values_of
 from hydra.options.scenarios import MEASURE
 
 
-def _scenario(*order: Any) -> None:
+def _scenario(scenario: str | Path, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:
     from hydra.cli.run_command import run_scenario
 
-    run_scenario(*order)
+    run_scenario(scenario, replaced, values)
 
 
 def _experiment(system: str, name: str, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:
@@ -40,16 +41,16 @@ def _experiment(system: str, name: str, replaced: Mapping[str, object], values: 
     run_experiment(system, name, replaced, values)
 
 
-def _experiments(*order: Any) -> None:
+def _experiments(system: str, as_json: bool) -> None:
     from hydra.cli.experiment_listing import list_experiments
 
-    list_experiments(*order)
+    list_experiments(system, as_json)
 
 
-def _presets(*order: Any) -> None:
+def _presets(system: str, as_json: bool) -> None:
     from hydra.cli.experiment_listing import list_presets
 
-    list_presets(*order)
+    list_presets(system, as_json)
 
 
 RUNS: Final = Runs(_scenario, _experiment, _experiments, _presets)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from shutil import get_terminal_size
-from typing import Any
-
-import click
+from typing import Any, NoReturn
 
 from hydra.config.cluster import load_cluster
 from hydra.config.resolved import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.errors import UsageError
+from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.store.folders import database
 from hydra.store.target_folder import resumed_folder, target_folder
 
 
-def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> None:
+def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> NoReturn:
     """Runs a scenario, prints its table and exits with the run's code.
 
     Args:
@@ -33,28 +30,14 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
 
         run_interleaved(scenario, replaced, flags, resumed)
     resolved = asked_scenario(scenario, replaced, flags)
-    loaded = resolved.scenario
     engine = choose(flags["master"], flags["config"], flags)
     # What is refused so far is refused within the time that these take to import.
-    from hydra.cli.fail_if import failed_if
-    from hydra.report.conditions import columns, met, parse
-    from hydra.report.tables import json_text, markdown, terminal
-    from hydra.run import launcher
-    from hydra.run.remote_command import run_elsewhere
+    from hydra.cli.measurement import ScenarioRun, carry_out
+    from hydra.run.remote_command import ResolvedCommand
 
-    conditions = [parse(text, columns(loaded)) for text in flags["fail_if"]]
-    out = target_folder(loaded.name, flags)
-    run_elsewhere(engine, resolved, out, resumed=resumed is not None)
-    request = launcher.RunRequest.of_flags(engine, load_cluster(flags["config"]), out, replaced, flags)
-    request.exports.open(flags)
-    end = launcher.launch(resolved, request)
-    if flags["as_json"]:
-        click.echo(json_text(loaded, end.rows, end.events))
-    elif sys.stdout.isatty():
-        click.echo(terminal(loaded, end.rows, end.clients, get_terminal_size().columns, colours=True))
-    else:
-        click.echo(markdown(loaded, end.rows, end.clients))
-    sys.exit(failed_if(met(conditions, end.rows), end.code))
+    run = ScenarioRun(ResolvedCommand("run", {"": resolved}, replaced, shown(flags)))
+    out = target_folder(resolved.scenario.name, flags)
+    carry_out(run, engine, load_cluster(flags["config"]), out, resumed=resumed is not None)
 
 
 def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> ResolvedScenario:

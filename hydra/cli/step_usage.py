@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from hydra.analysis.costs import StepFacts
 from hydra.config.resolved import ResolvedScenario
@@ -65,7 +63,7 @@ def read(directory: Path) -> RunFacts:
     with RunStore.open(directory) as store:
         results = store.results()
         with store.reading():
-            resolved = _built(stored_scenario(store.metadata()["scenario"]))
+            resolved = stored_scenario(store.metadata()["scenario"]).with_tables()
             scenario = resolved.scenario
             for result in _whole(scenario, results):
                 facts = _facts(store, resolved, result)
@@ -76,15 +74,6 @@ def read(directory: Path) -> RunFacts:
             f"{directory} has no step that was measured with all of its subscribers", "choose another run: hydra runs"
         )
     return RunFacts(directory, resolved, {name: tuple(steps) for name, steps in groups.items()}, local)
-
-
-def _built(resolved: ResolvedScenario) -> ResolvedScenario:
-    """A stored scenario with the tables of its system as that has them."""
-    scenario, kinds = resolved.scenario, resolved.system.tables
-    tables: dict[str, Any] = {
-        name: msgspec.convert(table, kinds[name]) for name, table in scenario.tables.items() if name in kinds
-    }
-    return replace(resolved, scenario=replace(scenario, tables=tables))
 
 
 def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from hydra.config import plugins
 from hydra.errors import ConfigError
 from hydra.measure.column import Column
 from hydra.measure.column_table import columns_of
 from hydra.measure.step_columns import BATCH, SystemColumns, step_columns
-from hydra.model import Scenario
+from hydra.model import Scenario, setting_of
 from hydra.system import SystemSpec
 
 if TYPE_CHECKING:
@@ -60,6 +63,38 @@ class ResolvedScenario:
     def servers(self) -> int:
         """How many servers of ours it needs."""
         return self.system.servers_of(self.scenario)
+
+    def with_tables(self) -> ResolvedScenario:
+        """With the tables of its system as that has them, of one whose tables are as JSON has them."""
+        kinds = self.system.tables
+        tables: dict[str, Any] = {
+            name: msgspec.convert(it, kinds[name]) for name, it in self.scenario.tables.items() if name in kinds
+        }
+        return replace(self, scenario=replace(self.scenario, tables=tables))
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The files of this machine that it names, by dotted key: those of fields whose unit is ``path``."""
+        tables = {"load": self.scenario.load, **self.scenario.tables}
+        return {
+            f"{name}.{field.name}": path
+            for name, table in tables.items()
+            for field in fields(table)
+            if setting_of(field).unit == "path" and (path := getattr(table, field.name))
+        }
+
+    def with_files(self, copies: Mapping[str, str]) -> ResolvedScenario:
+        """With the copies of files that its system reads.
+
+        Args:
+            copies: the path of each, by the path that the scenario has.
+        """
+        tables = dict(self.scenario.tables)
+        for key, path in self.files.items():
+            name, _, field = key.partition(".")
+            if name in tables and path in copies:
+                tables[name] = replace(tables[name], **{field: copies[path]})
+        return replace(self, scenario=replace(self.scenario, tables=tables))
 
 
 def added_by(spec: SystemSpec) -> SystemColumns:

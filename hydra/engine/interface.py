@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import click
 
@@ -133,6 +133,22 @@ class NoSettings:
     """The settings of an engine that has none."""
 
 
+CARRIED_OUT: Final = "hydra.cli.handed_over"
+"""The module that carries out a command that was resolved elsewhere; its arguments are the order and the directory."""
+
+
+class Shipment(NamedTuple):
+    """All that a command needs elsewhere; it may hold secrets.
+
+    Attributes:
+        order: what is to be done, for :data:`CARRIED_OUT`.
+        files: what it reads: the path of each copy, by the path of the file here.
+    """
+
+    order: bytes
+    files: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Relocation:
     """A command that may run elsewhere than here: an engine returns its exit code, or None for running it here.
@@ -143,12 +159,18 @@ class Relocation:
         arguments: the command and its arguments, as they were typed behind ``hydra``; ``HYDRA_TYPED`` (JSON) in the
             environment of the command elsewhere tells it.
         out: the directory that the command makes, here.
+        resumed: whether it is there, and the command goes on in it.
+        flags: those that say how the command shows what it measures, by name.
+        shipment: what carries the command out elsewhere. Takes the ``--master`` there, and the folder for files there.
     """
 
     master: str
     settings: Any
     arguments: Sequence[str]
     out: Path
+    resumed: bool
+    flags: Mapping[str, Any]
+    shipment: Callable[[str, str], Shipment]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

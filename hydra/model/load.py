@@ -56,7 +56,7 @@ class LoadSpec:
     high: float = 1.0
     parts: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
     period_s: float = 86_400.0
-    file: str = ""
+    file: str = setting("", unit="path")
     points: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:

@@ -47,6 +47,7 @@ from hydra.options.shared import (
     run_flags,
     search_flags,
     set_flag,
+    shown,
     slo_flags,
     sweep_flags,
 )

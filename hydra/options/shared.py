@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import click
@@ -91,6 +91,14 @@ run_flags = flags(
     ),
 )
 """Flags of every command that runs a scenario; ``plugin_commands.add_flags`` adds those of engines."""
+
+_SHOWN: Final = ("fail_if", "as_json", "quiet", "plain", "prometheus", "otlp", "interleave")
+
+
+def shown(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags that say neither what is run nor where, by name: how it is shown, and in which order."""
+    return {name: flags[name] for name in _SHOWN if name in flags}
+
 
 comparing_flags = grouped(
     COMPARISON,

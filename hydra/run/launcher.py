@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -17,7 +17,6 @@ from hydra.events.runs import EngineWaits, Resumed, RunBegan, RunComplete, RunGo
 from hydra.events.warnings import Interrupted
 from hydra.measure.column_names import STATUS
 from hydra.model import ClusterSpec
-from hydra.monitor.display_mode import is_plain
 from hydra.monitor.exports import Exports
 from hydra.monitor.progress import Observer
 from hydra.monitor.server_startup import servers_of
@@ -27,7 +26,6 @@ from hydra.run.context import RunContext
 from hydra.run.metadata import metadata
 from hydra.run.outcome import FINISHED, RunEnd, exit_code
 from hydra.run.placement_check import check_placement
-from hydra.run.remote_command import typed
 from hydra.run.runner import run
 from hydra.run.servers import required
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
@@ -79,22 +77,6 @@ class RunRequest:
         if not self.quiet:
             click.echo(text, err=True)
 
-    @classmethod
-    def of_flags(
-        cls, engine: Chosen, cluster: ClusterSpec, out: Path, replaced: Mapping[str, object], flags: Mapping[str, Any]
-    ) -> RunRequest:
-        """What is asked for by a command's flags.
-
-        Args:
-            engine: where.
-            cluster: on which agents.
-            out: the run directory, or the folder of all runs.
-            replaced: what the command replaces in the scenario, by dotted key.
-            flags: those of ``options.run_flags``.
-        """
-        shown = {"quiet": flags["quiet"], "plain": is_plain(flags)}
-        return cls(engine, cluster, out, typed(), replaced, resume=flags["resume"] is not None, **shown)
-
     @property
     def run(self) -> str:
         """What a cluster calls the run: parts of different folders may have the same name."""
@@ -139,8 +121,8 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
             stack.enter_context(alone_in(request.out))
         if request.turn is None:
             sweep = resolved.sweep
-            about = (sweep.expected_s(), sweep.bound_s(), servers_of(resolved))
-            began = RunBegan(resolved.scenario.name, str(request.out), *about)
+            name, servers = resolved.scenario.name, servers_of(resolved)
+            began = RunBegan(name, str(request.out), sweep.expected_s(), sweep.bound_s(), servers)
             observer.show(left if request.resume and left else began)
         within = "" if request.whole is None else f"{request.whole.name}/"
         request.exports.begin(within + request.out.name, resolved.system.name)
@@ -191,8 +173,15 @@ def _complete(resolved: ResolvedScenario, request: RunRequest, observer: Observe
 
 def _store(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> RunStore:
     if not request.resume:
-        asked = (request.engine.master, request.command_line, request.overrides)
-        facts = metadata(request.out.name, resolved.scenario, request.cluster, *asked, redactor)
+        facts = metadata(
+            request.out.name,
+            resolved.scenario,
+            request.cluster,
+            request.engine.master,
+            request.command_line,
+            request.overrides,
+            redactor,
+        )
         store = RunStore.create(request.out, facts, resolved.added)
         store.redact = redactor.text
         return store

@@ -25,6 +25,21 @@ def redacted(scenario: Scenario, redactor: Redactor) -> Scenario:
     return replace(scenario, description=redactor.text(scenario.description), tables=tables)
 
 
+def asked(command_line: Sequence[str], overrides: Mapping[str, object], redactor: Redactor) -> dict[str, Any]:
+    """How and when something was asked for; secrets are hidden.
+
+    Args:
+        command_line: the words of the command.
+        overrides: what the command replaced in the scenario, by dotted key.
+        redactor: knows the secrets.
+    """
+    return {
+        "command_line": shlex.join(redactor.command_line(command_line)),
+        "overrides": {key: redactor.value(value, key) for key, value in overrides.items()},
+        "began": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
 def metadata(
     name: str,
     scenario: Scenario,
@@ -50,12 +65,10 @@ def metadata(
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
         "name": redactor.text(name),
-        "began": datetime.now(UTC).isoformat(timespec="seconds"),
         "scenario": redacted(scenario, redactor),
         "cluster": cluster,
         "master": redactor.text(master),
-        "command_line": shlex.join(redactor.command_line(command_line)),
-        "overrides": {key: redactor.value(value, key) for key, value in overrides.items()},
+        **asked(command_line, overrides, redactor),
         "versions": {
             "hydra": version("hydra-scale"),
             "python": platform.python_version(),

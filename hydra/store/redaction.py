@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, quote_plus
@@ -17,6 +19,8 @@ from hydra.errors import ConfigError, HydraError
 from hydra.options import KEY_VALUE, SET
 from hydra.options.plugin_commands import commands, params_of
 
+TYPED: Final = "HYDRA_TYPED"
+"""The variable by which whoever runs a command elsewhere tells it how it was typed: arguments, as JSON."""
 HIDDEN: Final = "***"
 """What stands in the place of a secret."""
 
@@ -116,6 +120,12 @@ class Redactor:
         shown = self.value(value, name)
         # Written anew only where it has to be: TOML may spell a secret in many ways.
         return self.text(text) if shown == value else f"{name}={json.dumps(shown, default=str)}"
+
+
+def typed() -> list[str]:
+    """The words of this command as its user has typed them, here or where it was handed on."""
+    told = os.environ.get(TYPED)
+    return ["hydra", *(json.loads(told) if told else sys.argv[1:])]
 
 
 def is_secret(key: str) -> bool:

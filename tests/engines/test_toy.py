@@ -177,6 +177,45 @@ def test_it_may_run_a_whole_command_elsewhere(obeyed: Obeyed, tmp_path: Path, wo
     assert not out.exists()
 
 
+SMALL = ("--clients", 2, "--rate", 100, "--duration", 0.5, "--set", "warmup_s=0")
+
+
+@pytest.mark.tier("test")
+def test_a_command_that_was_sent_elsewhere_is_carried_out_there(package: Path, cluster: Path, tmp_path: Path) -> None:
+    run, trace, mine = tmp_path / "run", tmp_path / "trace.csv", tmp_path / "mine.toml"
+    trace.write_text("0,100\n1,100\n")
+    mine.write_text(
+        'system = "zmq"\nclient = "pyzmq"\ntable = "fixed"\nsweep = {clients = [2], duration_s = 0.5}\n'
+        f'load = {{shape = "recorded", file = "{trace}"}}\nsettings.rate = 100\nwarmup_s = 0\n'
+    )
+    words = ("run", mine, "--config", cluster, "--master", "toy://sent", "--mark", "flag", "--out", run)
+    done = hydra(*words, "--fail-if", "total_tx > 0", expect=3, PYTHONPATH=str(package))
+    (row,) = table(run)
+    assert_all_arrived(row, 50)
+    assert done.stdout.strip() == (run / "table.md").read_text().strip()
+    assert "--fail-if: " in done.stderr
+    assert (run / "toy.log").read_text().startswith("flag: ")
+    with RunStore.open(run) as store:
+        assert store.meta("master", "") == "toy://there"
+        assert store.meta("command_line", "") == shlex.join(map(str, ("hydra", *words, "--fail-if", "total_tx > 0")))
+        assert store.meta("scenario")["load"]["file"] == str(trace)
+
+
+@pytest.mark.tier("all")
+@pytest.mark.parametrize(
+    ("words", "code", "made"),
+    [
+        (("slo", "zmqfixed", *SMALL, "--p50", "20s"), 3, "slo.json"),
+        (("zmqfixed", *SMALL, "--compare-implementations", "pyzmq,pyzmq", "--repeat", 2), 0, "pyzmq-2/run.db"),
+    ],
+)
+def test_so_is_every_kind_of_command(
+    package: Path, tmp_path: Path, words: Sequence[object], code: int, made: str
+) -> None:
+    hydra(*words, "--master", "toy://sent", "--out", tmp_path / "run", expect=code, PYTHONPATH=str(package))
+    assert (tmp_path / "run" / made).is_file()
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +17,7 @@ from typing import Any
 import click
 
 from hydra.config.engines import load_engine
-from hydra.engine.interface import Engine, EngineSpec, Opening, Relocation
+from hydra.engine.interface import CARRIED_OUT, Engine, EngineSpec, Opening, Relocation
 from hydra.errors import EXIT_INCOMPLETE, ClusterError, UsageError
 from hydra.local.engine import LocalEngine
 from hydra.model import Agent, Group, Launch
@@ -73,10 +78,26 @@ def relocate(relocation: Relocation) -> int | None:
     settings: ToySettings = relocation.settings
     if relocation.master == "toy://refused":
         raise ClusterError(f"nobody else takes {settings.password}", "run it here")
+    if relocation.master == "toy://sent":
+        return _carried_out(relocation)
     if relocation.master != "toy://elsewhere":
         return None
     click.echo(f"{settings.mark}: {shlex.join(relocation.arguments)} into {relocation.out}")
     return EXIT_INCOMPLETE
+
+
+def _carried_out(relocation: Relocation) -> int:
+    """In another folder, with all that the command needs."""
+    there = relocation.out.with_name("there")
+    order, files = relocation.shipment("toy://there", str(there / "files"))
+    for path, copy in files.items():
+        Path(copy).parent.mkdir(parents=True)
+        shutil.move(path, copy)
+    there.mkdir(exist_ok=True)
+    (there / "order").write_bytes(order)
+    words = [sys.executable, "-m", CARRIED_OUT, str(there / "order"), str(relocation.out)]
+    more = {"HYDRA_TYPED": json.dumps(list(relocation.arguments)), "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(words, cwd=there, env={**os.environ, **more}, check=False).returncode
 
 
 @click.command("toy-settings")

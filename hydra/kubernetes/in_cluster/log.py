@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from hydra.kubernetes.in_cluster.job_arguments import RUNS
+from hydra.kubernetes.in_cluster.objects import RUNS
 
 OUTPUT: Final = "=== output ==="
 """The line after which comes what the command has written to its standard output (``pod_scripts/job_command.py``)."""

@@ -11,13 +11,18 @@ from typing import Any, Final
 from hydra.engine.resources import Need
 from hydra.errors import UsageError
 from hydra.kubernetes import names
-from hydra.kubernetes.in_cluster.job_arguments import FILES, RUNS
 from hydra.kubernetes.pod_status import MAIN
 from hydra.kubernetes.pods import Family, dressed, metadata, resources, security, verbatim
 from hydra.kubernetes.scripts import source
 
 Json = dict[str, Any]
 
+RUNS: Final = "/runs"
+"""Where run directories are made in the Pod."""
+FILES: Final = "/etc/hydra/files"
+"""Where the shipped files are in the Pod."""
+COMMAND_FILE: Final = f"{FILES}/command"
+"""The one of them that says what is to be done there."""
 PART: Final = "controller"
 """What names.PART says of both."""
 COMMAND_ID: Final = "hydra/command"
@@ -54,15 +59,15 @@ class Order:
     """What ``pod_scripts/job_command.py`` is to start.
 
     Attributes:
-        arguments: behind ``hydra``, as the command runs in the Pod.
-        typed: the same as they were typed.
+        words: the program in the Pod, and its arguments.
+        typed: the command's arguments as its user typed them.
         version: of the Hydra that gives the order.
         digest: of its sources.
         image: that the command runs in.
         terminal: the variables of the terminal that its standard output goes to in the end; empty where that is none.
     """
 
-    arguments: tuple[str, ...]
+    words: tuple[str, ...]
     typed: tuple[str, ...]
     version: str
     digest: str

@@ -10,24 +10,37 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
 
 import click
 
-from hydra.config.cluster import load_cluster
-from hydra.config.file_locations import conf_dir
-from hydra.engine.interface import Relocation
+from hydra.engine.interface import CARRIED_OUT, Relocation
 from hydra.errors import EXIT_INTERRUPTED, Terminated, UsageError
-from hydra.kubernetes.in_cluster.cluster_file import needed
+from hydra.kubernetes.api_client import IN_CLUSTER
 from hydra.kubernetes.in_cluster.fetch import followed_and_fetched, left_there
-from hydra.kubernetes.in_cluster.job_arguments import MASTER, Words, config_among, rewritten, with_files
 from hydra.kubernetes.in_cluster.log_follower import await_begin
-from hydra.kubernetes.in_cluster.objects import COMMAND_ID, Json, Order, job, secret, secret_data
+from hydra.kubernetes.in_cluster.objects import (
+    COMMAND_FILE,
+    COMMAND_ID,
+    FILES,
+    RUNS,
+    Json,
+    Order,
+    job,
+    secret,
+    secret_data,
+)
 from hydra.kubernetes.in_cluster.run_job import NotMadeError, Place
 from hydra.kubernetes.in_cluster.transfer import refuse_existing
 from hydra.kubernetes.owner_job import owner
 from hydra.kubernetes.pod_scripts.owner_pod import digest
 from hydra.kubernetes.pods import Family, own_image
 from hydra.kubernetes.program_delivery import sources
+from hydra.options.metrics_flags import written
+
+MASTER: Final = f"k8s://{IN_CLUSTER}"
+"""What ``--master`` is for a command that runs in a Pod of the cluster."""
 
 
 def relocate(asked: Relocation) -> int | None:
@@ -40,19 +53,21 @@ def relocate(asked: Relocation) -> int | None:
     if asked.master == MASTER:
         return None  # this is the Pod
     out = asked.out
-    words, files = _shipped(asked)
+    _refuse_here(asked)
     refuse_existing(out)
+    order, copies = asked.shipment(MASTER, FILES)
+    files = {COMMAND_FILE: order, **{copy: _read(path) for path, copy in copies.items()}}
     place = Place.of(asked.master, asked.settings, out.resolve().name)
     # What is said of a cluster that cannot be asked at all needs no tidying.
     place.pod()
-    its_job, its_secret = _objects(place, asked, words, files)
+    its_job, its_secret = _objects(place, asked, files)
     made = whole = False
     try:
         job_there = place.create("jobs", its_job)
         made = True
         place.create("secrets", its_secret(job_there))
         whole = True
-        tell = _silent if "--quiet" in asked.arguments else _say
+        tell = _silent if asked.flags["quiet"] else _say
         text = f"handed to the cluster as Job {place.namespace}/{place.name}; should this command end early"
         tell(f"{text}: {place.fetching}")
         pod = await_begin(place, tell)
@@ -75,26 +90,21 @@ def _silent(text: str) -> None:
     """Of a quiet command, only warnings are shown."""
 
 
-def _shipped(asked: Relocation) -> tuple[Words, dict[str, bytes]]:
-    """The words in the Pod, and the files that go there by their path in it.
+def _refuse_here(asked: Relocation) -> None:
+    """Refuses what can only be done here, and addresses that nobody means in a Pod: its own loopback."""
+    if asked.resumed:
+        raise UsageError("--resume goes on with a run of this machine", "leave out --in-cluster")
+    if listening := asked.flags["prometheus"]:
+        host, port = listening
+        scrape = f"write --prometheus 0.0.0.0:{port}, and scrape the Pod hydra-…-controller"
+        _refuse_loopback(f"--prometheus {written(host, port)}", host, scrape)
+    if url := asked.flags["otlp"]:
+        _refuse_loopback(f"--otlp {url}", urlsplit(url).hostname or "", "name the receiver as Pods reach it")
 
-    Raises:
-        UsageError: a file cannot be read or shipped, or the cluster file cannot be used.
-    """
-    config = config_among(asked.arguments) or str(conf_dir() / "hydra.toml")
-    load_cluster(Path(config))  # what is wrong with it is said here
-    words = rewritten(asked.arguments, asked.out.resolve().name, config, os.path.isfile)
-    files: dict[str, bytes] = {}
-    for path, copy in words.files.items():
-        content = _read(path)
-        if path == config:
-            content = needed(content.decode()).encode()
-        elif path.endswith(".toml"):
-            text, more = with_files(content.decode(), os.path.isfile, len(words.files) + len(files))
-            content = text.encode()
-            files.update({its_copy: _read(its) for its, its_copy in more.items()})
-        files[copy] = content
-    return words, files
+
+def _refuse_loopback(flag: str, host: str, remedy: str) -> None:
+    if host in ("localhost", "::1") or host.startswith("127."):
+        raise UsageError(f"{flag} is the Pod itself where the command runs in the cluster", remedy)
 
 
 def _read(path: str) -> bytes:
@@ -106,9 +116,7 @@ def _read(path: str) -> bytes:
         ) from e
 
 
-def _objects(
-    place: Place, asked: Relocation, words: Words, files: dict[str, bytes]
-) -> tuple[Json, Callable[[Json], Json]]:
+def _objects(place: Place, asked: Relocation, files: Mapping[str, bytes]) -> tuple[Json, Callable[[Json], Json]]:
     """The Job, and the Secret that goes with it once the Job is there.
 
     Raises:
@@ -117,10 +125,11 @@ def _objects(
     installed = version("hydra-scale")
     image = own_image(asked.settings, installed)
     family = Family(place.run, place.namespace, {}, asked.settings, image, archive=False)
-    exports = any(word.partition("=")[0] == "--otlp" for word in words.arguments)
+    exports = asked.flags["otlp"] is not None
     environment = {name: value for name, value in os.environ.items() if exports and name.startswith("OTEL_EXPORTER_")}
+    words = ("python3", "-P", "-m", CARRIED_OUT, COMMAND_FILE, f"{RUNS}/{place.run}")
     typed = tuple(asked.arguments)
-    order = Order(words.arguments, typed, installed, digest(str(sources())), image, terminal_of(os.environ))
+    order = Order(words, typed, installed, digest(str(sources())), image, terminal_of(os.environ))
     data = secret_data(order, files, environment)
     its_job = job(family, list(files), list(environment))
     # Of one that is there already it tells whether it is this one.

@@ -64,11 +64,10 @@ def run(order: dict[str, Any], output: Path) -> int:
         sys.stderr.write(f"hydra: {wrong}\n")
         return 2
     with output.open("wb", buffering=0) as written:
-        words = ["hydra", *order["arguments"]]
         # What the run's directory says of its command: what its user has typed.
         environment = {**os.environ, **order["terminal"], "HYDRA_TYPED": json.dumps(order["typed"])}
         with passed_on(written) if order["terminal"] else nullcontext(written) as its_output:
-            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=its_output, env=environment)
+            child = subprocess.Popen(order["words"], stdin=subprocess.DEVNULL, stdout=its_output, env=environment)
             children.append(child.pid)
             for one in early:
                 pass_on(one, None)
@@ -140,11 +139,11 @@ def await_orphans(deadline: float) -> None:
 
 def refusal(order: dict[str, Any]) -> str:
     """Why the image will not do; "" if it will."""
-    if shutil.which("hydra") is None:
-        return f"the image {order['image']} holds no Hydra; build it (Containerfile)"
     # The script beside this one, which a run's first Pod is: it knows what an image holds.
     told = runpy.run_path(str(Path(__file__).with_name("owner_pod.py")))["image"]()
-    version = told["hydra"] or "of no known version"
+    version = told["hydra"]
+    if not version:
+        return f"the image {order['image']} holds no Hydra; build it (Containerfile)"
     if version != order["version"]:
         return f"the image {order['image']} holds Hydra {version}, and this is {order['version']}; build it anew"
     if told["digest"] != order["digest"]:

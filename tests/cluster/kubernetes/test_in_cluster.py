@@ -6,7 +6,6 @@ import base64
 import fcntl
 import io
 import json
-import os
 import shutil
 import signal
 import sqlite3
@@ -24,8 +23,8 @@ import pytest
 from hydra.errors import UsageError
 from hydra.kubernetes import names
 from hydra.kubernetes.in_cluster import job_state, objects
-from hydra.kubernetes.in_cluster.job_arguments import FILES
 from hydra.kubernetes.in_cluster.log import OUTPUT, Log
+from hydra.kubernetes.in_cluster.objects import FILES
 from hydra.kubernetes.pod_scripts import job_command, owner_pod, run_files, wait_for_files
 from hydra.kubernetes.pods import Family
 from hydra.kubernetes.program_delivery import sources
@@ -35,8 +34,8 @@ from tests.cluster.kubernetes.objects import command_pod as pod
 from tests.cluster.kubernetes.stated import unschedulable
 from tests.suite.waiting import SOON_S, wait_until
 
-SHIPPED = {f"{FILES}/0/mine.toml": b'system = "zmq"', f"{FILES}/1/pw.txt": b"secret\xff"}
-ORDER = objects.Order(("run", "--set", "mqtt.password=pst"), ("run", "--in-cluster"), "1.0", "d1gest", "hydra:1")
+SHIPPED = {objects.COMMAND_FILE: b'system = "zmq"', f"{FILES}/0/pw.txt": b"secret\xff"}
+ORDER = objects.Order(("python3", "-m", "it"), ("run", "--set", "mqtt.password=pst"), "1.0", "d1gest", "hydra:1")
 FAMILY = Family("first", "lab", {}, KubernetesSettings(keep_s=60), "hydra:1", archive=False)
 
 # --- objects ---------------------------------------------------------------------------------------------------------
@@ -207,27 +206,19 @@ def test_an_untimely_end_is_explained(ended: Json, said: str) -> None:
 
 # --- in its containers -----------------------------------------------------------------------------------------------
 
-HYDRA = """#!/bin/sh
-exec {python} -c "$@"
-"""
 SAME = {"typed": ["run", "it"], "image": "hydra:1", "terminal": {}}
 HERE = {"version": version("hydra-scale"), "digest": owner_pod.digest(str(sources()))}
 
 
 @pytest.fixture
-def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file with a command; hydra is a program that runs Python code."""
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "hydra"
-    program.write_text(HYDRA.format(python=sys.executable))
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+def order(tmp_path: Path) -> Path:
+    """The file with a command."""
     (tmp_path / "runs").mkdir()
     return tmp_path / "order.json"
 
 
 def started(order: Path, code: str, **more: object) -> subprocess.Popen[str]:
-    order.write_text(json.dumps({"arguments": [code], **SAME, **HERE, **more}))
+    order.write_text(json.dumps({"words": [sys.executable, "-c", code], **SAME, **HERE, **more}))
     command = [sys.executable, job_command.__file__, str(order), str(order.parent / "runs")]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -238,7 +229,7 @@ def started(order: Path, code: str, **more: object) -> subprocess.Popen[str]:
     [
         ("print('table'); raise SystemExit(3)", 3, f"{OUTPUT}\ntable\n"),
         ("import os; os.kill(os.getpid(), 9)", 137, ""),
-        ("from hydra.run.remote_command import typed; print(*typed())", 0, f"{OUTPUT}\nhydra run it\n"),
+        ("from hydra.store.redaction import typed; print(*typed())", 0, f"{OUTPUT}\nhydra run it\n"),
         ("import sys; print('table'); sys.stderr.write('step 1\\n')", 0, f"step 1\n{OUTPUT}\ntable\n"),
     ],
 )
@@ -276,7 +267,7 @@ def test_what_a_killed_command_has_left_comes_to_its_end_first(order: Path) -> N
     code = f"import os, subprocess, sys; subprocess.Popen([sys.executable, '-c', {left!r}]); os.kill(os.getpid(), 9)"
     # Only the first process of a container gets orphans by itself.
     subreaper = "import ctypes, runpy, sys; ctypes.CDLL(None).prctl(36, 1); sys.argv = sys.argv[1:]"
-    order.write_text(json.dumps({"arguments": [code], **SAME, **HERE}))
+    order.write_text(json.dumps({"words": [sys.executable, "-c", code], **SAME, **HERE}))
     runs = f"{subreaper}; runpy.run_path(sys.argv[0], run_name='__main__')"
     words = [sys.executable, "-c", runs, job_command.__file__, str(order), str(order.parent / "runs")]
     assert subprocess.run(words, cwd=order.parent, timeout=SOON_S, check=False).returncode == 137

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from hydra.engine.interface import Relocation
-from hydra.errors import EXIT_INTERRUPTED, ClusterError, ConfigError, Terminated
+from hydra.engine.interface import Relocation, Shipment
+from hydra.errors import EXIT_INTERRUPTED, ClusterError, Terminated, UsageError
 from hydra.kubernetes import names, streams
 from hydra.kubernetes.api_client import Api, ApiError
 from hydra.kubernetes.in_cluster import log_follower, remote_run
 from hydra.kubernetes.in_cluster.fetch import followed_and_fetched
 from hydra.kubernetes.in_cluster.log import Log
+from hydra.kubernetes.in_cluster.objects import FILES
 from hydra.kubernetes.in_cluster.run_job import NotMadeError, Place
 from hydra.kubernetes.settings import KubernetesSettings
 from tests.cluster.kubernetes.objects import Json, command_pod
@@ -179,8 +180,15 @@ def test_events_that_cannot_be_had_just_now_are_none(error: ApiError) -> None:
 # --- as a whole, or nothing of it -------------------------------------------------------------------------------------
 
 
-def asked(folder: Path, *words: str) -> Relocation:
-    return Relocation("kubernetes", KubernetesSettings(), ["zmqfixed", "--quiet", *words], folder / "runs" / "first")
+def asked(folder: Path, *, resumed: bool = False, **flags: object) -> Relocation:
+    flags = {"quiet": True, "otlp": None, "prometheus": None, **flags}
+    out = folder / "runs" / "first"
+    return Relocation("kubernetes", KubernetesSettings(), ["zmqfixed", "--quiet"], out, resumed, flags, shipment)
+
+
+def shipment(master: str, folder: str) -> Shipment:
+    assert (master, folder) == (remote_run.MASTER, FILES)
+    return Shipment(b"what is done", {})
 
 
 class Cluster:
@@ -233,18 +241,32 @@ def test_what_is_half_made_goes(tmp_path: Path, cluster: Cluster, where: str, wh
     assert cluster.tidied == ([] if stays else ["first"])
 
 
-def test_a_cluster_file_that_cannot_be_used_is_refused_here(tmp_path: Path, cluster: Cluster) -> None:
-    (tmp_path / "mine.toml").write_text("[cluster]\nrespawns = -1\n")
-    with pytest.raises(ConfigError, match=r"mine\.toml: .*respawns must be 0 or more"):
-        remote_run.relocate(asked(tmp_path, "--config", str(tmp_path / "mine.toml")))
-    assert not cluster.tidied
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ({"resumed": True}, "--resume goes on with a run of this machine; leave out --in-cluster"),
+        ({"prometheus": ("127.0.0.1", 9464)}, "--prometheus 127.0.0.1:9464 is the Pod itself"),
+        ({"prometheus": ("localhost", 9464)}, "write --prometheus 0.0.0.0:9464, and scrape the Pod"),
+        ({"prometheus": ("::1", 9464)}, "--prometheus [::1]:9464 is the Pod itself"),
+        ({"otlp": "http://[::1]:4318/v1"}, "is the Pod itself"),
+        ({"otlp": "http://127.0.0.1"}, "is the Pod itself"),
+        ({"otlp": "http://localhost:4318"}, "name the receiver as Pods reach it"),
+    ],
+)
+def test_what_makes_no_sense_in_a_pod_is_refused(
+    tmp_path: Path, cluster: Cluster, flags: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError) as refused:
+        remote_run.relocate(asked(tmp_path, **flags))
+    assert said in str(refused.value)
+    assert not cluster.made
 
 
-@pytest.mark.parametrize(("words", "shipped"), [((), False), (("--otlp", "http://collector:4318"), True)])
+@pytest.mark.parametrize("url", [None, "http://collector:4318"])
 def test_variables_of_exports_go_along_with_otlp_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster, words: tuple[str, ...], shipped: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster, url: str | None
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=t0ken")
     cluster.fails["begin"] = KeyboardInterrupt()
-    assert remote_run.relocate(asked(tmp_path, *words)) == 130
-    assert any("OTEL_EXPORTER_OTLP_HEADERS" in each for each in cluster.made) == shipped
+    assert remote_run.relocate(asked(tmp_path, prometheus=("0.0.0.0", 9464), otlp=url)) == 130
+    assert any("OTEL_EXPORTER_OTLP_HEADERS" in each for each in cluster.made) == bool(url)

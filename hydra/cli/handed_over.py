@@ -1,0 +1,34 @@
+"""Carries out a command that was resolved on another machine: ``python3 -m hydra.cli.handed_over ORDER OUT``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hydra.cli.main import main
+from hydra.options import PATH, Command
+
+
+@click.command(cls=Command)
+@click.argument("order", type=PATH)
+@click.argument("out", type=PATH)
+def handed_over(order: Path, out: Path) -> None:
+    """Carry out the command of the file ORDER into the directory OUT."""
+    from hydra.cli.experiment_command import ExperimentRun
+    from hydra.cli.interleaved import InterleavedRuns
+    from hydra.cli.measurement import Measurement, ScenarioRun, SloStep, carry_out
+    from hydra.run.remote_command import received
+
+    kinds: dict[str, type[Measurement]] = {
+        "run": ScenarioRun,
+        "slo": SloStep,
+        "comparison": InterleavedRuns,
+        "experiment": ExperimentRun,
+    }
+    command, engine, cluster = received(order.read_bytes())
+    carry_out(kinds[command.kind](command), engine, cluster, out)
+
+
+if __name__ == "__main__":
+    main(handed_over)

@@ -1,0 +1,154 @@
+"""What every command does that measures, once all that its user gave is resolved: it measures, prints and ends."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import NoReturn
+
+import click
+
+from hydra.cli.fail_if import failed_if
+from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from hydra.measure.slo import shortest_s
+from hydra.model import ClusterSpec, Scenario
+from hydra.options.engine_choice import Chosen
+from hydra.report import slo_text, tables
+from hydra.report.conditions import columns, met, parse
+from hydra.report.row_warnings import warnings_of
+from hydra.report.terminal_layout import fitted, terminal_width
+from hydra.run import launcher
+from hydra.run.launcher import RunRequest
+from hydra.run.remote_command import ResolvedCommand, run_elsewhere
+from hydra.store.database import RunStore
+from hydra.store.files import write_whole
+from hydra.store.folders import check_folder
+from hydra.store.redaction import typed
+from hydra.store.slo_results import answer_of
+
+
+@dataclass(frozen=True, slots=True)
+class Printout:
+    """What a command says of what it has measured.
+
+    Attributes:
+        text: for standard output; "": nothing.
+        code: the exit code, ``--fail-if`` apart.
+        held: a line for each of its conditions that held.
+        last: the last line of all, unless only warnings are shown; "": there is none.
+    """
+
+    text: str
+    code: int
+    held: Sequence[str] = ()
+    last: str = ""
+
+
+class Measurement(ABC):
+    """What a kind of command does of its own; to make one checks what no scenario says."""
+
+    def __init__(self, command: ResolvedCommand) -> None:
+        self.command = command
+
+    def check_new(self, out: Path) -> None:
+        """Refuses a directory that the command cannot make.
+
+        Raises:
+            RunDirectoryError: so it is.
+        """
+        check_folder(out)
+
+    @abstractmethod
+    def measure(self, request: RunRequest) -> Printout:
+        """Measures into the directory of the request."""
+
+
+def carry_out(
+    measurement: Measurement, engine: Chosen, cluster: ClusterSpec, out: Path, *, resumed: bool = False
+) -> NoReturn:
+    """Measures, here or where the engine does it, prints and exits with the command's code.
+
+    Args:
+        measurement: what is asked for.
+        engine: where.
+        cluster: on which agents.
+        out: the run directory, or the folder of all runs.
+        resumed: whether it is there, and the command goes on in it.
+    """
+    command, flags = measurement.command, measurement.command.flags
+    if not resumed:
+        measurement.check_new(out)
+    run_elsewhere(command, engine, cluster, out, resumed=resumed)
+    # Lines and no live view, too, where a program reads what is printed.
+    plain = bool(flags["plain"] or flags["as_json"])
+    request = RunRequest(engine, cluster, out, typed(), command.replaced, resumed, flags["quiet"], plain)
+    request.exports.open(flags)
+    done = measurement.measure(request)
+    if done.text:
+        click.echo(done.text)
+    code = failed_if(done.held, done.code)
+    if done.last:
+        request.say(done.last)
+    sys.exit(code)
+
+
+class ScenarioRun(Measurement):
+    """One scenario, and its table."""
+
+    def __init__(self, command: ResolvedCommand) -> None:
+        super().__init__(command)
+        self._scenario = command.first.scenario
+        self._conditions = [parse(text, columns(self._scenario)) for text in command.flags["fail_if"]]
+
+    def measure(self, request: RunRequest) -> Printout:
+        """Runs all of it."""
+        end = launcher.launch(self.command.first, request)
+        if self.command.flags["as_json"]:
+            text = tables.json_text(self._scenario, end.rows, end.events)
+        elif sys.stdout.isatty():
+            width = get_terminal_size().columns
+            text = tables.terminal(self._scenario, end.rows, end.clients, width, colours=True)
+        else:
+            text = tables.markdown(self._scenario, end.rows, end.clients)
+        return Printout(text, end.code, met(self._conditions, end.rows))
+
+
+class SloStep(ScenarioRun):
+    """One step, and whether it kept what was asked for: the code is 0 for yes, 3 for no or unknown, 1 for no answer."""
+
+    def measure(self, request: RunRequest) -> Printout:
+        """Runs it; the answer is kept in the run directory as well."""
+        scenario, out = self._scenario, request.out
+        if hint := too_short(scenario):
+            click.echo(hint, err=True)
+        end = launcher.launch(self.command.first, request)
+        last = end.results[-1] if end.results else None
+        answer = None
+        if last and last.status == "ok":
+            with RunStore.open(out) as store:
+                answer = answer_of(store, last.epoch)
+        if answer is None:
+            why = f": {last.reason}" if last else ""
+            click.echo(f"no answer: the step could not be measured{why}", err=True)
+            return Printout("", EXIT_INTERRUPTED if end.code == EXIT_INTERRUPTED else EXIT_FAILED)
+        warnings = warnings_of(end.rows[-1], scenario)
+        as_text = slo_text.document(scenario, answer, warnings)
+        as_json = slo_text.json_text(answer, warnings)
+        for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
+            write_whole(out / name, text, f"everything measured is in {out / 'run.db'}")
+        shown = as_json if self.command.flags["as_json"] else fitted(as_text, terminal_width())
+        code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
+        return Printout(shown, code, met(self._conditions, end.rows))
+
+
+def too_short(scenario: Scenario) -> str:
+    """What has to be known of a step that ends before it could say yes, or ""."""
+    least_s, duration_s = shortest_s(scenario.slo), scenario.sweep.duration_s
+    if duration_s >= least_s:
+        return ""
+    stalls = f"where a stall may cost {scenario.slo.stall_s:g} s of traffic (--stall), it takes at least {least_s} s"
+    return f"{duration_s:g} s can say no or unknown, but not yes: {stalls} (--duration)"
