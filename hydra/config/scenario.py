@@ -116,10 +116,10 @@ def resolved_from(
         raise
 
 
-def _refusal(key: str, *asked: Any) -> str:
+def _refusal(key: str, source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object]) -> str:
     """Why a scenario that is asked for in another way is refused by the same key; empty where it is not."""
     try:
-        _loaded(*asked)
+        _loaded(source, name, data, replaced)
     except ConfigError as e:
         return str(e.__cause__) if isinstance(e, RefusedKeyError) and e.keys[0] == key else ""
     return ""

@@ -187,10 +187,10 @@ class Listening(click.ParamType[tuple[str, int]]):
             self.fail(f"{value!r} is no address like :9464 or 0.0.0.0:9464", param, ctx)
         from hydra.options.metrics_flags import refuse_address, refuse_missing
 
-        found = host or "127.0.0.1", int(port)
+        host = host or "127.0.0.1"
         refuse_missing("--prometheus", "prometheus_client")
-        refuse_address(*found)
-        return found
+        refuse_address(host, int(port))
+        return host, int(port)
 
 
 class OtlpUrl(click.ParamType[str]):

@@ -257,8 +257,8 @@ class LossBetween(FigureWarning):
             row.get(column_names.LOSS_UNLISTED)
             or ("publisher, members" if row.get(column_names.GROUP) else "publisher")
         )
-        limits = about.number(column_names.LOSS_LOW), about.number(column_names.LOSS_HIGH)
-        found = cls(*limits, [who for who in _UNLISTED if who in said], about.as_much_lost_at)
+        low, high = about.number(column_names.LOSS_LOW), about.number(column_names.LOSS_HIGH)
+        found = cls(low, high, [who for who in _UNLISTED if who in said], about.as_much_lost_at)
         return [found] if isinstance(row.get(column_names.LOSS_HIGH), float) else []
 
 

@@ -343,8 +343,8 @@ class LosesAlone(SearchWarning):
     def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
         rate, low, high = search_columns.WITHOUT
         pct, without = (number_of(about.get(end)) for end in (search_columns.LONE_PCT, rate))
-        lone = (about.search, about.get(search_columns.LONE))
-        return [] if pct is None else [cls(*lone, pct, without, about.limits(low, high))]
+        lone = about.get(search_columns.LONE)
+        return [] if pct is None else [cls(about.search, lone, pct, without, about.limits(low, high))]
 
 
 class LosesAtStart(SearchWarning):
