@@ -11,25 +11,15 @@ from store import step  # type: ignore[import-not-found]  # beside this file, wh
 
 from hydra.jupyter.command import write_report
 from hydra.measure.figures import figures, merged
-from hydra.model import (
-    CoreTimes,
-    HostCounters,
-    HostSample,
-    InterfaceCounts,
-    Scenario,
-    Settings,
-    StepResult,
-    SweepSpec,
-    TcpCounts,
-)
+from hydra.model import CoreTimes, HostCounters, HostSample, InterfaceCounts, Scenario, Settings, StepResult, TcpCounts
 from hydra.store.database import DATABASE, RunStore
-from hydra.sweep import for_scenario
+from hydra.sweep import GridSweep, for_scenario
 
 CLIENTS, ROWS = 1000, 100
 
 
 def main() -> None:
-    spec = SweepSpec(clients=(CLIENTS,), duration_s=10.0, vary={"msg_batch": tuple(range(100, 100 * (ROWS + 1), 100))})
+    spec = GridSweep(clients=(CLIENTS,), duration_s=10.0, vary={"msg_batch": tuple(range(100, 100 * (ROWS + 1), 100))})
     scenario = Scenario("kafka-batch", "kafka", "kafka-python", "batch", spec, Settings(rate=10_000.0))
     o = step(CLIENTS, ranges=3)
     start_ns, stop_ns = o.window_ns

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Iterable
+
+Key = tuple[str | int, ...]
+"""The path of a key in a file."""
+
 EXIT_GOOD = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -111,3 +117,27 @@ class StepError(HydraError):
 
 class PassedOverError(HydraError):
     """The user wants no more of the row that is being measured; the run goes on with the next one."""
+
+
+class RefusedError(Exception):
+    """A key (by its path) is wrong; whoever reads the file names it.
+
+    Args:
+        key: its path; () is the whole file.
+        what: what is wrong with it.
+        remedy: what to try.
+    """
+
+    def __init__(self, key: Iterable[str | int], what: str, remedy: str = "") -> None:
+        super().__init__(what)
+        self.key, self.what, self.remedy = tuple(key), what, remedy
+
+    @property
+    def dotted(self) -> str:
+        """The key with dots between its parts."""
+        return ".".join(map(str, self.key))
+
+
+def shown(value: object) -> str:
+    """A wrong value in a text. What stands in a table or a list is not repeated: it may be a secret."""
+    return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else reprlib.repr(value)

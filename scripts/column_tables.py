@@ -10,9 +10,9 @@ from pathlib import Path
 
 from hydra.config import plugins
 from hydra.measure.column import Column
-from hydra.measure.search_columns import FAILED, LENGTH, beside, published
 from hydra.measure.step_columns import BATCH, PUBLISHED, step_columns
-from hydra.model import SearchSeries, SearchSpec
+from hydra.sweep.search_columns import FAILED, LENGTH, beside, published
+from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.system import SystemSpec
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -17,7 +17,9 @@ from hydra.config.toml import parse_set
 from hydra.engine.group_sizing import split
 from hydra.engine.placement import place
 from hydra.errors import EXIT_USAGE, ConfigError
-from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, SearchSpec, value_of, with_values
+from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, value_of, with_values
+from hydra.store.format_upgrade import as_stored, from_stored
+from hydra.sweep import GridSweep, SearchSpec
 
 MINIMAL = """
 system = "zmq"
@@ -137,7 +139,7 @@ def test_overrides_replace_add_and_remove() -> None:
     added = {"sweep.vary.message_size": [24, 100], "subscriber.demand.mem_per_client": 1}
     scenario = load_scenario("zmqrate", {**replaced, **added})
     assert scenario.sweep.clients == (30, 60)
-    assert scenario.sweep.vary == {"message_size": (24, 100)}
+    assert scenario.sweep == GridSweep(60.0, (30, 60), vary={"message_size": (24, 100)})
     assert scenario.settings.rate == 5.0
     assert scenario.subscriber.demand.mem_per_client == 1.0
 
@@ -265,7 +267,7 @@ def test_another_name_of_a_key_is_the_one_that_is_refused(overrides: dict[str, o
 
 def test_what_is_varied_is_called_by_its_own_name(tmp_path: Path) -> None:
     scenario = load_scenario(scenario_file(tmp_path, MINIMAL + "[sweep.vary]\nmsg_batch = [1, 2]\n"))
-    assert scenario.sweep.vary == {"burst": (1, 2)}
+    assert scenario.sweep.first == {"burst": 1}
 
 
 @pytest.mark.parametrize(
@@ -292,7 +294,7 @@ def test_a_malformed_file_is_named(tmp_path: Path, text: str, says: str) -> None
 def test_a_search_that_takes_another_systems_setting_is_refused(key: str, value: list[object], setting: str) -> None:
     says = f"sweep.search.{key}: takes the setting {setting}, which system kafka does not have; leave it out"
     assert says in refused(load_scenario, "kafka-rate", {f"sweep.search.{key}": value})
-    assert load_scenario("zmqrate", {f"sweep.search.{key}": value}).sweep.search is not None
+    assert load_scenario("zmqrate", {f"sweep.search.{key}": value}).sweep.decided
 
 
 @pytest.mark.parametrize("name", ["zmqrat", "nowhere/x.toml", "x.toml"])
@@ -344,11 +346,11 @@ def test_a_wrong_cluster_file_is_named_with_its_remedy(tmp_path: Path, text: str
 def test_what_earlier_versions_ran_is_still_a_scenario() -> None:
     """A stored run is read by the model, which has none of the bounds."""
     loaded = load_scenario("kafka-batch")
-    sweep = replace(loaded.sweep, vary={"msg_batch": (100, 100)}, repeat=10**9)
+    sweep = GridSweep(1.0, clients=(1,), vary={"msg_batch": (100, 100)}, repeat=10**9)
     settings = with_values(loaded.settings, {"rate": 1e30, "msg_batch": 10**14})
     earlier = replace(loaded, name="../../x", sweep=sweep, settings=settings)
     stored = replace(earlier, tables=msgspec.json.decode(msgspec.json.encode(earlier.tables)))
-    assert msgspec.json.decode(msgspec.json.encode(earlier), type=Scenario) == stored
+    assert from_stored(msgspec.json.decode(msgspec.json.encode(as_stored(earlier)))) == stored
 
 
 # --- --set ---------------------------------------------------------------------------------------------------------

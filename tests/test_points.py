@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from hydra.config.limit_report import check_all
@@ -12,7 +11,9 @@ from hydra.config.machine_limits import read
 from hydra.config.resolved import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
-from hydra.model import Agent, ClusterSpec, Point, Resources, Scenario
+from hydra.model import Agent, ClusterSpec, Resources, Scenario
+from hydra.store.format_upgrade import as_stored, from_stored
+from hydra.sweep import PointSweep, SweepPoint
 
 HEAD = """
 system = "{system}"
@@ -50,11 +51,12 @@ message_size = 1000
 
 def test_points_are_read_with_their_settings_beside_their_names(tmp_path: Path) -> None:
     loaded = scenario(tmp_path, THREE)
-    assert loaded.sweep.points == (
-        Point("baseline", publishers=2),
-        Point("five", 2, 5, 4.5, {"acks": "all"}),
-        Point("large", publishers=2, settings={"message_size": 1000}),
+    points = (
+        SweepPoint("baseline", publishers=2),
+        SweepPoint("five", 2, 5, 4.5, {"acks": "all"}),
+        SweepPoint("large", publishers=2, settings={"message_size": 1000}),
     )
+    assert loaded.sweep == PointSweep(loaded.sweep.duration_s, points=points)
     # The ids of publishers are those of the point that has the most.
     assert loaded.publishers == 5
     assert (loaded.sweep.varied, loaded.sweep.counts) == (("acks", "message_size"), (0, 2))
@@ -65,12 +67,12 @@ def test_points_are_read_with_their_settings_beside_their_names(tmp_path: Path) 
 
 def test_a_point_may_have_another_name_of_a_setting(tmp_path: Path) -> None:
     loaded = scenario(tmp_path, '[[sweep.points]]\nname = "a"\nclients = 1\nmsg_batch = 5\n', "zmq", publishers=1)
-    assert loaded.sweep.points[0].settings == {"burst": 5}
+    assert loaded.sweep.first == {"burst": 5}
 
 
 def test_they_are_stored_and_read_like_all_else(tmp_path: Path) -> None:
     loaded = scenario(tmp_path, THREE)
-    assert msgspec.convert(msgspec.to_builtins(loaded), Scenario).sweep == loaded.sweep
+    assert from_stored(as_stored(loaded)).sweep == loaded.sweep
 
 
 NAMED = '[[sweep.points]]\nname = "a"\n'

@@ -8,11 +8,9 @@ from typing import Final
 
 from hydra.analysis.compared_runs import Side
 from hydra.errors import UsageError
-from hydra.measure import search_columns
 from hydra.measure.column import MB_S, PER_SECOND, TEXT, YES_NO, Column
 from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX, LOSS
 from hydra.measure.step_columns import ACK, DUE, SENT
-from hydra.model import Scenario
 
 _OTHERS: Final = (
     *(AVG_TX, AVG_RX, AGGREGATE, AGGREGATE_MAX, LOSS, "late_pct"),
@@ -20,21 +18,6 @@ _OTHERS: Final = (
     *(f"{ACK}_p99_us", "publisher_cores", "subscriber_cpu_s", "subscriber_rss_max_bytes"),
 )
 """Beside the primary figure, in this order. They are few on purpose: each more makes the others harder to tell."""
-
-
-def usual(scenario: Scenario) -> tuple[str, ...]:
-    """The figures that runs of a scenario are usually compared by, the first of them that is known.
-
-    A search is compared by the first rate within its target, otherwise by the highest. Where every row has a rate that
-    was asked for, that rate is no result: the 99th percentile of latency is one. Elsewhere it is what a subscriber
-    received.
-    """
-    search = scenario.sweep.search
-    if search is not None:
-        rates = search_columns.rates(search)
-        return (*(column for prefix, column in rates.items() if prefix.startswith("loss")), *rates.values())
-    paced = "max" not in scenario.values_of("rate")
-    return (f"{DUE}_p99_us", AVG_RX) if paced else (AVG_RX,)
 
 
 def measured(columns: Mapping[str, Column]) -> list[str]:

@@ -42,7 +42,7 @@ from hydra.store.interleaved import Record, TurnRecord
 from hydra.store.redaction import Redactor
 from hydra.store.run_lock import alone_in
 from hydra.store.target_folder import fresh_folder
-from hydra.sweep import Repeated, Turn
+from hydra.sweep import Turn
 
 CLIENT: Final = "client"
 """The key of a scenario that says what its clients are written with."""
@@ -262,7 +262,7 @@ def schedule(record: Record, scenarios: Mapping[str, ResolvedScenario]) -> Itera
     """(block, turn, run) in the order in which they are measured; a turn of None is all that a run has to do."""
     names = list(scenarios)
     sweep = scenarios[names[0]].sweep
-    if not record.interleaved or not isinstance(sweep, Repeated):
+    if not record.interleaved or not sweep.turns:
         yield from ((block, None, name) for block, name in enumerate(names))
         return
     parts = {turn.part for turn in sweep.turns}
@@ -291,5 +291,4 @@ def _coming(folder: Path, resolved: ResolvedScenario, *, again: bool) -> Turn | 
 
 
 def _next_turn(resolved: ResolvedScenario, results: Sequence[StepResult]) -> Turn | None:
-    sweep = resolved.sweep
-    return sweep.turn(results) if isinstance(sweep, Repeated) else None
+    return resolved.sweep.turn(results)

@@ -13,12 +13,11 @@ from hydra.model import Scenario
 from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.store.target_folder import target_folder
+from hydra.sweep import KINDS
 
 ONE_STEP: Final[Mapping[str, object]] = {
     "table": "fixed",
-    "sweep.search": None,
-    "sweep.vary": None,
-    "sweep.points": None,
+    **{f"sweep.{kind.key}": None for kind in reversed(KINDS)},
     "sweep.repeat": 1,
 }
 """What makes one step of any scenario."""

@@ -17,6 +17,7 @@ from hydra.measure.resources import summarise
 from hydra.model import Points, Scenario, StepResult, number, value_of
 from hydra.store.database import RunStore
 from hydra.store.format_upgrade import stored_scenario
+from hydra.sweep import kind_of
 
 _SERVER_CPU_PCT: Final = "server_cpu_pct"
 
@@ -87,18 +88,7 @@ def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
         and not any(number(result.figures.get(column)) for column in GONE)
         and (number(result.figures.get(AGGREGATE)) or 0) > 0
     ]
-    if scenario.sweep.search is None:
-        return good
-    fastest: dict[int, StepResult] = {}
-    for result in good:
-        held = fastest.get(result.plan.clients)
-        if held is None or _aggregate(result) > _aggregate(held):
-            fastest[result.plan.clients] = result
-    return list(fastest.values())
-
-
-def _aggregate(result: StepResult) -> float:
-    return number(result.figures.get(AGGREGATE)) or 0.0
+    return kind_of(scenario).at_full_load(good)
 
 
 def _name(scenario: Scenario, result: StepResult) -> str:
@@ -126,7 +116,7 @@ def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> S
         rate=None if plan.settings.rate == "max" else float(plan.settings.rate),
         held=bool(figures.get(RATE_HELD)) and bool(figures.get("passed")),
         limit=str(figures.get(VERDICT) or ""),
-        throughput=_aggregate(result),
+        throughput=number(result.figures.get(AGGREGATE)) or 0.0,
         sent=publisher.get("messages", 0.0),
         received=subscriber.get("messages", 0.0),
         received_bytes=subscriber.get("bytes", 0.0),

@@ -12,8 +12,9 @@ from hydra.config.bounds import out_of_bounds
 from hydra.config.file_locations import conf_dir
 from hydra.config.model_builder import build
 from hydra.config.toml import Toml, read
-from hydra.config.validation_error import Key, RefusedError, field_names, known_keys, refusals_in, table_of
+from hydra.config.validation_error import field_names, known_keys, refusals_in, table_of
 from hydra.engine.resources import parse_attributes, parse_resources
+from hydra.errors import Key, RefusedError
 from hydra.model import ClusterSpec
 
 T = TypeVar("T")

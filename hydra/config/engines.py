@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.config.cluster import built, read_cluster
 from hydra.config.plugins import engines
-from hydra.config.validation_error import RefusedError, field_names, known_keys, refusals_in, table_of
+from hydra.config.validation_error import field_names, known_keys, refusals_in, table_of
+from hydra.errors import RefusedError
 
 if TYPE_CHECKING:
     from hydra.engine.interface import EngineSpec

@@ -8,21 +8,28 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hydra.config.validation_error import RefusedError, shown
-from hydra.errors import ConfigError
-from hydra.model import LoadSpec, NativeSpec, Scenario, SearchSpec, Settings, SloSpec, SweepSpec
+from hydra.errors import ConfigError, RefusedError, shown
+from hydra.model import LoadSpec, NativeSpec, Scenario, Settings, SloSpec, SweepSpec
 from hydra.system import SystemSpec
 
-SHARED: Mapping[str, type] = {
+_SHARED: Mapping[str, type] = {
     "": Scenario,
     "sweep": SweepSpec,
-    "sweep.search": SearchSpec,
     "settings": Settings,
     "native": NativeSpec,
     "load": LoadSpec,
     "slo": SloSpec,
 }
 """The tables of every system's scenarios by their dotted names."""
+
+
+def shared_table(path: str) -> type | None:
+    """The dataclass of a table that scenarios of every system can have, by its dotted name; None: there is none."""
+    if not path.startswith("sweep."):
+        return _SHARED.get(path)
+    from hydra.sweep import KINDS  # whose flags are of no kind does not wait for them
+
+    return next((kind.own for kind in KINDS if path == f"sweep.{kind.key}"), None)
 
 
 def own_tables(spec: SystemSpec) -> dict[str, type]:
@@ -75,9 +82,9 @@ def _value(scenario: str | Path, key: str) -> Any:
         table = table.get(part) if isinstance(table, dict) else None
     if isinstance(table, dict) and name in table:
         return table[name]
-    if path == "sweep.search" and table is None:
-        return None  # it searches for nothing
-    found = [field_of(key, tables.get(path)) for tables in (own_tables(spec), SHARED)]
+    if path.startswith("sweep.") and table is None:
+        return None  # its sweep is of another kind
+    found = [field_of(key, table) for table in (own_tables(spec).get(path), shared_table(path))]
     return next((each.default for each in found if each is not None and each.default is not MISSING), None)
 
 

@@ -8,7 +8,8 @@ from dataclasses import MISSING, Field, field, fields, make_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_type_hints
 
-from hydra.config.validation_error import Key, RefusedError, Tables, UnknownKeyError, explained, field_names
+from hydra.config.validation_error import Tables, UnknownKeyError, explained, field_names
+from hydra.errors import Key, RefusedError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from hydra.config.toml import Toml, override
-from hydra.config.validation_error import RefusedError, shown
+from hydra.errors import RefusedError, shown
 from hydra.system import SystemSpec
 
 PRESET: Final = "preset"

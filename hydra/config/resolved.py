@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from hydra.config import plugins
 from hydra.errors import ConfigError
 from hydra.measure.column import Column
-from hydra.measure.column_table import columns_of
 from hydra.measure.step_columns import BATCH, SystemColumns, step_columns
 from hydra.model import Scenario, setting_of
+from hydra.sweep import Sweep, for_scenario
+from hydra.sweep.column_table import columns_of
 from hydra.system import SystemSpec
-
-if TYPE_CHECKING:
-    from hydra.sweep import Sweep
 
 
 @dataclass(frozen=True)
@@ -49,14 +47,12 @@ class ResolvedScenario:
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Every column that a row can have: see :func:`hydra.measure.column_table.columns_of`."""
+        """Every column that a row can have: see :func:`hydra.sweep.column_table.columns_of`."""
         return columns_of(self.scenario, self.added)
 
     @cached_property
     def sweep(self) -> Sweep:
-        """Which step comes next. It may have to be imported first, which takes as long as numpy does."""
-        from hydra.sweep import for_scenario
-
+        """Which step comes next. That of a search has to be imported first, which takes as long as scipy does."""
         return for_scenario(self.scenario, self.columns)
 
     @property

@@ -5,13 +5,13 @@ What clients and servers take is said by their system (:class:`hydra.system.Foot
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hydra.config.resolved import ResolvedScenario
 from hydra.model import Scenario
+from hydra.sweep import kind_of
 from hydra.system import ServerFootprint, SystemSpec
 
 MEGABYTE: Final = 1_000_000
@@ -85,7 +85,7 @@ def needs(
         alone.files + listeners if system.servers is None else 0,
     )
     server_files = server.files + server.connections * everyone if servers else 0
-    rows = [scenario.at(point) for point in scenario.sweep.points] or [scenario]
+    rows = [case.scenario for case in kind_of(scenario).cases(scenario)]
     processes = client_processes + GROUP_PROCESSES * groups + servers * server_processes
     return Needs(
         processes=processes,
@@ -111,9 +111,9 @@ def needs(
 
 
 def _highest_rate(scenario: Scenario) -> float | None:
-    """The highest rate (messages/s) of a grid's steps; None where a step, or a search, goes as fast as it can."""
+    """The highest rate (messages/s) of the steps; None where a step, or a search, goes as fast as it can."""
     rates = scenario.values_of("rate")
-    if scenario.sweep.search is not None or "max" in rates:
+    if "rate" in scenario.sweep.decided or "max" in rates:
         return None
     return max(float(rate) for rate in rates if rate is not None)
 
@@ -130,13 +130,7 @@ def _kept_bytes(rows: Sequence[Scenario], server: ServerFootprint, system: Syste
         return 0
     if not any(system.keeps(row.settings) for row in rows):
         return max(_disk_bytes(row, server, server.steps_kept, server.late_s) * system.copies_of(row) for row in rows)
-    return sum(_disk_bytes(row, server, _steps(row), 0.0) * system.copies_of(row) for row in rows)
-
-
-def _steps(scenario: Scenario) -> int:
-    """How many steps a grid has, or one of the points of a sweep."""
-    sweep = scenario.sweep
-    return sweep.repeat * max(len(sweep.clients), 1) * math.prod(len(values) for values in sweep.vary.values())
+    return sum(_disk_bytes(row, server, row.sweep.repeat * row.sweep.rows, 0.0) * system.copies_of(row) for row in rows)
 
 
 def _disk_bytes(scenario: Scenario, server: ServerFootprint, steps: int, late_s: float) -> int:

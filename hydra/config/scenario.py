@@ -17,13 +17,10 @@ from hydra.config.bounds import out_of_bounds
 from hydra.config.fields import field_of, system_of
 from hydra.config.file_locations import scenario_path, scenarios
 from hydra.config.model_builder import as_written, build, check_value, of_written, specs_of
-from hydra.config.points import POINT_KEYS, check_points, split_points, with_publishers
 from hydra.config.presets import with_preset
 from hydra.config.resolved import ResolvedScenario
 from hydra.config.toml import Names, Toml, override, read
 from hydra.config.validation_error import (
-    Key,
-    RefusedError,
     Tables,
     UnknownKeyError,
     field_names,
@@ -32,7 +29,7 @@ from hydra.config.validation_error import (
 )
 from hydra.config.workload import check_workload, with_recorded
 from hydra.engine.constraints import parse_constraint
-from hydra.errors import ConfigError, RefusedKeyError
+from hydra.errors import ConfigError, Key, RefusedError, RefusedKeyError
 from hydra.model import (
     HEADER_BYTES,
     Constraint,
@@ -43,19 +40,15 @@ from hydra.model import (
     NativeSpec,
     RoleSpec,
     Scenario,
-    SearchSpec,
     ServerSpec,
     Settings,
     SloSpec,
-    SweepSpec,
 )
+from hydra.sweep import KINDS, SweepKind, SweepTable, kind_of, of_table
 from hydra.system import SystemSpec
 
 NATIVE: Final = "native"
 """The table with the options of native clients."""
-
-SEARCH_TABLES: Final = ("rates", "rate")
-"""The tables whose figures are searched for."""
 
 _NAME: Final = re.compile(r"[^./][^/]*")
 _NAME_CHARACTERS: Final = 100
@@ -146,7 +139,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     for role in _ROLES:
         _constraints(data, role)
     _free_text(spec, data)
-    split_points(spec, data)
+    _sweep(spec, data)
     listed = data.get("events")
     tables = _tables(spec, len(listed) if isinstance(listed, list) else 0)
     try:
@@ -155,21 +148,16 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
         raise _of_another(spec, e) or e from e
     for key, what in out_of_bounds(written, "", spec.bounds):
         raise RefusedError((key,), what)
-    scenario = _as_measured(spec, with_publishers(_of_file(written, spec)), data)
+    scenario = _of_file(written, spec)
+    scenario = _as_measured(spec, kind_of(scenario).completed(scenario), data)
     _consistent(spec, scenario, table)
     scenario = with_recorded(scenario)
     check_workload(spec, scenario)
-    kind = tables[("settings",)]
-    _vary(spec, scenario, data, kind)
-    if scenario.sweep.points:
-
-        def unknown(key: Key, name: str) -> RefusedError:
-            return _unknown_setting(spec, key, name, (*POINT_KEYS, *field_names(kind)))
-
-        check_points(spec, scenario, data.get("settings", {}), kind, unknown)
-        return scenario
-    for key_, what, remedy in spec.check(scenario):
+    sweep = kind_of(scenario)
+    _given(spec, sweep, data.get("settings", {}), tables[("settings",)])
+    for key_, what, remedy in sweep.refusals(scenario):
         raise RefusedError(key_, what, remedy)
+    _cases(spec, scenario)
     return scenario
 
 
@@ -182,6 +170,7 @@ def _file_type(spec: SystemSpec) -> type:
     own = {"settings": as_written(Settings, spec.settings), NATIVE: as_written(NativeSpec, spec.native), **spec.tables}
     gone = {*own, "tables", *(() if spec.server_spec else ("server",))}
     parts = [part for part in specs_of(Scenario) if part[0] not in gone]
+    parts = [("sweep", SweepTable, more) if name == "sweep" else (name, kind, more) for name, kind, more in parts]
     parts += [(name, kind, field(default_factory=kind)) for name, kind in own.items()]
 
     def check(self: Any) -> None:
@@ -191,9 +180,11 @@ def _file_type(spec: SystemSpec) -> type:
 
 
 def _of_file(written: Any, spec: SystemSpec) -> Scenario:
-    names = [n for n in field_names(Scenario) if n not in ("settings", NATIVE, "tables") and hasattr(written, n)]
+    own = ("sweep", "settings", NATIVE, "tables")
+    names = [n for n in field_names(Scenario) if n not in own and hasattr(written, n)]
     return Scenario(
         **{name: getattr(written, name) for name in names},
+        sweep=of_table(written.sweep),
         settings=of_written(written.settings, Settings, spec.settings),
         native=of_written(written.native, NativeSpec, spec.native),
         tables={name: getattr(written, name) for name in spec.tables},
@@ -204,8 +195,8 @@ def _tables(spec: SystemSpec, events: int = 0) -> Tables:
     tables: dict[Key, type] = {
         (): _file_type(spec),
         ("settings",): as_written(Settings, spec.settings),
-        ("sweep",): SweepSpec,
-        ("sweep", "search"): SearchSpec,
+        ("sweep",): SweepTable,
+        **{("sweep", kind.key): kind.own for kind in KINDS if kind.own},
         ("load",): LoadSpec,
         ("slo",): SloSpec,
         **{("events", index): EventSpec for index in range(events)},
@@ -257,6 +248,14 @@ def _as_measured(spec: SystemSpec, scenario: Scenario, data: Toml) -> Scenario:
         packed = native.clients_per_process if footprint.further else 1
         demand = replace(demand, mem_per_client=footprint.of(packed).memory_bytes / packed / 1e6)
     return replace(scenario, native=native, subscriber=replace(scenario.subscriber, demand=demand))
+
+
+def _sweep(spec: SystemSpec, data: Toml) -> None:
+    """Replaces what each kind of sweep has in a file by what its field is built from."""
+    sweep = data.get("sweep")
+    if isinstance(sweep, dict):
+        read = {kind.key: kind.read(sweep[kind.key], spec.aliases) for kind in KINDS if kind.key in sweep}
+        data["sweep"] = {**sweep, **read}
 
 
 def _server_demand(spec: SystemSpec, data: Toml) -> None:
@@ -335,45 +334,27 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
         raise RefusedError((NATIVE,), f"client {scenario.client} has none of these options", "use client native")
     if scenario.client not in spec.tools:
         _room_for_header(scenario)
-    searches = scenario.table in SEARCH_TABLES
-    if searches and scenario.sweep.search is None:
-        raise RefusedError(("table",), f"{table} is the table of a search", "add [sweep.search]")
-    if not searches and scenario.sweep.search is not None:
-        raise RefusedError(("table",), f"{table} has no search", f"remove [sweep.search] or use {SEARCH_TABLES[0]}")
-    if scenario.sweep.search is not None:
-        _search(scenario, scenario.sweep.search)
+    sweep = kind_of(scenario)
+    if scenario.table in sweep.tables:
+        return
+    theirs = [kind.key for kind in KINDS if scenario.table in kind.tables]
+    if len(theirs) == 1:
+        raise RefusedError(("table",), f"{table} is the table of a {theirs[0]}", f"add [sweep.{theirs[0]}]")
+    what, remedy = f"{table} has no {sweep.key}", f"remove [sweep.{sweep.key}] or use {sweep.tables[0]}"
+    raise RefusedError(("table",), what, remedy)
 
 
 def _room_for_header(scenario: Scenario) -> None:
     """Refuses messages that are shorter than their header."""
     sizes: list[tuple[Key, Figure]] = [(("settings", "message_size"), scenario.settings.message_size)]
     sizes += [
-        (("sweep", "vary", "message_size", i), size)
-        for i, size in enumerate(scenario.sweep.vary.get("message_size", ()))
-    ]
-    sizes += [
-        (("sweep", "points", i, "message_size"), point.settings["message_size"])
-        for i, point in enumerate(scenario.sweep.points)
-        if "message_size" in point.settings
+        (given.place("message_size"), given.settings["message_size"])
+        for given in kind_of(scenario).given()
+        if "message_size" in given.settings
     ]
     for key, size in sizes:
         if isinstance(size, int) and size < HEADER_BYTES:
             raise RefusedError(key, f"message_size must be {HEADER_BYTES} (the header) to 67108864 bytes, not {size}")
-
-
-def _search(scenario: Scenario, search: SearchSpec) -> None:
-    """Refuses searches that this system has no settings for."""
-    if "messages" in scenario.sweep.vary or scenario.settings.messages is not None:
-        what = "is a number of messages, and the steps of a search have a length"
-        raise RefusedError(("settings", "messages"), what, "leave it out; sweep.duration_s is the length")
-    series = search.series
-    if len(set(series)) < len(series):
-        raise RefusedError(("sweep", "search", "series"), f"a series stands twice in {list(series)}")
-    needed = {"series": "nodrop" if "nodrop" in series else "", "sndhwms": "sndhwm" if search.sndhwms else ""}
-    for key, setting in needed.items():
-        if setting and setting not in scenario.settings.system:
-            what = f"takes the setting {setting}, which system {scenario.system} does not have"
-            raise RefusedError(("sweep", "search", key), what, "leave it out")
 
 
 def _unknown_setting(spec: SystemSpec, key: Key, name: str, known: Sequence[str]) -> RefusedError:
@@ -381,21 +362,43 @@ def _unknown_setting(spec: SystemSpec, key: Key, name: str, known: Sequence[str]
     return RefusedError(key, refused.what, (_of_another(spec, refused) or refused).remedy)
 
 
-def _vary(spec: SystemSpec, scenario: Scenario, data: Mapping[str, Any], kind: type) -> None:
-    """Refuses values of ``sweep.vary`` that no step can be set to."""
-    for name, values in scenario.sweep.vary.items():
-        if name not in field_names(kind):
-            raise _unknown_setting(spec, ("sweep", "vary", name), name, field_names(kind))
-        if len(set(values)) < len(values):
-            raise RefusedError(("sweep", "vary", name), f"a value stands twice in {list(values)}")
-        for index, value in enumerate(values):
-            key = ("sweep", "vary", name, index)
-            try:
-                check_value(kind, data.get("settings", {}), name, value)
-            except RefusedError as e:
-                raise RefusedError(key, e.what) from e
+def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any], kind: type) -> None:
+    """Refuses settings of rows that no step can be set to.
+
+    Args:
+        spec: of the scenario's system.
+        sweep: the scenario's.
+        settings: of the scenario as they are written: a row's stand beside them.
+        kind: what settings of this system are.
+    """
+    for given in sweep.given():
+        for name in given.settings:
+            if name not in field_names(kind):
+                raise _unknown_setting(spec, (*given.key, name), name, (*sweep.beside, *field_names(kind)))
+        try:
+            build(kind, {**settings, **given.settings})
+        except RefusedError as together:
+            for name, value in given.settings.items():
+                # One that is wrong by itself is named; otherwise they do not go together.
+                try:
+                    check_value(kind, settings, name, value)
+                except RefusedError as alone:
+                    raise RefusedError(given.place(name), alone.what) from alone
+            raise RefusedError(given.key, together.what) from together
+        for name, value in given.settings.items():
             for _, what in out_of_bounds(value, f"settings.{name}", spec.bounds, field_of(name, kind)):
-                raise RefusedError(key, what)
+                raise RefusedError(given.place(name), what)
+
+
+def _cases(spec: SystemSpec, scenario: Scenario) -> None:
+    """Refuses rows that the system cannot measure."""
+    for case in kind_of(scenario).cases(scenario):
+        if not (spec.has_log or all(clients for _, clients in case.scenario.sizes)):
+            what = f"no subscribers, and system {spec.name} keeps no log that would tell what arrived"
+            raise RefusedError((*case.key, "clients"), what, "use 1 or more")
+        for found, what, remedy in spec.check(case.scenario):
+            own = len(found) == 2 and found[0] == "settings" and found[1] in case.settings
+            raise RefusedError((*case.key, found[1]) if own else found, what, remedy)
 
 
 def _plain(noun: Any) -> Toml:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.config.validation_error import RefusedError
-from hydra.errors import ConfigError
+from hydra.errors import ConfigError, RefusedError
 
 Toml = dict[str, Any]
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
-from hydra.errors import RefusedKeyError
+from hydra.errors import Key, RefusedError, RefusedKeyError, shown
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-Key = tuple[str | int, ...]
 _IN_TOML: Final = {"an object": "a table", "a valid array": "a list"}
 _REMEDIES: Final = {
     "dict_type": 'write { name = "value" }',
@@ -25,25 +23,6 @@ _REMEDIES: Final = {
 
 Tables = Mapping[Key, type]
 """The dataclass that each table of a file is."""
-
-
-class RefusedError(Exception):
-    """A key (by its path) is wrong; :func:`refusals_in` names the file.
-
-    Args:
-        key: its path; () is the whole file.
-        what: what is wrong with it.
-        remedy: what to try.
-    """
-
-    def __init__(self, key: Iterable[str | int], what: str, remedy: str = "") -> None:
-        super().__init__(what)
-        self.key, self.what, self.remedy = tuple(key), what, remedy
-
-    @property
-    def dotted(self) -> str:
-        """The key with dots between its parts."""
-        return ".".join(map(str, self.key))
 
 
 class UnknownKeyError(RefusedError):
@@ -152,11 +131,6 @@ def field_names(noun: type | None) -> tuple[str, ...]:
 def free_text(noun: type) -> list[str]:
     """The fields of a dataclass that are tables of texts whose keys are not Hydra's."""
     return [name for name, hint in get_type_hints(noun).items() if hint == Mapping[str, str]]
-
-
-def shown(value: object) -> str:
-    """A wrong value in a text. What stands in a table or a list is not repeated: it may be a secret."""
-    return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else reprlib.repr(value)
 
 
 def _may_be_secret(key: Key, tables: Tables) -> bool:

@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from hydra.config.validation_error import RefusedError
+from hydra.errors import RefusedError
 from hydra.model import EVENT_KINDS, MAX_POINTS, MAX_SPELLS, SPELLS, Scenario
+from hydra.sweep import kind_of
 from hydra.system import SystemSpec
 
 _BINS: Final = MAX_POINTS // 2
@@ -95,8 +96,9 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
     place = _place(scenario)
     if scenario.client in spec.tools:
         raise RefusedError(place, f"client {scenario.client} does not tell what happens in a second", "use another")
-    if scenario.sweep.search is not None:
-        raise RefusedError(place, "is of steps at a given rate, and this scenario searches", "remove [sweep.search]")
+    if scenario.sweep.decided:
+        what = "is of steps at a given rate, and this scenario searches"
+        raise RefusedError(place, what, f"remove [sweep.{kind_of(scenario).key}]")
     if any(value == "stored" for value in scenario.values_of("read")):
         raise RefusedError(place, "is of messages in flight, and read is 'stored'", "use read = 'live'")
     if scenario.settings.messages is not None:
@@ -120,9 +122,7 @@ def _place(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _check_events(spec: SystemSpec, scenario: Scenario) -> None:
-    shortest_s = min(
-        (p.duration_s or scenario.sweep.duration_s for p in scenario.sweep.points), default=scenario.sweep.duration_s
-    )
+    shortest_s = scenario.sweep.shortest_s
     for index, event in enumerate(scenario.events):
         key = ("events", index)
         if event.kind not in (*EVENT_KINDS, *spec.events):

@@ -11,17 +11,18 @@ from plotly.colors import sample_colorscale
 
 from hydra.jupyter.drawing import finish, line, log_axis
 from hydra.jupyter.lazy_run_data import histograms_of, lags_of
-from hydra.jupyter.plot_series import across, has, marked, passing, shades, shown_steps
+from hydra.jupyter.plot_series import across, has, marked, shades, shown_steps
 from hydra.jupyter.plot_style import dress
 from hydra.jupyter.rate_plots import by_settings
 from hydra.jupyter.run_data import Run
-from hydra.measure.column_names import CLIENTS, LATENCY_BOUND
+from hydra.measure.column_names import LATENCY_BOUND
 from hydra.measure.due_messages import asked_s
 from hydra.measure.lag import Lags
 from hydra.measure.latency import curve
 from hydra.measure.step_columns import DUE, SENT, latency_columns
 from hydra.model import StepResult, number
 from hydra.store.system_columns import columns_of
+from hydra.sweep import kind_of
 
 _US_IN_MS: Final = 1000
 _PERCENTS: Final = {1: "0 %", 2: "50 %"} | {10**digits: f"{100 - 100 / 10**digits:.10g} %" for digits in range(1, 10)}
@@ -32,13 +33,11 @@ _MOST_SLOWEST: Final = 6
 
 def latency(run: Run) -> go.Figure | None:
     """Latency percentiles against the client count; for a search, of the fastest step within its figure."""
-    rows = marked(run)
-    if run.scenario.sweep.search:
-        rows = [({CLIENTS: step.plan.clients, **step.figures}, "") for step in passing(run)]
+    rows = list(kind_of(run.scenario).with_latency(marked(run), run.results, ""))
     percentiles = next((columns for columns in map(latency_columns, (DUE, SENT)) if has(rows, columns[0].name)), None)
     if percentiles is None:
         return None
-    if run.scenario.sweep.vary:
+    if run.scenario.sweep.crossed:
         return by_settings(run, [column for column in percentiles if column.title in ("p50", "p99", "max")])
     figure = go.Figure()
     colors = sample_colorscale("Plasma", shades(len(percentiles)))

@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import plotly.graph_objects as go
 
 from hydra.jupyter.drawing import panels
 from hydra.jupyter.lazy_run_data import losers_of, losses_of, plan_of, subscribers_of
-from hydra.jupyter.plot_series import rate_of, shown_steps
 from hydra.jupyter.plot_style import dress
 from hydra.jupyter.run_data import Run
 from hydra.measure.column_names import GROUP
-from hydra.measure.column_names import LOSS as LOST
 from hydra.measure.due_messages import edges
 from hydra.measure.loss_by_subscriber import shares
-from hydra.model import StepResult, number
+from hydra.model import StepResult
+from hydra.report.tables import name_of
+from hydra.sweep import kind_of
 
 _MOST_GROUPS: Final = 60
 """Lines of the heat map: of more subscribers several share one."""
@@ -55,7 +56,8 @@ class _Map:
 
 def losers(run: Run) -> Losers | None:
     """The heat maps of subscribers against steps and against time; None where nobody lost anything."""
-    steps, at = _steps(run)
+    name = partial(name_of, run.scenario)
+    steps, at = kind_of(run.scenario).lossy_steps(run.rows, run.results, name, _MOST_STEPS)
     ids = subscribers_of(run)
     if not steps or not ids or any(step.figures.get(GROUP) is not None for _, step in steps):
         return None  # members of a group share the messages: none of them has a loss of its own
@@ -88,32 +90,6 @@ def losers(run: Run) -> Losers | None:
     if maps[0] is everyone:
         figure.update_xaxes(type="category", tickangle=-40, nticks=16, row=1, col=1)
     return Losers(figure, _remark(ids.step, worst, unlisted, within=within is not None))
-
-
-def _steps(run: Run) -> tuple[list[tuple[str, StepResult]], int]:
-    """The last step of each row, or of a search the slowest steps that lost something; and which one is looked into.
-
-    That is the step that lost most; of a search, whose fastest steps lose whatever they are asked for, the slowest that
-    did not pass.
-    """
-    if run.scenario.sweep.search is None:
-        found = [(label, steps[-1]) for label, _, steps in shown_steps(run)]
-        found = sorted(found, key=lambda each: -_lost(each[1]))[:_MOST_STEPS] if len(found) > _MOST_STEPS else found
-        return found, max(range(len(found)), key=lambda n: (_lost(found[n][1]), found[n][1].plan.clients), default=0)
-    tried = [r for r in run.results if r.status == "ok" and r.plan.cohort.kind == "none" and _lost(r)]
-    shown = sorted(sorted(tried, key=rate_of)[:_MOST_STEPS], key=lambda r: (r.plan.clients, rate_of(r)))
-    failed = [n for n, r in enumerate(shown) if not r.figures.get("passed")]
-    worst = min(failed or range(len(shown)), key=lambda n: rate_of(shown[n]), default=0)
-    return [(f"{r.plan.clients} at {_rate(r)}", r) for r in shown], worst
-
-
-def _lost(step: StepResult) -> float:
-    return number(step.figures.get(LOST)) or 0.0
-
-
-def _rate(step: StepResult) -> str:
-    rate = step.plan.settings.rate
-    return "max" if rate == "max" else f"{rate:,.0f}/s"
 
 
 def _by_step(run: Run, steps: Sequence[tuple[str, StepResult]], ids: range) -> _Map:

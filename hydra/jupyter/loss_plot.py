@@ -10,19 +10,20 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative
 
 from hydra.jupyter.drawing import Floor, Interval, Marked, finish, level, line
-from hydra.jupyter.plot_series import Tried, across, groups, has, marked, rate_of, together, tried
+from hydra.jupyter.plot_series import Tried, across, groups, has, marked, together, tried
 from hydra.jupyter.rate_plots import STEP
 from hydra.jupyter.run_data import Run
-from hydra.measure import confidence, search_columns
+from hydra.measure import confidence
 from hydra.measure.column import HIGH, INTERVAL, LOW
 from hydra.measure.column_names import BURSTS, CLIENTS, LOSS, REQUESTED, SHORTFALL
 from hydra.measure.confidence import Limits
 from hydra.measure.due_messages import asked_s
 from hydra.measure.loss_bursts import read
-from hydra.model import SearchSpec, StepResult, number
+from hydra.model import StepResult, number
 from hydra.report.loss_limits import loss_limits
 from hydra.store.system_columns import columns_of
 from hydra.sweep import Row
+from hydra.sweep.kind import FoundRate, kind_of, rate_of
 
 _NOT_LOST: Final = ("late_pct", "undrained_pct", "unknown_pct")
 """What did not come in the window and is no loss."""
@@ -40,11 +41,11 @@ class Lost:
 def loss(run: Run) -> Lost | None:
     """Loss against the rate where it varies, otherwise against the client count.
 
-    For a search it is what fell short at each rate. Where one line is enough for the loss, what came late, still waited
-    or is unknown stands beside it.
+    Where steps are tried around a target it is what fell short at each rate. Where one line is enough for the loss,
+    what came late, still waited or is unknown stands beside it.
     """
-    if run.scenario.sweep.search is not None:
-        return _searched(run, run.scenario.sweep.search)
+    if (target := kind_of(run.scenario).target) is not None:
+        return _tried(run, 100 * target)
     rows = _known(run, marked(run))
     rates = {row.get(_RATE) for row, _ in rows}
     by_rate = len(rates) > 1 and all(isinstance(rate, int | float) for rate in rates)
@@ -109,11 +110,16 @@ def _percent(limits: Limits | None) -> Limits | None:
     return limits and Limits(100 * limits.low, min(100 * limits.high, 100.0))
 
 
-# --- steps of a search -----------------------------------------------------------------------------------------------
+# --- steps around a target --------------------------------------------------------------------------------------------
 
 
-def _searched(run: Run, search: SearchSpec) -> Lost | None:
-    """A point a rate, of all steps at it: whether one loses anything is chance, so no line is drawn to the next."""
+def _tried(run: Run, target: float) -> Lost | None:
+    """A point a rate, of all steps at it: whether one loses anything is chance, so no line is drawn to the next.
+
+    Args:
+        run: the one.
+        target: around which steps were tried, in %.
+    """
     lines = tried(run)
     # Steps of earlier versions have their loss only.
     column = SHORTFALL if has([row for each in lines for row in each.rows], SHORTFALL) else LOSS
@@ -128,9 +134,8 @@ def _searched(run: Run, search: SearchSpec) -> Lost | None:
     if len(everything) < sum(len(each.steps) for each in lines):
         remark = f"A point is all steps at its rate. {remark}"
     if figure.data and column == SHORTFALL:
-        target = 100 * search.target
         level(figure, target, f"target {target:g} %")
-        if _answers(run, search, lines, figure):
+        if _answers(run, target, lines, figure):
             remark += " A diamond is the rate that was found, with its interval from all steps together."
     drawn = finish(figure, STEP[REQUESTED].axis_title, [STEP[column].axis_title], floor)
     return Lost(drawn, remark.strip()) if drawn else None
@@ -164,25 +169,21 @@ def _not_passed(steps: Sequence[StepResult]) -> str:
     return "did not pass" if len(steps) == 1 else f"{count} of {len(steps)} steps at this rate did not pass"
 
 
-def _answers(run: Run, search: SearchSpec, lines: Sequence[Tried], figure: go.Figure) -> bool:
+def _answers(run: Run, target: float, lines: Sequence[Tried], figure: go.Figure) -> bool:
     """Marks what was found below the target of loss, on its line; whether there was any."""
     some = False
     for row in run.rows:
-        for column, prefix in search_columns.prefixes(search).items():
-            low, rate, high = (number(row.get(name)) for name in (f"{prefix}_low_pps", column, f"{prefix}_high_pps"))
-            if not prefix.startswith("loss") or low is None or rate is None or high is None:
-                continue
+        for found in kind_of(run.scenario).found(row):
             its = [each for each in lines if each.clients == row.get(CLIENTS)]
-            mark = prefix.removeprefix(search_columns.sndhwm_prefix(0).removesuffix("0"))
-            own = [each for each in its if str(each.settings.system.get("sndhwm")) == mark] or its
+            own = [each for each in its if found.settings.items() <= each.settings.system.items()] or its
             if own:
-                _diamond(figure, (low, rate, high), 100 * search.target, own[0])
+                _diamond(figure, found, target, own[0])
                 some = True
     return some
 
 
-def _diamond(figure: go.Figure, rates: tuple[float, float, float], target: float, its: Tried) -> None:
-    low, rate, high = rates
+def _diamond(figure: go.Figure, found: FoundRate, target: float, its: Tried) -> None:
+    low, rate, high, _ = found
     said = f"found: {rate:,.0f}/s, 95 % interval {low:,.0f} to {high:,.0f}/s"
     trace = go.Scatter(
         x=[rate],

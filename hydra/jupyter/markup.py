@@ -22,7 +22,7 @@ from hydra.report.tables import Written, said_by
 from hydra.report.tables import table as its_table
 from hydra.store.database import CLIENTS_KEY
 from hydra.store.system_columns import columns_of, in_order
-from hydra.sweep import Row
+from hydra.sweep import Row, kind_of
 
 
 def title(run: Run) -> Html:
@@ -39,9 +39,7 @@ def warnings(run: Run) -> Html:
     """All warnings as a list, or the good news that there are none."""
     found = warnings_of(run)
     if not found:
-        good = "every rate that was searched for was found"
-        if not run.scenario.sweep.search:
-            good = "every row was measured, nothing was lost and no rate was missed"
+        good = kind_of(run.scenario).all_good
         return block(f'<p class="all-good">None: {good if run.rows else "no row was measured"}.</p>')
     return block(f'<ul class="cautions">{"".join(map(_warning, found))}</ul>')
 
@@ -79,21 +77,13 @@ def facts(run: Run) -> Html:
 
 
 def _asked_for(run: Run) -> str:
-    sweep = run.scenario.sweep
-    if sweep.points:
-        return f"{', '.join(p.name for p in sweep.points)}; {len(run.results)} steps, {len(run.rows)} rows"
-    counts = ", ".join(f"{c:,}" for c in sweep.counts)
-    varied = "".join(f" × {name} {', '.join(map(str, values))}" for name, values in sweep.vary.items())
-    kind = f", searches: {', '.join(sweep.search.series)}" if sweep.search else ""
-    return (
-        f"{counts} clients{varied}{kind}; {sweep.duration_s:g} s a step, {len(run.results)} steps, {len(run.rows)} rows"
-    )
+    return f"{kind_of(run.scenario).asked}{len(run.results)} steps, {len(run.rows)} rows"
 
 
 def _settings(run: Run) -> dict[str, object]:
     """The settings that every system has and the system's own, but for those that the run varies."""
     settings = run.scenario.settings
-    varied = (*run.scenario.sweep.varied, *(("rate",) if run.scenario.sweep.search else ()), *_idle(settings))
+    varied = (*run.scenario.sweep.varied, *run.scenario.sweep.decided, *_idle(settings))
     shown: dict[str, object] = {name: value_of(settings, name) for name in (*SHARED, *settings.system)}
     return {name: value for name, value in shown.items() if value is not None and name not in varied}
 
@@ -152,7 +142,7 @@ def comparison(run: Run) -> Html | None:
     """The rows of the run that were published, beside the published ones; None where there are none."""
     if run.published is None:
         return None
-    lines = compare(run.rows, run.published, run.scenario.sweep.vary)
+    lines = compare(run.rows, run.published, run.scenario.sweep.crossed)
     both = [line for line in lines if line.side == "both"]
     if not both:
         return None

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from plotly.colors import qualitative, sample_colorscale
 
 from hydra.jupyter.drawing import Marked
 from hydra.jupyter.run_data import Run
-from hydra.measure import search_columns
-from hydra.measure.column import REPEATS
-from hydra.measure.column_names import CLIENTS, POINT
+from hydra.measure.column_names import CLIENTS
 from hydra.model import SHARED, Figure, Settings, StepResult, number, value_of
 from hydra.report.tables import headings, name_of
-from hydra.sweep import Row
+from hydra.sweep.kind import kind_of, rate_of
 
 
 def across(run: Run) -> str:
     """The column that figures are drawn against: the client count, or the name of the row where a sweep lists them."""
-    return POINT if run.scenario.sweep.points else CLIENTS
+    return kind_of(run.scenario).across
 
 
 def marked(run: Run) -> Marked:
@@ -39,7 +37,7 @@ def has(rows: Marked, column: str) -> bool:
 
 def groups(run: Run, rows: Marked) -> list[tuple[str, str, Marked]]:
     """(label, colour, rows) for every combination of the settings that vary."""
-    varied = list(run.scenario.sweep.vary)
+    varied = run.scenario.sweep.crossed
     return [("", qualitative.D3[0], rows)] if not varied else together(run, rows, varied)
 
 
@@ -86,60 +84,10 @@ def shades(count: int) -> list[float]:
 # --- steps -----------------------------------------------------------------------------------------------------------
 
 
-def rate_of(result: StepResult) -> float:
-    """The rate that a step was asked for, in messages/s; infinite for ``max``."""
-    rate = result.plan.settings.rate
-    return math.inf if rate == "max" else rate
-
-
-def steps_of(run: Run, row: Row) -> list[StepResult]:
-    """The steps that a row of a grid was made of, oldest first: several where it was repeated."""
-    varied = run.scenario.sweep.varied
-    found = [
-        result
-        for result in run.results
-        if result.status == "ok"
-        and (result.plan.clients, result.plan.point) == (row.get(CLIENTS), row.get(POINT) or "")
-        and all(value_of(result.plan.settings, name) == row.get(name) for name in varied)
-    ]
-    return found if REPEATS in row else found[-1:]
-
-
 def shown_steps(run: Run) -> list[tuple[str, str, list[StepResult]]]:
-    """(label, colour, steps) of every row; of a search the fastest step that passed within its figure."""
-    if run.scenario.sweep.search is None:
-        found = [(name_of(run.scenario, row), steps) for row in run.rows if (steps := steps_of(run, row))]
-    else:
-        found = [(f"{r.plan.clients:,} clients at {rate_of(r):,.0f}/s", [r]) for r in passing(run)]
+    """(label, colour, steps) of what a plot of single steps shows."""
+    found = kind_of(run.scenario).shown_steps(run.rows, run.results, partial(name_of, run.scenario))
     return [(label, color, steps) for (label, steps), color in zip(found, scale(len(found)), strict=True)]
-
-
-def passing(run: Run) -> list[StepResult]:
-    """For every client count of a search the fastest step without a cohort that passed.
-
-    Chance lets steps pass far above the rate that was found: where there is one, at most it counts.
-    """
-    limits = {row.get(CLIENTS): _found(run, row) for row in run.rows}
-    best: dict[int, StepResult] = {}
-    for result in run.results:
-        held = best.get(result.plan.clients)
-        passed = result.status == "ok" and result.figures.get("passed") and result.plan.cohort.kind == "none"
-        within = rate_of(result) <= limits.get(result.plan.clients, math.inf)
-        if passed and within and (held is None or rate_of(result) >= rate_of(held)):
-            best[result.plan.clients] = result
-    return [best[clients] for clients in sorted(best)]
-
-
-def _found(run: Run, row: Row) -> float:
-    """The highest rate (messages/s) that a search without a cohort vouches for; infinite where there is none."""
-    search = run.scenario.sweep.search
-    names = search_columns.prefixes(search) if search else {}
-    rates = [
-        number(row.get(column))
-        for column, name in names.items()
-        if name.startswith("loss") and f"{name}_high_pps" in row
-    ]
-    return max((rate for rate in rates if rate is not None), default=math.inf)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,11 @@ from plotly.colors import qualitative
 from hydra.jupyter.drawing import Interval, dotted, finish, line, panels
 from hydra.jupyter.plot_series import across, by_clients, groups, has, marked
 from hydra.jupyter.run_data import Run
-from hydra.measure import search_columns
 from hydra.measure.column import MICROSECONDS, Column
-from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX
+from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX
 from hydra.measure.step_columns import DUE, SENT, step_columns
 from hydra.store.system_columns import added_by, columns_of
-from hydra.sweep import Row
+from hydra.sweep import Row, kind_of
 
 STEP: Final = {column.name: column for column in step_columns()}
 RATES: Final = (AVG_TX, AVG_RX, AGGREGATE)
@@ -24,11 +23,8 @@ RATES: Final = (AVG_TX, AVG_RX, AGGREGATE)
 
 def rates(run: Run) -> go.Figure | None:
     """Rates against the client count, the published ones dotted; a panel a figure where settings vary."""
-    search = run.scenario.sweep.search
-    if search:
-        return _two(run, list(search_columns.rates(search).values()), AGGREGATE_MAX)
-    if not run.scenario.sweep.vary:
-        return _two(run, RATES[:2], AGGREGATE)
+    if not run.scenario.sweep.crossed:
+        return _two(run, *kind_of(run.scenario).rates)
     return by_settings(run, [STEP[c] for c in RATES])
 
 
@@ -37,7 +33,7 @@ def batches(run: Run) -> go.Figure | None:
     rows = marked(run)
     columns = [STEP[c] for c in (*RATES[:2], *(f"{p}_p99_us" for p in (DUE, SENT))) if has(rows, c)]
     batch = added_by(run.scenario).batch
-    if batch.name not in run.scenario.sweep.vary or not columns:
+    if batch.name not in run.scenario.sweep.crossed or not columns:
         return None
     figure = panels([f"Latency {c.title}" if c.unit == MICROSECONDS else c.title for c in columns])
     for panel, column in enumerate(columns, start=1):
@@ -88,14 +84,14 @@ def _published(run: Run, like: Row | None = None) -> list[Row]:
     rows = run.published.rows
     if not any(tuple(row.get(key) for key in keys) in measured for row in rows):
         return []
-    varied = run.scenario.sweep.vary if like is not None else ()
+    varied = run.scenario.sweep.crossed if like is not None else ()
     return [row for row in rows if like is None or all(row.get(v) == like.get(v) for v in varied)]
 
 
 def _interval(run: Run, column: str) -> Interval | None:
     """The 95 % interval of a rate that was searched for."""
-    search = run.scenario.sweep.search
-    name = search_columns.prefixes(search).get(column) if search else None
-    if name is None:
+    limits = kind_of(run.scenario).limits(column)
+    if limits is None:
         return None
-    return lambda row: (row.get(f"{name}_low_pps"), row.get(f"{name}_high_pps"))
+    low, high = limits
+    return lambda row: (row.get(low), row.get(high))

@@ -16,6 +16,7 @@ from hydra.jupyter.run_data import Run
 from hydra.jupyter.run_data import load as load  # for notebooks, as all that is here
 from hydra.jupyter.summary import summary
 from hydra.report.slo_text import answered, events_table, objectives_table, remarks
+from hydra.sweep import kind_of
 
 
 def rates(run: Run) -> Section:
@@ -45,8 +46,7 @@ def latency(run: Run) -> Section:
 
 def percentiles(run: Run) -> Section:
     """Latency at every percentile, a curve a row."""
-    of = "the fastest step that passed, for each client count" if run.scenario.sweep.search else "each row"
-    below = f"Of {of}: all messages of all subscribers."
+    below = f"Of {kind_of(run.scenario).of_rows}: all messages of all subscribers."
     return titled("Latency at every percentile", latency_plots.percentiles(run), below)
 
 

@@ -96,7 +96,7 @@ def load(directory: Path | str) -> Run:
             try:
                 rows, coming = (stored_rows(path), None) if earlier else _played(resolved.sweep, results)
             except ValueError:
-                if scenario.sweep.search is None:
+                if not scenario.sweep.decided:
                     raise
                 rows, earlier = stored_rows(path), ForeignRates()
             notes = [warnings_of(row, scenario, rows) for row in rows]

@@ -53,7 +53,7 @@ def _of_the_end(run: Run) -> Iterator[ReportWarning]:
 
 def _plan(run: Run, plan: StepPlan) -> str:
     known: Row = {POINT: plan.point, CLIENTS: plan.clients}
-    return name_of(run.scenario, known | {v: value_of(plan.settings, v) for v in run.scenario.sweep.vary})
+    return name_of(run.scenario, known | {v: value_of(plan.settings, v) for v in run.scenario.sweep.crossed})
 
 
 def _of_events(events: list[StoredEvent]) -> Iterator[ReportWarning]:

@@ -41,20 +41,13 @@ def refusals(scenario: Scenario) -> Iterator[Refusal]:
         yield from _of_tool(scenario)
 
 
-def _key(scenario: Scenario, setting: str) -> tuple[str, ...]:
-    """Where a setting's values stand."""
-    if any(setting in point.settings for point in scenario.sweep.points):
-        return "sweep", "points", setting
-    return ("sweep", "vary", setting) if setting in scenario.sweep.vary else ("settings", setting)
-
-
 def _replicas(scenario: Scenario) -> Iterator[Refusal]:
     spec, brokers = spec_of(scenario), scenario.server.count
     if spec.bootstrap:
         return
     name = "replication_factor"
     asked: list[tuple[tuple[str, ...], Figure]] = [((TABLE, name), spec.replication_factor)]
-    asked += [(_key(scenario, name), replicas) for replicas in scenario.values_of(name)]
+    asked += [(scenario.sweep.key_of(name), replicas) for replicas in scenario.values_of(name)]
     for key, replicas in asked:
         if isinstance(replicas, int) and replicas > brokers:
             yield (
@@ -68,7 +61,7 @@ def _replicas(scenario: Scenario) -> Iterator[Refusal]:
 def _kill(scenario: Scenario) -> Iterator[Refusal]:
     if all(moment is None for moment in scenario.values_of("kill_broker_at")):
         return
-    key = _key(scenario, "kill_broker_at")
+    key = scenario.sweep.key_of("kill_broker_at")
     if spec_of(scenario).bootstrap:
         yield key, "brokers of yours are never killed", "leave --bootstrap out: Hydra kills brokers of its own"
     elif scenario.server.count < 2:
@@ -96,22 +89,15 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
 
 def _of_tool(scenario: Scenario) -> Iterator[Refusal]:
     """What Kafka's own performance tools cannot do."""
-    settings, sweep = scenario.settings, scenario.sweep
-    if sweep.search is not None:
+    settings = scenario.settings
+    if scenario.sweep.decided:
         yield ("sweep", "search"), "a search needs to know what was lost, and kafka-tool only counts", _OTHERS
-    messages = [settings.messages, *sweep.vary.get("messages", ())]
-    if sweep.points:
-        messages = [point.settings.get("messages", settings.messages) for point in sweep.points]
-    elif "messages" in sweep.vary:
-        messages = messages[1:]
-    if None in messages:
+    if None in scenario.values_of("messages"):
         what = "kafka-tool needs settings.messages"
         yield ("settings", "messages"), what, "say how many records each producer sends: messages = 1000000"
     if settings.message_size_min is not None:
         yield ("settings", "message_size_min"), "records of kafka-tool are all of one size, or lines of a file", _OTHERS
-    payloads = {settings.payload, *sweep.vary.get("payload", ())}
-    payloads |= {point.settings["payload"] for point in sweep.points if "payload" in point.settings}
-    if "json" in payloads:
+    if "json" in (settings.payload, *scenario.values_of("payload")):
         yield ("settings", "payload"), "kafka-tool makes no JSON", "write records to a file and use payload lines"
 
 

@@ -146,9 +146,8 @@ def spec_of(scenario: Scenario) -> KafkaSpec:
 
 def groups_of(scenario: Scenario) -> frozenset[str]:
     """The names of all consumer groups of its steps."""
-    steps = [scenario.settings.system.get("group"), *scenario.sweep.vary.get("group", ())]
-    points = [point.settings.get("group") for point in scenario.sweep.points]
-    return frozenset(str(name) for name in (*steps, *points) if name)
+    names = (scenario.settings.system.get("group"), *scenario.values_of("group"))
+    return frozenset(str(name) for name in names if name)
 
 
 def why_no_kill(scenario: Scenario) -> str:

@@ -53,9 +53,7 @@ def topic_config_of(scenario: Scenario, settings: Settings) -> TopicConfig:
 
 def first_settings(scenario: Scenario) -> Settings:
     """Those of a scenario's first step, as far as its topic depends on them."""
-    if scenario.sweep.points:
-        return scenario.at(scenario.sweep.points[0]).settings
-    return with_values(scenario.settings, {name: values[0] for name, values in scenario.sweep.vary.items()})
+    return with_values(scenario.settings, scenario.sweep.first)
 
 
 class DataTopic:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -498,3 +498,10 @@ def step_columns(
     of_latency = [column for prefix in latencies for column in latency_columns(prefix)]
     first, others = (*published(system), *_ACCOUNT, *of_latency), (*_COUNTS, *(_OF_COHORT if cohort else ()), *_LAST)
     return (*first, *_CLOCKS, *_STEP, *system.reported, *others)
+
+
+EARLIER: Final[Mapping[str, Column]] = {
+    BURST: Column("msg_batch", MESSAGES, "`burst`, in runs of earlier versions", "Batch", repeats="common"),
+    BLOCKED: Column("batch_bytes", "bytes", "nothing, in runs of earlier versions", repeats="common"),
+}
+"""Columns that runs of earlier versions have for every system, by the column after which they stand."""

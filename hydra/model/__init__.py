@@ -72,5 +72,5 @@ from hydra.model.reports import (
 from hydra.model.scenario import NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
 from hydra.model.settings import SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
 from hydra.model.step import SKIPPED_BY, USER, Cohort, CohortKind, SpellSpec, StepPlan, StepResult, StepStatus
-from hydra.model.sweep import LEAST_TARGET, Point, SearchSeries, SearchSpec, SweepSpec
+from hydra.model.sweep import SweepSpec
 from hydra.model.time_series import CourseFacts, CourseInterval

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hydra.model.base import DAY_S, Figure, Setting, require, setting
 from hydra.model.cluster import Constraint, Demand
 from hydra.model.load import EventSpec, LoadSpec, SloSpec
-from hydra.model.settings import Settings, value_of, with_values
-from hydra.model.sweep import Point, SweepSpec
+from hydra.model.settings import Settings, value_of
+from hydra.model.sweep import SweepSpec
 
 TableKind = Literal["rates", "rate", "fixed", "batch"]
 
@@ -103,27 +103,13 @@ class Scenario:
 
     def values_of(self, name: str) -> tuple[Figure, ...]:
         """Every value that a setting has in some row, shared ones and the system's own alike."""
-        usual = value_of(self.settings, name)
-        if self.sweep.points:
-            return tuple(dict.fromkeys(point.settings.get(name, usual) for point in self.sweep.points))
-        return tuple(self.sweep.vary.get(name, (usual,)))
-
-    def at(self, point: Point) -> Scenario:
-        """The scenario of one point of its sweep: nothing else is measured, and the point's settings are its own."""
-        publishers = self.publishers if point.publishers is None else point.publishers
-        own = replace(point, publishers=publishers, duration_s=self.sweep.length_s(point.name))
-        return replace(
-            self,
-            settings=with_values(self.settings, point.settings),
-            publishers=publishers,
-            sweep=replace(self.sweep, points=(own,), duration_s=self.sweep.length_s(point.name)),
-        )
+        return self.sweep.values_of(name, value_of(self.settings, name))
 
     @property
     def keeps_seconds(self) -> bool:
         """Whether the figures of each second of a step are kept: of grids whose messages are in flight all the time."""
         stored = any(value == "stored" for value in self.values_of("read"))
-        return self.has_course or (self.sweep.search is None and self.settings.messages is None and not stored)
+        return self.has_course or not (self.sweep.decided or stored or self.settings.messages is not None)
 
     @property
     def has_course(self) -> bool:
@@ -133,8 +119,5 @@ class Scenario:
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """(publishers, subscribers) of the rows, every size once and ascending by subscribers."""
-        if not self.sweep.points:
-            return tuple((self.publishers, clients) for clients in self.sweep.counts)
-        found = {(self.publishers if p.publishers is None else p.publishers, p.clients) for p in self.sweep.points}
-        return tuple(sorted(found, key=lambda size: (size[1], size[0])))
+        """See :meth:`hydra.model.sweep.SweepSpec.sizes`."""
+        return self.sweep.sizes(self.publishers)

@@ -103,9 +103,9 @@ class Concerning(click.Option):
         if value is None:
             return None
         from hydra.config.bounds import out_of_bounds
-        from hydra.config.fields import SHARED, field_of
+        from hydra.config.fields import field_of, shared_table
 
-        of = field_of(self.key, SHARED.get(self.key.rpartition(".")[0]))
+        of = field_of(self.key, shared_table(self.key.rpartition(".")[0]))
         for _, what in out_of_bounds(tuple(value) if isinstance(value, list) else value, self.key, of=of):
             raise click.BadParameter(what, ctx, self)
         return value

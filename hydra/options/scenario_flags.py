@@ -25,14 +25,13 @@ from hydra.options import (
     flags,
     group_of,
     grouped,
-    rate_flag,
-    search_flags,
     sweep_flags,
     system_flags,
 )
 from hydra.options.command import SCENARIO, first_of
 from hydra.options.plugin_commands import commands, params_of
 from hydra.options.scenarios import flags_of_experiments
+from hydra.options.shared import kind_flags
 
 _FLAGS: Final = "hydra.flags"
 """Where a context keeps the flags of its scenario."""
@@ -63,7 +62,7 @@ class OfScenario(LateCommand):
         try:
             its = _subject(word) if word else None
             if its is not None and self._steady:
-                its = its._replace(searches=False)
+                its = its._replace(sweep=())
             ctx.meta[_FLAGS] = _flags_of(its) if its else []
             ctx.meta[SCENARIO] = word
         except ConfigError:
@@ -88,13 +87,13 @@ class _Subject(NamedTuple):
     Attributes:
         system: its name.
         experiment: whether it is one.
-        searches: whether the scenario searches for a rate.
+        sweep: the keys of its table [sweep].
         varied: the settings that it varies.
     """
 
     system: str
     experiment: bool = False
-    searches: bool = False
+    sweep: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
 
 
@@ -115,20 +114,22 @@ def _subject(scenario: str | Path) -> _Subject:
     sweep = sweep if isinstance(sweep, dict) else {}
     vary = sweep.get("vary")
     varied = tuple(vary) if isinstance(vary, dict) else ()
-    return _Subject(str(data.get("system")), searches="search" in sweep, varied=varied)
+    return _Subject(str(data.get("system")), sweep=tuple(sweep), varied=varied)
 
 
 def _flags_of(its: _Subject) -> list[click.Option]:
     """The flags of a scenario: those of its fields, and those that commands of its system have beside them."""
     from hydra.config import plugins
+    from hydra.sweep import kind_with
 
     if its.system not in plugins.systems():
         return []
+    kind = kind_with(its.sweep)
     if its.experiment:
         own = flags(experiment_flags, flags_of_experiments(its.system, ""))
         theirs = system_flags(its.system, experiment=True)
     else:
-        own = flags(sweep_flags, duration_flag, search_flags if its.searches else rate_flag)
+        own = flags(sweep_flags, duration_flag, kind_flags(kind.key))
         theirs = system_flags(its.system, varied=dict.fromkeys(its.varied, ""))
     made = params_of(LateCommand("", flags=flags(own, grouped(SYSTEM, theirs))))
     beside = [
@@ -136,7 +137,8 @@ def _flags_of(its: _Subject) -> list[click.Option]:
         for command in _commands_of(its)
         for param in params_of(command)
         if isinstance(param, Keyed)
-        and not (param.key == "settings.rate" if its.searches else group_of(param) == SEARCH)
+        and param.key.removeprefix("settings.") not in kind.decided
+        and (kind.decided or group_of(param) != SEARCH)
     ]
     found = first_of([*made, *beside])
     return [each for each in found if isinstance(each, click.Option) and group_of(each) not in _OF_RUNS]

@@ -43,10 +43,10 @@ def setting_flag(key: str, *names: str, of: type | None = None, **attributes: An
     """
 
     def decorate(command: _F) -> _F:
-        from hydra.config.fields import SHARED
+        from hydra.config.fields import shared_table
 
         table, _, name = key.rpartition(".")
-        found = next(each for each in _settings(table, of or SHARED[table]) if each.name == name)
+        found = next(each for each in _settings(table, of or shared_table(table)) if each.name == name)
         decorated: _F = _flag(found, *names, **attributes)(command)
         return decorated
 
@@ -104,12 +104,14 @@ class _Found(NamedTuple):
     default: object
 
 
-def _settings(table: str, noun: type) -> list[_Found]:
-    """All of a table."""
+def _settings(table: str, noun: type | None) -> list[_Found]:
+    """All of a table; none of no dataclass."""
     from dataclasses import fields
 
     from hydra.model import setting_of
 
+    if noun is None:
+        return []
     hints = get_type_hints(noun)
     return [_Found(table, each.name, setting_of(each), hints[each.name], each.default) for each in fields(noun)]
 

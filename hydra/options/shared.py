@@ -170,5 +170,18 @@ slo_flags = flags(
 )
 """Flags of the command that asks whether a workload holds."""
 
-search_flags = grouped(SEARCH, *(setting_flag(f"sweep.search.{name}") for name in ("start_rate", "width", "steps")))
+
+def kind_flags(key: str) -> Callable[[_F], _F]:
+    """The flags of a kind of sweep, by its key."""
+
+    def decorate(command: _F) -> _F:
+        from hydra.sweep import kind_with
+
+        kind = kind_with([key])
+        return grouped(SEARCH if kind.decided else WORKLOAD, *map(setting_flag, kind.flags))(command)
+
+    return decorate
+
+
+search_flags = kind_flags("search")
 """Flags of the commands that search for rates."""

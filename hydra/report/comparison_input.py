@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from hydra.analysis.compared_runs import Repeat, Side, SideRow
-from hydra.analysis.figures import usual
 from hydra.config.resolved import ResolvedScenario
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.runs import SystemFact
@@ -23,11 +22,9 @@ from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore
 from hydra.store.folders import is_experiment
 from hydra.store.format_upgrade import searched_otherwise, stored_scenario
 from hydra.store.interleaved import folders_of, took_turns
-from hydra.sweep import Repeated, Row
+from hydra.sweep import Row, kind_of
 
-_OF_SEARCH: Final = ("loss_target", "series", "sndhwms", "cohort_fraction", "slow_share", "reconnect_rate")
-"""What gives the rates of a search their meaning."""
-_NOT_COMPARED: Final = re.compile(r"description|.*\bdemand\b.*|sweep\.(clients|points|search)")
+_NOT_COMPARED: Final = re.compile(r"description|.*\bdemand\b.*")
 """Keys of a scenario whose differences are told elsewhere, or follow from others."""
 _ADDRESS: Final = re.compile(r":\d+\b")
 
@@ -102,9 +99,9 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
         system=scenario.system,
         rows=[_row(scenario, row, rows, its, slices) for row, its in zip(rows, repeats, strict=True)],
         columns=resolved.columns,
-        searches=_searches(scenario),
+        searches=kind_of(scenario).searched,
         varied=scenario.sweep.varied,
-        primary=usual(scenario),
+        primary=kind_of(scenario).primary(scenario),
         facts=_facts(metadata, scenario, facts),
     )
     return side, (metadata.get("began"), metadata.get("name"), began) if results else run.resolve()
@@ -114,8 +111,7 @@ def _played(run: Path, resolved: ResolvedScenario, results: list[StepResult]) ->
     """The rows of a run, and those of each one's repeats."""
     sweep = resolved.sweep
     try:
-        rows = sweep.rows(results)
-        return rows, sweep.repeats(results) if isinstance(sweep, Repeated) else [[row] for row in rows]
+        return sweep.rows(results), sweep.repeats(results)
     except ValueError as e:
         raise RunDirectoryError(
             f"the steps of {run} are not those that its scenario asks for: {e}",
@@ -126,8 +122,8 @@ def _played(run: Path, resolved: ResolvedScenario, results: list[StepResult]) ->
 def _row(scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Row], slices: SlicesOfRows) -> SideRow:
     names = dict.fromkeys((*SHARED, *scenario.settings.system))
     settings: dict[str, Figure] = {name: value_of(scenario.settings, name) for name in names}
-    if scenario.sweep.search is not None:
-        del settings["rate"]
+    for name in scenario.sweep.decided:
+        del settings[name]
     settings |= {name: row.get(name) for name in scenario.sweep.varied}
     settings |= {
         POINT: row.get(POINT),
@@ -146,17 +142,9 @@ def _repeat(row: Row) -> Repeat:
     return Repeat(row, frozenset(name for name in row if at_most(row, name) is not None))
 
 
-def _searches(scenario: Scenario) -> str:
-    search = scenario.sweep.search
-    if search is None:
-        return ""
-    told = msgspec.to_builtins(search)
-    return f"searches for {', '.join(f'{name} {told[name]}' for name in _OF_SEARCH if told[name])}"
-
-
 def _facts(metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str]) -> dict[str, object]:
     """What can differ between runs: what was asked for, where it ran, and what clients and servers said they are."""
-    asked = msgspec.to_builtins(scenario)
+    asked = {**msgspec.to_builtins(scenario), "sweep": kind_of(scenario).facts}
     for table in ("settings", "native"):
         # As they are written in a file.
         own = asked[table].pop("system")

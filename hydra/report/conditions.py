@@ -16,7 +16,7 @@ from typing import Final
 from hydra.errors import UsageError
 from hydra.events.formatting import number
 from hydra.measure.column import TEXT, Column
-from hydra.measure.column_table import EARLIER
+from hydra.measure.step_columns import EARLIER
 from hydra.model import Scenario
 from hydra.store.system_columns import columns_of
 from hydra.sweep import Row

@@ -14,7 +14,7 @@ from hydra.config.scenario import resolve
 from hydra.events import formatting
 from hydra.model import Figure, Scenario, number, value_of
 from hydra.report.reference import parsed, text_of
-from hydra.sweep import Row
+from hydra.sweep import Row, kind_of
 from hydra.system import Reference
 from hydra.system.experiment import ratio
 
@@ -60,9 +60,8 @@ def published_for(resolved: ResolvedScenario) -> Published | None:
     Raises:
         ConfigError: the file is not where an installed Hydra has it.
     """
-    # Points that are listed are an experiment of their own.
     scenario = resolved.scenario
-    reference = None if scenario.sweep.points else resolved.system.reference(scenario)
+    reference = resolved.system.reference(scenario) if kind_of(scenario).is_published else None
     if reference is None:
         return None
     return parse(reference, text_of(reference.file))
@@ -103,7 +102,6 @@ def _line(names: Iterable[str], columns: Iterable[str], measured: Row | None, pu
 
 
 _OF_EVERY_SYSTEM: Final = ("rate", "message_size", "message_size_min", "payload")
-_OF_A_SEARCH: Final = ("loss_target", "width", "steps")
 
 
 def asked(published: Published) -> ResolvedScenario:
@@ -129,11 +127,10 @@ def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:
         del pairs["client"]
     names = (*_OF_EVERY_SYSTEM, *(of.system.differs if same_system else ()))
     for name in names:
-        if name not in scenario.sweep.vary and name not in other.sweep.vary:
+        if name not in (*scenario.sweep.varied, *other.sweep.varied):
             pairs[name] = (value_of(scenario.settings, name), value_of(other.settings, name))
-    ours, theirs = scenario.sweep.search, other.sweep.search
-    if ours and theirs:
-        pairs |= {name: (getattr(ours, name), getattr(theirs, name)) for name in _OF_A_SEARCH}
+    ours, theirs = kind_of(scenario).aims, kind_of(other).aims
+    pairs |= {name: (ours[name], theirs[name]) for name in ours if name in theirs}
     return [f"{name} {_text(a)} instead of {_text(b)}" for name, (a, b) in pairs.items() if a != b]
 
 

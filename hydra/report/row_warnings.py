@@ -15,14 +15,12 @@ from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure import column_names
 from hydra.measure.column import COUNT, REPEATS
 from hydra.measure.loss import BACKLOG_S
-from hydra.measure.search_columns import rates
 from hydra.measure.steadiness import Unsteady, read
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import SKIPPED_BY, USER, Figure, Scenario
 from hydra.model import number as number_of
 from hydra.store.system_columns import held_by
-from hydra.sweep import Row
-from hydra.sweep.search_warnings import of_figure
+from hydra.sweep import Row, kind_of
 
 _NAMED: Final = 4
 """Columns that a warning names, of those with fewer figures than repeats."""
@@ -89,9 +87,8 @@ def warnings_of(row: Row, scenario: Scenario, rows: Sequence[Row] = ()) -> list[
         scenario: of the run.
         rows: all rows of the run.
     """
-    about, search = About(row, scenario, rows), scenario.sweep.search
-    of_rates = [warning for name in rates(search) for warning in of_figure(row, name)] if search else []
-    return [*_found(about, StatusWarning), *of_rates, *_found(about, FigureWarning)]
+    about = About(row, scenario, rows)
+    return [*_found(about, StatusWarning), *kind_of(scenario).warnings(row), *_found(about, FigureWarning)]
 
 
 def _found(about: About, of: type[RowWarning]) -> list[HydraWarning]:
@@ -588,13 +585,12 @@ class SlowNotFelt(FigureWarning):
 
     @classmethod
     def found_in(cls, about: About) -> Iterable[HydraWarning]:
-        search = about.scenario.sweep.search
-        if search is None or about.row.get("slow_cohort_felt") is not False:
+        rates = kind_of(about.scenario).slow_rates(about.row)
+        if rates is None or about.row.get("slow_cohort_felt") is not False:
             return []
-        columns, held = rates(search), held_by(about.scenario)
+        held = held_by(about.scenario)
         found = cls(
-            sent_pps=about.number(columns["slow"]) or None,
-            read_pps=search.slow_share * about.number(columns.get("max_rate", "")) or None,
+            *rates,
             duration_s=about.scenario.sweep.duration_s,
             queue=held.queue if held else None,
             queues=held.queues if held else "",

@@ -17,12 +17,12 @@ from hydra.events.event import StoredEvent
 from hydra.events.formatting import number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
-from hydra.measure.column_names import CLIENTS, LOSS, POINT, PUBLISHERS, STATUS
+from hydra.measure.column_names import CLIENTS, LOSS, PUBLISHERS, STATUS
 from hydra.model import Figure, Scenario
 from hydra.report.latency_bound import beside, shown
 from hydra.report.loss_limits import loss_limits
 from hydra.report.row_warnings import warnings_of
-from hydra.report.search_display import efforts, interval_of, legend, whole, without_figure
+from hydra.report.search_display import efforts, legend, whole
 from hydra.report.table import Table, TableCell, TableRow
 from hydra.report.table import markdown as text_of
 from hydra.report.terminal_layout import fitted
@@ -30,7 +30,7 @@ from hydra.report.warnings import MARK, told_once, warnings
 from hydra.store.files import write_whole
 from hydra.store.format_upgrade import ROWS
 from hydra.store.system_columns import columns_of, in_order, published_columns
-from hydra.sweep import Row
+from hydra.sweep import Row, kind_of
 
 
 class Written(NamedTuple):
@@ -57,11 +57,7 @@ def table_columns(scenario: Scenario) -> list[Column]:
 
 def name_of(scenario: Scenario, row: Row) -> str:
     """What tells a row from the others: its point, or ``60 clients, Batch 200``."""
-    if row.get(POINT):
-        return str(row[POINT])
-    known = columns_of(scenario)
-    varied = [f"{known[v].title} {number(row.get(v))}" for v in scenario.sweep.vary]
-    return ", ".join([f"{number(row.get(CLIENTS))} clients", *varied])
+    return kind_of(scenario).name_of(row, lambda column: columns_of(scenario)[column].title)
 
 
 def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -153,10 +149,11 @@ def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
 def _with_interval(column: Column, row: Row, scenario: Scenario, rows: Sequence[Row], written: Written) -> TableCell:
     """A cell with the 95 % interval of what was searched for or repeated, and of how many repeats if not of all."""
     name, text = column.name, partial(written.figure, column)
-    if limits := interval_of(row, name, scenario):
+    kind = kind_of(scenario)
+    if limits := kind.interval(row, name):
         low, high = map(written.rate, limits)
         return TableCell(written.rate(row[name]), f"[{low} – {high}]")
-    if answer := without_figure(row, name, scenario):
+    if answer := kind.in_place(row, name):
         return TableCell(answer)
     notes, half, count = [], row.get(name + INTERVAL), row.get(name + COUNT)
     if name == LOSS and (known := loss_limits(row, rows)):

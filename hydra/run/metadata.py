@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from hydra.model import ClusterSpec, Scenario
+from hydra.store.format_upgrade import as_stored
 from hydra.store.redaction import Redactor
 
 
@@ -65,7 +66,7 @@ def metadata(
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
         "name": redactor.text(name),
-        "scenario": redacted(scenario, redactor),
+        "scenario": as_stored(redacted(scenario, redactor)),
         "cluster": cluster,
         "master": redactor.text(master),
         **asked(command_line, overrides, redactor),

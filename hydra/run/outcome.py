@@ -12,12 +12,12 @@ from hydra.events.event import StoredEvent
 from hydra.events.runs import RunFailed
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column_names import CLIENTS, STATUS
-from hydra.measure.search_columns import answers
 from hydra.model import StepResult
 from hydra.monitor.progress import Observer
 from hydra.report.row_warnings import gone_of
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.sweep import Row
+from hydra.sweep.search_columns import answers
 
 FINISHED: Final = "finished"
 """How a run ended that has measured everything."""

@@ -17,8 +17,9 @@ import msgspec
 from hydra.config.plugins import engines
 from hydra.config.resolved import ResolvedScenario
 from hydra.engine.interface import Relocation, Shipment
-from hydra.model import ClusterSpec, Scenario
+from hydra.model import ClusterSpec
 from hydra.options.engine_choice import Chosen
+from hydra.store.format_upgrade import as_stored, from_stored
 from hydra.store.redaction import Redactor
 from hydra.system import Order
 
@@ -105,7 +106,7 @@ def _shipment(command: ResolvedCommand, engine: Chosen, cluster: ClusterSpec, ma
         "settings": engine.settings,
         "cluster": cluster,
         "kind": there.kind,
-        "scenarios": {name: each.scenario for name, each in there.scenarios.items()},
+        "scenarios": {name: as_stored(each.scenario) for name, each in there.scenarios.items()},
         "replaced": there.replaced,
         "flags": there.flags,
         "experiment": there.experiment,
@@ -119,10 +120,7 @@ def received(order: bytes) -> tuple[ResolvedCommand, Chosen, ClusterSpec]:
     """The command of a shipment, its engine and its cluster, where it is carried out."""
     told = json.loads(lzma.decompress(order))
     spec = engines()[told["engine"]]
-    scenarios = {
-        name: ResolvedScenario.of(msgspec.convert(each, Scenario)).with_tables()
-        for name, each in told["scenarios"].items()
-    }
+    scenarios = {name: ResolvedScenario.of(from_stored(each)).with_tables() for name, each in told["scenarios"].items()}
     its_order = told["order"] and msgspec.convert(told["order"], Order)
     command = ResolvedCommand(told["kind"], scenarios, told["replaced"], told["flags"], told["experiment"], its_order)
     engine = Chosen(told["master"], spec, msgspec.convert(told["settings"], spec.settings))

@@ -8,15 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from hydra.config.resolved import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.errors import ConfigError, RunDirectoryError
-from hydra.model import Scenario
 from hydra.run.metadata import redacted
 from hydra.store.database import RunStore
-from hydra.store.format_upgrade import searched_otherwise, upgraded
+from hydra.store.format_upgrade import as_stored, from_stored, searched_otherwise, upgraded
 from hydra.store.redaction import HIDDEN, Redactor
 from hydra.system import SystemSpec
 
@@ -54,9 +51,9 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
     _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
     resolved = load({**first, **given})
     scenario, system = resolved.scenario, resolved.system
-    refuse_hidden(as_written(msgspec.to_builtins(scenario), system))
+    refuse_hidden(as_written(as_stored(scenario), system))
     shown = redacted(scenario, Redactor.of_run(resolved))
-    difference = next(differences(as_written(stored, system), as_written(msgspec.to_builtins(shown), system)), None)
+    difference = next(differences(as_written(stored, system), as_written(as_stored(shown), system)), None)
     if difference is not None:
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
@@ -98,7 +95,7 @@ def _refuse_other_command(
 
 def as_written(scenario: Mapping[str, Any], system: SystemSpec) -> dict[str, Any]:
     """A stored scenario by the keys of a file, with what a file may leave out."""
-    known = msgspec.to_builtins(msgspec.convert(scenario, Scenario))
+    known = as_stored(from_stored(scenario))
     settings, native, tables = known["settings"], known["native"], known.pop("tables")
     own = settings.pop("system")
     settings["burst"] = settings["burst"] or system.burst(own)

@@ -24,7 +24,7 @@ from hydra.run.outcome import FINISHED, RunEnd, conclude, exit_code
 from hydra.run.servers import DeployedServers, required
 from hydra.run.step_sequence import Steps
 from hydra.store.database import CLIENTS_KEY
-from hydra.sweep import Repeated, Sweep, Turn
+from hydra.sweep import Sweep, Turn
 from hydra.sweep.remaining_time import Pace
 from hydra.sweep.workload import loaded
 
@@ -86,7 +86,7 @@ def run(context: RunContext, turn: Turn | None = None) -> RunEnd:
 
 def _coming(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> StepPlan | None:
     """The next step; None where there is none, or none of this turn."""
-    if turn is not None and isinstance(sweep, Repeated) and sweep.turn(results) != turn:
+    if turn is not None and sweep.turn(results) != turn:
         return None
     return sweep.next(results)
 
@@ -96,7 +96,7 @@ def _again(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> bo
     *earlier, last = results
     if last.status != "failed" or _coming(sweep, results, turn) != last.plan:
         return False
-    return not isinstance(sweep, Repeated) or sweep.turn(results) == sweep.turn(earlier)
+    return sweep.turn(results) == sweep.turn(earlier)
 
 
 def _as_sent(plan: StepPlan, scenario: Scenario) -> StepPlan:

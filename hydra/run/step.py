@@ -123,7 +123,7 @@ class Stepper:
             self.run.journal.note(ClientError(client, text))
         told = {c: p for c, p in answers.progress.items() if c in asked}
         gone = asked - reported
-        spec, search = self.run.spec, self.run.scenario.sweep.search
+        spec, sweep = self.run.spec, self.run.scenario.sweep
         return Observation(
             plan=plan,
             queue=spec.queue,
@@ -138,8 +138,8 @@ class Stepper:
             one_publisher=step.one_publisher,
             log_acknowledges=step.log_acknowledges,
             counted=self.run.scenario.client in spec.tools,
-            loss_target=search.loss_target if search else 0.0,
-            steady=search is not None,
+            loss_target=sweep.loss_target,
+            steady="rate" in sweep.decided,
             dead=(deployment.died & gone).to_array(),
             deaths={how: (ids & gone).to_array() for how, ids in deployment.deaths.items()},
             silent=(deployment.alive(asked) - reported).to_array(),

@@ -214,7 +214,7 @@ class Steps:
     def _warm_up_until_steady(self, plan: StepPlan) -> None:
         """Goes on at the step's own rate until two parts in a row are received alike, as long as the user allows."""
         part_s, most_s = self._run.scenario.warmup_s, self._run.scenario.warmup_max_s
-        if self._run.scenario.sweep.search is not None:
+        if self._run.scenario.sweep.decided:
             return
         received: list[int] = []
         while (len(received) + 2) * part_s <= most_s and not settled(received):

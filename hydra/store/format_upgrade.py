@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from hydra.errors import RunDirectoryError
 from hydra.events.event import Event, Level, Told
 from hydra.events.runs import SystemFact
 from hydra.model import SHARED, SKIPPED_BY, USER, Figure, NativeSpec, Scenario
-from hydra.sweep import Row
+from hydra.sweep import Row, SweepTable, as_table, of_table
 from hydra.system import SystemSpec
 
 ROWS: Final = "rows.json"
@@ -35,7 +35,19 @@ def searched_otherwise(scenario: Mapping[str, Any]) -> bool:
 
 def stored_scenario(stored: Mapping[str, Any]) -> ResolvedScenario:
     """What a run was asked for, from its metadata; errors as for :func:`upgraded` and ``msgspec.convert``."""
-    return ResolvedScenario.of(msgspec.convert(upgraded(stored), Scenario))
+    return ResolvedScenario.of(from_stored(upgraded(stored)))
+
+
+def from_stored(stored: Mapping[str, Any]) -> Scenario:
+    """A scenario as this version stores it; errors as for ``msgspec.convert``."""
+    sweep = of_table(msgspec.convert(stored["sweep"], SweepTable))
+    return replace(msgspec.convert(stored, Scenario), sweep=sweep)
+
+
+def as_stored(scenario: Scenario) -> dict[str, Any]:
+    """A scenario as it is stored: its sweep with the keys of all kinds."""
+    told: dict[str, Any] = msgspec.to_builtins(scenario)
+    return {**told, "sweep": msgspec.to_builtins(as_table(scenario.sweep))}
 
 
 def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:

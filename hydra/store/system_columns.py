@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hydra.config.resolved import ResolvedScenario
-from hydra.measure import column_table
 from hydra.measure.column import Column
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Scenario
+from hydra.sweep import column_table
 from hydra.system import Held
 
 
@@ -18,17 +18,17 @@ def added_by(scenario: Scenario) -> SystemColumns:
 
 
 def columns_of(scenario: Scenario) -> dict[str, Column]:
-    """See :func:`hydra.measure.column_table.columns_of`."""
+    """See :func:`hydra.sweep.column_table.columns_of`."""
     return ResolvedScenario.of(scenario).columns
 
 
 def published_columns(scenario: Scenario) -> tuple[Column, ...]:
-    """See :func:`hydra.measure.column_table.published_columns`."""
+    """See :func:`hydra.sweep.column_table.published_columns`."""
     return column_table.published_columns(scenario, added_by(scenario))
 
 
 def in_order(scenario: Scenario, rows: Iterable[Mapping[str, object]]) -> list[Column]:
-    """See :func:`hydra.measure.column_table.in_order`."""
+    """See :func:`hydra.sweep.column_table.in_order`."""
     return column_table.in_order(scenario, added_by(scenario), rows)
 
 

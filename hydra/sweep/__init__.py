@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, Field, field, fields, make_dataclass
+from inspect import get_annotations
+from typing import Any, Final
 
 from hydra.measure.column import Column
-from hydra.measure.column_table import columns_of
 from hydra.measure.step_columns import SystemColumns
-from hydra.model import Scenario
-from hydra.sweep.grid import Grid
-from hydra.sweep.interface import Row, Sweep
-from hydra.sweep.repetition import Repeated, Turn
+from hydra.model import Scenario, SweepSpec
+from hydra.model.base import require
+from hydra.sweep.grid import GridSweep
+from hydra.sweep.interface import Row, Sweep, Turn
+from hydra.sweep.kind import SweepKind, kind_of
+from hydra.sweep.points import PointSweep, SweepPoint
+from hydra.sweep.search import SearchSweep
+from hydra.sweep.search_spec import SearchSpec
 
-__all__ = ["Grid", "Repeated", "Row", "Sweep", "Turn", "for_scenario"]
+KINDS: Final[tuple[type[SweepKind], ...]] = (PointSweep, GridSweep, SearchSweep)
+"""All kinds. A scenario's sweep is of the first whose key is written, and a grid where none is."""
+
+
+def kind_with(written: Collection[str]) -> type[SweepKind]:
+    """The kind of a table ``[sweep]`` in which these keys are written."""
+    return next((kind for kind in KINDS if kind.key in written), GridSweep)
+
+
+def of_table(table: Any) -> SweepKind:
+    """The sweep that a :class:`SweepTable` says.
+
+    Raises:
+        ValueError: it cannot be.
+    """
+    written, keys = [each.name for each in fields(table) if getattr(table, each.name)], [kind.key for kind in KINDS]
+    kind = kind_with(written)
+    others = [name for name in ("clients", *keys) if name in written and name not in kind.uses]
+    require(not others, kind.against(others, keys))
+    return kind(**{each.name: getattr(table, each.name) for each in fields(kind)})
+
+
+def as_table(sweep: SweepSpec) -> Any:
+    """The :class:`SweepTable` that says this sweep."""
+    return SweepTable(**{each.name: getattr(sweep, each.name) for each in fields(sweep)})
+
+
+def _field_of(kind: type[SweepKind]) -> tuple[str, Any, Any]:
+    """A kind's own field in the table of all kinds, where it may be left out."""
+    own: Field[Any] = next(each for each in fields(kind) if each.name == kind.key)
+    hint = get_annotations(kind, eval_str=True)[kind.key]
+    if own.default_factory is not MISSING:
+        return kind.key, hint, field(default_factory=own.default_factory)
+    return (kind.key, hint, own.default) if own.default is not MISSING else (kind.key, hint | None, None)
+
+
+def _fields() -> list[tuple[str, Any, Any]]:
+    hints = get_annotations(SweepSpec, eval_str=True)
+    shared = [
+        (each.name, hints[each.name], field(default=each.default, metadata=each.metadata)) for each in fields(SweepSpec)
+    ]
+    return [*shared[:2], *map(_field_of, KINDS), *shared[2:]]
+
+
+SweepTable: Final = make_dataclass("SweepSpec", _fields(), namespace={"__post_init__": of_table}, frozen=True)
+"""The table ``[sweep]`` of a scenario's file, which is also how a run stores its sweep: with the keys of all kinds."""
 
 
 def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None) -> Sweep:
@@ -23,13 +74,8 @@ def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None
         columns: what its rows can have; None: what they have for every system.
     """
     if scenario.sweep.repeat == 1:
-        return _once(scenario)
-    return Repeated(scenario, _once, columns_of(scenario, SystemColumns()) if columns is None else columns)
+        return kind_of(scenario).begin(scenario)
+    from hydra.sweep.column_table import columns_of
+    from hydra.sweep.repetition import Repeated  # numpy: what is refused does not wait for it
 
-
-def _once(scenario: Scenario) -> Sweep:
-    if scenario.sweep.search is None:
-        return Grid(scenario)
-    from hydra.sweep.search import Search  # only who searches waits the half second for scipy
-
-    return Search(scenario, scenario.sweep.search)
+    return Repeated(scenario, columns_of(scenario, SystemColumns()) if columns is None else columns)

@@ -1,19 +1,104 @@
-"""A grid: every client count with every combination of the settings that vary; or the points that a sweep lists."""
+"""A grid: every client count with every combination of the settings that vary."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
+from math import prod
+from typing import ClassVar
 
+from hydra.errors import Key
 from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
-from hydra.model import Scenario, StepPlan, StepResult, value_of, with_values
-from hydra.sweep.interface import QUICK_DRAIN_S, Row, step_bound_s, usual_s
+from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of, with_values
+from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, step_bound_s, usual_s
+from hydra.sweep.kind import RowSettings, SweepKind
 from hydra.sweep.step_retry import GRID_TRIES
 
 
-class Grid:
-    """Client counts ascending in the outer loop, then the product of ``vary``, or the points: in the order of the file.
+@dataclass(frozen=True, slots=True)
+class GridSweep(SweepKind):
+    """The kind: ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop."""
+
+    key: ClassVar[str] = "vary"
+    uses: ClassVar[tuple[str, ...]] = ("clients", "vary")
+
+    vary: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        SweepKind.check(self)
+        if not all(self.vary.values()):
+            raise ValueError("every list under vary needs at least one value")
+
+    @classmethod
+    def against(cls, others: Sequence[str], every: Sequence[str]) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return f"a sweep has either vary (a grid) or {' and '.join(others)}, not both"
+
+    @property
+    def rows(self) -> int:
+        """See :class:`hydra.model.SweepSpec`."""
+        return len(self.clients) * prod(len(values) for values in self.vary.values())
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        return tuple(self.vary)
+
+    @property
+    def crossed(self) -> tuple[str, ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        return tuple(self.vary)
+
+    def values_of(self, name: str, usual: Figure) -> tuple[Figure, ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        return tuple(self.vary.get(name, (usual,)))
+
+    @property
+    def first(self) -> Mapping[str, Figure]:
+        """See :class:`hydra.model.SweepSpec`."""
+        return {name: values[0] for name, values in self.vary.items()}
+
+    def key_of(self, name: str) -> tuple[str, ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        return ("sweep", "vary", name) if name in self.vary else ("settings", name)
+
+    def given(self) -> Iterator[RowSettings]:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        for name, values in self.vary.items():
+            yield from (RowSettings(("sweep", "vary"), {name: value}, index) for index, value in enumerate(values))
+
+    def refusals(self, scenario: Scenario) -> Iterator[tuple[Key, str, str]]:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        for name, values in self.vary.items():
+            if len(set(values)) < len(values):
+                yield ("sweep", "vary", name), f"a value stands twice in {list(values)}", ""
+
+    def begin(self, scenario: Scenario) -> Sweep:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        combinations = [dict(zip(self.vary, values, strict=True)) for values in product(*self.vary.values())]
+        plans = [
+            StepPlan(clients, with_values(scenario.settings, varied), self.duration_s)
+            for clients in self.counts
+            for varied in combinations
+        ]
+        return Grid(scenario, plans)
+
+    @property
+    def more_asked(self) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return "".join(f" × {name} {', '.join(map(str, values))}" for name, values in self.vary.items())
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return {"duration_s": self.duration_s, "vary": dict(self.vary), "repeat": self.repeat, "seconds": self.seconds}
+
+
+class Grid(Sweep):
+    """Steps in the order of their plans: ascending by client count, or as they are listed.
 
     A skipped step skips the rest of its client count, because what did not fit is the number of clients; each of
     its points keeps a row with the reason. Points that are listed skip nobody but themselves, and so does a step that
@@ -22,8 +107,7 @@ class Grid:
     Results are told from each other by their plan, not by their order: a resumed run comes back to earlier rows.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
-        plans = _listed(scenario) if scenario.sweep.points else _combined(scenario)
+    def __init__(self, scenario: Scenario, plans: Sequence[StepPlan]) -> None:
         self._points = [(plan, _known(plan, scenario.sweep.varied)) for plan in plans]
         self._bound_s = sum(GRID_TRIES * step_bound_s(scenario, plan.duration_s) for plan in plans)
         self._expected_s = sum(usual_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
@@ -96,30 +180,6 @@ class Grid:
                 raise ValueError("there are more results than this sweep has steps")
             open_point.append(result)
         return tries
-
-
-def _combined(scenario: Scenario) -> list[StepPlan]:
-    """Every client count with every combination of what varies."""
-    sweep = scenario.sweep
-    combinations = [dict(zip(sweep.vary, values, strict=True)) for values in product(*sweep.vary.values())]
-    return [
-        StepPlan(clients, with_values(scenario.settings, varied), sweep.duration_s)
-        for clients in sweep.counts
-        for varied in combinations
-    ]
-
-
-def _listed(scenario: Scenario) -> list[StepPlan]:
-    return [
-        StepPlan(
-            point.clients,
-            with_values(scenario.settings, point.settings),
-            scenario.sweep.length_s(point.name),
-            publishers=scenario.publishers if point.publishers is None else point.publishers,
-            point=point.name,
-        )
-        for point in scenario.sweep.points
-    ]
 
 
 def _known(plan: StepPlan, varied: Sequence[str]) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from hydra.model import Figure, Scenario, StepPlan, StepResult
 
@@ -17,6 +17,18 @@ QUICK_DRAIN_S: Final = 1.5
 """What a step without a backlog costs beside its window."""
 _USUAL_RATE: Final = 100_000.0
 """Messages/s of all publishers together at full speed, where nothing better is known."""
+
+
+class Turn(NamedTuple):
+    """One repetition of one part of a sweep: what is measured at once where several runs take turns.
+
+    Attributes:
+        part: its number in the sweep: a client count, or a point.
+        repeat: the number of the repetition.
+    """
+
+    part: int
+    repeat: int
 
 
 class Sweep(Protocol):
@@ -43,6 +55,19 @@ class Sweep(Protocol):
 
     def expected_s(self) -> float:
         """About how many seconds the steps take when nothing is backlogged."""
+
+    def repeats(self, results: Sequence[StepResult]) -> list[list[Row]]:
+        """For each of :meth:`rows` those of its repeats, in the order in which they were measured."""
+        return [[row] for row in self.rows(results)]
+
+    @property
+    def turns(self) -> Sequence[Turn]:
+        """All its turns, in the order in which it takes them: every repetition of every part; none of one alone."""
+        return ()
+
+    def turn(self, results: Sequence[StepResult]) -> Turn | None:
+        """Which of its turns the step after these results belongs to; None when there is no such step."""
+        return None
 
 
 def usual_s(scenario: Scenario, plan: StepPlan) -> float:

@@ -10,19 +10,19 @@ grid varies take turns within a client count. Of points that are listed, one is 
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from statistics import fmean, median, stdev
-from typing import Final, NamedTuple
+from typing import Final
 
 from hydra.measure import latency
 from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, REPEATS, Column
-from hydra.measure.column_names import LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE, REASON, STATUS
+from hydra.measure.column_names import CLIENTS, LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE, REASON, STATUS
 from hydra.measure.loss_interval import around, pooled, read, written
 from hydra.measure.step_columns import DUE, SENT, step_columns
-from hydra.model import Figure, Histogram, Point, Scenario, StepPlan, StepResult, SweepSpec, number, value_of
-from hydra.sweep.interface import Row, Sweep, apart
+from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, number, value_of
+from hydra.sweep.interface import Row, Sweep, Turn, apart
+from hydra.sweep.kind import kind_of
 from hydra.wire.histogram import merge
 
 _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
@@ -35,29 +35,19 @@ Histograms = Mapping[str, Histogram]
 """A step's merged histograms by their stored name."""
 
 
-class Turn(NamedTuple):
-    """One repetition of one part of a sweep: what is measured at once where several runs take turns.
-
-    Attributes:
-        part: its number in the sweep: a client count, or a point.
-        repeat: the number of the repetition.
-    """
-
-    part: int
-    repeat: int
-
-
-class Repeated:
+class Repeated(Sweep):
     """A sweep whose rows are each measured ``sweep.repeat`` times; see :class:`hydra.sweep.interface.Sweep`."""
 
-    def __init__(self, scenario: Scenario, make: Callable[[Scenario], Sweep], columns: Mapping[str, Column]) -> None:
-        self._varied = scenario.sweep.varied
+    def __init__(self, scenario: Scenario, columns: Mapping[str, Column]) -> None:
+        kind = kind_of(scenario)
+        self._varied = kind.varied
         self._columns = columns
-        self._one_step_a_row = scenario.sweep.search is None
-        parts = _parts(scenario)
+        self._in_order = kind.in_order
+        self._part_of = kind.part_of
+        parts = kind.parts(scenario)
         self._parts = list(parts)
         self._rounds = [
-            [_Round(make(part), in_order=not self._one_step_a_row) for _ in range(scenario.sweep.repeat)]
+            [_Round(kind_of(part).begin(part), in_order=self._in_order) for _ in range(kind.repeat)]
             for part in parts.values()
         ]
 
@@ -73,16 +63,16 @@ class Repeated:
         ]
 
     def repeats(self, results: Sequence[StepResult]) -> list[list[Row]]:
-        """For each of :meth:`rows` those of its repeats, in the order in which they were measured."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return [[row for row, _ in of_point] for of_point in self._of_points(results)]
 
     @property
     def turns(self) -> list[Turn]:
-        """All its turns, in the order in which it takes them: every repetition of every part."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         return [Turn(part, number) for part, rounds in enumerate(self._rounds) for number in range(len(rounds))]
 
     def turn(self, results: Sequence[StepResult]) -> Turn | None:
-        """Which of its turns the step after these results belongs to; None when there is no such step."""
+        """See :class:`hydra.sweep.interface.Sweep`."""
         # Parts are left out behind one that is open only: until then, dealt ones have their numbers.
         open_ = (
             Turn(part, number)
@@ -97,7 +87,7 @@ class Repeated:
         epochs: set[int] = set()
         for each in (each for rounds in self._deal(results) for each in rounds):
             failed = each.sweep.offered_again(each.taken)
-            epochs |= failed if self._one_step_a_row or not failed else {r.epoch for r in each.taken}
+            epochs |= {r.epoch for r in each.taken} if self._in_order and failed else failed
         return epochs
 
     def steps(self) -> int | None:
@@ -116,7 +106,7 @@ class Repeated:
     def _deal(self, results: Sequence[StepResult]) -> list[list[_Round]]:
         """The rounds of each part that these results have come to; the first that is open is to go on."""
         dealt: list[list[_Round]] = []
-        of_parts = apart(results, self._parts, _part_of)
+        of_parts = apart(results, self._parts, self._part_of)
         for rounds, its_results in zip(self._rounds, of_parts.values(), strict=True):
             if not its_results and any(each.coming for reached in dealt for each in reached):
                 continue
@@ -142,38 +132,25 @@ class Repeated:
             repeats: dict[tuple[Figure, ...], list[tuple[Row, Histograms]]] = {}
             for each in rounds:
                 for row, histograms in self._with_histograms(each) if each.taken else ():
-                    repeats.setdefault(tuple(row[name] for name in self._varied), []).append((row, histograms))
+                    repeats.setdefault(self._place(row), []).append((row, histograms))
             found += repeats.values()
         return found
 
     def _with_histograms(self, each: _Round) -> list[tuple[Row, Histograms]]:
         """A round's rows, each with the histograms of its step; the row of a search is of no single step."""
         rows = each.sweep.rows(each.taken)
-        if not self._one_step_a_row:
+        if self._in_order:
             return [(row, {}) for row in rows]
-        of_steps = {tuple(value_of(r.plan.settings, name) for name in self._varied): r.histograms for r in each.taken}
+        of_steps = {
+            (r.plan.clients, *(value_of(r.plan.settings, name) for name in self._varied)): r.histograms
+            for r in each.taken
+        }
         # Where a step was skipped, the rows that follow have no step.
-        return [(row, of_steps.get(tuple(row[name] for name in self._varied), {})) for row in rows]
+        return [(row, of_steps.get(self._place(row), {})) for row in rows]
 
-
-def _parts(scenario: Scenario) -> dict[tuple[str, int], Scenario]:
-    """The parts of a sweep that are each repeated as a whole: client counts or points; by point and client count."""
-    sweep = scenario.sweep
-    parts: dict[tuple[str, int], SweepSpec] = {
-        (point.name, point.clients): dataclasses.replace(sweep, points=(_explicit(scenario, point),), repeat=1)
-        for point in sweep.points
-    } or {("", clients): dataclasses.replace(sweep, clients=(clients,), repeat=1) for clients in sweep.counts}
-    return {part: dataclasses.replace(scenario, sweep=of_part) for part, of_part in parts.items()}
-
-
-def _explicit(scenario: Scenario, point: Point) -> Point:
-    """The point with all that varies in its sweep, so that alone it has a row of the same columns."""
-    usual = {name: value_of(scenario.settings, name) for name in scenario.sweep.varied}
-    return dataclasses.replace(point, settings={**usual, **point.settings})
-
-
-def _part_of(plan: StepPlan) -> tuple[str, int]:
-    return plan.point, plan.clients
+    def _place(self, row: Row) -> tuple[Figure, ...]:
+        """What tells a row from the others of its part."""
+        return (row[CLIENTS], *(row[name] for name in self._varied))
 
 
 class _Round:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hydra.measure.search_columns import (
+from hydra.sweep.answer import Answer, Interval, Why
+from hydra.sweep.interface import Row
+from hydra.sweep.search_columns import (
     ANSWER,
     FLOOR,
     HIGH_PPS,
@@ -18,8 +20,6 @@ from hydra.measure.search_columns import (
     WHY,
     WITHOUT,
 )
-from hydra.sweep.answer import Answer, Interval, Why
-from hydra.sweep.interface import Row
 from hydra.sweep.search_warnings import SEVERAL, SearchWarning
 from hydra.sweep.side_findings import Beside
 

@@ -14,11 +14,11 @@ from typing import ClassVar, Final, NamedTuple
 from hydra.events.event import Event, Level
 from hydra.events.formatting import number
 from hydra.events.warnings import GO_ON, HydraWarning
-from hydra.measure import search_columns
 from hydra.measure.column import REPEATS
 from hydra.measure.column_names import STEP_S
 from hydra.model import Figure
 from hydra.model import number as number_of
+from hydra.sweep import search_columns
 from hydra.sweep.answer import Hole, Why
 from hydra.sweep.interface import Row
 

@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import Final
 
 from hydra.measure.column_names import BURSTS, GONE
-from hydra.model import Cohort, Figure, Scenario, SearchSeries, Settings, StepPlan, StepResult
+from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, StepResult
+from hydra.sweep.search_spec import SearchSeries
 
 FAILURES_IN_A_ROW: Final = 3
 """Failed steps in a row after which a client count is given up: more rates will not mend what is broken. So many steps

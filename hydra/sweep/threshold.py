@@ -24,7 +24,7 @@ from scipy.special import pdtr
 
 from hydra.measure.column_names import GONE
 from hydra.measure.lone_losers import Lone
-from hydra.model import Cohort, Figure, SearchSeries, SearchSpec, Settings, StepPlan, StepResult, number
+from hydra.model import Cohort, Figure, Settings, StepPlan, StepResult, number
 from hydra.sweep.answer import Answer, Interval, Why
 from hydra.sweep.estimate import Evidence, place, rate_at
 from hydra.sweep.findings import (
@@ -39,6 +39,7 @@ from hydra.sweep.findings import (
     WIDEST,
     Findings,
 )
+from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.side_findings import bursts_of
 from hydra.sweep.step_retry import Asked, unmeasured
 

@@ -139,17 +139,17 @@ def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:
         ("receive_rate", None, "so that it cannot be a slow reader", ""),
     ):
         if any(value != usual for value in scenario.values_of(name)):
-            where = ("sweep", "vary", name) if name in scenario.sweep.vary else ("settings", name)
-            yield where, f"client zmtp has no queue of its own {why}", f"leave it out{instead}, {_OTHER}"
+            what = f"client zmtp has no queue of its own {why}"
+            yield scenario.sweep.key_of(name), what, f"leave it out{instead}, {_OTHER}"
     if scenario.native.system.get("secure"):
         what = "client zmtp speaks ZMTP with the mechanism NULL only, not CURVE"
         yield ("native", "secure"), what, f"leave it out, {_OTHER}"
     if any(event.kind == "slow" for event in scenario.events):
         what = "client zmtp has no queue of its own, so it cannot be a slow reader"
         yield ("events",), what, f"use kind = 'gone', {_OTHER}"
-    if scenario.sweep.search is not None and "slow" in scenario.sweep.search.series:
+    if where := scenario.sweep.cohorts.get("slow"):
         what = "client zmtp has no queue of its own, so it cannot be a slow reader"
-        yield ("sweep", "search", "series"), what, f"leave out 'slow' (--no-flaky), {_OTHER}"
+        yield where, what, f"leave out 'slow' (--no-flaky), {_OTHER}"
 
 
 SPEC: Final = ZmqSystemSpec()

@@ -13,13 +13,13 @@ from hydra.config import resolved
 from hydra.config.plugins import systems
 from hydra.measure.column import of_repeats
 from hydra.measure.figures import figures
-from hydra.measure.search_columns import search_columns
 from hydra.measure.servers import ServerFigures
 from hydra.measure.step_columns import ACK_PERCENTILES, DUE, SENT, step_columns
-from hydra.model import Cohort, Histogram, Rate, Scenario, SearchSpec, StepPlan
+from hydra.model import Cohort, Histogram, Rate, Scenario, StepPlan
 from hydra.report import tables
 from hydra.store.system_columns import added_by, columns_of
-from hydra.sweep import Row
+from hydra.sweep import Row, SearchSpec, SearchSweep
+from hydra.sweep.search_columns import search_columns
 from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, observe
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -85,8 +85,9 @@ def test_every_record_says_what_it_is() -> None:
 
 @pytest.mark.parametrize("scenario", RUNS.values(), ids=RUNS.keys())
 def test_no_column_of_repeats_has_the_name_of_another(scenario: Scenario) -> None:
-    search = scenario.sweep.search
-    columns = search_columns(search) if search else step_columns(system=added_by(scenario))
+    sweep = scenario.sweep
+    searched = search_columns(sweep.search) if isinstance(sweep, SearchSweep) else ()
+    columns = searched or step_columns(system=added_by(scenario))
     names = [each.name for column in columns for each in (column, *of_repeats(column))]
     assert len(set(names)) == len(names)
 

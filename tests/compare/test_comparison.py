@@ -10,9 +10,10 @@ import pytest
 
 from hydra.analysis.compared_runs import Repeat, Side
 from hydra.analysis.comparison import DIFFERS, NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, compare
-from hydra.analysis.figures import primary, usual, words
+from hydra.analysis.figures import primary, words
 from hydra.errors import UsageError
-from hydra.model import Scenario, SearchSpec, Settings, SweepSpec
+from hydra.model import Scenario, Settings
+from hydra.sweep import GridSweep, SearchSpec, SearchSweep, kind_of
 from tests.compare.simulated import COLUMNS, side
 
 RX, LOSS, P99 = "avg_rx_rate_pps", "client_loss_pct", "latency_p99_us"
@@ -165,7 +166,8 @@ def test_a_difference_is_called_what_it_means(names: list[str], higher: str, low
 
 
 def scenario(**more: object) -> Scenario:
-    sweep = SweepSpec(clients=(30,), duration_s=1.0, **more)  # type: ignore[arg-type]  # of its fields
+    kind = SearchSweep if "search" in more else GridSweep
+    sweep = kind(clients=(30,), duration_s=1.0, **more)  # type: ignore[arg-type]  # of its fields
     return Scenario("x", "zmq", "pyzmq", "fixed", sweep, Settings(rate=1000.0))
 
 
@@ -180,7 +182,7 @@ def scenario(**more: object) -> Scenario:
     ],
 )
 def test_the_usual_figure_is_a_result_and_not_what_was_asked_for(asked: Scenario, first_of: str) -> None:
-    assert usual(asked)[0] == first_of
+    assert kind_of(asked).primary(asked)[0] == first_of
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,16 @@ import pytest
 
 from hydra.cli.main import main as whole_command
 from hydra.config.scenario import load_scenario
-from hydra.config.validation_error import RefusedError
+from hydra.errors import RefusedError
 from hydra.events.event import Event
-from hydra.measure.search_columns import search_columns
-from hydra.model import SKIPPED_BY, USER, SearchSpec, StepPlan, StepResult
+from hydra.model import SKIPPED_BY, USER, StepPlan, StepResult
 from hydra.report.row_warnings import warnings_of
 from hydra.report.warnings import told_once
 from hydra.run.outcome import code_of
-from hydra.sweep import Row, for_scenario
+from hydra.sweep import Row, SearchSpec, for_scenario
 from hydra.sweep.answer import Answer, Why
 from hydra.sweep.repetition import merged
+from hydra.sweep.search_columns import search_columns
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_warnings import SearchWarning, note_of
 from hydra.sweep.side_findings import Beside

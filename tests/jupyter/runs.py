@@ -21,26 +21,27 @@ from hydra.events.steps import PhasesTimed, StepStored, WindowOpened
 from hydra.jupyter import run_data
 from hydra.measure.figures import figures, merged
 from hydra.measure.observation import Observation
-from hydra.model import Figure, Histogram, Scenario, SearchSpec, Settings, StepPlan, StepResult, SweepSpec
+from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult
 from hydra.store.database import DATABASE, RunStore
+from hydra.sweep import GridSweep, SearchSpec, SearchSweep
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import SECOND, START, published, received
 
 Status = Callable[[StepPlan], tuple[str, str]]
 T = TypeVar("T")
 
-BATCHES = SweepSpec(10.0, clients=(30, 60, 120), vary={"msg_batch": (100, 1000)})
+BATCHES = GridSweep(10.0, clients=(30, 60, 120), vary={"msg_batch": (100, 1000)})
 TITLE = "Kafka: client count x batch size"
 BATCH = Scenario("kafka-batch", "kafka", "kafka-python", "batch", BATCHES, Settings(rate=30_000.0), description=TITLE)
-FEW = SweepSpec(10.0, clients=(30, 60, 120))
+FEW = GridSweep(10.0, clients=(30, 60, 120))
 FIXED = Scenario("zmqfixed", "zmq", "pyzmq", "fixed", FEW, Settings(rate=10_000.0), description="ZMQ")
-SEARCHES = SweepSpec(10.0, clients=(30, 60), search=SearchSpec(8_000.0, steps=30))
+SEARCHES = SearchSweep(10.0, clients=(30, 60), search=SearchSpec(8_000.0, steps=30))
 HIGHEST = "ZMQ PUB/SUB: the highest rate by client count"
 SEARCH = Scenario("zmqrate", "zmq", "pyzmq", "rates", SEARCHES, description=HIGHEST)
-FOR_LOSS = SweepSpec(10.0, clients=(10, 30), search=SearchSpec(loss_target=0.0, steps=30, series=("loss",)))
+FOR_LOSS = SearchSweep(10.0, clients=(10, 30), search=SearchSpec(loss_target=0.0, steps=30, series=("loss",)))
 RATE = Scenario("kafka-rate", "kafka", "confluent-kafka", "rate", FOR_LOSS)
 MARKS = SearchSpec(8_000.0, steps=30, series=("max_rate", "loss"), sndhwms=(1000, 100_000))
-NATIVE = replace(SEARCH, client="native", sweep=replace(SEARCH.sweep, search=MARKS))
+NATIVE = replace(SEARCH, client="native", sweep=replace(SEARCHES, search=MARKS))
 REPEATED = replace(FIXED, sweep=replace(FIXED.sweep, repeat=3))
 KINDS = {"batch": BATCH, "fixed": FIXED, "search": SEARCH, "rate": RATE, "native": NATIVE, "repeated": REPEATED}
 
@@ -77,7 +78,7 @@ def observe(scenario: Scenario, plan: StepPlan, nth: int = 0) -> Observation:
         publisher_reports={0: published(sent, seconds=seconds)},
         subscriber_reports=table_of(dict.fromkeys(range(1, plan.clients + 1), report)),
         window_ns=(START, START + int(seconds * SECOND)),
-        loss_target=scenario.sweep.search.loss_target if scenario.sweep.search else 0.0,
+        loss_target=scenario.sweep.loss_target,
     )
 
 

@@ -18,10 +18,11 @@ from hydra.events.runs import Refused, SystemFact
 from hydra.jupyter import latency_plots, markup, rate_plots, run_data, summary
 from hydra.jupyter.loss_plot import loss
 from hydra.jupyter.warnings import warnings_of
-from hydra.model import SearchSpec, StepPlan, StepResult
+from hydra.model import StepPlan, StepResult
 from hydra.store.database import RunStore
+from hydra.sweep import SearchSpec
 from tests.jupyter.conftest import Loaded
-from tests.jupyter.runs import BATCH, FIXED, KINDS, RATE, SEARCH, bisected, make, observe, there
+from tests.jupyter.runs import BATCH, FEW, FIXED, FOR_LOSS, KINDS, SEARCH, bisected, make, observe, there
 from tests.measure.reports import SECOND, START
 
 
@@ -133,7 +134,7 @@ def test_the_batch_is_plotted_where_it_varies(loaded: Loaded) -> None:
 
 
 def test_where_a_system_has_no_batch_the_burst_is_plotted(loaded: Loaded) -> None:
-    varied = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30, 60), vary={"burst": (10, 100)}))
+    varied = replace(FIXED, sweep=replace(FEW, clients=(30, 60), vary={"burst": (10, 100)}))
     figure = there(rate_plots.batches(loaded(varied)))
     assert {tuple(trace.x) for trace in figure.data} == {(10, 100)}
     assert figure.layout.xaxis.title.text == "messages in a burst"
@@ -361,6 +362,6 @@ def test_a_search_at_several_high_water_marks_has_a_line_for_each(loaded: Loaded
 
 
 def test_each_series_of_a_search_has_a_line_of_its_losses(loaded: Loaded) -> None:
-    sweep = replace(RATE.sweep, search=SearchSpec(8_000.0, steps=8, series=("loss", "nodrop")))
+    sweep = replace(FOR_LOSS, search=SearchSpec(8_000.0, steps=8, series=("loss", "nodrop")))
     lost = there(lost_figure(loaded(replace(SEARCH, sweep=sweep))))
     assert {t.name for t in lost.data} == {"10 clients", "10 clients, nodrop", "30 clients", "30 clients, nodrop"}

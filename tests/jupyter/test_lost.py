@@ -11,9 +11,9 @@ from hydra.jupyter import run_data
 from hydra.jupyter.loss_plot import Lost, loss
 from hydra.model import Figure, StepResult
 from tests.jupyter.conftest import Loaded
-from tests.jupyter.runs import FIXED, there
+from tests.jupyter.runs import FEW, FIXED, there
 
-RATES = replace(FIXED, sweep=replace(FIXED.sweep, clients=(30, 60), vary={"rate": (1000.0, 50_000.0, 80_000.0)}))
+RATES = replace(FIXED, sweep=replace(FEW, clients=(30, 60), vary={"rate": (1000.0, 50_000.0, 80_000.0)}))
 
 
 def drawn(run: run_data.Run) -> Lost:

@@ -16,6 +16,7 @@ from hydra.kafkatest.experiments.common import WARM_UP, not_measured, published
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.model import Figure, Scenario, value_of
+from hydra.sweep import PointSweep
 from hydra.system import Done, Experiment, Order, Part, View
 
 Rows = Mapping[str, Mapping[str, Figure]]
@@ -89,7 +90,7 @@ def test_a_warm_up_comes_first_and_stands_in_no_table(name: str) -> None:
 def test_every_part_is_a_scenario_that_can_be_run(experiment: Experiment) -> None:
     for part in the_parts(experiment, Order(1.0)):
         scenario = resolved_from(part.name, part.name, part.scenario).scenario
-        assert scenario.sweep.points
+        assert isinstance(scenario.sweep, PointSweep)
         for point in scenario.sweep.points:
             KafkaSettings(**{k: v for k, v in point.settings.items() if k in KafkaSettings.__dataclass_fields__})  # type: ignore[arg-type]
 

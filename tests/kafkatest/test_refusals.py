@@ -63,7 +63,7 @@ def test_what_can_be_is_loaded(overrides: dict[str, object]) -> None:
 
 def test_points_are_looked_at_like_all_other_rows() -> None:
     points = [{"name": "one", "replication_factor": 1}, {"name": "three", "replication_factor": 3}]
-    with pytest.raises(ConfigError, match=r"sweep\.points\.replication_factor: 3 replicas need as many brokers"):
+    with pytest.raises(ConfigError, match=r"sweep\.points\.1\.replication_factor: 3 replicas need as many brokers"):
         load_scenario("kafka-fixed", {"sweep": {"duration_s": 1.0, "points": points}})
 
 

@@ -106,7 +106,7 @@ def test_a_scenario_asks_for_the_memory_that_its_clients_take(system: str, clien
     spec = plugins.system(system)
     files = {name: load_scenario(name) for name in scenarios()}
     # A grid that every client can do.
-    name = next(n for n, s in files.items() if s.system == system and not s.sweep.search and s.client != "native")
+    name = next(n for n, s in files.items() if s.system == system and not s.sweep.decided and s.client != "native")
     chosen = {"client": client, **({"settings.messages": 1000} if client in spec.tools else {})}
     scenario = load_scenario(name, chosen)
     footprint = spec.implementations[client]

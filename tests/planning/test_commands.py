@@ -17,7 +17,8 @@ from hydra.cli.main import cli
 from hydra.cli.plan import evidence
 from hydra.config.scenario import load_scenario
 from hydra.errors import HydraError, UsageError
-from hydra.model import Rate, Scenario, SearchSpec
+from hydra.model import Rate, Scenario
+from hydra.sweep import SearchSpec
 from tests.jupyter import runs
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)
@@ -82,7 +83,7 @@ def test_each_setting_that_varies_has_a_law_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.tier("test")
 def test_a_search_has_its_fastest_step_of_each_count(tmp_path: Path) -> None:
-    sweep = replace(runs.SEARCH.sweep, search=SearchSpec(start_rate=40_000.0, series=("max_rate",)))
+    sweep = replace(runs.SEARCHES, search=SearchSpec(start_rate=40_000.0, series=("max_rate",)))
     (fit,) = told("fit", run_of(tmp_path / "run", replace(runs.SEARCH, sweep=sweep), COUNTS[:6]))
     assert fit["law"]["counts"] == list(COUNTS[:6])
 

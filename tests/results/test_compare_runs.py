@@ -17,15 +17,16 @@ from hydra.cli import main
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_USAGE, HydraError, RunDirectoryError, UsageError
 from hydra.jupyter.command import write_report
 from hydra.jupyter.rendering import LIBRARY
-from hydra.model import Scenario, SearchSpec, StepPlan
+from hydra.model import Scenario, StepPlan
 from hydra.report import experiments
 from hydra.store import interleaved
 from hydra.store.interleaved import Record
-from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, bisected, make
+from hydra.sweep import SearchSpec
+from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, SEARCHES, bisected, make
 from tests.results.test_damaged import DAMAGES
 
 LOSS = SearchSpec(8000.0, steps=6, series=("max_rate", "loss"))
-SHORT = replace(SEARCH, sweep=replace(SEARCH.sweep, clients=(30,), search=LOSS))
+SHORT = replace(SEARCH, sweep=replace(SEARCHES, clients=(30,), search=LOSS))
 RECORD = Record("zmqfixed", {"a": {"client": "pyzmq"}, "b": {"client": "native"}}, True, 1, {}, "hydra x", "now")
 
 
@@ -187,7 +188,7 @@ def _beside(scenario: Scenario, steps: int | None = None) -> Folders:
 
 
 OTHER_RATE = replace(FIXED, settings=replace(FIXED.settings, rate=5.0))
-HIGHEST = replace(SHORT, sweep=replace(SHORT.sweep, search=replace(LOSS, series=("max_rate",))))
+HIGHEST = replace(SHORT, sweep=replace(SEARCHES, clients=(30,), search=replace(LOSS, series=("max_rate",))))
 BAD: dict[str, tuple[Folders, str]] = {
     "nothing": (lambda _, __: [], "fewer than two runs"),
     "one": (lambda f, _: [f / "a"], "fewer than two runs"),

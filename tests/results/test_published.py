@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from hydra.config.resolved import ResolvedScenario
-from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind, with_values
+from hydra.model import Scenario, Settings, TableKind, with_values
 from hydra.report.published import Published, asked, compare, differences, parse, published_for
 from hydra.store.system_columns import published_columns
-from hydra.sweep import Row
+from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep, SweepKind
 from hydra.system import Reference
 
 TABLE = parse(
@@ -20,9 +20,9 @@ TABLE = parse(
 
 
 def scenario(table: TableKind, system: str = "kafka", client: str = "kafka-python") -> Scenario:
-    search = SearchSpec() if table in ("rates", "rate") else None
-    vary = {"msg_batch": (100, 200)} if table == "batch" else {}
-    sweep = SweepSpec(clients=(30,), duration_s=10.0, vary=vary, search=search)
+    sweep: SweepKind = GridSweep(10.0, clients=(30,), vary={"msg_batch": (100, 200)} if table == "batch" else {})
+    if table in ("rates", "rate"):
+        sweep = SearchSweep(10.0, clients=(30,), search=SearchSpec())
     return Scenario("mine", system, client, table, sweep, Settings(rate=1000.0))
 
 
@@ -106,6 +106,6 @@ def test_a_search_with_other_rules_differs() -> None:
     mine = scenario("rates", "zmq", "native")
     published = asked(beside(mine))
     theirs = published.scenario
-    sweep = replace(mine.sweep, duration_s=theirs.sweep.duration_s, search=SearchSpec(steps=30, width=2.0))
+    sweep = SearchSweep(theirs.sweep.duration_s, clients=(30,), search=SearchSpec(steps=30, width=2.0))
     mine = replace(mine, sweep=sweep, settings=theirs.settings)
     assert differences(mine, published) == ["width 2 instead of 1.25", "steps 30 instead of 60"]

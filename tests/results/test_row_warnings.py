@@ -6,7 +6,6 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.events.warnings import HydraWarning
-from hydra.measure.search_columns import rates
 from hydra.report import row_warnings
 from hydra.report.row_warnings import (
     FateUnknown,
@@ -20,7 +19,8 @@ from hydra.report.row_warnings import (
     warnings_of,
 )
 from hydra.report.warnings import told_once
-from hydra.sweep import Row
+from hydra.sweep import Row, SearchSweep
+from hydra.sweep.search_columns import rates
 from hydra.sweep.search_warnings import StillRising
 
 FIXED = load_scenario("zmqfixed", {})
@@ -114,7 +114,7 @@ SEARCHED: Row = {"clients": 4, "status": "ok", "slow_cohort_felt": False, "max_r
 
 def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None:
     scenario = load_scenario("zmqrate", {"sweep.duration_s": 10.0})
-    assert scenario.sweep.search is not None
+    assert isinstance(scenario.sweep, SearchSweep)
     column = rates(scenario.sweep.search)["slow"]
     (warning,) = warnings_of({**SEARCHED, column: 12_000.0}, scenario)
     # They read half of 20,000/s, and the marks are 1,000 at both ends.

@@ -11,11 +11,11 @@ import pytest
 
 from hydra.errors import HydraError
 from hydra.measure.verdict import BUSY_HOST_PCT
-from hydra.model import Scenario, SearchSpec, Settings, SweepSpec, TableKind
+from hydra.model import Scenario, Settings, TableKind
 from hydra.report import tables
 from hydra.report.warnings import MARK
 from hydra.store.system_columns import published_columns
-from hydra.sweep import Row
+from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
 GOOD: Row = {
@@ -27,12 +27,12 @@ GOOD: Row = {
 
 def grid(table: TableKind = "batch") -> Scenario:
     vary = {"msg_batch": (100, 200)} if table == "batch" else {}
-    sweep = SweepSpec(clients=(30, 60), duration_s=10.0, vary=vary)
+    sweep = GridSweep(clients=(30, 60), duration_s=10.0, vary=vary)
     return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(), description="What batching does.")
 
 
 def search(**rules: Any) -> Scenario:
-    sweep = SweepSpec(clients=(30,), duration_s=60.0, search=SearchSpec(**rules))
+    sweep = SearchSweep(clients=(30,), duration_s=60.0, search=SearchSpec(**rules))
     return Scenario("zmqrate", "zmq", "pyzmq", "rates", sweep)
 
 

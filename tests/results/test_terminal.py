@@ -6,10 +6,10 @@ import pytest
 
 from hydra.config.file_locations import scenarios
 from hydra.config.scenario import load_scenario
-from hydra.model import Scenario, Settings, SweepSpec
+from hydra.model import Scenario, Settings
 from hydra.report.tables import table_columns, terminal
 from hydra.report.warnings import MARK
-from hydra.sweep import Row
+from hydra.sweep import GridSweep, Row
 
 LARGE = 123_456
 TOTAL = 123_456_789
@@ -30,7 +30,7 @@ def test_the_table_of_every_scenario_fits_80_columns(name: str) -> None:
 
 
 SCENARIO = Scenario(
-    "kafka-batch", "kafka", "c", "batch", SweepSpec(10.0, clients=(30,)), Settings(), description="What batching does."
+    "kafka-batch", "kafka", "c", "batch", GridSweep(10.0, clients=(30,)), Settings(), description="What batching does."
 )
 
 

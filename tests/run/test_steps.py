@@ -8,8 +8,9 @@ import pytest
 
 from hydra.config.resolved import ResolvedScenario
 from hydra.errors import DoesNotFitError
-from hydra.model import Scenario, Settings, StepPlan, SweepSpec
+from hydra.model import Scenario, Settings, StepPlan
 from hydra.run import step_sequence
+from hydra.sweep import GridSweep
 from tests.run.contexts import context
 
 
@@ -21,7 +22,7 @@ def test_the_system_is_left_alone_before_a_step_until_the_user_passes_its_row_ov
         raise DoesNotFitError("the machine is full")
 
     monkeypatch.setattr(step_sequence.Steps, "_require_room", full)
-    scenario = Scenario("z", "zmq", "native", "rates", SweepSpec(clients=(2,), duration_s=0.2))
+    scenario = Scenario("z", "zmq", "native", "rates", GridSweep(clients=(2,), duration_s=0.2))
     controller, observer, store = MagicMock(), MagicMock(), MagicMock()
     store.last_epoch.return_value = 1
     run = context(

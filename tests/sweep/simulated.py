@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.measure.loss_bursts import written
-from hydra.model import Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
+from hydra.model import Scenario, StepPlan, StepResult
+from hydra.sweep import SearchSpec, SearchSweep
 from hydra.sweep.interface import Row
-from hydra.sweep.search import Search
+from hydra.sweep.search_script import Search
 
 TARGET: Final = 0.005
 RUN_SPREAD: Final = 0.04
@@ -219,7 +220,7 @@ def searched(system: System, step_s: float = 1.0, **settings: float) -> Row:
 def played(system: System, step_s: float = 1.0, **settings: float) -> tuple[Row, list[StepResult]]:
     """The row of a search, and its steps."""
     search = replace(SearchSpec(start_rate=500.0, series=("loss",)), **settings)  # type: ignore[arg-type]
-    scenario = Scenario("z", "zmq", "native", "rates", SweepSpec(clients=(30,), duration_s=step_s, search=search))
+    scenario = Scenario("z", "zmq", "native", "rates", SearchSweep(clients=(30,), duration_s=step_s, search=search))
     sweep, results = Search(scenario, search), list[StepResult]()
     while (plan := sweep.next(results)) is not None:
         results.append(system.measure(plan))

@@ -8,12 +8,11 @@ import pytest
 
 from hydra.events.event import Event
 from hydra.measure.lone_losers import Lone
-from hydra.measure.search_columns import beside, search_columns
-from hydra.model import SearchSpec
 from hydra.run.outcome import code_of
-from hydra.sweep import Row
+from hydra.sweep import Row, SearchSpec
 from hydra.sweep.answer import Answer, Hole, Interval, Why
 from hydra.sweep.repetition import merged
+from hydra.sweep.search_columns import beside, search_columns
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_warnings import (
     AboveHighest,

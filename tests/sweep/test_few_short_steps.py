@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from hydra.measure.loss_bursts import written
-from hydra.measure.search_columns import rates
-from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec
-from hydra.sweep import Row
-from hydra.sweep.search import Search
+from hydra.model import Figure, Scenario, StepPlan, StepResult
+from hydra.sweep import Row, SearchSpec, SearchSweep
+from hydra.sweep.search_columns import rates
+from hydra.sweep.search_script import Search
 
 pytestmark = pytest.mark.tier("test")
 
@@ -32,7 +32,7 @@ def row_of(seed: int) -> Row:
     """The row of a system with some capacity, whose steps are stalled at random whatever their rate is."""
     chance = np.random.default_rng(seed)
     capacity, stall = exp(chance.uniform(log(500), log(3e5))), float(chance.choice(STALLS))
-    scenario = Scenario("z", "zmq", "pyzmq", "rates", SweepSpec(clients=(3,), duration_s=STEP_S, search=SEARCH))
+    scenario = Scenario("z", "zmq", "pyzmq", "rates", SearchSweep(clients=(3,), duration_s=STEP_S, search=SEARCH))
     sweep, results = Search(scenario, SEARCH), list[StepResult]()
     while (plan := sweep.next(results)) is not None:
         results.append(StepResult(len(results) + 1, plan, "ok", figures(plan, capacity, stall, chance)))

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, StepPlan, StepResult, SweepSpec, value_of
-from hydra.sweep import Sweep, for_scenario
+from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, StepPlan, StepResult, value_of
+from hydra.sweep import GridSweep, Sweep, for_scenario
 
 SCENARIO = Scenario(
     name="k",
@@ -18,10 +18,10 @@ SCENARIO = Scenario(
     client="c",
     table="batch",
     settings=Settings(rate=30_000.0, system={"acks": "all"}),
-    sweep=SweepSpec(clients=(60, 30), duration_s=10, vary={"msg_batch": (100, 200), "linger_ms": (0.0, 5.0)}),
+    sweep=GridSweep(clients=(60, 30), duration_s=10, vary={"msg_batch": (100, 200), "linger_ms": (0.0, 5.0)}),
 )
 
-THREE = replace(SCENARIO, sweep=SweepSpec(clients=(5,), duration_s=1, vary={"msg_batch": (100, 200, 300)}))
+THREE = replace(SCENARIO, sweep=GridSweep(clients=(5,), duration_s=1, vary={"msg_batch": (100, 200, 300)}))
 
 NOTHING: Mapping[str, Figure] = {}
 
@@ -51,7 +51,7 @@ def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
     # What does not vary is the scenario's.
     values: dict[str, Figure] = {"acks": "all", "msg_batch": 100, "linger_ms": 0.0}
     assert plans[0] == StepPlan(30, Settings(rate=30_000.0, system=values), 10, "grid")
-    without = for_scenario(replace(SCENARIO, sweep=SweepSpec(clients=(1, 2), duration_s=3)))
+    without = for_scenario(replace(SCENARIO, sweep=GridSweep(clients=(1, 2), duration_s=3)))
     assert [r.plan.clients for r in play(without)] == [1, 2]
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.model import Scenario, Settings, StepResult, SweepSpec
-from hydra.sweep import for_scenario
+from hydra.model import Scenario, Settings, StepResult
+from hydra.sweep import GridSweep, for_scenario
 from hydra.sweep.interface import QUICK_DRAIN_S
 from hydra.sweep.remaining_time import Pace
 
 STEP_S = 2.0 + QUICK_DRAIN_S
-SCENARIO = Scenario("s", "zmq", "pyzmq", "fixed", SweepSpec(2.0, clients=(1, 2, 3, 4)), Settings(rate=10.0), warmup_s=0)
+SCENARIO = Scenario("s", "zmq", "pyzmq", "fixed", GridSweep(2.0, clients=(1, 2, 3, 4)), Settings(rate=10.0), warmup_s=0)
 
 
 @pytest.mark.parametrize(
@@ -39,5 +39,5 @@ def test_steps_to_come_are_as_slow_as_those_that_were_watched(took_s: tuple[floa
 
 @pytest.mark.parametrize(("repeat", "steps"), [(1, 4), (3, 12)])
 def test_a_grid_knows_how_many_steps_it_has(repeat: int, steps: int) -> None:
-    sweep = SweepSpec(2.0, clients=(1, 2, 3, 4), repeat=repeat)
+    sweep = GridSweep(2.0, clients=(1, 2, 3, 4), repeat=repeat)
     assert for_scenario(Scenario("s", "zmq", "pyzmq", "fixed", sweep)).steps() == steps

@@ -6,11 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.model import Point, Scenario, Settings, StepPlan, StepResult, SweepSpec
-from hydra.sweep import Sweep, for_scenario
+from hydra.model import Scenario, Settings, StepPlan, StepResult
+from hydra.sweep import PointSweep, Sweep, SweepPoint, for_scenario
 from hydra.sweep.interface import usual_s
-from hydra.sweep.repetition import Repeated
 
+POINTS = (
+    SweepPoint("large", clients=20, settings={"acks": "1"}),
+    SweepPoint("one", publishers=1, duration_s=2.0),
+    SweepPoint("small", clients=1, settings={"message_size": 100}),
+    SweepPoint("one again", publishers=1, duration_s=2.0),
+)
 SCENARIO = Scenario(
     name="k",
     system="kafka",
@@ -18,17 +23,9 @@ SCENARIO = Scenario(
     table="fixed",
     publishers=3,
     settings=Settings(rate=1000.0, system={"acks": "all"}),
-    sweep=SweepSpec(
-        duration_s=10,
-        points=(
-            Point("large", clients=20, settings={"acks": "1"}),
-            Point("one", publishers=1, duration_s=2.0),
-            Point("small", clients=1, settings={"message_size": 100}),
-            Point("one again", publishers=1, duration_s=2.0),
-        ),
-    ),
+    sweep=PointSweep(duration_s=10, points=POINTS),
 )
-NAMES = [point.name for point in SCENARIO.sweep.points]
+NAMES = [point.name for point in POINTS]
 
 
 def play(sweep: Sweep, outcome: dict[str, list[str]] | None = None) -> list[StepResult]:
@@ -95,7 +92,6 @@ def test_a_resumed_run_asks_for_what_failed_and_for_nothing_else() -> None:
 @pytest.mark.parametrize("repeat", [2, 3])
 def test_each_point_is_repeated_before_the_next_begins(repeat: int) -> None:
     sweep = for_scenario(replace(SCENARIO, sweep=replace(SCENARIO.sweep, repeat=repeat)))
-    assert isinstance(sweep, Repeated)
     results = play(sweep)
     assert [result.plan.point for result in results] == [name for name in NAMES for _ in range(repeat)]
     rows = [(row["point"], row["publishers"], row["repeats"]) for row in sweep.rows(results)]
@@ -129,9 +125,9 @@ def test_a_step_with_a_number_of_messages_usually_ends_before_its_time(settings:
 
 
 def test_steps_that_end_with_their_messages_are_not_expected_to_last_to_their_limit() -> None:
-    points = [replace(point, duration_s=3600.0) for point in SCENARIO.sweep.points]
+    points = [replace(point, duration_s=3600.0) for point in POINTS]
     settings = replace(SCENARIO.settings, messages=1000, rate=500.0)
     listed = [replace(point, settings={**point.settings, "messages": 1000, "rate": 500.0}) for point in points]
-    sweep = for_scenario(replace(SCENARIO, settings=settings, sweep=replace(SCENARIO.sweep, points=tuple(listed))))
+    sweep = for_scenario(replace(SCENARIO, settings=settings, sweep=PointSweep(10, points=tuple(listed))))
     assert 2 * len(points) <= sweep.expected_s() <= 4 * len(points) + SCENARIO.warmup_s * len(SCENARIO.sizes)
     assert sweep.bound_s() >= 3600 * len(points)

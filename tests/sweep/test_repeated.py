@@ -8,17 +8,17 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.column_table import columns_of
 from hydra.measure.loss_bursts import written
 from hydra.measure.step_columns import SystemColumns, step_columns
-from hydra.model import Figure, Histogram, Scenario, SearchSpec, Settings, StepPlan, StepResult, SweepSpec, value_of
-from hydra.sweep import Repeated, Sweep, Turn, for_scenario, search
+from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult, value_of
+from hydra.sweep import GridSweep, SearchSpec, SearchSweep, Sweep, Turn, for_scenario, search_script
+from hydra.sweep.column_table import columns_of
 from hydra.sweep.interface import check_plan
 from hydra.sweep.repetition import MERGED_IN_REPEATS, mean_and_interval, merged
 
 
 def scenario(repeat: int) -> Scenario:
-    sweep = SweepSpec(clients=(2, 4), duration_s=1.0, vary={"msg_batch": (10, 20)}, repeat=repeat)
+    sweep = GridSweep(clients=(2, 4), duration_s=1.0, vary={"msg_batch": (10, 20)}, repeat=repeat)
     return Scenario("s", "kafka", "kafka-python", "batch", sweep, Settings(rate=100.0))
 
 
@@ -85,7 +85,7 @@ SEARCH = SearchSpec(series=("loss",), steps=12, start_rate=8000.0)
 
 
 def searching(repeat: int, clients: tuple[int, ...] = (2, 4)) -> Scenario:
-    sweep = SweepSpec(clients=clients, duration_s=1.0, search=SEARCH, repeat=repeat)
+    sweep = SearchSweep(clients=clients, duration_s=1.0, search=SEARCH, repeat=repeat)
     return Scenario("s", "zmq", "pyzmq", "rates", sweep)
 
 
@@ -124,7 +124,7 @@ def test_a_repeated_search_goes_on_without_playing_its_steps_again(monkeypatch: 
         played.append(plan)
         check_plan(plan, result)
 
-    monkeypatch.setattr(search, "check_plan", counted)
+    monkeypatch.setattr(search_script, "check_plan", counted)
     while (plan := sweep.next(results)) is not None:
         results.append(carry(plan, len(results) + 1))
         sweep.rows(results)
@@ -273,7 +273,6 @@ def test_a_resumed_run_comes_back_to_a_row_that_failed_in_any_of_its_repeats(bat
 
 def test_a_turn_is_one_repetition_of_a_client_count_and_rows_have_their_repeats() -> None:
     sweep = for_scenario(scenario(3))
-    assert isinstance(sweep, Repeated)
     assert sweep.turns == [Turn(part, repeat) for part in range(2) for repeat in range(3)]
     # The first one fails once, and is asked for again in the same turn.
     results = play(sweep, lambda plan, n: numbered(plan, n) if n > 1 else result(n, plan, "failed"))
@@ -287,7 +286,6 @@ def test_a_turn_is_one_repetition_of_a_client_count_and_rows_have_their_repeats(
 
 def test_what_does_not_fit_is_not_tried_again_and_has_no_further_turn() -> None:
     sweep = for_scenario(scenario(3))
-    assert isinstance(sweep, Repeated)
     results = play(sweep, lambda plan, n: result(n, plan, "skipped" if plan.clients == 2 else "ok"))
     assert [r.plan.clients for r in results] == [2] + [4] * 6
     assert sweep.turn(results[:1]) == Turn(1, 0)

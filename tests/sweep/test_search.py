@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.measure.column_table import columns_of
 from hydra.measure.loss_bursts import written
 from hydra.measure.step_columns import SystemColumns
-from hydra.model import Figure, Scenario, SearchSpec, StepPlan, StepResult, SweepSpec, value_of
-from hydra.sweep import for_scenario
+from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of
+from hydra.sweep import SearchSpec, SearchSweep, for_scenario
+from hydra.sweep.column_table import columns_of
 from hydra.sweep.interface import Row, step_bound_s
 from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES
 
@@ -29,7 +29,7 @@ RECONNECTING = "max_rate_10pct_clients_reconnecting_pps"
 
 
 def scenario(search: SearchSpec | None = None, clients: tuple[int, ...] = (30,)) -> Scenario:
-    sweep = SweepSpec(clients=clients, duration_s=STEP_S, search=search or SearchSpec())
+    sweep = SearchSweep(clients=clients, duration_s=STEP_S, search=search or SearchSpec())
     return Scenario(name="z", system="zmq", client="pyzmq", table="rates", sweep=sweep)
 
 

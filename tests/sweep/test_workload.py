@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.model import EventSpec, LoadSpec, Points, Rate, Scenario, Settings, StepPlan, SweepSpec
+from hydra.model import EventSpec, LoadSpec, Points, Rate, Scenario, Settings, StepPlan
+from hydra.sweep import GridSweep
 from hydra.sweep.workload import loaded, points_of, scaled
 from hydra.wire.load import Load
 
@@ -12,7 +13,7 @@ LENGTH_S = 100.0
 
 
 def scenario(load: LoadSpec | None = None, *events: EventSpec, rate: Rate = 1000.0) -> Scenario:
-    sweep = SweepSpec(duration_s=LENGTH_S, clients=(10,))
+    sweep = GridSweep(duration_s=LENGTH_S, clients=(10,))
     its = load or LoadSpec()
     return Scenario("s", "zmq", "pyzmq", "fixed", sweep, Settings(rate=rate), load=its, events=events)
 

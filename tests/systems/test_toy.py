@@ -105,7 +105,8 @@ def test_what_its_scenario_cannot_be_is_refused(overrides: dict[str, object], sa
 @pytest.mark.usefixtures("installed")
 def test_its_settings_are_varied_beside_the_shared_ones() -> None:
     scenario = load_scenario("toy", {"sweep.vary": {"chunk": [10, 20], "message_size": [24, 100]}})
-    assert scenario.sweep.vary == {"chunk": (10, 20), "message_size": (24, 100)}
+    assert scenario.sweep.crossed == ("chunk", "message_size")
+    assert scenario.values_of("chunk") == (10, 20)
     assert scenario.settings.system == {"chunk": 65536, "shared": 0}
 
 

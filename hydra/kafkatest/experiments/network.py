@@ -144,8 +144,7 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
         sent = number(it.row.get("sent"))
         if setup is None or sent is None:
             continue
-        sweep = it.done.scenario.sweep
-        rate = sent * _BYTES / next(point.duration_s or sweep.duration_s for point in sweep.points)
+        rate = sent * _BYTES / it.done.scenario.sweep.length_s(it.name)
         if (held := number(it.row.get("avg_tx_rate_pps"))) is not None and held < _HELD * _RATE:
             late.append(f"{count} brokers {setup.name} ({held:.0f}/s)")
         rows.append({**setup._asdict(), **_row(setup, rate, it)})

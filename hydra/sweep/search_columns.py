@@ -9,7 +9,8 @@ from typing import Final
 from hydra.measure.column import PER_SECOND, Column, text_column, yes_no_column
 from hydra.measure.column_names import AGGREGATE_MAX, FAILED_STEPS, GENERATOR_LIMITED, STEP_S
 from hydra.measure.step_columns import PUBLISHED
-from hydra.model import Figure, SearchSeries, SearchSpec
+from hydra.model import Figure
+from hydra.sweep.search_spec import SearchSeries, SearchSpec
 
 LENGTH: Final = Column(STEP_S, "s", "length of a step of the row", repeats="common")
 FAILED: Final = Column(FAILED_STEPS, "steps", "steps of the row that were measured again")

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from hydra.measure import search_columns
-from hydra.measure.column import MESSAGES, REPEATS, TEXT, Column, of_repeats, text_column
-from hydra.measure.column_names import BLOCKED, BURST, POINT, PUBLISHERS, REASON, STATUS
-from hydra.measure.step_columns import DUE, SENT, SystemColumns, published, step_columns
+from hydra.measure.column import REPEATS, TEXT, Column, of_repeats
+from hydra.measure.column_names import REASON, STATUS
+from hydra.measure.step_columns import SystemColumns
 from hydra.model import SKIPPED_BY, Scenario
+from hydra.sweep.kind import kind_of
 
 _LAST: Final = (
     Column(REPEATS, "", "how often the row was measured, with `--repeat`"),
@@ -19,25 +19,10 @@ _LAST: Final = (
     Column(SKIPPED_BY, TEXT, "`user` where it was skipped with the key s, and nothing kept it from being measured"),
 )
 
-_NAMED: Final = text_column(POINT, "name of the row, where a sweep lists its rows", "Point")
-_SENDERS: Final = Column(
-    PUBLISHERS, "publishers", "publishers that sent, where a sweep lists its rows", "Publishers", repeats="common"
-)
-
-EARLIER: Final[Mapping[str, Column]] = {
-    BURST: Column("msg_batch", MESSAGES, "`burst`, in runs of earlier versions", "Batch", repeats="common"),
-    BLOCKED: Column("batch_bytes", "bytes", "nothing, in runs of earlier versions", repeats="common"),
-}
-"""Columns that runs of earlier versions have for every system, by the column after which they stand."""
-
 
 def published_columns(scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
     """The columns of the table that this scenario's experiment was published with."""
-    if scenario.sweep.search is not None:
-        return search_columns.published(scenario.sweep.search)
-    clients, *others = (c for c in published(system) if scenario.table == "batch" or c is not system.batch)
-    listed = scenario.sweep.points
-    return (*((_NAMED,) if listed else ()), clients, *((_SENDERS,) if listed else ()), *others)
+    return kind_of(scenario).published(scenario, system)
 
 
 def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
@@ -45,22 +30,13 @@ def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
 
     The published ones; what varies; all others, each followed by what repeats add to it; and last, what the row is.
     """
-    first = published_columns(scenario, system)
-    search = scenario.sweep.search
-    row = search_columns.search_columns(search) if search else _step_columns(scenario, system)
+    first, row = published_columns(scenario, system), kind_of(scenario).columns(scenario, system)
     known = {column.name: column for column in row}
     # A setting that varies was asked for, not measured.
     varied = {name: replace(known.get(name, Column(name)), repeats="common") for name in scenario.sweep.varied}
     others = [each for column in (*varied.values(), *row) for each in (column, *of_repeats(column))]
     columns = (*first, *others, *_LAST)
     return {column.name: varied.get(column.name, column) for column in columns}
-
-
-def _step_columns(scenario: Scenario, system: SystemColumns) -> list[Column]:
-    rates = {scenario.settings.rate, *scenario.values_of("rate")}
-    since = [DUE] if rates - {"max"} else []
-    columns = step_columns([*since, *([SENT] if "max" in rates else [])], cohort=False, system=system)
-    return [each for column in columns for each in (column, EARLIER.get(column.name)) if each is not None]
 
 
 def in_order(scenario: Scenario, system: SystemColumns, rows: Iterable[Mapping[str, object]]) -> list[Column]:

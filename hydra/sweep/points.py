@@ -1,0 +1,215 @@
+"""``[[sweep.points]]``: the rows of a sweep one by one, each with its own settings beside its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from math import isfinite
+from typing import Any, ClassVar, Final
+
+from hydra.errors import Key, RefusedError, shown
+from hydra.measure.column import Column, text_column
+from hydra.measure.column_names import POINT, PUBLISHERS
+from hydra.measure.step_columns import SystemColumns
+from hydra.model import Figure, Scenario, StepPlan, setting, value_of, with_values
+from hydra.model.base import DAY_S
+from hydra.sweep.grid import Grid
+from hydra.sweep.interface import Row, Sweep
+from hydra.sweep.kind import Case, RowSettings, SweepKind
+
+_KEY: Final[Key] = ("sweep", "points")
+_NAME_CHARACTERS: Final = 100
+
+_NAMED: Final = text_column(POINT, "name of the row, where a sweep lists its rows", "Point")
+_SENDERS: Final = Column(
+    PUBLISHERS, "publishers", "publishers that sent, where a sweep lists its rows", "Publishers", repeats="common"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """One row of a sweep that lists them: what it is called, and how it differs from the scenario.
+
+    ``clients`` may be 0 where servers keep what is sent: then only publishers run. ``publishers`` and ``duration_s``
+    None are the scenario's.
+    """
+
+    name: str
+    clients: int = setting(0, least=0, most=1_000_000)
+    publishers: int | None = setting(None, least=1, most=10_000)
+    duration_s: float | None = setting(None, least=0.001, most=DAY_S)
+    settings: Mapping[str, Figure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PointSweep(SweepKind):
+    """The kind: ``points`` are its rows in their order."""
+
+    key: ClassVar[str] = "points"
+    uses: ClassVar[tuple[str, ...]] = ("points",)
+    beside: ClassVar[tuple[str, ...]] = tuple(f.name for f in fields(SweepPoint) if f.name != "settings")
+    across: ClassVar[str] = POINT
+    is_published: ClassVar[bool] = False
+    """Points are an experiment of their own."""
+
+    points: tuple[SweepPoint, ...] = ()
+
+    @classmethod
+    def against(cls, others: Sequence[str], every: Sequence[str]) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        *first, last = ("clients", *(key for key in every if key != cls.key))
+        return f"points stand in place of {', '.join(first)} and {last}: remove {' and '.join(others)}"
+
+    @property
+    def rows(self) -> int:
+        """See :class:`hydra.model.SweepSpec`."""
+        return len(self.points)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        return tuple(sorted({point.clients for point in self.points}))
+
+    def sizes(self, publishers: int) -> tuple[tuple[int, int], ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        found = {(publishers if p.publishers is None else p.publishers, p.clients) for p in self.points}
+        return tuple(sorted(found, key=lambda size: (size[1], size[0])))
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        return tuple(dict.fromkeys(name for point in self.points for name in point.settings))
+
+    def values_of(self, name: str, usual: Figure) -> tuple[Figure, ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        return tuple(dict.fromkeys(point.settings.get(name, usual) for point in self.points))
+
+    @property
+    def first(self) -> Mapping[str, Figure]:
+        """See :class:`hydra.model.SweepSpec`."""
+        return self.points[0].settings
+
+    @property
+    def longest_s(self) -> float:
+        """See :class:`hydra.model.SweepSpec`."""
+        return max(self._length_s(point) for point in self.points)
+
+    @property
+    def shortest_s(self) -> float:
+        """See :class:`hydra.model.SweepSpec`."""
+        return min(self._length_s(point) for point in self.points)
+
+    def length_s(self, point: str) -> float:
+        """See :class:`hydra.model.SweepSpec`."""
+        return next((self._length_s(p) for p in self.points if p.name == point), self.duration_s)
+
+    def _length_s(self, point: SweepPoint) -> float:
+        return point.duration_s or self.duration_s
+
+    # --- a scenario of it --------------------------------------------------------------------------------------------
+
+    @classmethod
+    def read(cls, written: Any, aliases: Mapping[str, str]) -> Any:
+        """See :class:`hydra.sweep.kind.SweepKind`: in a file, a point's settings stand beside its name."""
+        if not isinstance(written, list) or not written:
+            raise RefusedError(_KEY, "must be tables", "write each point under its own [[sweep.points]]")
+        points = [_split(aliases, (*_KEY, index), row) for index, row in enumerate(written)]
+        names: dict[object, int] = {}
+        for index, point in enumerate(points):
+            name = point.get("name")
+            if isinstance(name, str):
+                _check_name((*_KEY, index, "name"), name)
+            if name is not None and names.setdefault(repr(name), index) != index:
+                what = f"{shown(name)} is the name of {'.'.join(map(str, _KEY))}.{names[repr(name)]} already"
+                raise RefusedError((*_KEY, index, "name"), what, "give every point a name of its own")
+        return points
+
+    def completed(self, scenario: Scenario) -> Scenario:
+        """See :class:`hydra.sweep.kind.SweepKind`: each point says its publishers, the scenario the most of them."""
+        usual = scenario.publishers
+        points = tuple(replace(p, publishers=usual if p.publishers is None else p.publishers) for p in self.points)
+        most = max(p.publishers for p in points if p.publishers is not None)
+        return replace(scenario, publishers=most, sweep=replace(self, points=points))
+
+    def given(self) -> Iterator[RowSettings]:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        yield from (RowSettings((*_KEY, index), point.settings) for index, point in enumerate(self.points))
+
+    def cases(self, scenario: Scenario) -> list[Case]:
+        """See :class:`hydra.sweep.kind.SweepKind`: each point alone, whose settings are the scenario's then."""
+        return [
+            Case(self._at(point, scenario), (*_KEY, index), point.settings) for index, point in enumerate(self.points)
+        ]
+
+    def _at(self, point: SweepPoint, scenario: Scenario) -> Scenario:
+        publishers = scenario.publishers if point.publishers is None else point.publishers
+        own = replace(point, publishers=publishers, duration_s=self._length_s(point))
+        return replace(
+            scenario,
+            settings=with_values(scenario.settings, point.settings),
+            publishers=publishers,
+            sweep=replace(self, points=(own,), duration_s=self._length_s(point)),
+        )
+
+    # --- its steps and rows ------------------------------------------------------------------------------------------
+
+    def begin(self, scenario: Scenario) -> Sweep:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        plans = [
+            StepPlan(
+                point.clients,
+                with_values(scenario.settings, point.settings),
+                self._length_s(point),
+                publishers=scenario.publishers if point.publishers is None else point.publishers,
+                point=point.name,
+            )
+            for point in self.points
+        ]
+        return Grid(scenario, plans)
+
+    def parts(self, scenario: Scenario) -> dict[Hashable, Scenario]:
+        """See :class:`hydra.sweep.kind.SweepKind`: each point, with all that varies: its row has all columns."""
+        usual = {name: value_of(scenario.settings, name) for name in self.varied}
+        alone = {
+            (p.name, p.clients): replace(self, points=(replace(p, settings={**usual, **p.settings}),), repeat=1)
+            for p in self.points
+        }
+        return {part: replace(scenario, sweep=sweep) for part, sweep in alone.items()}
+
+    def published(self, scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        clients, *others = SweepKind.published(self, scenario, system)
+        return _NAMED, clients, _SENDERS, *others
+
+    def name_of(self, row: Row, title: Callable[[str], str]) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return str(row[POINT])
+
+    @property
+    def asked(self) -> str:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return f"{', '.join(p.name for p in self.points)}; "
+
+
+def _split(aliases: Mapping[str, str], key: Key, row: object) -> dict[str, Any]:
+    """A written point, whose settings stand beside its name, as :class:`SweepPoint` is built from it."""
+    if not isinstance(row, dict):
+        raise RefusedError(key, "must be a table")
+    settings: dict[str, Any] = {}
+    for written, value in row.items():
+        if written in PointSweep.beside:
+            continue
+        name = aliases.get(f"settings.{written}", f"settings.{written}").removeprefix("settings.")
+        if name in settings:
+            raise RefusedError((*key, written), f"is another name of {name}, which is set too", "remove one of them")
+        if not isinstance(value, str | int | float) or (isinstance(value, float) and not isfinite(value)):
+            what = f"must be a number, a text, true or false, not {shown(value)}"
+            raise RefusedError((*key, written), what, "write the settings of a point beside its name, one a line")
+        settings[name] = value
+    return {**{name: row[name] for name in PointSweep.beside if name in row}, "settings": settings}
+
+
+def _check_name(key: Key, name: str) -> None:
+    if not name.strip() or len(name) > _NAME_CHARACTERS or not name.isprintable() or "|" in name:
+        what = f"must be 1 to {_NAME_CHARACTERS} characters without | and control characters, not {shown(name)}"
+        raise RefusedError(key, what, "name the row as it shall stand in the table")

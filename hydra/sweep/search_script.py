@@ -1,0 +1,408 @@
+"""Searches for rates: how fast until nothing is gained, and how fast within a target of loss. Pure.
+
+The search is written as a script that asks for a step and is given its result. A script that has come some way goes on
+from there when there is one result more; otherwise it is played again over all of them, so that there is no state
+beside the results.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from math import ceil, log2
+from statistics import fmean
+from typing import Final
+
+from hydra.measure.column_names import (
+    AGGREGATE,
+    AGGREGATE_MAX,
+    AVG_RX,
+    CLIENTS,
+    FAILED_STEPS,
+    GENERATOR_LIMITED,
+    REASON,
+    STATUS,
+    STEP_S,
+    VERDICT,
+)
+from hydra.model import (
+    Cohort,
+    Figure,
+    Scenario,
+    Settings,
+    StepPlan,
+    StepResult,
+    number,
+    with_values,
+)
+from hydra.sweep import search_warnings
+from hydra.sweep import side_findings as beside
+from hydra.sweep.answer import Why
+from hydra.sweep.findings import LAST_S
+from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, by_clients, check_plan, step_bound_s
+from hydra.sweep.repetition import mean_and_interval
+from hydra.sweep.search_columns import WHY, published, rates, sndhwm_prefix
+from hydra.sweep.search_columns import beside as beside_it
+from hydra.sweep.search_figures import columns_of
+from hydra.sweep.search_spec import SearchSeries, SearchSpec
+from hydra.sweep.search_warnings import SearchWarning, note_of
+from hydra.sweep.side_findings import Beside
+from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError, unmeasured
+from hydra.sweep.threshold import Script, Threshold, rest_s
+
+_RISING: Final = ("max_rate", "nodrop")
+"""Series that only double: they look for the highest rate that is received at all."""
+_USUAL_STEPS: Final = 30
+"""Steps that a search for a threshold takes where chance has little part in it."""
+_AGAIN: Final = 0.5
+"""Share of the budget that is spent once more where two figures contradict each other."""
+
+
+@dataclass
+class _Played:
+    """How far the script of a client count has come."""
+
+    script: Script
+    row: Row
+    taken: list[StepResult]
+    coming: StepPlan | None
+
+
+@dataclass
+class _Searched:
+    """A search for a rate within the target.
+
+    Attributes:
+        name: what the columns beside its figure begin with.
+        threshold: the search itself.
+        steps: those that it has had.
+        without: the same search without the subscriber that loses alone.
+        more: the steps that were measured for that one.
+    """
+
+    name: str
+    threshold: Threshold
+    steps: list[StepResult] = field(default_factory=list)
+    without: Threshold | None = None
+    more: list[StepResult] = field(default_factory=list)
+
+    def beside(self, target: float) -> Beside:
+        """What was found beside the figure."""
+        telling = self.telling()
+        lone = beside.lone_loser(telling, target)
+        answer = self.without.answer if self.without and lone else None
+        return Beside(
+            lone,
+            answer.interval if answer and answer.kind == "figure" else None,
+            beside.start_lost_ms(telling, target),
+        )
+
+    def telling(self) -> list[StepResult]:
+        """The steps well below the answer."""
+        return beside.telling(self.steps, self.threshold.figure)
+
+
+class Search(Sweep):
+    """For every client count, ascending, the searches of ``SearchSpec.series`` in order."""
+
+    def __init__(self, scenario: Scenario, search: SearchSpec) -> None:
+        self._scenario = scenario
+        self._search = search
+        self._clients = sorted(scenario.sweep.clients)
+        self._rates = rates(search)
+        self._played: dict[int, _Played] = {}
+
+    # --- the sweep ---------------------------------------------------------------------------------------------
+
+    def next(self, results: Sequence[StepResult]) -> StepPlan | None:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        return next((p.coming for p in self._play(results) if p.coming is not None), None)
+
+    def rows(self, results: Sequence[StepResult]) -> list[Row]:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        return [dict(p.row) for p in self._play(results)]
+
+    def offered_again(self, results: Sequence[StepResult]) -> set[int]:
+        """See :class:`hydra.sweep.interface.Sweep`: the step after which the row was given up."""
+        return {p.taken[-1].epoch for p in self._play(results) if p.row[STATUS] == "failed"}
+
+    def steps(self) -> int | None:
+        """See :class:`hydra.sweep.interface.Sweep`: its results decide."""
+        return None
+
+    def bound_s(self) -> float:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
+        # At worst each of them was silenced twice before it counted, and then came all that may fail.
+        steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
+        asked_s = self._scenario.sweep.duration_s
+        step_s = rest_s(asked_s) + step_bound_s(self._scenario, max(asked_s, LAST_S))
+        return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
+
+    def expected_s(self) -> float:
+        """See :class:`hydra.sweep.interface.Sweep`: about six doublings, and ``_USUAL_STEPS`` for the others."""
+        search = self._search
+        doublings, usual = min(6, search.max_doublings) + 1 + search.fresh_steps, min(_USUAL_STEPS, search.steps)
+        steps = sum(self._times(s) * (doublings if s in _RISING else usual) for s in search.series)
+        step_s = self._scenario.sweep.duration_s + QUICK_DRAIN_S
+        return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
+
+    def _times(self, series: SearchSeries) -> int:
+        """How many searches a series is: one for each of several high-water marks."""
+        return len(self._search.sndhwms) if series == "loss" and self._search.sndhwms else 1
+
+    def _most_steps(self, series: SearchSeries) -> int:
+        search = self._search
+        if series in _RISING:
+            return search.max_doublings + 1 + search.fresh_steps
+        # The bracket may take more than the budget: from anywhere, all the way to the other end; and what may be a hole
+        # costs ten steps more.
+        span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
+        # The undisturbed search may go on once for each cohort, that of a cohort once.
+        cohorts = sum(s in ("slow", "reconnecting") for s in search.series)
+        again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
+        # Once more where a subscriber loses alone.
+        times = 2 if series == "loss" else 1
+        return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again
+
+    def _play(self, results: Sequence[StepResult]) -> list[_Played]:
+        """How far each client count has come, up to the first that is not complete and those that have results."""
+        played: list[_Played] = []
+        for clients, its_results in by_clients(results, self._clients).items():
+            if its_results or all(p.coming is None for p in played):
+                played.append(self._play_count(clients, its_results))
+        return played
+
+    def _play_count(self, clients: int, results: Sequence[StepResult]) -> _Played:
+        played = self._played.get(clients)
+        if (
+            played is None
+            or len(played.taken) > len(results)
+            or any(a is not b and a != b for a, b in zip(played.taken, results, strict=False))
+        ):
+            row: Row = {}
+            script = self._script(clients, row)
+            played = self._played[clients] = _Played(script, row, [], next(script))
+        for result in results[len(played.taken) :]:
+            if played.coming is None:
+                raise ValueError("there are more results than this sweep has steps")
+            check_plan(played.coming, result)
+            played.taken.append(result)
+            try:
+                played.coming = played.script.send(result)
+            except StopIteration:
+                played.coming = None
+        return played
+
+    # --- the script --------------------------------------------------------------------------------------------
+
+    def _script(self, clients: int, row: Row) -> Script:
+        row.update(dict.fromkeys(column.name for column in published(self._search)))
+        asked = Asked(self._scenario, clients)
+        row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
+        try:
+            yield from self._row(asked, clients, row)
+        except GivenUpError as e:
+            row |= {**e.figures, STATUS: e.status, REASON: e.reason}
+        else:
+            row[STATUS] = "ok"
+        row[FAILED_STEPS] = asked.failed
+
+    def _row(self, asked: Asked, clients: int, row: Row) -> Script:
+        """All searches of one client count."""
+        search = self._search
+        settings = self._scenario.settings
+        if search.sndhwms:
+            settings = with_values(settings, {"sndhwm": search.sndhwms[0]})
+        max_rate: float | None = None
+        undisturbed: _Searched | None = None
+        for series in search.series:
+            if series == "max_rate":
+                max_rate = yield from self._max_rate(asked, settings, series, row)
+            elif series == "nodrop":
+                yield from self._max_rate(asked, with_values(settings, {"nodrop": True}), series, row)
+            elif series == "loss" and search.sndhwms:
+                for sndhwm in search.sndhwms:
+                    found = _Searched(
+                        sndhwm_prefix(sndhwm), Threshold(with_values(settings, {"sndhwm": sndhwm}), series)
+                    )
+                    yield from self._search_into(row, asked, found, max_rate)
+            else:
+                cohort = self._cohort(series, clients, max_rate)
+                if not isinstance(cohort, Cohort):
+                    _warn(row, series, cohort)
+                    continue
+                known = undisturbed.threshold.figure if undisturbed else None
+                found = _Searched(series, Threshold(settings, series, cohort))
+                yield from self._search_into(row, asked, found, known or max_rate)
+                if series == "loss":
+                    undisturbed = found
+                elif undisturbed is not None:
+                    yield from self._reconcile(row, asked, undisturbed, found)
+
+    def _search_into(self, row: Row, asked: Asked, found: _Searched, near: float | None) -> Script:
+        """Searches, and shows in the row what is known, also where the client count is given up on the way."""
+        start = near / 2 if near else self._search.start_rate
+        try:
+            yield from _recorded(found.threshold.search(asked, self._search, start), found.steps)
+            lone = beside.lone_loser(found.telling(), self._search.target)
+            if lone and found.threshold.series == "loss":
+                found.without, there = found.threshold.without_it(lone), list(found.steps)
+                yield from _reusing(found.without.search(asked, self._search, start, there), there, found.more)
+        finally:
+            self._fill(row, found)
+
+    def _reconcile(self, row: Row, asked: Asked, undisturbed: _Searched, disturbed: _Searched) -> Script:
+        """Measures both again where clients that disturb seem to make the system faster; marks what stays so."""
+        for found in (undisturbed, disturbed):
+            if not _above(disturbed.threshold, undisturbed.threshold):
+                return
+            threshold = found.threshold
+            more_s = threshold.findings.spent_s + ceil(_AGAIN * self._search.steps) * asked.step_s
+            # Narrowed to nothing, so that all of these seconds are spent.
+            yield from _recorded(threshold.narrow(asked, 1.0 + 1e-9, more_s), found.steps)
+            self._fill(row, found)
+        if _above(disturbed.threshold, undisturbed.threshold):
+            self._fill(row, disturbed, search_warnings.AboveUndisturbed)
+
+    def _cohort(self, series: SearchSeries, clients: int, max_rate: float | None) -> Cohort | type[SearchWarning]:
+        """The cohort of a search, or why it cannot be measured."""
+        search = self._search
+        if series == "loss":
+            return Cohort()
+        if clients < 2:
+            return search_warnings.TooFewClients
+        # One seed a client count: the two cohorts are cut from the two ends of one order and never overlap.
+        seed = zlib.crc32(f"cohort of {clients}".encode())
+        if series == "reconnecting":
+            return Cohort("reconnecting", search.cohort_fraction, search.reconnect_rate, seed)
+        if not max_rate:
+            return search_warnings.HighestUnknown
+        return Cohort("slow", search.cohort_fraction, search.slow_share * max_rate, seed)
+
+    def _max_rate(
+        self, asked: Asked, settings: Settings, series: SearchSeries, row: Row
+    ) -> Generator[StepPlan, StepResult, float | None]:
+        """Doubles the rate until doubling gains nothing; the figure is what is received at the fastest of them."""
+        search = self._search
+        best: float | None = None
+        fastest = 0.0
+        aggregate: float | None = None
+        stalled = 0
+        together = AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"
+        for doubling in range(search.max_doublings + 1):
+            rate = float(f"{search.start_rate * 2.0**doubling:.5g}")
+            result = yield from asked.step(settings, series, rate)
+            received = number(result.figures.get(AVG_RX))
+            gained = received is not None and (best is None or received >= best * (1 + search.gain_target))
+            if received is not None and (best is None or received > best):
+                best, fastest = received, rate
+                row[f"{series}_verdict"] = result.figures.get(VERDICT)
+                _mark(row, series, result.figures.get(GENERATOR_LIMITED))
+            pps = number(result.figures.get(AGGREGATE))
+            if pps is not None:
+                aggregate = pps if aggregate is None else max(aggregate, pps)
+            row[self._rates[series]], row[together], row[f"{series}_steps"] = best, aggregate, doubling + 1
+            stalled = 0 if gained else stalled + 1
+            if stalled >= search.stall_doublings:
+                break
+        else:
+            _warn(row, series, search_warnings.StillRising)
+        if best is None:
+            _warn(row, series, search_warnings.NothingReceived)
+            return None
+        return (yield from self._received_anew(asked, settings, series, fastest, row)) or best
+
+    def _received_anew(
+        self, asked: Asked, settings: Settings, series: SearchSeries, fastest: float, row: Row
+    ) -> Generator[StepPlan, StepResult, float | None]:
+        """The mean of further steps at the fastest rate: that of the step it was chosen by is too high by chance."""
+        fresh: list[StepResult] = []
+        for _ in range(self._search.fresh_steps):
+            fresh.append((yield from asked.step(settings, series, fastest)))
+            row[f"{series}_steps"] = int(number(row[f"{series}_steps"]) or 0) + 1
+        received = [pps for result in fresh if (pps := number(result.figures.get(AVG_RX))) is not None]
+        if not received:
+            return None
+        mean, half = mean_and_interval(received)
+        row[self._rates[series]] = mean
+        if half is not None:
+            row[f"{series}_low_pps"], row[f"{series}_high_pps"] = max(mean - half, 0.0), mean + half
+        together = [pps for result in fresh if (pps := number(result.figures.get(AGGREGATE))) is not None]
+        if together:
+            row[AGGREGATE_MAX if series == "max_rate" else f"{series}_aggregate_pps"] = fmean(together)
+        return mean
+
+    def _fill(self, row: Row, searched: _Searched, *against: type[SearchWarning]) -> None:
+        name, found = searched.name, searched.threshold
+        row[self._rates[name]] = found.figure
+        tried = [evidence.rate for evidence in found.findings.evidence]
+        for column in beside_it(name, found.series):
+            row.pop(column.name, None)  # of what was known before it was measured again
+        row[f"{name}_steps"] = len(found.findings.evidence) + len(searched.more)
+        row |= columns_of(name, found.answer, tried, searched.beside(self._search.target), against)
+        row[f"{name}_note"] = note_of(row, name)
+        row[f"{name}_verdict"] = found.limiting(VERDICT)
+        _mark(row, name, found.limiting(GENERATOR_LIMITED))
+        if name in ("slow", "reconnecting"):
+            row[f"{name}_cohort_loss_pct"] = found.limiting("cohort_loss_pct")
+        if name == "slow":
+            row["slow_cohort_felt"] = found.limiting("cohort_felt")
+
+
+def _warn(row: Row, name: str, warning: type[SearchWarning]) -> None:
+    row[f"{name}{WHY}"] = warning.why
+    row[f"{name}_note"] = note_of(row, name)
+
+
+def _recorded(script: Script, steps: list[StepResult]) -> Script:
+    """The script; the steps that it has had are added to ``steps``."""
+    try:
+        plan = next(script)
+        while True:
+            result = yield plan
+            if not unmeasured(result):
+                steps.append(result)
+            plan = script.send(result)
+    except StopIteration:
+        return
+
+
+def _reusing(script: Script, there: list[StepResult], more: list[StepResult]) -> Script:
+    """The script, which is given what it asks for out of ``there``; what it has had besides is added to ``more``."""
+    try:
+        plan = next(script)
+        while True:
+            # After how long a pause is chance: a system that tires is told by all of them.
+            at = next((n for n, step in enumerate(there) if _rested(step.plan) == _rested(plan)), None)
+            if at is None:
+                result = yield plan
+                if not unmeasured(result):
+                    more.append(result)
+            else:
+                result = there.pop(at)
+            plan = script.send(result)
+    except StopIteration:
+        return
+
+
+def _rested(plan: StepPlan) -> StepPlan:
+    """The plan without its pause."""
+    return dataclasses.replace(plan, rest_s=0.0)
+
+
+def _above(disturbed: Threshold, undisturbed: Threshold) -> bool:
+    """Whether the disturbed figure lies above the undisturbed one, beyond both intervals."""
+    if disturbed.interval is None or undisturbed.interval is None:
+        return False
+    if {disturbed.answer.why, undisturbed.answer.why} & {Why.CHANGING, Why.CONTRADICTED}:
+        return False
+    return disturbed.interval.low > undisturbed.interval.high
+
+
+def _mark(row: Row, name: str, limited: Figure) -> None:
+    """Says of a search's figure whether it is the generator's, where that is known."""
+    if limited is not None:
+        row[f"{name}_{GENERATOR_LIMITED}"] = limited

@@ -1,0 +1,77 @@
+"""``[sweep.search]``: how the highest rates are searched for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from hydra.model import setting
+from hydra.model.base import INT32, LEAST_RATE, MOST_RATE, require
+
+SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
+
+LEAST_TARGET: Final = 0.0005
+"""A loss target below this is searched for as if it were this: no number of steps that fits into a day tells less from
+nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSpec:
+    """How rates are searched for each client count.
+
+    Rates in messages/s. ``loss_target`` is a fraction. A search for the highest rate stops when
+    ``stall_doublings`` doublings in a row each gain less than ``gain_target``, and takes ``fresh_steps`` more at the
+    rate at which most was received (0: the figure is the maximum itself, which is too high by chance). One for a rate
+    within the target stops when the upper limit of its 95 % interval is at most ``width`` times the lower, or after
+    ``steps`` steps. Cohorts are ``cohort_fraction`` of the clients: slow ones read ``slow_share`` of the first figure,
+    reconnecting ones do so ``reconnect_rate`` times a second. ``sndhwms`` repeats the search below the loss target for
+    each of these high-water marks; ``nodrop`` is the highest rate while the publisher waits instead of dropping.
+    """
+
+    start_rate: float = setting(
+        1000.0, "Where the search for a rate begins.", metavar="RATE", least=LEAST_RATE, most=MOST_RATE
+    )
+    floor_rate: float = setting(1.0, least=LEAST_RATE, most=MOST_RATE)
+    loss_target: float = setting(0.005, "Loss in percent below which a rate passes.", unit="fraction")
+    gain_target: float = setting(0.05, least=0, most=1)
+    stall_doublings: int = setting(2, least=1, most=64)
+    max_doublings: int = setting(12, least=1, most=64)
+    fresh_steps: int = setting(4, least=0, most=100)
+    width: float = setting(
+        1.25,
+        "A search ends when the upper limit of its 95 % interval is at most this times the lower.",
+        flag=("--search-width",),
+        metavar="RATIO",
+        least=1,
+        most=1000,
+    )
+    steps: int = setting(60, "Steps of a search at most.", flag=("--search-steps",), metavar="N")
+    cohort_fraction: float = 0.1
+    slow_share: float = 0.5
+    reconnect_rate: float = setting(2.0, least=0.001, most=100)
+    series: tuple[SearchSeries, ...] = ("max_rate", "loss", "slow", "reconnecting")
+    sndhwms: tuple[int, ...] = setting((), least=0, most=INT32)
+
+    def __post_init__(self) -> None:
+        require(self.start_rate > 0, f"start_rate must be above 0 messages/s, not {self.start_rate}")
+        require(0 < self.floor_rate <= self.start_rate, "floor_rate must be above 0 and at most start_rate")
+        require(0 <= self.loss_target < 1, f"loss_target is a fraction from 0 to below 1, not {self.loss_target}")
+        require(self.width > 1, f"width is the upper limit over the lower, above 1, not {self.width}")
+        require(2 <= self.steps <= 10_000, f"steps must be 2 to 10000, not {self.steps}")
+        require(self.max_doublings >= 1, f"max_doublings must be at least 1, not {self.max_doublings}")
+        require(0 <= self.fresh_steps <= 100, f"fresh_steps must be 0 to 100, not {self.fresh_steps}")
+        require(self.stall_doublings >= 1, f"stall_doublings must be at least 1, not {self.stall_doublings}")
+        require(0 < self.cohort_fraction < 1, f"cohort_fraction must lie between 0 and 1, not {self.cohort_fraction}")
+        require(0 < self.slow_share < 1, f"slow_share must lie between 0 and 1, not {self.slow_share}")
+        require(all(h >= 0 for h in self.sndhwms), f"sndhwms are 0 (unbounded) or more, not {list(self.sndhwms)}")
+        require(len(set(self.sndhwms)) == len(self.sndhwms), f"a mark stands twice in sndhwms: {list(self.sndhwms)}")
+        require(len(self.series) > 0, "series must name at least one search")
+        require(
+            "max_rate" in self.series or "slow" not in self.series,
+            "the series 'slow' needs 'max_rate': slow clients read a share of that figure",
+        )
+
+    @property
+    def target(self) -> float:
+        """The shortfall that is searched for, a fraction."""
+        return max(self.loss_target, LEAST_TARGET)
