@@ -1,5 +1,7 @@
 """Whether a step was steady: what its seconds tell of a slow beginning, a change, and single seconds apart. Pure.
 
+And whether the first of several steps of the same was slow: one that starts cold.
+
 A figure of a row is a mean over its window, and says little where the window has two halves that differ. Two things are
 looked for in what was received in each whole second:
 
@@ -18,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from statistics import fmean, stdev
 from typing import Final, Literal
 
 import numpy as np
@@ -35,10 +38,12 @@ SECONDS: Final = 8
 _APART: Final = 6.0
 _LEAST_SIDE: Final = 2
 _BEGINNING: Final = 1 / 3
+_FEWEST_STEPS: Final = 3
+"""So many steps of the same, and the spread of those after the first is known."""
 _MAD_TO_SIGMA: Final = 1.4826
 
-Kind = Literal["beginning", "change", "second"]
-KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second")
+Kind = Literal["beginning", "change", "second", "first"]
+KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second", "first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,10 @@ class Unsteady:
     """Something that was not steady.
 
     Attributes:
-        kind: a slow beginning, a change, or a second apart.
-        at_s: when the beginning ends, the change is, or the second begins.
+        kind: a slow beginning, a change, or a second apart; a slow first step.
+        at_s: when the beginning ends, the change is, or the second begins; 0 of a step.
         by: how much less (below zero) or more was received than in the rest, as a fraction: before the end of the
-            beginning, after the change, or in the second.
+            beginning, after the change, in the second, or in the first step.
     """
 
     kind: Kind
@@ -94,6 +99,29 @@ def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteady] |
     middle = float(np.median(values))
     found += [Unsteady("second", int(at) * interval_s, float(values[at]) / middle - 1) for at in np.flatnonzero(apart)]
     return found
+
+
+def slow_first(received: Sequence[float]) -> Unsteady | None:
+    """What the first of several steps of the same lacks: ``LEAST``, and more than chance, of what the others received.
+
+    Student's test of one value against a sample, at ``ALPHA``.
+
+    Args:
+        received: messages/s of each step, in the order in which they were measured.
+    """
+    if len(received) < _FEWEST_STEPS:
+        return None
+    first, *later = received
+    usual = fmean(later)
+    if first >= (1 - LEAST) * usual:
+        return None
+    error = stdev(later) * sqrt(1 + 1 / len(later))
+    if error > 0:
+        from scipy.special import stdtr  # as below
+
+        if float(stdtr(len(later) - 1, (first - usual) / error)) >= ALPHA:
+            return None
+    return Unsteady("first", 0, first / usual - 1)
 
 
 def _apart(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

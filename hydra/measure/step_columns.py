@@ -392,7 +392,8 @@ _LAST: Final = (
     text_column(
         UNSTEADY,
         "what was not: `beginning 3 -0.2` (before second 3, 20 % less was received than later), `change 12 0.1` (from "
-        "second 12 on, 10 % more than before), `second 7 -0.5` (in it, 50 % less than in the median second)",
+        "second 12 on, 10 % more than before), `second 7 -0.5` (in it, 50 % less than in the median second); of "
+        "repeats `first 0 -0.2` (in the first one, 20 % less than in the others)",
         repeats="noted",
     ),
     Column(

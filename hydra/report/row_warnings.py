@@ -363,7 +363,8 @@ class Lagged(FigureWarning):
 class NotSteady(FigureWarning):
     """A row whose seconds are not alike, so that its figures are means of different things.
 
-    ``seconds`` says how they differ; nothing where only some of its repeats are not steady.
+    ``seconds`` says how they differ; nothing where only some of its repeats are not steady. Of repeats it says whether
+    the first one was slow.
     """
 
     remedy = "measure for longer, or warm up for longer (warmup_max_s); the report shows the seconds"
@@ -377,7 +378,10 @@ class NotSteady(FigureWarning):
     @classmethod
     def found_in(cls, about: About) -> Iterable[HydraWarning]:
         if about.row.get(column_names.STEADY) is False:
-            yield cls([] if REPEATS in about.row else read(str(about.row.get(column_names.UNSTEADY) or "")))
+            text = str(about.row.get(column_names.UNSTEADY) or "")
+            if REPEATS in about.row:  # of each it is said how many repeats it is of, but for what is said of the first
+                text = text.split("; ")[0] if text.startswith("first ") else ""
+            yield cls(read(text))
 
 
 def _differs(found: Unsteady) -> str:
@@ -385,6 +389,8 @@ def _differs(found: Unsteady) -> str:
     by = f"{number(100 * abs(found.by))} % {'less' if found.by < 0 else 'more'}"
     if found.kind == "beginning":
         return f"{by} was received in the first {found.at_s} s than later"
+    if found.kind == "first":
+        return f"{by} was received in the first repeat than in the others"
     if found.kind == "change":
         return f"{by} from second {found.at_s} on"
     return f"{by} than usual in second {found.at_s}"

@@ -15,9 +15,20 @@ from math import sqrt
 from statistics import fmean, median, stdev
 from typing import Final
 
-from hydra.measure import latency
+from hydra.measure import latency, steadiness
 from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, REPEATS, Column
-from hydra.measure.column_names import CLIENTS, LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE, REASON, STATUS
+from hydra.measure.column_names import (
+    AGGREGATE,
+    CLIENTS,
+    LOSS,
+    LOSS_CI_HIGH,
+    LOSS_CI_LOW,
+    LOSS_EVIDENCE,
+    REASON,
+    STATUS,
+    STEADY,
+    UNSTEADY,
+)
 from hydra.measure.loss_interval import around, pooled, read, written
 from hydra.measure.step_columns import DUE, SENT, step_columns
 from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, number, value_of
@@ -238,11 +249,21 @@ def merged(
                 result[column + COUNT] = len(numbers)
     if any(LOSS_EVIDENCE in row for row in rows):
         result |= _loss(rows, number(result.get(LOSS)))
+    result |= _cold(rows, result.get(UNSTEADY))
     statuses = [str(row[STATUS]) for row in rows]
     result[REPEATS] = len(rows)
     result[STATUS] = next(s for s in _WORST_FIRST if s in statuses)
     result[REASON] = "; ".join(dict.fromkeys(str(row[REASON]) for row in rows if row.get(REASON)))
     return result
+
+
+def _cold(rows: Sequence[Row], unsteady: Figure) -> Row:
+    """What becomes of the figures on steadiness where the first repeat was slow beside the others."""
+    received = [number(row.get(AGGREGATE)) for row in rows]
+    slow = steadiness.slow_first([pps for pps in received if pps is not None]) if received[0] is not None else None
+    if slow is None:
+        return {}
+    return {STEADY: False, UNSTEADY: "; ".join(filter(None, (steadiness.written([slow]), str(unsteady or ""))))}
 
 
 def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[str, Figure]:

@@ -1,10 +1,11 @@
 """The search for the highest rate whose loss is within the target: a script over steps. Pure.
 
-First a bracket: from the start the rate doubles until two steps in a row lose more than the target; where the first
-does, it halves until one does not. A rate that lost while its double did not is tried again: it is a *hole* if it stays
-so, and left out. From there steps go where :class:`hydra.sweep.estimate.RateEstimate` decides: at R itself, not where
-a loss is as likely as not, which for short steps is far above R; and every third or fourth well below, for what is lost
-at any rate. The search ends when the interval is narrow enough, or the seconds are spent.
+First a bracket: from the start the rate doubles until two steps in a row lose more than the target, or three where the
+second still brought much more than the first; where the first step does, it halves until one does not. A rate that lost
+while its double did not is tried again: it is a *hole* if it stays so, and left out. From there steps go where
+:class:`hydra.sweep.estimate.RateEstimate` decides: at R itself, not where a loss is as likely as not, which for short
+steps is far above R; and every third or fourth well below, for what is lost at any rate. The search ends when the
+interval is narrow enough, or the seconds are spent.
 
 After a step that lost more than the target the next one waits, until it is found out that this system loses no more
 right after an overload than a pause later; but not after one that lost what half or double its rate loses as well,
@@ -53,6 +54,7 @@ REST_STEPS: Final = 10.0
 """The pause is at most as long as so many steps, or short ones would be little beside their pauses."""
 REST_SPREAD: Final = (0.9, 1.2)
 _DOUBLING: Final = place(2000.0)
+_STILL_GROWS: Final = 1.5
 _HALVINGS: Final = 5
 """So many halvings at which the loss did not fall, and it is one that the rate has no part in."""
 _EDGE_STEPS: Final = 2
@@ -167,7 +169,8 @@ class Threshold:
         first = yield from self._step(asked, at)
         tried = [(at, self.findings.short(first))]
         while at < self.findings.highest and first.shortfall <= max(OVERLOAD, self.findings.target):
-            if len(tried) > 1 and tried[-2][1] and tried[-1][1]:
+            in_a_row = next((n for n, (_, short) in enumerate(reversed(tried)) if not short), len(tried))
+            if in_a_row > 2 or (in_a_row == 2 and not self._still_grows()):
                 break
             at = min(at + _DOUBLING, self.findings.highest)
             tried.append((at, (yield from self._is_short(asked, at, waits=False))))
@@ -181,6 +184,11 @@ class Threshold:
         yield from self._find_holes(asked, [at for at, short in tried[:held] if short], budget_s)
         self.findings.short_from = rate_at(tried[held][0] if held < len(tried) else self.findings.highest)
         return True if held else (yield from self._halve(asked, tried[0][0]))
+
+    def _still_grows(self) -> bool:
+        """Whether much more arrived in the last step than in the one before it: what they lost was no capacity's."""
+        before, last = (e.rate * (1 - e.shortfall) for e in self.findings.evidence[-2:])
+        return last > _STILL_GROWS * before
 
     def _halve(self, asked: Asked, at: int) -> Generator[StepPlan, StepResult, bool]:
         """From a rate that lost downwards; whether there is anything to narrow then."""
@@ -320,7 +328,7 @@ class Threshold:
     def _is_short(self, asked: Asked, at: int, *, waits: bool = True) -> Generator[StepPlan, StepResult, bool]:
         return self.findings.short((yield from self._step(asked, at, waits=waits)))
 
-    def _rest_s(self, step_s: float) -> float:
+    def pause_s(self, step_s: float) -> float:
         """How long the next step waits, in a search of steps of that length."""
         last = self.findings.evidence[-1] if self.findings.evidence else None
         if self._tires is False or last is None or not self.findings.short(last) or self.findings.is_usual(last):
@@ -328,7 +336,7 @@ class Threshold:
         return rest_s(step_s, len(self.findings.evidence) * _GOLDEN % 1)
 
     def _step(self, asked: Asked, at: int, seconds: float | None = None, *, waits: bool = True) -> Step:
-        needed_s = self._rest_s(asked.step_s)
+        needed_s = self.pause_s(asked.step_s)
         rate, rest_s = rate_at(at), needed_s if waits else 0.0
         length_s = asked.step_s if seconds is None else seconds
         result = yield from asked.step(self.settings, self.series, rate, self.cohort, length_s, rest_s)

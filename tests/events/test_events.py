@@ -150,6 +150,7 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (rows.RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
         (rows.StoppedEarly("no memory"), "the publisher stopped early: no memory"),
         (rows.NotSteady([Unsteady("change", 4, -0.1)]), "not steady: 10 % less from second 4 on"),
+        (rows.NotSteady([Unsteady("first", 0, -0.2)]), "not steady: 20 % less was received in the first repeat than in the others"),  # noqa: E501
         (rows.NotSteady([]), "not steady in at least one of its repeats"),
         (rows.SendsRefused(7), "7 messages were refused by a server or the library"),
         (rows.GeneratorLimited("max"), "max: generator-limited: the clients were measured, the system can do more"),

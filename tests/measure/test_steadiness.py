@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hydra.measure.steadiness import Unsteady, read, received_of, settled, unsteady, written
+from hydra.measure.steadiness import Unsteady, read, received_of, settled, slow_first, unsteady, written
 from hydra.model import CourseFacts, CourseInterval
 
 Floats = npt.NDArray[np.float64]
@@ -82,3 +82,28 @@ def test_what_was_written_is_read_and_only_whole_seconds_of_a_complete_step_coun
 )
 def test_a_warm_up_ends_when_two_parts_of_it_are_alike(received: Sequence[int], warm: bool) -> None:
     assert settled(received) == warm
+
+
+@pytest.mark.parametrize("steps", [3, 5, 10])
+@pytest.mark.parametrize("spread", [0.02, 0.1])
+def test_a_first_step_that_is_like_the_others_is_rarely_called_slow(steps: int, spread: float) -> None:
+    dice = np.random.default_rng(7)
+    found = sum(slow_first((1 + spread * dice.standard_normal(steps)).tolist()) is not None for _ in range(2000))
+    assert found <= 0.016 * 2000
+
+
+@pytest.mark.parametrize(
+    ("received", "found"),
+    [
+        ([80.0, 100.0], None),  # who knows which is usual
+        ([80.0, 100.0, 100.0], Unsteady("first", 0, -0.2)),
+        ([96.0, 100.0, 100.0], None),  # too little
+        ([120.0, 100.0, 100.0], None),
+        ([80.0, 100.0, 90.0, 110.0], None),
+        ([80.0, 100.0, 99.0, 101.0], Unsteady("first", 0, -0.2)),
+        ([0.0, 0.0, 0.0], None),
+    ],
+)
+def test_a_slow_first_step_is_found_beside_the_others(received: Sequence[float], found: Unsteady | None) -> None:
+    slow = slow_first(received)
+    assert (slow and slow.kind, slow and round(slow.by, 9)) == (found and found.kind, found and found.by)

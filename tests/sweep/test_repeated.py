@@ -226,6 +226,15 @@ def test_percentiles_are_of_the_merged_histograms() -> None:
         assert "latency_p99_us_ci95" not in row
 
 
+def test_a_slow_first_repeat_is_named_before_what_single_repeats_say() -> None:
+    rows = [of(aggregate_pps=pps, steady=pps != 99.0, unsteady=None) for pps in (80.0, 100.0, 99.0, 101.0)]
+    rows[2]["unsteady"] = "second 3 -0.5"
+    found = merged(rows)
+    assert (found["steady"], found["unsteady"]) == (False, "first 0 -0.2; second 3 -0.5 (1 of 4 repeats)")
+    # The first one that is known is not the first.
+    assert merged([of(aggregate_pps=None, steady=True), *rows[:2], *rows[3:]])["steady"] is True
+
+
 def test_every_column_that_is_of_the_merged_histograms_is_made_of_them() -> None:
     columns = [column.name for column in step_columns() if column.repeats == "merged"]
     assert len(columns) == 15

@@ -130,6 +130,15 @@ def test_rates_that_lose_below_others_that_do_not_are_named() -> None:
     assert 2000 <= low <= 3000 <= 6000 <= high <= 8000
 
 
+def test_one_more_doubling_is_tried_where_more_arrives_although_too_much_is_lost() -> None:
+    world = Hole(1)
+    world.until, world.capacity = 15_000.0, 30_000.0
+    row, _ = played(System(world, failing=0.0), 5.0)
+    assert float(str(row["loss_low_pps"])) < 30_000 < float(str(row["loss_high_pps"]))
+    low, high = map(float, str(row["loss_holes_pps"]).split())
+    assert 2000 <= low <= 3000 < 15_000 <= high <= 16_000
+
+
 @pytest.mark.parametrize(("name", "waits"), [("Cliff", False), ("Exhausted", True)])
 def test_steps_wait_in_the_end_only_where_an_overload_has_an_after_effect(name: str, waits: bool) -> None:
     _, results = played(System(WORLDS[name](0), failing=0.0), 5.0, steps=40, width=1.001)

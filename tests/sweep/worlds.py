@@ -153,6 +153,8 @@ class Regimes(World):
 class Hole(World):
     """Loses 3 % between 3,000 and 6,000/s, and nothing up to 20,000/s."""
 
+    until = 6000.0
+
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.capacity = 20_000 * exp(self.chance.uniform(-0.3, 0.3))
@@ -160,7 +162,7 @@ class Hole(World):
 
     def lose(self, rate: float, seconds: float, now_s: float) -> Bursts:
         over = above(self.capacity, rate, seconds, self.chance)
-        return some(over + self.messages(rate, seconds, 0.03) if 3000 < rate < 6000 else over)
+        return some(over + self.messages(rate, seconds, 0.03) if 3000 < rate < self.until else over)
 
 
 class WarmsUp(World):
