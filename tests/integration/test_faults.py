@@ -15,9 +15,9 @@ import pytest
 
 from hydra.events.steps import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
+from tests.integration.brokers import FIXED as BROKERS
+from tests.integration.brokers import nothing_is_left_of
 from tests.integration.command import LIFELINE_S, background, events, gone, hydra, measured, steps, table
-from tests.integration.test_brokers import FIXED as BROKERS
-from tests.integration.test_brokers import nothing_is_left_of
 from tests.suite.waiting import LONG_S, wait_until
 
 pytestmark = pytest.mark.tier("all")

@@ -22,7 +22,7 @@ from hydra.report import experiments
 from hydra.store import interleaved
 from hydra.store.interleaved import Record
 from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, bisected, make
-from tests.results.test_damaged import DAMAGES
+from tests.results.damages import DAMAGES
 
 LOSS = SearchSpec(8000.0, steps=6, series=("max_rate", "loss"))
 SHORT = replace(SEARCH, sweep=replace(SEARCH.sweep, clients=(30,), search=LOSS))
