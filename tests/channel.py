@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -20,7 +20,7 @@ from hydra.measure.column import ReportColumn
 from hydra.measure.step_columns import BATCH
 from hydra.run.deployment import Deployment
 from hydra.run.step import Stepper
-from hydra.system import SystemSpec
+from hydra.system import System, SystemSpec
 from hydra.wire import messages as wire
 from hydra.wire import report_batch as batch
 from hydra.wire.clock import StepClock
@@ -51,7 +51,7 @@ def framed(answer: wire.FromClient) -> tuple[bytes, bytes | None]:
 
 
 @dataclass
-class Channel:
+class Channel(System):
     """A publisher and subscribers that answer at once, each by a relay, over a channel that loses what it is told to.
 
     ``report_after_s`` says how long a subscriber drains, ``start_ack_after_s`` how long a client takes to acknowledge a
@@ -68,7 +68,7 @@ class Channel:
     report_after_s: Callable[[int], float] = lambda _: 0.0
     start_ack_after_s: Callable[[int], float] = lambda _: 0.0
     unacknowledged: list[tuple[int, int]] = field(default_factory=list)
-    proof_of: Callable[[model.Settings], object] = lambda _: None
+    proof_of: Callable[[model.Settings], Hashable] = lambda _: None
     log: list[int] = field(default_factory=list)
     reads_stored: bool = False
     all_sent_after_s: float | None = None
@@ -228,7 +228,7 @@ class Channel:
     def finish(self) -> dict[str, object]:
         return {"until": "now"}
 
-    def proof(self, settings: model.Settings) -> object:
+    def proof(self, settings: model.Settings) -> Hashable:
         return self.proof_of(settings)
 
     def stored(self, settings: model.Settings) -> bool:
@@ -239,19 +239,6 @@ class Channel:
 
     def log_end(self, settings: model.Settings) -> int | None:
         return self.log.pop(0) if self.log else None
-
-    def during(self, settings: model.Settings, elapsed_s: float, duration_s: float) -> None: ...
-
-    def after_step(self) -> None: ...
-
-    def server_counters(self) -> dict[str, dict[str, float]]:
-        return {}
-
-    def server_processes(self) -> tuple[int, ...]:
-        return ()
-
-    def failure(self) -> str:
-        return ""
 
     # --- the clients -----------------------------------------------------------------------------------------------
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-HOUSE = Path(__file__).resolve().parents[1] / "hydra"
+from tests.import_graph import HOUSE, Sources, imports, sources, third_parties
 
 PLUGGED = [".".join(spec.parent.relative_to(HOUSE.parent).parts) for spec in sorted(HOUSE.rglob("spec.py"))]
 """Packages of systems and engines: entry points name them, and no module outside."""
@@ -106,42 +103,6 @@ IMPURE_ON_PURPOSE = {
     ("hydra.events.clients", "signal"),  # the names of signals
 }
 
-Sources = Mapping[str, str]
-"""Module name → its text."""
-
-
-_IMPORT = re.compile(r"^[ \t]*((?:import|from\s+[\w.]+\s+import)\s+(?:\([^)]*\)|[^\n]*))", re.MULTILINE)
-_parsed = cache(ast.parse)
-
-
-@cache
-def statements(text: str) -> list[tuple[int, ast.stmt]]:
-    """Each import and its line. The formatter lets each begin a line: to parse all else would take seconds."""
-    return [(text.count("\n", 0, found.start(1)) + 1, _parsed(found[1]).body[0]) for found in _IMPORT.finditer(text)]
-
-
-@cache
-def sources() -> Sources:
-    found = {}
-    for path in sorted(HOUSE.rglob("*.py")):
-        parts = path.relative_to(HOUSE.parent).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text()
-    return found
-
-
-def imports(module: str, text: str, known: Sources) -> Iterator[tuple[int, str]]:
-    """(line, module) of every import, wherever in the text it stands."""
-    for line, node in statements(text):
-        if isinstance(node, ast.Import):
-            yield from ((line, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            # The house is written with absolute imports; a relative one is resolved as if in a module, not a package.
-            base = ".".join(module.split(".")[: -node.level]) if node.level else ""
-            origin = ".".join(part for part in (base, node.module) if part)
-            for alias in node.names:
-                inner = f"{origin}.{alias.name}"
-                yield line, inner if inner in known else origin
-
 
 def within(module: str, package: str) -> bool:
     # The package `hydra` itself is a package too, but not everything in it is that package.
@@ -193,11 +154,6 @@ def is_pure(module: str) -> bool:
     return any(within(module, name) for name in PURE)
 
 
-def third_parties(known: Sources, module: str) -> set[str]:
-    used = {name.split(".")[0] for _, name in imports(module, known[module], known)}
-    return used - set(sys.stdlib_module_names) - {"hydra"}
-
-
 def test_every_import_follows_the_layers() -> None:
     assert breaches(sources()) == []
 
@@ -218,6 +174,13 @@ def test_only_their_own_packages_name_systems() -> None:
         if said and not any(within(module, package) for package in PLUGGED):
             named[module] = said
     assert named == {}
+
+
+def test_no_file_of_tests_imports_from_another_one() -> None:
+    """What several use stands in a module beside them."""
+    tests = HOUSE.with_name("tests")
+    uses = re.compile(r"^\s*(?:from|import) tests\b.*\btest_", re.MULTILINE)
+    assert [str(path.relative_to(tests)) for path in tests.rglob("*.py") if uses.search(path.read_text())] == []
 
 
 def test_no_two_modules_import_each_other_in_a_circle() -> None:

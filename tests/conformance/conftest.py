@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from hydra.kafkatest.broker import EmbeddedBroker
-from hydra.native.build import find
 from hydra.wire.messages import ChildExit
 from tests.conformance.bench import CLIENT, Bench
 from tests.conformance.kafka_ends import Log
 from tests.suite.fixtures import starts
+from tests.suite.native_client import native_client
 
 starts("zmq_client", "kafka_client", "zmq_subscriber", "zmtp_subscriber")
 EPOCHS = 10
 """How many a test has: its own are below."""
 PYTHON = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m"
-NATIVE = [shlex.quote(str(program))] if (program := find()) else []
+NATIVE = [*filter(None, [native_client("zmq-sub")])]
 DEFAULTS = {
     "zmq_client": [f"{PYTHON} hydra.zmqtest.pyzmq", *NATIVE],
     "kafka_client": [f"{PYTHON} hydra.kafkatest.kafka_python", f"{PYTHON} hydra.kafkatest.confluent", *NATIVE],

@@ -8,7 +8,6 @@ What relays gather is taken apart again: a ``joined`` becomes an :class:`Arrival
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,8 +69,11 @@ class ControlPeer:
         self._watched: dict[zmq.Socket[bytes] | int, Callable[[], None]] = {}
         self._seq: dict[bytes, int] = {}
         self._hellos: dict[bytes, wire.Hello] = {}
-        self._welcomed: dict[bytes, float] = {}
-        self._named: dict[tuple[bytes, int], tuple[int, float]] = {}
+        self._welcomed: set[bytes] = set()
+        self._named: dict[tuple[bytes, int], int] = {}
+        self._read: dict[tuple[bytes, int], dict[tuple[bytes, int], int]] = {}
+        """By relay and ping: the clients that it was told are welcome before."""
+        self._settled: dict[tuple[bytes, int], int] = {}
         self._configured: dict[int, wire.Configure] = {}
         self._told: list[Command] = []
         self._data: list[zmq.Socket[bytes]] = []
@@ -215,6 +217,7 @@ class ControlPeer:
         token = time.monotonic_ns()
         clients = list(ids)
         for identity, _, _ in self._connections(clients):
+            self._read[identity, token] = {at: named for at, named in self._named.items() if at[0] == identity}
             self._send(identity, wire.Ping(time_ns=token, reply=True))
         self.heard(wire.Ack, clients, command="ping", echo=token)
 
@@ -284,6 +287,8 @@ class ControlPeer:
                     continue  # of a test before
                 message = msgspec.structs.replace(message, epoch=epoch - self.first_epoch)
             self.log.append(message)
+            if isinstance(message, wire.Ack) and message.command == "ping":
+                self._settled |= self._read.pop((identity, message.echo), {})
             if isinstance(message, wire.Joined):
                 self._joined(identity, message)
             elif isinstance(message, wire.Batch):
@@ -296,22 +301,22 @@ class ControlPeer:
     def _introduced(self, identity: bytes, message: wire.Hello) -> None:
         first = self._hellos.setdefault(identity, message)
         assert without_seq(message) == without_seq(first), "a second hello that is not the first one's like"
-        # One may have been on its way when the welcome was.
-        assert time.monotonic() < self._welcomed.get(identity, math.inf) + 1, "a hello after the welcome"
+        # Some may have been on their way when the welcome was: none comes after what shows that it was read.
+        assert not any(relay == identity for relay, _ in self._named), "a hello after the welcome"
         if self.welcoming:
-            self._welcomed.setdefault(identity, time.monotonic())
+            self._welcomed.add(identity)
             self._send(identity, wire.Welcome(run="conformance", silence_s=self.silence_s))
 
     def _joined(self, identity: bytes, message: wire.Joined) -> None:
         assert identity in self._welcomed, "clients before the relay's welcome"
         for client, incarnation, pid in zip(message.ids, message.incarnations, message.pids, strict=True):
-            named, at_s = self._named.get((identity, client), (-1, math.inf))
-            assert incarnation > named or time.monotonic() < at_s + 3, "a client that is told of after its welcome"
+            settled = self._settled.get((identity, client), -1)
+            assert incarnation > settled, "a client that is told of after its welcome"
             arrival = Arrival([client], message.seq, incarnation, pid)
             if not [a for a in self.said(Arrival, client) if replace(a, seq=0) == replace(arrival, seq=0)]:
                 self.log.append(arrival)
-            if self.knowing and incarnation > named:
-                self._named[identity, client] = (incarnation, time.monotonic())
+            if self.knowing:
+                self._named[identity, client] = max(incarnation, self._named.get((identity, client), -1))
         if self.knowing:
             self._send(identity, wire.Welcome(ids=message.ids, run="conformance", silence_s=self.silence_s))
 

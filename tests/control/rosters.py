@@ -9,7 +9,7 @@ import msgspec
 
 from hydra.control.roster import Roster
 from hydra.model import SubscriberReport
-from hydra.wire.messages import Batch, FromClient, Hello, Joined, Report, encode
+from hydra.wire.messages import Batch, ChildExit, FromClient, Hello, Joined, Report, encode
 from hydra.wire.report_batch import Columns
 from hydra.wire.report_batch import encode as encode_columns
 from tests.control.golden_messages import FROM_CLIENT
@@ -77,3 +77,7 @@ def state(roster: Roster) -> object:
             list(roster.answered_ping(1)),
         )
     )
+
+
+def child_exit(ids: list[int], seq: int, pid: int, status: int = -9, *, replaced: bool = True, after: int = 0) -> bytes:
+    return encode(ChildExit(ids=ids, seq=seq, incarnation=after, pid=pid, status=status, replaced=replaced))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.control import LIBRARIES
-from tests.test_layering import imports, sources, third_parties
+from tests.import_graph import imports, sources, third_parties
 
 DISTRIBUTIONS = {"zmq": "pyzmq"}
 """Modules whose distribution has another name."""

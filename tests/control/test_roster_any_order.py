@@ -9,9 +9,8 @@ from pyroaring import BitMap
 from hydra.control.ids import bitmap
 from hydra.control.roster import EpochAnswers, Roster
 from hydra.wire.messages import Ack, encode
-from tests.control.rosters import EPOCH, batch, hello, joined, report
-from tests.control.test_roster_deaths import child_exit
-from tests.control.test_roster_refusals import STRANGE
+from tests.control.rosters import EPOCH, batch, child_exit, hello, joined, report
+from tests.control.strange_messages import STRANGE
 
 _Said = tuple[bytes, bytes | None]
 _IDS = st.lists(st.integers(1, 4), min_size=1, max_size=3)

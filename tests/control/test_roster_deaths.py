@@ -6,12 +6,8 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.control.roster import Exit, Roster, Welcomed
-from hydra.wire.messages import ChildExit, encode
-from tests.control.rosters import hello, joined, state
-
-
-def child_exit(ids: list[int], seq: int, pid: int, status: int = -9, *, replaced: bool = True, after: int = 0) -> bytes:
-    return encode(ChildExit(ids=ids, seq=seq, incarnation=after, pid=pid, status=status, replaced=replaced))
+from hydra.wire.messages import encode
+from tests.control.rosters import child_exit, hello, joined, state
 
 
 def moved(roster: Roster, client: int, pid: int) -> None:

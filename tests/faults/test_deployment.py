@@ -23,7 +23,7 @@ from hydra.run.deployment import Deployment
 from hydra.wire.protocol_constants import EXIT_STRANDED
 from tests.faults.faulty import FaultyZmq, cluster, pid, scenario
 from tests.run.contexts import context
-from tests.suite.waiting import SOON_S
+from tests.suite.waiting import PATIENCE, SOON_S
 
 pytestmark = pytest.mark.tier("test")
 
@@ -78,17 +78,15 @@ def staged(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
     """Makes the stage of a test."""
     with ExitStack() as stack:
 
-        def make(
-            faults: Mapping[int, Sequence[str]] | None = None, ready_timeout_s: float = 20.0, respawns: int = 3
-        ) -> Stage:
-            return stack.enter_context(closing(Stage(tmp_path, faults or {}, ready_timeout_s, respawns)))
+        def make(faults: Mapping[int, Sequence[str]] | None = None, ready_s: float = 20.0, respawns: int = 3) -> Stage:
+            return stack.enter_context(closing(Stage(tmp_path, faults or {}, ready_s * PATIENCE, respawns)))
 
         yield make
 
 
 @pytest.mark.tier("all")
 def test_a_client_that_never_dials_in_is_replaced(staged: Callable[..., Stage]) -> None:
-    stage = staged({2: ["stop"]}, ready_timeout_s=8.0)
+    stage = staged({2: ["stop"]}, ready_s=8)
     stage.deployment.scale(3)
     assert stage.present() == {0, 1, 2, 3}
     assert any(event.why == "did not dial in" and 2 in event.clients for event in stage.told(Evicted))
@@ -114,8 +112,8 @@ def test_a_stranded_client_is_reported_and_launched_anew(staged: Callable[..., S
 def test_a_client_that_can_never_dial_in_ends_the_run_and_is_not_tried_again(
     staged: Callable[..., Stage], tmp_path: Path
 ) -> None:
-    stage = staged({1: ["stop"] * 20}, ready_timeout_s=6.0)
-    with pytest.raises(ReadinessError, match="1 of 2 clients did not dial in within 6 s: ids 1"):
+    stage = staged({1: ["stop"] * 20}, ready_s=6)
+    with pytest.raises(ReadinessError, match=f"1 of 2 clients did not dial in within {6 * PATIENCE:g} s: ids 1"):
         stage.deployment.scale(1)
     with pytest.raises(ClusterError, match="subscriber 1 was lost 4 times, last: it did not dial in"):
         stage.deployment.scale(1)
@@ -127,7 +125,7 @@ def test_a_client_that_can_never_dial_in_ends_the_run_and_is_not_tried_again(
 @pytest.mark.tier("all")
 def test_a_client_that_its_group_does_not_replace_is_launched_in_another(staged: Callable[..., Stage]) -> None:
     """Whatever became of the words between: a group whose parent hangs hears nothing and tells nothing."""
-    stage = staged(ready_timeout_s=10.0)
+    stage = staged(ready_s=10)
     roster = stage.controller.roster
     stage.deployment.scale(6)
     old, old_pid = roster.hello(1), stage.pid(1)

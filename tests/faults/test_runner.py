@@ -44,7 +44,7 @@ from tests.integration.command import hydra, steps, table
 from tests.jupyter.runs import make
 from tests.suite.waiting import PATIENCE
 
-SMALL = {"sweep.clients": [3], "drain_max_s": 0.5, "ready_timeout_s": 20.0}
+SMALL = {"sweep.clients": [3], "drain_max_s": 0.5, "ready_timeout_s": 20 * PATIENCE}
 LATER = pytest.mark.tier("all")
 
 

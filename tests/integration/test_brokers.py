@@ -11,19 +11,12 @@ from hydra.events.runs import ServerKilled, ServersUp
 from hydra.events.steps import WindowOpened
 from hydra.jupyter import report
 from hydra.store.database import RunStore
+from tests.integration.brokers import COMMON, FIXED, nothing_is_left_of
 from tests.integration.command import assert_all_arrived, background, events, gone, measured, refusal, steps, table
 from tests.suite.waiting import LONG_S, wait_until
 
 pytestmark = pytest.mark.tier("all")
 kafka = pytest.mark.usefixtures("needs_kafka")
-
-COMMON = ("--client", "confluent-kafka", "--rate", 200, "--set", "warmup_s=0")
-TWO = ("--set", "broker.count=2", "--replication-factor", 2, "--partitions", 2)
-FIXED = ("kafka-fixed", *COMMON, *TWO, "--set", "settings.acks=all")
-
-
-def nothing_is_left_of(run: Path) -> bool:
-    return not any(list(run.glob(each)) for each in ("sandbox/servers-*/server/", "server*/"))
 
 
 @kafka

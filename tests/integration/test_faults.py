@@ -15,14 +15,14 @@ import pytest
 
 from hydra.events.steps import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
+from tests.integration.brokers import FIXED as BROKERS
+from tests.integration.brokers import nothing_is_left_of
 from tests.integration.command import LIFELINE_S, background, events, gone, hydra, measured, steps, table
-from tests.integration.test_brokers import FIXED as BROKERS
-from tests.integration.test_brokers import nothing_is_left_of
-from tests.suite.waiting import LONG_S, wait_until
+from tests.suite.waiting import LONG_S, PATIENCE, wait_until
 
 pytestmark = pytest.mark.tier("all")
 
-FIXED = ("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--set", "ready_timeout_s=20.0")
+FIXED = ("zmqfixed", "--rate", 200, "--set", "warmup_s=0", "--set", f"ready_timeout_s={20 * PATIENCE}")
 BATCHES = ("kafka-batch", "--clients", "2", "--msg-batch", "100,200", "--rate", 200)
 
 
@@ -111,7 +111,7 @@ def test_a_bootstrap_server_that_goes_away_ends_the_run_with_its_rows_kept(
     bootstrap, pids = own_broker.bootstrap, own_broker.pids
     assert pids is not None
     arguments = ("kafka-fixed", "--clients", "2,3,4", "--rate", 200, "--duration", 3, "--client", "confluent-kafka")
-    more = ("--set", "warmup_s=0", "--set", "ready_timeout_s=10.0", "--bootstrap", bootstrap, "--out", run)
+    more = ("--set", "warmup_s=0", "--set", f"ready_timeout_s={10 * PATIENCE}", "--bootstrap", bootstrap, "--out", run)
     with background(*arguments, *more) as command:
         wait_until(lambda: len(steps(run)) == 1, "the first row", LONG_S)
         wait_until(lambda: len(events(run, WindowOpened)) == 2, "the second step", LONG_S)

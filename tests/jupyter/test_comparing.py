@@ -12,8 +12,7 @@ from hydra.jupyter.comparison_page import slices
 from hydra.model import Scenario
 from hydra.report.run_comparison import compare_runs
 from tests.jupyter.browser import Browser, browser
-from tests.jupyter.runs import BATCH, REPEATED, make, there
-from tests.results.test_slices import keep
+from tests.jupyter.runs import BATCH, REPEATED, keep_seconds, make, there
 
 TWICE = replace(BATCH, sweep=replace(BATCH.sweep, repeat=2))
 
@@ -37,7 +36,7 @@ def test_the_page_shows_itself_whole(browser: Browser, tmp_path: Path, scenario:
 def test_seconds_are_drawn_where_they_were_kept(tmp_path: Path) -> None:
     scenario = replace(REPEATED, sweep=replace(REPEATED.sweep, clients=(30, 60)))
     runs = [make(tmp_path / name, scenario) for name in "ab"]
-    keep(runs[1], 30)
+    keep_seconds(runs[1], 30)
     drawn = there(slices(compare_runs(runs, "", ())[0]))
     # Three repeats of two rows, a rate and a latency each.
     assert [(trace.name, len(trace.x)) for trace in drawn.data] == [("b", 3)] * 12

@@ -86,7 +86,9 @@ def test_what_was_sent_is_what_the_log_grew_by_and_what_was_read(
         assert (read.last_ns - read.first_ns) // 1_000_000 == read.system["figures"]["fetch_ms"]
         begin = end
     # Its groups are gone with their steps, its files with its runs.
-    groups = AdminClient({"bootstrap.servers": broker.bootstrap}).list_consumer_groups().result()
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    # Kept until it has answered: one that is freed before takes the answer along, and nothing ends the wait.
+    groups = admin.list_consumer_groups().result(SOON_S)
     assert [g.group_id for g in groups.valid if topic in g.group_id] == []
     assert list(sandbox.iterdir()) == []
 

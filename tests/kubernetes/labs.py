@@ -20,13 +20,13 @@ from tests.integration.command import Background, background, events, hydra
 from tests.kubernetes.accounts import RBAC, Account
 from tests.kubernetes.pods import delete, namespace
 from tests.kubernetes.rig import Rig
-from tests.suite.waiting import LONG_S, wait_until
+from tests.suite.waiting import LONG_S, PATIENCE, wait_until
 
 Json = dict[str, Any]
 
 _OURS: Final = f"labelSelector={names.MANAGED_BY}%3D{names.MANAGER}"
 _SMALL: Final = (
-    *("--set", "ready_timeout_s=60.0", "--set", "warmup_s=0"),
+    *("--set", f"ready_timeout_s={60 * PATIENCE}", "--set", "warmup_s=0"),
     *("--set", "publisher.demand.base_cpus=0.1", "--set", "subscriber.demand.base_cpus=0.05"),
 )
 """A machine that runs a whole Kubernetes beside the clients is slow, and has few CPUs for several tests."""

@@ -12,7 +12,7 @@ from hydra.measure.lone_losers import lone_loser, start_lost_s
 from hydra.measure.loss import Fates
 from hydra.measure.loss_bursts import read
 from hydra.wire.subscriber_table import table_of
-from tests.measure.test_shortfall import account, observed, slices
+from tests.measure.shortfalls import account, observed, slices
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from hydra.measure.figures import figures
 from hydra.measure.step_subscribers import asked_of
 from hydra.wire.subscriber_table import EMPTY, table_of
+from tests.measure.observations import observed
 from tests.measure.reports import received
-from tests.measure.test_figures import observed
 
 REPORTS = table_of({c: received(100 * c) for c in (2, 3, 5, 9)})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -14,34 +14,11 @@ from hydra.measure.column import Column, ReportColumn
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.measure.step_columns import SystemColumns
-from hydra.model import (
-    Cohort,
-    Figure,
-    Histogram,
-    HostSample,
-    PublisherReport,
-    Rate,
-    Settings,
-    StepPlan,
-    SubscriberReport,
-)
+from hydra.model import Cohort, Figure, Histogram, HostSample, PublisherReport
 from hydra.wire.report_validation import MAX_ABSENT
-from hydra.wire.subscriber_table import EMPTY, SubscriberTable, table_of
-from tests.measure.reports import SECOND, START, STOP, published, received
-
-
-def reporting(*reports: SubscriberReport, cohort: Collection[int] = ()) -> SubscriberTable:
-    """Of subscribers from 1 on."""
-    return table_of(dict(enumerate(reports, 1)), cohort=cohort)
-
-
-def observed(rate: Rate = 100.0) -> Observation:
-    return Observation(
-        queue="high-water mark", batch=100, plan=StepPlan(clients=2, settings=Settings(rate=rate), duration_s=10),
-        publishers={0}, subscribers={1, 2}, publisher_reports={0: published(1000)},
-        subscriber_reports=reporting(received(1000), received(1000)), window_ns=(START, STOP), loss_target=0.005,
-    )  # fmt: skip
-
+from hydra.wire.subscriber_table import EMPTY, SubscriberTable
+from tests.measure.observations import observed, reporting
+from tests.measure.reports import SECOND, START, published, received
 
 OWN = ReportColumn("disconnects", "", "how often", role="subscriber", key="gone")
 

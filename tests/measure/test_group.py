@@ -16,8 +16,8 @@ from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, Sequenc
 from hydra.wire.bits import MAX_CHARACTERS, MAX_SEQUENCES, read, written
 from hydra.wire.report_validation import check_report
 from hydra.wire.subscriber_table import table_of
+from tests.measure.observations import observed
 from tests.measure.reports import published, received
-from tests.measure.test_figures import observed
 
 GROUP = {1, 2, 3}
 

@@ -20,8 +20,8 @@ from hydra.report import tables
 from hydra.sweep.repetition import merged
 from hydra.wire.subscriber_table import table_of
 from tests.jupyter.runs import FIXED
+from tests.measure.observations import observed
 from tests.measure.reports import received
-from tests.measure.test_figures import observed
 
 Lost = npt.NDArray[np.float64]
 World = Callable[[np.random.Generator, float, int], Lost]

@@ -11,12 +11,10 @@ import pytest
 from hydra.measure import loss_bursts
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
-from hydra.model import DrainEnd, LedgerCounts, Rate, SequenceRange, Settings, StepPlan, SubscriberReport
+from hydra.model import DrainEnd, LedgerCounts, SequenceRange, SubscriberReport
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable, table_of
-from tests.measure.reports import SECOND, START, published, received
-
-RATE = 1000.0
-"""Messages/s: 20 of them are due in a slice of 0.02 s."""
+from tests.measure.reports import published, received
+from tests.measure.shortfalls import RATE, account, observed, slices
 
 
 def subscriber(
@@ -90,15 +88,6 @@ def test_where_nothing_was_lost_the_course_is_nothing_at_all(rate: float) -> Non
     assert found.sum() * 0.02 * rate == pytest.approx(len(first) + len(last))
 
 
-def slices(seconds: float, **lost: float) -> loss_bursts.Course:
-    """A course that is 0 but for the slices ``s7=0.5``, or ``s10_19=0.5`` for a stretch of them."""
-    found = np.zeros(round(seconds / loss_bursts.SLICE_S))
-    for name, share in lost.items():
-        first, _, last = name[1:].partition("_")
-        found[int(first) : int(last or first) + 1] = share
-    return found
-
-
 @pytest.mark.parametrize(
     ("lost", "seconds", "unsustained", "sizes"),
     [
@@ -138,24 +127,6 @@ def test_a_step_of_five_seconds_says_what_five_of_one_second_say() -> None:
 @pytest.mark.parametrize("sizes", [(), (0.5,), (0.01234, 1.0, 2e-05)])
 def test_what_is_written_can_be_read(sizes: tuple[float, ...]) -> None:
     assert loss_bursts.read(loss_bursts.written(sizes)) == pytest.approx(sizes)
-
-
-def observed(report: SubscriberReport, rate: Rate = RATE, seconds: float = 2.0, **more: object) -> Observation:
-    o = Observation(
-        queue="high-water mark", batch=100, plan=StepPlan(1, Settings(rate=rate), 2.0), publishers={0}, subscribers={1},
-        publisher_reports={0: published(2000)}, subscriber_reports=table_of({1: report}),
-        window_ns=(START, START + int(seconds * SECOND)),
-    )  # fmt: skip
-    return replace(o, **more)  # type: ignore[arg-type]
-
-
-def account(missing: list[SequenceRange], late: int = 0, undrained: int = 0, drain: DrainEnd = "complete",
-            lag_s: float | None = 0.0, slope: float = 0.0) -> SubscriberReport:  # fmt: skip
-    """Of 2,000 messages, with a lag that grows by ``slope``; None: no lag is known."""
-    lost = sum(b - a + 1 for a, b in missing)
-    bins: list[int | None] = [] if lag_s is None else [int(1e6 * (lag_s + slope * 0.1 * k)) + k % 2 for k in range(20)]
-    counts = LedgerCounts(0, 2000 - lost, 2000 - lost - late, lost, missing)
-    return received(2000 - lost, ledgers=[counts], undrained=undrained, drain=drain, lag_bins_us=bins)
 
 
 @pytest.mark.parametrize(

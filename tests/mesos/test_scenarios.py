@@ -41,7 +41,7 @@ FOUR_AGENTS = (
     ("agent-pub", "group:cpu4-mem16", "cpus:4;mem:15000"),
     *((f"agent-sub-{n}", "group:cpu16-mem60", "cpus:16;mem:60000") for n in (1, 2, 3)),
 )
-FIXED = ("zmqfixed", "--rate", 200, "--set", "ready_timeout_s=30.0", "--set", "warmup_s=0")
+FIXED = ("zmqfixed", "--rate", 200, "--set", f"ready_timeout_s={SOON_S}", "--set", "warmup_s=0")
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, run: Path, cluste
         "[sweep]\nclients = [4]\nduration_s = 4.0\n[load]\nshape = 'ramp'\nlow = 0.5\n"
         "[[events]]\nat_s = 1.0\nkind = 'gone'\nfor_s = 1.0\nfraction = 0.25\n"
     )
-    asked = ("--max", "10s", "--loss", 0, "--set", "ready_timeout_s=30.0")
+    asked = ("--max", "10s", "--loss", 0, "--set", f"ready_timeout_s={SOON_S}")
     answer = answer_of(scenario, *asked, "--master", cluster.address, out=run)
     assert answer["complete"]
     with RunStore.open(run) as store:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,9 @@ import pytest
 
 from hydra.mqtttest.broker import SingleServer
 from hydra.mqtttest.program import MosquittoProgram, ServerLimits, find
-from hydra.native.build import find as find_native
 from hydra.system.embedded_server import EmbeddedServer
 from tests.suite.fixtures import starts
+from tests.suite.native_client import native_client
 
 starts("server", "own_server", "mqtt_client")
 LIMITS = ServerLimits(max_queued_messages=1000, max_inflight_messages=100)
@@ -44,11 +43,8 @@ def own_server(tmp_path: Path) -> Iterator[EmbeddedServer]:
 @pytest.fixture(scope="session")
 def native() -> str:
     """The native program, as one command line."""
-    program = find_native()
-    told = program and subprocess.run([program, "--help"], capture_output=True, text=True, check=False).stdout
-    if not told or "mqtt-sub" not in told:
-        pytest.skip("the native client was built without MQTT")
-    return shlex.quote(str(program))
+    program = native_client("mqtt-sub")
+    return program or pytest.skip("the native client was built without MQTT")
 
 
 @pytest.fixture(params=["paho-mqtt", "native"])

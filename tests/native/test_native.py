@@ -18,6 +18,7 @@ from tests.conformance.group import GroupProgram, no_more_files
 from tests.conformance.peer import Arrival
 from tests.conformance.zmq_ends import Listener, Speaker
 from tests.conformance.zmq_subscribing import connected, listening
+from tests.suite.native_client import native_client
 from tests.suite.waiting import LONG_S
 
 pytestmark = pytest.mark.tier("test")
@@ -28,12 +29,8 @@ LATER = pytest.mark.tier("all")
 
 @pytest.fixture
 def program() -> str:
-    """``HYDRA_NATIVE_CLIENT`` names another one than the installed: tox's sanitized builds."""
-    given = os.environ.get("HYDRA_NATIVE_CLIENT")
-    found = Path(given) if given else build.find()
-    if found is None:
-        pytest.skip(f"hydra-client is not built; packages: {' '.join(build.missing()) or 'all there'}")
-    return str(found)
+    found = native_client("zmq-sub")
+    return found or pytest.skip(f"hydra-client is not built; packages: {' '.join(build.missing()) or 'all there'}")
 
 
 # --- packed subscribers ------------------------------------------------------------------------------------------

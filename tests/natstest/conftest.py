@@ -7,7 +7,6 @@ start theirs.
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,27 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from hydra.native.build import find
 from hydra.natstest.program import NatsProgram
 from hydra.natstest.server_cluster import NatsCluster
 from hydra.system.embedded_server import EmbeddedServer
 from tests.conformance.bench import Bench
 from tests.natstest.ends import Core, Ends, Stream
 from tests.suite.fixtures import starts
+from tests.suite.native_client import native_client
 
 starts("server", "own_server", "nats_client")
 PYTHON = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m hydra.natstest.nats_py"
 
 
-def _native() -> list[str]:
-    program = find()
-    if program is None:
-        return []
-    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=False).stdout
-    return [str(program)] if "nats-sub" in told else []
-
-
-NATS_CLIENTS = (PYTHON, *_native())
+NATS_CLIENTS = [PYTHON, *filter(None, [native_client("nats-sub")])]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

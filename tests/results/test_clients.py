@@ -13,8 +13,8 @@ from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, Subscri
 from hydra.store.client_rows import COLUMNS, client_rows
 from hydra.store.subscriber_rows import MOST_RANGES
 from hydra.wire.subscriber_table import table_of
+from tests.measure.observations import observed
 from tests.measure.reports import START, received
-from tests.measure.test_figures import observed
 
 FULL = SubscriberReport(
     ledgers=[

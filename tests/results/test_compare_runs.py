@@ -23,7 +23,7 @@ from hydra.store import interleaved
 from hydra.store.interleaved import Record
 from hydra.sweep import SearchSpec
 from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, SEARCHES, bisected, make
-from tests.results.test_damaged import DAMAGES
+from tests.results.damages import DAMAGES
 
 LOSS = SearchSpec(8000.0, steps=6, series=("max_rate", "loss"))
 SHORT = replace(SEARCH, sweep=replace(SEARCHES, clients=(30,), search=LOSS))

@@ -15,7 +15,7 @@ from hydra.report import tables
 from hydra.report.catalog import catalog
 from hydra.run.resume import scenario_of
 from hydra.store.database import DATABASE, RunStore
-from tests.results.test_store import PLAN, with_clocks
+from tests.results.stored_steps import PLAN, with_clocks
 
 FORMAT2 = Path(__file__).with_name("format2")
 RUNS = sorted(path.stem for path in FORMAT2.glob("*.db"))

@@ -6,30 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from hydra.analysis.compared_runs import Slice
-from hydra.model import CourseFacts, CourseInterval, Histogram
 from hydra.report.comparison_input import load_sides
 from hydra.store.database import RunStore
-from tests.jupyter.runs import BATCH, REPEATED, make
-
-FACTS = CourseFacts(10**18, 2.5, 1, copies=30.0)
-
-
-def keep(run: Path, received: int) -> None:
-    """Seconds of all steps, two and a half in the window and one behind it; each begins with its step's number."""
-    with RunStore.open(run) as store:
-        results = store.results()
-    with RunStore.open(run, writable=True) as store:
-        for result in results:
-            store.begin_course(result.epoch, result.plan, FACTS)
-            counts = [result.epoch, received, received, received]
-            late = Histogram([1000, received], 1000, 1000)
-            intervals = [CourseInterval(k, 10, 10, n, latency=late if k else Histogram()) for k, n in enumerate(counts)]
-            store.add_seconds(result.epoch, intervals)
+from tests.jupyter.runs import BATCH, REPEATED, keep_seconds, make
 
 
 def test_each_row_has_the_seconds_of_its_own_steps(tmp_path: Path) -> None:
     runs = [make(tmp_path / name, REPEATED) for name in "ab"]
-    keep(runs[1], 30)
+    keep_seconds(runs[1], 30)
     (without, side), _ = load_sides(runs)
     assert [list(row.slices) for row in without.rows] == [[]] * 3
     for row in side.rows:
@@ -46,6 +30,6 @@ def test_each_row_has_the_seconds_of_its_own_steps(tmp_path: Path) -> None:
 
 def test_rows_of_a_grid_do_not_share_their_seconds(tmp_path: Path) -> None:
     runs = [make(tmp_path / name, replace(BATCH, sweep=replace(BATCH.sweep, clients=(30,)))) for name in "ab"]
-    keep(runs[1], 30)
+    keep_seconds(runs[1], 30)
     (_, side), _ = load_sides(runs)
     assert [[step[0].received_pps for step in row.slices] for row in side.rows] == [[1.0], [2.0]]

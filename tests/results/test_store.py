@@ -18,46 +18,19 @@ import numpy as np
 import pytest
 from pyroaring import BitMap
 
-from hydra import model
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.events.clients import ClientError, Evicted
 from hydra.events.runs import Revived, SystemFact
 from hydra.events.warnings import LeftBehind
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.figures import figures, merged
-from hydra.measure.observation import Observation
 from hydra.measure.step_columns import SystemColumns
-from hydra.model import Histogram, HostSample, LedgerCounts, Settings, StepPlan, StepResult
+from hydra.model import Histogram, LedgerCounts, StepResult
 from hydra.store.client_rows import client_figures
 from hydra.store.database import DATABASE, RunStore
 from hydra.wire.subscriber_table import table_of
-from tests.measure.reports import START, STOP, published, received
-
-CORES = [model.CoreTimes(1.25, 0.5, 10.0), model.CoreTimes(2.0, 0.0, 10.0)]
-LINKS = {"eth0": model.InterfaceCounts(1, 2, 3, 4, 1000), "eth1": model.InterfaceCounts(0, 0, 0, 0, None)}
-COUNTERS = model.HostCounters(CORES, {"cpu": 5}, 8 << 30, 1 << 62, LINKS, model.TcpCounts(7, 8), 9)
-THREADS = [model.ThreadSample(START, "g-1", [model.BusyThread(17, "IO/0", 99.5)]), model.ThreadSample(STOP, "g-1")]
-PLAN = StepPlan(3, Settings(rate="max"), 10.0, "slow", model.Cohort("slow", 0.1, 50.0, 7))
-
-
-def observed() -> Observation:
-    ledger = LedgerCounts(0, 900, 890, 100, [(5, 104)], duplicates=2, reordered=3, extra=4)
-    lossy = received(900, absent=[(1, 2)], felt=False, ledgers=[ledger])
-    return Observation(
-        queue="high-water mark", batch=100, plan=PLAN, window_ns=(START, STOP),
-        publishers={0}, subscribers={1, 2, 3}, dead={3}, cohort={2}, agents={0: "a", 1: "b", 2: "b"},
-        publisher_reports={0: published(1000, blocked_ns=5)},
-        subscriber_reports=table_of({1: received(1000), 2: lossy}, cohort={2}),
-        hosts={"h": [HostSample(START + n, COUNTERS) for n in (1, 2)], "b": []},
-        host_of={"a": "h", "b": "h", "c": "b"}, threads={"a": THREADS},
-    )  # fmt: skip
-
-
-def stored(store: RunStore, epoch: int = 1) -> StepResult:
-    o = observed()
-    result = StepResult(epoch, PLAN, "ok", figures(o))
-    store.add_step(result, o)
-    return result
+from tests.measure.reports import received
+from tests.results.stored_steps import PLAN, observed, stored, with_clocks
 
 
 @pytest.fixture
@@ -159,15 +132,6 @@ def test_histograms_and_samples_come_back(store: RunStore) -> None:
     assert store.host_of(1) == observed().host_of
     assert store.threads(1) == observed().threads
     assert (store.host_samples(9), store.host_of(9), store.threads(9)) == ({}, {}, {})
-
-
-def with_clocks() -> Observation:
-    early = received(1000, latency=Histogram([-3001, 2, -2, 1, 0, 5, 50, 992], -3500, 50))
-    clocks = {
-        "a": model.AgentClock(0, 0, 0, 0, same_host=True, jumps=0),
-        "b": model.AgentClock(-(10**15), 40_000, 75_000, 110_000, same_host=False, jumps=2),
-    }
-    return replace(observed(), subscriber_reports=table_of({1: early}), clocks=clocks)
 
 
 def test_a_field_that_an_earlier_version_did_not_report_is_empty_and_there_in_what_follows(tmp_path: Path) -> None:
@@ -310,7 +274,7 @@ sys.path.append(sys.argv[2])
 from pathlib import Path
 from hydra.model import StepResult
 from hydra.store.database import RunStore
-from tests.results.test_store import PLAN, observed, stored
+from tests.results.stored_steps import PLAN, observed, stored
 store = RunStore.create(Path(sys.argv[1]), {})
 for epoch in range(1, 10_000):
     stored(store, epoch)

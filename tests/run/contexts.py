@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 from unittest.mock import Mock
 
 from hydra.engine.interface import GroupEvents
+from hydra.model import Agent, Group, GroupEvent, GroupState, Launch, Resources
 from hydra.run.context import RunContext
+from hydra.system import Waiting
 
 
 def context(**parts: Any) -> RunContext:
@@ -22,3 +25,37 @@ def context(**parts: Any) -> RunContext:
         setattr(made, name, part)
     made.events = GroupEvents(made.engine)
     return made
+
+
+class Told:
+    """An engine of which only the events matter; what is launched ends at once in the state ``fate``."""
+
+    address, is_local = "", True
+
+    def __init__(self, fate: GroupState = "running") -> None:
+        self.told: list[GroupEvent] = []
+        self.launched: list[str] = []
+        self.killed: list[str] = []
+        self._fate = fate
+
+    def events(self) -> list[GroupEvent]:
+        told, self.told = self.told, []
+        return told
+
+    def agents(self) -> list[Agent]:
+        return []
+
+    def launch(self, groups: Sequence[Group]) -> list[Launch]:
+        self.launched += [group.id for group in groups]
+        # The first ends by itself, the others when they are killed.
+        self.told.append(GroupEvent(groups[0].id, self._fate, "a", "exit status 1: no java"))
+        return [Launch(group, Agent("a", "host-a", {}, Resources())) for group in groups]
+
+    def kill(self, groups: Iterable[str]) -> None:
+        for group in groups:
+            self.killed.append(group)
+            self.told.append(GroupEvent(group, "killed", "a"))
+
+    def confirm(self, wait: Waiting) -> None: ...
+
+    def close(self) -> None: ...

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from hydra.errors import StepError
@@ -13,20 +11,10 @@ from hydra.monitor.step_progress import Moment
 from hydra.wire.clock import StepClock
 from hydra.wire.messages import Ping, Start
 from tests.channel import Channel
-from tests.run.test_step import PLAN, losing
+from tests.run.steps import PLAN, Clock, clock, losing, measured
 
-Clock = Callable[[int], int]
 HERE = AgentClock(offset_ns=0, rate_ppb=0, error_ns=0, rtt_min_ns=0, same_host=True, jumps=0)
 HALF_RTT_NS = 5_000_000
-
-
-def clock(ahead_ns: int, rate_ppm: int = 0) -> Clock:
-    """One that was so far ahead at the beginning of all time of a channel."""
-    return lambda at_ns: at_ns + ahead_ns + (at_ns - 10**12) * rate_ppm // 10**6
-
-
-def measured(channel: Channel, tick: Callable[[Moment], None] = lambda _: None) -> Observation:
-    return channel.stepper().measure(PLAN, tick)
 
 
 def starts(channel: Channel) -> dict[int, Start]:

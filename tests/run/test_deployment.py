@@ -25,8 +25,7 @@ from hydra.run.servers import FIRST_ID
 from hydra.system import Program
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
 from tests.control.rosters import hello
-from tests.run.contexts import context
-from tests.run.test_servers import Told
+from tests.run.contexts import Told, context
 
 TICK_S = 0.05
 GATHERED = 10

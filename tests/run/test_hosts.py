@@ -17,8 +17,7 @@ from hydra.wire.messages import Host, Sample, Watch, encode
 from tests.channel import THREAD, Channel
 from tests.control.golden_messages import COUNTERS
 from tests.control.rosters import HERE, NETWORK, hello
-from tests.run.test_clocks import clock, measured
-from tests.run.test_step import PLAN, losing
+from tests.run.steps import PLAN, clock, losing, measured
 
 OURS = platform.node()
 TICK_NS = 250_000_000

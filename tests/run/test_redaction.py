@@ -16,8 +16,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hydra.config.cluster import load_cluster
-from hydra.config.resolved import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
 from hydra.events.clients import ClientError
@@ -26,18 +24,16 @@ from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
 from hydra.options import Runs
-from hydra.run.metadata import metadata
 from hydra.run.resume import scenario_of
 from hydra.store.database import RunStore
 from hydra.store.redaction import HIDDEN, Redactor
 from tests.integration.command import refusal
+from tests.run.begun_runs import known_of, stored
 
 SECRETS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=4, max_size=24),
     st.text("aA1+/=%&'\"\\{}[],.: @#$~é漢", min_size=4, max_size=24),
 ).filter(lambda s: s == s.strip() and s.count("*") < 3)
-
-CLUSTER = load_cluster()
 
 
 def toml(text: str) -> str:
@@ -169,20 +165,6 @@ def test_events_of_a_run_hold_no_secret(tmp_path: Path) -> None:
         assert error.text == f'client 7: Invalid value "{HIDDEN}" for sasl.password'
         assert phases.told.fields == {"epoch": 1, "took_s": [[HIDDEN, 1.0]]}
     assert b"geheim" not in (tmp_path / "run.db").read_bytes()
-
-
-def known_of(scenario: Scenario, first: Mapping[str, object], *words: str) -> dict[str, Any]:
-    """The metadata of a run of this command that was begun with these settings."""
-    return metadata(
-        "run", scenario, CLUSTER, "local", ["hydra", *words], first, Redactor.of_run(ResolvedScenario.of(scenario))
-    )
-
-
-def stored(folder: Path, first: dict[str, object], name: str = "kafka-fixed", *words: str) -> Scenario:
-    """The scenario of a run that was begun with these settings."""
-    scenario = load_scenario(name, first)
-    RunStore.create(folder, known_of(scenario, first, name, *words)).close()
-    return scenario
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hydra.config.scenario import load_scenario
 from hydra.errors import RunDirectoryError
 from hydra.run.resume import scenario_of
 from hydra.store.database import RunStore
-from tests.run.test_redaction import known_of, stored
+from tests.run.begun_runs import known_of, stored
 
 FLAT: dict[str, object] = {"msg_batch": 100, "sndhwm": 1000, "rcvhwm": 1000, "nodrop": False}
 FLAT |= {"linger_ms": 0.0, "batch_bytes": None, "compression": "none", "acks": "1"}

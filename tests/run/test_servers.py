@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest.mock import Mock
 
@@ -20,15 +20,15 @@ from hydra.errors import PlacementError, ServerError
 from hydra.events.clients import Launched
 from hydra.events.event import Event
 from hydra.events.runs import ServerExit
-from hydra.model import Agent, Group, GroupEvent, GroupState, Launch, Resources, ServerSpec
+from hydra.model import Group, GroupEvent, Launch, ServerSpec
 from hydra.monitor.progress import Observer
 from hydra.monitor.server_startup import Starting
 from hydra.run.placement_check import roles_on
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
-from hydra.system import Program, Waiting
+from hydra.system import Program
 from hydra.wire.messages import Join, Ready, encode
 from tests.control.rosters import hello
-from tests.run.contexts import context
+from tests.run.contexts import Told, context
 from tests.suite.waiting import wait_until
 
 KAFKA = [name for name in scenarios() if "kafka" in name]
@@ -80,40 +80,6 @@ class Slow:
 
     def warm_up(self, address: str) -> None:
         self.warmed.append(address)
-
-
-class Told:
-    """An engine of which only the events matter; what is launched ends at once in the state ``fate``."""
-
-    address, is_local = "", True
-
-    def __init__(self, fate: GroupState = "running") -> None:
-        self.told: list[GroupEvent] = []
-        self.launched: list[str] = []
-        self.killed: list[str] = []
-        self._fate = fate
-
-    def events(self) -> list[GroupEvent]:
-        told, self.told = self.told, []
-        return told
-
-    def agents(self) -> list[Agent]:
-        return []
-
-    def launch(self, groups: Sequence[Group]) -> list[Launch]:
-        self.launched += [group.id for group in groups]
-        # The first ends by itself, the others when they are killed.
-        self.told.append(GroupEvent(groups[0].id, self._fate, "a", "exit status 1: no java"))
-        return [Launch(group, Agent("a", "host-a", {}, Resources())) for group in groups]
-
-    def kill(self, groups: Iterable[str]) -> None:
-        for group in groups:
-            self.killed.append(group)
-            self.told.append(GroupEvent(group, "killed", "a"))
-
-    def confirm(self, wait: Waiting) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def test_everybody_is_told_of_their_own_groups_once_and_in_order() -> None:

@@ -13,15 +13,16 @@ from pyroaring import BitMap
 from hydra.control import command_retry
 from hydra.errors import StepError
 from hydra.measure.observation import Observation
-from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, Settings, StepPlan, SubscriberReport
+from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, SubscriberReport
 from hydra.monitor.step_progress import Moment
 from hydra.run.report_collection import caught_up, quiet_s, stored_only
 from hydra.run.step_start import lead
 from hydra.wire.clock import StepClock, wall_offset_ns
-from hydra.wire.messages import Ack, Configure, Finish, FromClient, FromController, Ready, Report, Start, Stop, encode
+from hydra.wire.messages import Ack, Configure, Finish, Ready, Report, Start, Stop, encode
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable, table_of
-from tests.channel import PUBLISHER, Channel, Loss
+from tests.channel import PUBLISHER, Channel
 from tests.control.rosters import received
+from tests.run.steps import PLAN, losing
 
 
 def ended(drain: DrainEnd) -> SubscriberReport:
@@ -65,8 +66,6 @@ def test_the_quiet_time_grows_with_the_clients(clients: int, seconds: float) -> 
 
 # --- over a channel that loses messages ------------------------------------------------------------------------------
 
-PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=1.0)
-
 
 def measured(channel: Channel, *, epoch: int = 1) -> Observation:
     """A step in which everybody reported, under the epoch that is expected."""
@@ -78,19 +77,6 @@ def measured(channel: Channel, *, epoch: int = 1) -> Observation:
     assert not raw.dead
     assert not raw.silent
     return raw
-
-
-def losing(
-    client: int | None, kind: type, command: str = "", *, first: int = 1, last: int = 10**9, before_epoch: int = 10**9
-) -> Loss:
-    """Loses what a client, or everybody, tells or is told of a kind, from the first such message of an epoch on."""
-
-    def loses(whose: int, message: FromController | FromClient, nth: int) -> bool:
-        right = isinstance(message, kind) and getattr(message, "command", "") == command
-        early = getattr(message, "epoch", 0) < before_epoch
-        return right and early and client in (whose, None) and first <= nth <= last
-
-    return loses
 
 
 @pytest.mark.parametrize("client", [PUBLISHER, 2])

@@ -1,24 +1,20 @@
-"""Threads that tests leave behind: whoever opens a system or what it asks its servers with closes it."""
+"""Threads that tests leave behind: whoever starts one, or opens what has one, ends it."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 
-from hydra.system.worker_thread import THREAD
-from tests.suite.waiting import SOON_S
+from tests.suite.waiting import wait_until
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def _threads_end() -> Iterator[None]:
-    """A module's tests leave none that waits for questions to servers."""
+    """A test leaves no thread that was not there before it; what it shares with others is there before."""
     before = set(threading.enumerate())
     yield
-    deadline = time.monotonic() + SOON_S
-    left = [each for each in threading.enumerate() if each.name == THREAD and each not in before]
-    for thread in left:
-        thread.join(max(0.0, deadline - time.monotonic()))
-    assert [thread for thread in left if thread.is_alive()] == [], "nobody closed what asks with these threads"
+    wait_until(
+        lambda: before.issuperset(threading.enumerate()), "the threads of this test to end", saw=threading.enumerate
+    )

@@ -1,0 +1,13 @@
+"""Runs that bring their brokers along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+COMMON = ("--client", "confluent-kafka", "--rate", 200, "--set", "warmup_s=0")
+TWO = ("--set", "broker.count=2", "--replication-factor", 2, "--partitions", 2)
+FIXED = ("kafka-fixed", *COMMON, *TWO, "--set", "settings.acks=all")
+
+
+def nothing_is_left_of(run: Path) -> bool:
+    return not any(list(run.glob(each)) for each in ("sandbox/servers-*/server/", "server*/"))
