@@ -110,18 +110,24 @@ def split_imports(text: str, moved: Mapping[str, str]) -> tuple[str, dict[str, s
     return IMPORT.sub(rewritten, text), renamed
 
 
+def _home(node: ast.Import | ast.ImportFrom) -> str:
+    return ((node.module if isinstance(node, ast.ImportFrom) else "") or "").replace(DONE, "hydra")
+
+
 def without_alias(text: str, old: str, new: str) -> str:
     """The text with ``import new as old`` made ``import new``, if ``old`` is nothing else in it and ``new`` is free."""
     tree = ast.parse(text)
     stored = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     stored |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     stored |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    imported = [
+        (node, a) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom | ast.Import) for a in node.names
+    ]
+    homes = {_home(node) for node, a in imported if (a.name, a.asname) == (new, old)}
     stored |= {
         (a.asname or a.name)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom | ast.Import)
-        for a in node.names
-        if not (a.name == new and a.asname == old)
+        for node, a in imported
+        if not (a.name == new and (a.asname == old or (not a.asname and _home(node) in homes)))
     }
     if {old, new} & stored:
         return text
@@ -158,11 +164,11 @@ def rewrite(text: str, moved: Mapping[str, str], is_python: bool) -> str:
     short = {o.removeprefix("hydra/"): n.removeprefix("hydra/") for o, n in files.items() if o.count("/") > 1}
     every = {old: new for old, new in moved.items() if ":" not in old} | paths | short
     pattern = re.compile(
-        r"(?<![\w./-])("
+        r"(?<![\w./-])((?:\.\./)*)("
         + "|".join(re.escape(name) for name in sorted(every, key=len, reverse=True))
         + r")(?!(?<=\w)\w)"
     )
-    return pattern.sub(lambda found: every[found[1]], text).replace(DONE, "hydra")
+    return pattern.sub(lambda found: found[1] + every[found[2]], text).replace(DONE, "hydra")
 
 
 def main(table: str) -> None:
