@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hydra.client.ledger import Ledger
-from hydra.wire.header import pack_batch, unpack_batch
+from hydra.wire.data_message import pack_batch, unpack_batch
 from hydra.wire.histogram import LatencyRecorder
 
 MESSAGES = 400_000

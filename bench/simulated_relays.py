@@ -27,7 +27,7 @@ import zmq
 
 from hydra.client.host_counters import HostSampler
 from hydra.client.host_monitor import Watcher
-from hydra.control import curve_keys
+from hydra.control import curve
 from hydra.control.client import ControlClient, Identity
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport
 from hydra.wire.clock import StepClock
@@ -111,7 +111,7 @@ class Relays:
         if "template" in command:
             self._template = msgspec.msgpack.decode(Path(command["template"]).read_bytes(), type=list[Part])
         elif "groups" in command:
-            credentials = curve_keys.credentials(command["environment"])
+            credentials = curve.credentials(command["environment"])
             for group in command["groups"]:
                 self._dial(credentials, group)
         else:
@@ -120,7 +120,7 @@ class Relays:
         print(json.dumps(answer), flush=True)
         return True
 
-    def _dial(self, credentials: curve_keys.Credentials, group: Mapping[str, Any]) -> None:
+    def _dial(self, credentials: curve.Credentials, group: Mapping[str, Any]) -> None:
         ids = list(range(group["first"], group["first"] + group["count"]))
         identity = Identity(ids, group["role"], group["id"], 0, "simulated", {}, group["agent"])
         link = ControlClient(credentials, identity, self._context)

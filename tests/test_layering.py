@@ -41,17 +41,15 @@ def of(package: str, names: str) -> list[str]:
 
 PURE = [
     *of("hydra", "errors model events measure analysis sweep wire"),
-    *of("hydra.engine", "constraints placement placement_dry_run resources group_sizing"),
-    *of(
-        "hydra.kubernetes", "affinity terminating_pods inventory owner_job names nodes pods api_errors scripts settings"
-    ),
-    *of("hydra.kubernetes", "settings run_health state pod_status pending_pods"),
-    *of("hydra.kubernetes.in_cluster", "log objects job_state"),
+    *of("hydra.engine", "placement group_sizing resources"),
+    *of("hydra.kubernetes", "affinity inventory owner_job names nodes pods api_errors settings"),
+    *of("hydra.kubernetes", "settings run_health state pod_status"),
+    *of("hydra.kubernetes.in_cluster", "job_state objects"),
     *of("hydra.mesos", "translate offers state settings"),
-    *of("hydra.monitor", "distribution families snapshot snapshot_updater"),
-    *of("hydra.control", "list_limits clock_offset host_watch command_retry clock_pings"),
-    *of("hydra.client", "receive_buffer time_series impairments pacing ledger acks lag backoff reply_aggregation"),
-    *of("hydra.client", "registration command_replies report_batches relay_state"),
+    *of("hydra.monitor", "snapshot families"),
+    *of("hydra.control", "list_limits clock_offset host_watch epoch_replies"),
+    *of("hydra.client", "subscriber_state time_series pacing ledger acks relayed_replies"),
+    *of("hydra.client", "relayed_replies relay_state"),
 ]
 """Without clock, socket, file and process."""
 
@@ -100,7 +98,7 @@ IMPURE = [
 IMPURE_ON_PURPOSE = {
     ("hydra.wire.clock", "time"),  # the one place that reads the clock that both ends share
     ("hydra.wire.clock", "pathlib"),
-    ("hydra.events.clients", "signal"),  # the names of signals
+    ("hydra.events.run_events", "signal"),  # the names of signals
 }
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config.limit_report import check_all
 from hydra.config.machine_limits import read
 from hydra.config.resolved import ResolvedScenario
 from hydra.config.scenario import load_scenario
+from hydra.config.shortages import check_all
 from hydra.errors import ConfigError
 from hydra.model import Agent, ClusterSpec, Resources, Scenario
 from hydra.store.format_upgrade import as_stored, from_stored

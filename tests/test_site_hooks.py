@@ -37,7 +37,7 @@ def link(text: str) -> str:
 
 
 def test_a_link_out_of_the_documentation_becomes_the_name_of_the_file() -> None:
-    assert link("see [the bounds](../hydra/config/bounds.py).") == "see the bounds (`hydra/config/bounds.py`)."
+    assert link("see [the bounds](../hydra/config/fields.py).") == "see the bounds (`hydra/config/fields.py`)."
     assert link("see [`conf/scenarios`](../conf/scenarios)") == "see `conf/scenarios`"
     with pytest.raises(FileNotFoundError, match=r"docs/page\.md links to \.\./nothing"):
         link("[x](../nothing)")

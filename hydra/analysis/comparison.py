@@ -15,10 +15,8 @@ from typing import Final, Literal
 import numpy as np
 
 from hydra.analysis import statistics
-from hydra.analysis.compared_runs import Repeat, Side
-from hydra.analysis.environment import Difference, differences
+from hydra.analysis.compared_runs import Difference, Matched, Repeat, Side, differences, match
 from hydra.analysis.figures import others, primary, words
-from hydra.analysis.matching import Matched, match
 from hydra.analysis.statistics import ALPHA, holm, levels
 from hydra.measure.column import Column
 from hydra.model import Figure, number

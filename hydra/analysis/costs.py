@@ -10,9 +10,8 @@ from typing import Final
 import numpy as np
 
 from hydra.analysis.constants import Cost
-from hydra.analysis.models import Interval
 from hydra.analysis.nonnegative_fit import Array, agreeing, fitted, predicted, terms_within
-from hydra.analysis.usl import LEAST
+from hydra.analysis.scaling_models import LEAST, Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy as np
 from hydra.client import process_group
 from hydra.client.transport import DEAF_AT_MOST_S, Kind, PublisherTransport, SubscriberTransport, read_system
 from hydra.model import HEADER_BYTES
-from hydra.wire.header import pack_batch
+from hydra.wire.data_message import pack_batch
 from hydra.wire.messages import Configure
 
 _BATCH: Final = 2000

@@ -1,19 +1,24 @@
-"""Measures ceilings: a group of clients without a system, over the real control channel."""
+"""``hydra ceiling`` measures, keeps and prints what the clients' own code can do, over the real control channel."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from typing import Final
 
+import click
+
 from hydra.control.controller import Controller
-from hydra.errors import ReadinessError
-from hydra.measure.ceiling import Ceiling
+from hydra.errors import MissingDependencyError, ReadinessError
+from hydra.measure.verdict import Ceiling
 from hydra.model import NativeSpec, Role, SharedSettings
 from hydra.native.command import command
+from hydra.store.ceiling import add, load, path
 from hydra.system import Program
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, Sent, Start, Stop
@@ -118,3 +123,35 @@ def _window(controller: Controller, epoch: int, role: Role, clients: int, messag
 def _await(controller: Controller, reported: Callable[[], bool]) -> None:
     if not controller.wait_until(reported, _WITHIN_S):
         raise ReadinessError(f"not all clients reported within {_WITHIN_S:.0f} s", "try fewer")
+
+
+_ROLES: Final[tuple[Role, ...]] = ("publisher", "subscriber")
+
+
+def run_ceiling(
+    languages: Sequence[str], clients: Sequence[int], sizes: Sequence[int], window_s: float, *, as_json: bool
+) -> None:
+    """Measures each combination; a publisher's is measured with one publisher. Prints all that is known then.
+
+    Raises:
+        HydraError: it could not be measured, or not be kept.
+    """
+    for language, role in product(languages or LANGUAGES, _ROLES):
+        for count, size in product([1] if role == "publisher" else clients, sizes):
+            try:
+                add([measure(language, role, count, size, window_s)])
+            except MissingDependencyError:
+                if languages:
+                    raise
+                break  # nobody asked for it
+    rows = [
+        {"clients in": c.language, "role": c.role, "clients": c.clients, "bytes": c.message_size, "messages/s": c.pps}
+        for c in load()
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    from hydra.report.table import tabled, terminal_width
+
+    click.echo(tabled(rows, terminal_width(), floats=",.0f"))
+    click.echo(f"kept in {path()}; rows within 10 % of it are marked as limited by the generator")

@@ -46,7 +46,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 )
 def agents(config: Path | None, master: str, scenario: str | None, as_json: bool, whole: bool, **flags: Any) -> None:
     """List the cluster's agents with their attributes and free resources."""
-    from hydra.cli.agents import list_agents
+    from hydra.cli.cluster_operations import list_agents
 
     list_agents(config, master, flags, scenario, as_json=as_json, whole=whole)
 
@@ -59,7 +59,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 @json_flag
 def ps(config: Path | None, master: str, as_json: bool, **flags: Any) -> None:
     """List the runs that a cluster still knows, and what they have there."""
-    from hydra.cli.cluster_cleanup import list_leftovers
+    from hydra.cli.cluster_operations import list_leftovers
 
     list_leftovers(config, master, flags, as_json=as_json)
 
@@ -70,7 +70,7 @@ def ps(config: Path | None, master: str, as_json: bool, **flags: Any) -> None:
 @cluster_flag
 def kill(run: str, config: Path | None, master: str, **flags: Any) -> None:
     """End what is left of RUN on a cluster."""
-    from hydra.cli.cluster_cleanup import end_leftovers
+    from hydra.cli.cluster_operations import end_leftovers
 
     end_leftovers(run, config, master, flags)
 

@@ -1,4 +1,4 @@
-"""How the ``hydra`` command leaves when something is wrong: one line on standard error, and an exit code."""
+"""How the ``hydra`` command leaves: one line on standard error where something is wrong, and an exit code."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import contextlib
 import errno
 import os
 import sys
+from collections.abc import Iterable
 from typing import Final, NoReturn, TextIO
 
 import click
 
-from hydra.errors import HydraError
+from hydra.errors import EXIT_INCOMPLETE, HydraError
 
 
 def command_of(error: click.ClickException) -> str:
@@ -82,3 +83,16 @@ def leave(text: str, code: int) -> NoReturn:
 def drop(stream: TextIO) -> None:
     """It leads nowhere from now on: what is left in its buffer could not be written at the end either."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def failed_if(lines: Iterable[str], code: int) -> int:
+    """Shows each condition that held, and gives the exit code: a worse one than EXIT_INCOMPLETE stays.
+
+    Args:
+        lines: a text for each.
+        code: the exit code without them.
+    """
+    for line in lines:
+        click.echo(f"--fail-if: {line}", err=True)
+        code = code or EXIT_INCOMPLETE
+    return code

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from hydra.cli.experiment_alternatives import with_alternatives
-from hydra.cli.experiment_lookup import find
+from hydra.cli.experiment_choice import find, with_alternatives
 from hydra.cli.experiment_runner import Parts, scenario_of
 from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
@@ -19,15 +18,12 @@ from hydra.options.engine_choice import choose
 from hydra.report import experiments as folders
 from hydra.report.conditions import columns, met, parse
 from hydra.report.experiments import Record
-from hydra.report.terminal_layout import fitted, terminal_width
+from hydra.report.table import fitted, terminal_width
 from hydra.run.launcher import RunRequest
-from hydra.run.metadata import asked
+from hydra.run.metadata import asked, differences, refuse_hidden
 from hydra.run.remote_command import ResolvedCommand
-from hydra.run.resume import differences, refuse_hidden
-from hydra.store.folders import is_experiment
+from hydra.store.folders import alone_in, fresh_folder, is_experiment, resumed_folder
 from hydra.store.redaction import Redactor
-from hydra.store.run_lock import alone_in
-from hydra.store.target_folder import fresh_folder, resumed_folder
 from hydra.system import Experiment, Order, Part
 
 

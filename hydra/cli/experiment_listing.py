@@ -10,7 +10,7 @@ import click
 from hydra.config import plugins
 from hydra.config.file_locations import experiments
 from hydra.events.formatting import duration
-from hydra.report.terminal_layout import tabled, terminal_width
+from hydra.report.table import tabled, terminal_width
 
 
 def list_experiments(system: str, as_json: bool) -> None:

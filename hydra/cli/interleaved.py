@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from hydra.analysis.compared_runs import orders
 from hydra.analysis.figures import measured
-from hydra.analysis.turn_order import orders
 from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
 from hydra.config.resolved import ResolvedScenario
@@ -27,21 +27,19 @@ from hydra.model import StepResult
 from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.report import comparison_report
+from hydra.report.comparison_report import compare_runs
 from hydra.report.conditions import columns, parse
-from hydra.report.run_comparison import compare_runs
-from hydra.report.terminal_layout import fitted, terminal_width
+from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
-from hydra.run.metadata import asked
-from hydra.run.outcome import code_of
+from hydra.run.metadata import asked, continued, refuse_hidden
 from hydra.run.remote_command import ResolvedCommand
-from hydra.run.resume import continued, refuse_hidden
+from hydra.run.runner import code_of
 from hydra.store import interleaved
 from hydra.store.database import DATABASE, RunStore
+from hydra.store.folders import alone_in, fresh_folder
 from hydra.store.interleaved import Record, TurnRecord
 from hydra.store.redaction import Redactor
-from hydra.store.run_lock import alone_in
-from hydra.store.target_folder import fresh_folder
 from hydra.sweep import Turn
 
 CLIENT: Final = "client"

@@ -27,7 +27,7 @@ from hydra.options import (
     setting_flag,
 )
 from hydra.options.help import MACHINE
-from hydra.options.scenario_flags import OfScenario, values_of
+from hydra.options.scenario_commands import OfScenario, values_of
 
 
 @click.command(
@@ -72,7 +72,7 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
     It is the code of every run with its connection to the system replaced by none. What was measured is kept in the
     user's cache, and every later run compares its rows with it.
     """
-    from hydra.cli.ceiling_command import run_ceiling
+    from hydra.cli.ceiling_measurement import run_ceiling
 
     run_ceiling(languages, clients, sizes, duration, as_json=as_json)
 

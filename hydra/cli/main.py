@@ -23,7 +23,7 @@ from hydra.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, 
 from hydra.options.help import MACHINE, MORE, RESULTS, Helped
 from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, leave_at_once_on_the_next
 from hydra.options.plugin_commands import add_flags, commands
-from hydra.options.scenarios import MEASURE
+from hydra.options.scenario_commands import MEASURE
 
 if TYPE_CHECKING:
     pass

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import click
 
-from hydra.cli.fail_if import failed_if
+from hydra.cli.error_exit import failed_if
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from hydra.measure.slo import shortest_s
 from hydra.model import ClusterSpec, Scenario
@@ -20,13 +20,12 @@ from hydra.options.engine_choice import Chosen
 from hydra.report import slo_text, tables
 from hydra.report.conditions import columns, met, parse
 from hydra.report.row_warnings import warnings_of
-from hydra.report.terminal_layout import fitted, terminal_width
+from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand, run_elsewhere
 from hydra.store.database import RunStore
-from hydra.store.files import write_whole
-from hydra.store.folders import check_folder
+from hydra.store.folders import check_folder, write_whole
 from hydra.store.redaction import typed
 from hydra.store.slo_results import answer_of
 

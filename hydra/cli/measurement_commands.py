@@ -20,8 +20,7 @@ from hydra.options import (
     slo_flags,
 )
 from hydra.options.plugin_commands import refuse_comparing
-from hydra.options.scenario_flags import OfScenario, values_of
-from hydra.options.scenarios import MEASURE
+from hydra.options.scenario_commands import MEASURE, OfScenario, values_of
 
 
 def _scenario(scenario: str | Path, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:
@@ -31,7 +30,7 @@ def _scenario(scenario: str | Path, replaced: Mapping[str, object], values: Mapp
 
 
 def _experiment(system: str, name: str, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:
-    from hydra.cli.experiment_lookup import find
+    from hydra.cli.experiment_choice import find
 
     if name or values["resume"] is None:
         find(system, name)

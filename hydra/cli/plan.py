@@ -15,7 +15,7 @@ import psutil
 from hydra.analysis.capacity_plan import SHARE, Host, Part, Plan, Use, extrapolated, together
 from hydra.analysis.constants import Cost, Costs
 from hydra.analysis.costs import PUBLISHER_CPU, SERVER_CPU, SUBSCRIBER_CPU, measured, per_listener
-from hydra.cli.number_format import count, figure
+from hydra.cli.fit import count, figure
 from hydra.cli.step_usage import RunFacts, read
 from hydra.config.cluster import load_cluster
 from hydra.config.machine_limits import Machine
@@ -26,7 +26,7 @@ from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, UsageError
 from hydra.events.formatting import number
 from hydra.model import ClusterSpec, Scenario
-from hydra.report.terminal_layout import fitted, tabled, terminal_width
+from hydra.report.table import fitted, tabled, terminal_width
 from hydra.system import SystemSpec
 
 _HEADERS_BYTES: Final = 90

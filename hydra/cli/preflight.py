@@ -44,8 +44,8 @@ def check_scenario(
     engine = choose(flags["master"], flags["config"], flags)
     agents = engine.agents(cluster.agents)
     # What is refused so far is refused within the time that these take to import.
-    from hydra.config.limit_report import checked_line
-    from hydra.report.terminal_layout import fitted, terminal_width
+    from hydra.config.shortages import checked_line
+    from hydra.report.table import fitted, terminal_width
     from hydra.run.launcher import system_for
 
     is_local = engine.spec.is_local
@@ -93,9 +93,9 @@ class _Found:
 def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
     """Whether every row fits this machine, and each shortage."""
     from hydra.client.linux_process import raise_open_files
-    from hydra.config.limit_report import check_all, needs_line
     from hydra.config.machine_limits import read
-    from hydra.report.terminal_layout import tabled
+    from hydra.config.shortages import check_all, needs_line
+    from hydra.report.table import tabled
 
     raise_open_files()
     rows = check_all(resolved, cluster, read())
@@ -128,8 +128,8 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
 
 def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> _Found:
     """Whether every row can be placed on a cluster's agents, and why some cannot."""
-    from hydra.cli.agents import agent_rows, alike, left_out_line
-    from hydra.report.terminal_layout import fitted, tabled
+    from hydra.cli.cluster_operations import agent_rows, alike, left_out_line
+    from hydra.report.table import fitted, tabled
     from hydra.run.placement_check import placed_line, rows_on
 
     rows, there = rows_on(resolved, cluster, agents), agent_rows(agents, resolved)

@@ -101,10 +101,9 @@ def compare(
 
     A folder of runs that took turns (--compare-implementations) stands for all of these.
     """
-    from hydra.cli.fail_if import failed_if
-    from hydra.report.comparison_report import document, json_text
-    from hydra.report.run_comparison import compare_runs
-    from hydra.report.terminal_layout import fitted, terminal_width
+    from hydra.cli.error_exit import failed_if
+    from hydra.report.comparison_report import compare_runs, document, json_text
+    from hydra.report.table import fitted, terminal_width
 
     compared, lines = compare_runs(runs, figure or "", fail_if)
     if html is not None:
@@ -128,7 +127,7 @@ def runs(folder: Path, as_json: bool) -> None:
     import json
 
     from hydra.report.catalog import catalog, elsewhere
-    from hydra.report.terminal_layout import tabled, terminal_width
+    from hydra.report.table import tabled, terminal_width
 
     entries = catalog(folder)
     # A line of a terminal has room for the beginning of a reason; JSON has all of it.

@@ -12,8 +12,7 @@ from hydra.config.scenario import resolve
 from hydra.errors import UsageError
 from hydra.options import shown
 from hydra.options.engine_choice import choose
-from hydra.store.folders import database
-from hydra.store.target_folder import resumed_folder, target_folder
+from hydra.store.folders import database, resumed_folder, target_folder
 
 
 def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> NoReturn:
@@ -47,7 +46,7 @@ def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: 
         return resolve(scenario, replaced)
     database(resumed)  # before what takes long to import
 
-    from hydra.run.resume import scenario_of
+    from hydra.run.metadata import scenario_of
 
     return scenario_of(resumed, scenario, replaced)
 

@@ -26,7 +26,7 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
     Without SHELL it is the one of $SHELL. It writes one file, whose removal undoes it; doing it again changes nothing.
     """
     from hydra.cli.completion import VARIABLE, completion_for, shell_of
-    from hydra.store.files import write_whole
+    from hydra.store.folders import write_whole
 
     made = completion_for(shell or shell_of(os.environ), context.find_root().command, os.environ)
     if show:
@@ -54,6 +54,6 @@ def schema(scenario: str | None) -> None:
     With SCENARIO it has exactly the columns that this scenario's rows can have; without, those of every scenario that
     comes along.
     """
-    from hydra.cli.schema import schema_of
+    from hydra.report.json_schema import schema_of
 
     click.echo(schema_of(scenario), nl=False)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from hydra.client.tcp_sampler import ConnectionSampler
-from hydra.client.thread_sampler import ThreadSampler
+from hydra.client.process_sampler import ConnectionSampler, ThreadSampler
 from hydra.model import BusyThread, Connections, HostCounters
 from hydra.wire.messages import MAX_SAMPLES, Host, Sample, Watch
 

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.model import LedgerCounts, SequenceRange
-from hydra.wire import bits
-from hydra.wire.header import SEQUENCE_LIMIT
+from hydra.wire import packing
+from hydra.wire.data_message import SEQUENCE_LIMIT
 from hydra.wire.messages import PROBE_EPOCH, Sent
 from hydra.wire.report_validation import MAX_MISSING_RANGES
 
@@ -85,7 +85,7 @@ class _Received:
 
     def written(self) -> str | None:
         """What was received, as a bitmap; None where it holds more sequences than fit into a report."""
-        return bits.written(self.next, self.low, self.high) if self.next <= bits.MAX_SEQUENCES else None
+        return packing.written_bitmap(self.next, self.low, self.high) if self.next <= packing.MAX_SEQUENCES else None
 
     def copy(self) -> _Received:
         """The same set, frozen for later."""
@@ -285,7 +285,7 @@ class Ledger:
         """
         at_end = self._at_end if self._at_end is not None else self._received
         accounts = []
-        left = bits.MAX_CHARACTERS
+        left = packing.MAX_CHARACTERS
         for s in sent:
             received = self._received.get(s.publisher, _NOTHING)
             account = _account(s, received, at_end.get(s.publisher, _NOTHING))

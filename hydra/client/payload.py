@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from hydra.model import HEADER_BYTES, SharedSettings
-from hydra.wire.payload_content import contents, sizes
+from hydra.wire.data_message import contents, sizes
 
 BLOCK_BYTES: Final = 1024 * 1024
 """As long as a batch is at most, as systems are set up by default: no compressor finds a message again."""
@@ -29,7 +29,7 @@ class PayloadBlock:
 
     Args:
         settings: kind, sizes and seed.
-        share: of ``json``, see :func:`hydra.wire.payload_content.contents`.
+        share: of ``json``, see :func:`hydra.wire.data_message.contents`.
 
     Raises:
         OSError: the file with the lines cannot be read, or has none.

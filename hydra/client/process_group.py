@@ -1,4 +1,4 @@
-"""The program of a group: a parent that forks a relay and the clients that speak to it.
+"""The program of a group: a parent that forks a relay and the clients that speak to it, and what runs in these.
 
 The parent stays single-threaded and without sockets, so that it can fork at any time. It forks the next client when an
 earlier one has been welcomed, a window at a time, because thousands dialling in at once overflow the listen queue. When
@@ -15,19 +15,22 @@ import os
 import select
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TypeVar, cast
 
-from hydra.client.client_process import client_main
 from hydra.client.linux_process import die_with_parent, thread_count
+from hydra.client.publisher import Publisher
 from hydra.client.relay import KILL, Pipes, relay_main
-from hydra.client.transport import Kind
-from hydra.control import curve_keys
-from hydra.control.client import Here, Identity
+from hydra.client.subscriber import Subscriber
+from hydra.client.transport import Driver, Kind, PublisherTransport, SubscriberTransport
+from hydra.control import curve
+from hydra.control.client import ControlClient, Here, Identity
+from hydra.wire.messages import Error, Quit, Welcome
 from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_RELAY_DIED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
 
 _N = TypeVar("_N", int, float)
@@ -80,7 +83,7 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
     """Runs a group until its clients have been dismissed or its lifeline closes; returns the exit code."""
     options = parse(sys.argv[1:] if arguments is None else arguments, sorted(kinds))
     try:
-        credentials = curve_keys.credentials(os.environ)
+        credentials = curve.credentials(os.environ)
         lifeline = from_environment("HYDRA_LIFELINE", int)
         welcome_within_s = from_environment("HYDRA_WELCOME_S", float)
     except ValueError as e:
@@ -113,7 +116,7 @@ class _Parent:
         self,
         options: GroupOptions,
         kind: Kind,
-        credentials: curve_keys.Credentials,
+        credentials: curve.Credentials,
         lifeline: int | None,
         welcome_within_s: float,
     ) -> None:
@@ -313,3 +316,47 @@ class _Parent:
 
 def _ignore(*_: object) -> None:
     """SIGCHLD needs a handler of Python's for the wakeup pipe to be written."""
+
+
+def await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int | None:
+    """None once whoever listens there has welcomed this process, otherwise the exit code."""
+    deadline = time.monotonic() + within_s
+    while (left := deadline - time.monotonic()) > 0:
+        message = control.receive(left)
+        if isinstance(message, Welcome):
+            return None
+        if isinstance(message, Quit):
+            return EXIT_DISMISSED
+    sys.stderr.write(f"no welcome at {endpoint} within {within_s:g} s\n")
+    return EXIT_STRANDED
+
+
+def client_main(
+    kind: Kind, relay: str, identity: Identity, welcome_within_s: float, welcomed: Callable[[], object]
+) -> int:
+    """The life of one client process, whose relay listens at the endpoint ``relay``; returns its exit code."""
+    (client,) = identity.ids
+    control = ControlClient(relay, identity)
+    try:
+        code = await_welcome(control, relay, welcome_within_s)
+        if code is not None:
+            return code
+        welcomed()
+        transport = kind.open(client, control)
+        try:
+            loop: Publisher | Subscriber | Driver
+            if isinstance(transport, Driver):
+                loop = transport
+            elif kind.role == "publisher":
+                loop = Publisher(client, control, cast(PublisherTransport, transport))
+            else:
+                loop = Subscriber(client, control, cast(SubscriberTransport, transport))
+            loop.run()
+        except Exception as e:
+            control.send(Error(ids=[client], seq=1, epoch=0, message=f"{type(e).__name__}: {e}"[:4000], fatal=True))
+            raise
+        finally:
+            transport.close()
+        return EXIT_DISMISSED
+    finally:
+        control.close()

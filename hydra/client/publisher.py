@@ -8,19 +8,17 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hydra.client.backoff import Repeats
 from hydra.client.control_loop import PublisherLoop
-from hydra.client.linux_process import exact_timers
-from hydra.client.pacing import LoadPacer, Pacer
+from hydra.client.linux_process import UsageMeter, exact_timers, resident_bytes
+from hydra.client.pacing import LoadPacer, Pacer, Repeats
 from hydra.client.payload import PayloadBlock
 from hydra.client.time_series import SentCourse, Telling
 from hydra.client.transport import Delivery, PublisherTransport
-from hydra.client.usage import UsageMeter, resident_bytes
 from hydra.control.client import ControlClient
 from hydra.control.list_limits import join_beyond
 from hydra.model import HEADER_BYTES, PublisherReport
 from hydra.wire.clock import StepClock
-from hydra.wire.header import SEQUENCE_LIMIT, pack, pack_batch
+from hydra.wire.data_message import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.load import Load
 from hydra.wire.messages import (

@@ -24,7 +24,7 @@ from hydra.client.host_monitor import watcher_of
 from hydra.client.linux_process import raise_open_files
 from hydra.client.relay_state import Relaying
 from hydra.control.client import ControlClient, Identity
-from hydra.control.curve_keys import Credentials
+from hydra.control.curve import Credentials
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     ChildExit,

@@ -11,12 +11,17 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from hydra.client.command_replies import RESEND_EVERY_NS, Commands, Kind
-from hydra.client.registration import Joining
-from hydra.client.reply_aggregation import Gathering
-from hydra.client.report_batches import BATCHED_WITHIN_NS, Batching, Made
+from hydra.client.relayed_replies import (
+    BATCHED_WITHIN_NS,
+    RESEND_EVERY_NS,
+    Batching,
+    Commands,
+    Gathering,
+    Joining,
+    Kind,
+    Made,
+)
 from hydra.model import GroupRole
-from hydra.wire.ids import written
 from hydra.wire.messages import (
     ACKNOWLEDGED,
     Ack,
@@ -42,6 +47,7 @@ from hydra.wire.messages import (
     encode,
     name_of,
 )
+from hydra.wire.packing import written_ids
 from hydra.wire.time_series import CourseSum, parts
 
 ANY_INCARNATION: Final = 2**32 - 1
@@ -470,4 +476,4 @@ class Relaying:
         everybody = encode(command, [])
         for name, ids in carried.items():
             all_of_it = len(ids) == len(self._connections[name].ids)
-            self._ends.to_client(name, everybody if all_of_it else encode(command, written(ids)))
+            self._ends.to_client(name, everybody if all_of_it else encode(command, written_ids(ids)))

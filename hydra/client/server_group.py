@@ -19,14 +19,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NoReturn
 
-from hydra.client.client_process import await_welcome
 from hydra.client.host_monitor import watcher_of
 from hydra.client.linux_process import die_with_parent
-from hydra.client.process_group import from_environment, parse
-from hydra.client.server_ports import endpoint_of, kept_ports
-from hydra.client.server_program import ServerProgram
+from hydra.client.process_group import await_welcome, from_environment, parse
+from hydra.client.server_program import ServerProgram, endpoint_of, kept_ports
 from hydra.client.supervised_process import Supervised, tail
-from hydra.control import curve_keys
+from hydra.control import curve
 from hydra.control.client import ControlClient, Here, Identity
 from hydra.errors import EXIT_FAILED, HydraError, ServerError
 from hydra.wire.messages import Error, Join, Quit, Ready, Watch
@@ -43,7 +41,7 @@ def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's business
     signal.signal(signal.SIGTERM, _leave)
     try:
-        credentials = curve_keys.credentials(os.environ)
+        credentials = curve.credentials(os.environ)
         lifeline = from_environment("HYDRA_LIFELINE", int)
         ports = [int(port) for port in os.environ.get("HYDRA_PORTS", "").split(",") if port] or [0] * program.ports
         welcome_within_s = from_environment("HYDRA_WELCOME_S", float) or WELCOME_WITHIN_S
@@ -93,7 +91,7 @@ class _Node:
         self._kept = stack.enter_context(ExitStack())
         self._endpoint = endpoint_of(host, self._kept.enter_context(kept_ports(host, ports[: program.ports])))
 
-    def dial(self, credentials: curve_keys.Credentials) -> ControlClient:
+    def dial(self, credentials: curve.Credentials) -> ControlClient:
         """Says hello to the controller."""
         identity = Identity(
             ids=[self._id],

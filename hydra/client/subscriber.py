@@ -12,13 +12,11 @@ from typing import Final
 import numpy as np
 
 from hydra.client.control_loop import SubscriberLoop
-from hydra.client.impairments import Spells
-from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
-from hydra.client.receive_buffer import MOST_MESSAGES, Arrivals, Arrived
+from hydra.client.linux_process import UsageMeter
+from hydra.client.subscriber_state import MOST_MESSAGES, Arrivals, Arrived, LagBins, Spells
 from hydra.client.time_series import ReceivedCourse, Telling
 from hydra.client.transport import Streams, SubscriberTransport
-from hydra.client.usage import UsageMeter
 from hydra.control.client import ControlClient
 from hydra.control.list_limits import add_absence
 from hydra.model import DrainEnd, SharedSettings, SubscriberReport

@@ -13,22 +13,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.config import plugins
-from hydra.config.bounds import out_of_bounds
-from hydra.config.fields import field_of, system_of
+from hydra.config.fields import field_of, out_of_bounds, system_of
 from hydra.config.file_locations import scenario_path, scenarios
-from hydra.config.model_builder import as_written, build, check_value, of_written, specs_of
-from hydra.config.presets import with_preset
 from hydra.config.resolved import ResolvedScenario
-from hydra.config.toml import Names, Toml, override, read
-from hydra.config.validation_error import (
+from hydra.config.toml import Names, Toml, override, read, with_preset
+from hydra.config.validation import (
     Tables,
     UnknownKeyError,
+    as_written,
+    build,
+    check_value,
     field_names,
     free_text,
+    of_written,
     refusals_in,
+    specs_of,
 )
 from hydra.config.workload import check_workload, with_recorded
-from hydra.engine.constraints import parse_constraint
+from hydra.engine.placement import parse_constraint
 from hydra.errors import ConfigError, Key, RefusedError, RefusedKeyError
 from hydra.model import (
     HEADER_BYTES,

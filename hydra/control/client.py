@@ -9,16 +9,14 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
 import msgspec
 import zmq
 
-from hydra.control.curve_keys import Credentials
-from hydra.control.disconnect import Refusal
-from hydra.control.poll_timeout import poll_ms, wait
+from hydra.control.curve import Credentials
 from hydra.model import GroupRole
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import (
@@ -34,6 +32,80 @@ from hydra.wire.messages import (
     encode,
 )
 from hydra.wire.protocol_constants import RESEND_EVERY_S
+
+
+def poll_ms(timeout_s: float) -> int:
+    """The whole milliseconds in a wait, rounded down: a poll never goes on beyond what is due."""
+    return max(int(timeout_s * 1000), 0)
+
+
+def wait(
+    poll: Callable[[int], int],
+    timeout_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Waits until something comes, for at most ``timeout_s``.
+
+    The last fraction of a millisecond is slept: what arrives in it is found after it.
+
+    Args:
+        poll: waits for at most so many ms (below 0: without end), and says whether something came.
+        timeout_s: until when, in seconds from now; infinity: for as long as it takes.
+        clock: the time in seconds.
+        sleep: sleeps for so many seconds.
+    """
+    if timeout_s == math.inf:
+        poll(-1)
+        return
+    due = clock() + timeout_s
+    # A poll that was cut short by a signal or by a coarse clock is followed by another one.
+    while (milliseconds := poll_ms(due - clock())) > 0:
+        if poll(milliseconds):
+            return
+    if (rest := due - clock()) > 0:
+        sleep(rest)
+
+
+_KNOCK_EVERY_NS: Final = 1_000_000_000
+_REFUSALS: Final = 3
+"""So many in a row, a second apart: a network that refuses for a moment is not the end of a group."""
+
+
+class Refusal:
+    """What is known of a connection that has been lost.
+
+    Whoever has lost it knocks at the controller's port once a second. As long as its process lives, the kernel takes
+    the knock; where nothing listens any more, the kernel of that host refuses it at once.
+
+    Attributes:
+        due_ns: when to knock next; None while there is a connection.
+    """
+
+    def __init__(self) -> None:
+        self.due_ns: int | None = None
+        self._refusals = 0
+
+    @property
+    def gone(self) -> bool:
+        """Whether the controller's process has ended."""
+        return self._refusals >= _REFUSALS
+
+    def lost(self, now_ns: int) -> None:
+        """The connection has been lost."""
+        if self.due_ns is None:
+            self.due_ns = now_ns + _KNOCK_EVERY_NS
+
+    def found(self) -> None:
+        """There is a connection again."""
+        self.due_ns = None
+        self._refusals = 0
+
+    def knocked(self, now_ns: int, *, refused: bool) -> None:
+        """Takes what became of a knock."""
+        self.due_ns = now_ns + _KNOCK_EVERY_NS
+        self._refusals = self._refusals + 1 if refused else 0
+
 
 _CONNECTION: Final = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
 _MONITORED: Final = struct.Struct("=Hi")

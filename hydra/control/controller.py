@@ -12,10 +12,10 @@ import zmq
 import zmq.utils.monitor
 from pyroaring import BitMap
 
-from hydra.control import curve_keys
+from hydra.control import curve
+from hydra.control.curve import Gatekeeper
 from hydra.control.ids import bitmap, written
 from hydra.control.roster import Roster, Welcomed
-from hydra.control.zap import Gatekeeper
 from hydra.errors import StepError
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import MAX_MESSAGE_BYTES, Evict, FromController, Ping, Quit, Welcome, encode
@@ -52,7 +52,7 @@ class Controller:
         self.undeliverable = 0
         self._run = run
         self._silence_s = silence_s
-        self._keys = curve_keys.generate()
+        self._keys = curve.generate()
         self._context = zmq.Context(io_threads=1)
         self._gatekeeper = Gatekeeper(self._context, {self._keys.client_public})
         self._socket = self._context.socket(zmq.ROUTER)
@@ -71,7 +71,7 @@ class Controller:
         self._handshakes_refused = 0
         self._socket.bind(f"tcp://{host}:*")
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self.environment = curve_keys.environment(self._keys, self.endpoint)
+        self.environment = curve.environment(self._keys, self.endpoint)
         self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
         self._leaving: list[tuple[bytes, bytes]] = []
         self._quits_left = 0

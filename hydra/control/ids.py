@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from hydra.wire import ids as id_runs
+from hydra.wire import packing as id_runs
 
 Array = npt.NDArray[np.int64]
 
@@ -35,9 +35,9 @@ def array(ids: BitMap) -> Array:
 
 
 def read(items: id_runs.Items, most: int) -> BitMap:
-    """The ids of a message; errors as in :func:`hydra.wire.ids.runs`."""
+    """The ids of a message; errors as in :func:`hydra.wire.packing.runs_of_ids`."""
     found = BitMap()
-    for first, last in id_runs.runs(items, most):
+    for first, last in id_runs.runs_of_ids(items, most):
         found.add_range(first, last + 1)
     return found
 

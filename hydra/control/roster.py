@@ -15,8 +15,7 @@ import msgspec
 from pyroaring import BitMap
 
 from hydra.control import ids as id_sets
-from hydra.control.clock_offset import ClockLine, HostKey
-from hydra.control.clock_pings import Timekeeper
+from hydra.control.clock_offset import ClockLine, HostKey, Timekeeper
 from hydra.control.connection import Connection, Exit
 from hydra.control.epoch_replies import EpochAnswers
 from hydra.control.host_watch import HostWatch, post_of

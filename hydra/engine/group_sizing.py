@@ -1,14 +1,15 @@
-"""Into how many groups of which size the clients of a role are split. Pure."""
+"""Into how many groups of which size the clients of a role are split, and where these would go. Pure."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
-from hydra.engine.constraints import describe, permits
-from hydra.engine.placement import merge, place, why_no_agent_matches
-from hydra.engine.resources import Need, fits, need_of
+from hydra.engine.placement import describe, merge, permits, place, why_no_agent_matches
+from hydra.engine.resources import Need, fits, need_of, subtract, taken_by
 from hydra.errors import PlacementError
 from hydra.model import Agent, Group, Launch, RoleSpec
 
@@ -171,3 +172,36 @@ def shapes_of(sizes: Sequence[int], spec: RoleSpec, role: str) -> list[Group]:
         )
         for index, size in enumerate(sizes)
     ]
+
+
+class Wanted(NamedTuple):
+    """How many of a role are to run, those that run already among them; ``most`` of them are in one group."""
+
+    role: str
+    number: int
+    spec: RoleSpec
+    most: int
+
+
+def rehearse(agents: Iterable[Agent], stages: Iterable[Wanted]) -> list[Launch]:
+    """Places what is wanted stage by stage, each beside all that the stages before it have placed.
+
+    Args:
+        agents: with their free resources.
+        stages: in the order in which a run launches them. Nothing is ever ended.
+
+    Raises:
+        PlacementError: they do not fit; the text names the role, and the constraint or the room there is.
+    """
+    free = {agent.id: agent for agent in merge(agents)}
+    running: list[Launch] = []
+    there: Counter[str] = Counter()
+    for role, number, spec, most in stages:
+        sizes = split(number - there[role], free.values(), spec, most, role=role, running=running)
+        launches, _ = place(free.values(), shapes_of(sizes, spec, role), running)  # it accepts what split returns
+        for launch in launches:
+            agent = free[launch.agent.id]
+            free[agent.id] = replace(agent, resources=subtract(agent.resources, taken_by(launch)))
+        there[role] += sum(sizes)
+        running += launches
+    return running

@@ -3,7 +3,5 @@
 Whoever reads stored events knows all their kinds: each class registers itself when its module is imported.
 """
 
-from hydra.events import clients as clients
-from hydra.events import runs as runs
-from hydra.events import steps as steps
+from hydra.events import run_events as run_events
 from hydra.events import warnings as warnings

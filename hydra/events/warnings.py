@@ -1,8 +1,8 @@
-"""What a warning is, and everything that has to be known of a run as a whole, each with what to do about it."""
+"""What a warning of a run is, each with what to do about it; and the journal, where everything that happens passes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from hydra.errors import EXIT_INCOMPLETE
@@ -163,3 +163,26 @@ class ForeignRates(HydraWarning):
         "another version of Hydra searched for them, and this one would have asked for other steps: they are shown as "
         "that version stored them"
     )
+
+
+class Journal:
+    """Takes the events of a run.
+
+    Args:
+        keep: stores an event with the epoch of the step in which it happened.
+        show: shows an event to the user.
+
+    Attributes:
+        epoch: the step that is being measured; None between steps.
+    """
+
+    def __init__(self, keep: Callable[[Event, int | None], None], show: Callable[[Event], None]) -> None:
+        self.epoch: int | None = None
+        self._keep = keep
+        self._show = show
+
+    def note(self, event: Event) -> None:
+        """Keeps an event that happened now."""
+        self._keep(event, self.epoch)
+        if isinstance(event, HydraWarning):
+            self._show(event)

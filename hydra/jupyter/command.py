@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hydra.errors import UsageError
-from hydra.jupyter.names import IMAGES, PAGE
-from hydra.store.folders import database, is_experiment
+from hydra.store.folders import IMAGES, PAGE, database, is_experiment
 from hydra.store.interleaved import is_interleaved
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def write_report(run: Path, *others: Path, shared: bool = False, images: str = "
         page = run.resolve().parent / f"compare-{name}.html"
     pictures = _images(page, images)
     if several:
-        from hydra.report.run_comparison import compare_runs
+        from hydra.report.comparison_report import compare_runs
 
         compared, _ = compare_runs([run, *others], "", ())
         return _compared(compared, page, shared=shared, pictures=pictures)

@@ -13,8 +13,7 @@ from plotly.subplots import make_subplots
 
 from hydra.analysis.comparison import Compared, Comparison
 from hydra.jupyter.blocks import Heading, Html, Page, block, figure, html, scrolling, style, titled
-from hydra.jupyter.drawing import Marked, finish, line, panels
-from hydra.jupyter.plot_style import dress
+from hydra.jupyter.drawing import Marked, dress, finish, line, panels
 from hydra.measure.column import MICROSECONDS
 from hydra.measure.column_names import CLIENTS, POINT
 from hydra.model import number

@@ -15,6 +15,7 @@ from hydra.jupyter.blocks import (
     Heading,
     Html,
     Plot,
+    ReportNotebook,
     Section,
     block,
     facts_table,
@@ -25,7 +26,6 @@ from hydra.jupyter.blocks import (
     style,
 )
 from hydra.jupyter.drawing import finish, panels
-from hydra.jupyter.notebooks import ReportNotebook
 from hydra.measure.column import Column
 from hydra.model import Figure, number
 from hydra.report import experiments

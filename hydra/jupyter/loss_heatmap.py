@@ -10,13 +10,10 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from hydra.jupyter.drawing import panels
-from hydra.jupyter.lazy_run_data import losers_of, losses_of, plan_of, subscribers_of
-from hydra.jupyter.plot_style import dress
-from hydra.jupyter.run_data import Run
+from hydra.jupyter.drawing import dress, panels
+from hydra.jupyter.run_data import Run, losers_of, losses_of, plan_of, subscribers_of
 from hydra.measure.column_names import GROUP
-from hydra.measure.due_messages import edges
-from hydra.measure.loss_by_subscriber import shares
+from hydra.measure.loss_pattern import edges, shares
 from hydra.model import StepResult
 from hydra.report.tables import name_of
 from hydra.sweep import kind_of

@@ -10,17 +10,16 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative
 
 from hydra.jupyter.drawing import Floor, Interval, Marked, finish, level, line
+from hydra.jupyter.line_plots import STEP
 from hydra.jupyter.plot_series import Tried, across, groups, has, marked, together, tried
-from hydra.jupyter.rate_plots import STEP
 from hydra.jupyter.run_data import Run
-from hydra.measure import confidence
+from hydra.measure import loss_interval
 from hydra.measure.column import HIGH, INTERVAL, LOW
 from hydra.measure.column_names import BURSTS, CLIENTS, LOSS, REQUESTED, SHORTFALL
-from hydra.measure.confidence import Limits
-from hydra.measure.due_messages import asked_s
-from hydra.measure.loss_bursts import read
+from hydra.measure.loss_interval import Limits
+from hydra.measure.loss_pattern import asked_s, read
 from hydra.model import StepResult, number
-from hydra.report.loss_limits import loss_limits
+from hydra.report.interval_display import loss_limits
 from hydra.store.system_columns import columns_of
 from hydra.sweep import Row
 from hydra.sweep.kind import FoundRate, kind_of, rate_of
@@ -156,7 +155,7 @@ def _with_limits(each: Tried) -> Marked:
         length = sum(asked_s(step.plan) for step, _ in steps)
         bursts_of_all = [size for _, its in steps for size in its]
         row = {**steps[-1][0].figures, SHORTFALL: 100 * sum(bursts_of_all) / length}
-        if limits := _percent(confidence.of_bursts(bursts_of_all, length, one_more)):
+        if limits := _percent(loss_interval.of_bursts(bursts_of_all, length, one_more)):
             row |= {SHORTFALL + LOW: limits.low, SHORTFALL + HIGH: limits.high}
         found.append((row, _not_passed([step for step, _ in steps])))
     return found

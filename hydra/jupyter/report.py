@@ -5,13 +5,12 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
-from hydra.jupyter import latency_plots, loss_plot, rate_plots
+from hydra.jupyter import line_plots, loss_plot
 from hydra.jupyter import loss_heatmap as its_losers
 from hydra.jupyter import time_series_plot as its_course
-from hydra.jupyter.blocks import Heading, Section, block, html, titled
+from hydra.jupyter.blocks import Heading, ReportNotebook, Section, block, html, titled
+from hydra.jupyter.drawing import PUBLISHED
 from hydra.jupyter.markup import comparison, facts, table, title, warnings
-from hydra.jupyter.notebooks import ReportNotebook
-from hydra.jupyter.overlapping_curves import PUBLISHED
 from hydra.jupyter.run_data import Run
 from hydra.jupyter.run_data import load as load  # for notebooks, as all that is here
 from hydra.jupyter.summary import summary
@@ -21,7 +20,7 @@ from hydra.sweep import kind_of
 
 def rates(run: Run) -> Section:
     """Tx, Rx and aggregate rates, or the rates that were searched for."""
-    figure = rate_plots.rates(run)
+    figure = line_plots.rates(run)
     dotted = figure is not None and any(trace.meta == PUBLISHED for trace in figure.data)
     hint = "Click a name in the legend to hide or show it."
     return titled("Rates", figure, f"Dotted: as published. {hint}" if dotted else hint)
@@ -41,24 +40,24 @@ def losers(run: Run) -> Section:
 
 def latency(run: Run) -> Section:
     """Latency percentiles by client count."""
-    return titled("Latency", latency_plots.latency(run))
+    return titled("Latency", line_plots.latency(run))
 
 
 def percentiles(run: Run) -> Section:
     """Latency at every percentile, a curve a row."""
     below = f"Of {kind_of(run.scenario).of_rows}: all messages of all subscribers."
-    return titled("Latency at every percentile", latency_plots.percentiles(run), below)
+    return titled("Latency at every percentile", line_plots.percentiles(run), below)
 
 
 def over_time(run: Run) -> Section:
     """How late messages were in the course of each row's window."""
     text = "The median subscriber, and dotted the slowest, in twenty parts of each row's window (of repeats: the last)."
-    return titled("Latency over time", latency_plots.over_time(run), text)
+    return titled("Latency over time", line_plots.over_time(run), text)
 
 
 def batches(run: Run) -> Section:
     """The effect of the batch by client count, where it varies."""
-    return titled("Effect of the batch", rate_plots.batches(run))
+    return titled("Effect of the batch", line_plots.batches(run))
 
 
 def published(run: Run) -> Section:

@@ -1,21 +1,25 @@
-"""A run as the notebooks see it: read once, from its directory alone."""
+"""A run as the notebooks see it, from its directory alone: read once, and what may be large when it is drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hydra.events.event import StoredEvent
 from hydra.events.warnings import EarlierRates, ForeignRates, HydraWarning
+from hydra.measure.lag import Lags
+from hydra.measure.loss_pattern import Loser
 from hydra.measure.resources import HostSummary, busiest, summarise
-from hydra.model import AgentClock, BusyThread, Scenario, StepPlan, StepResult
+from hydra.model import AgentClock, BusyThread, Histogram, Scenario, StepPlan, StepResult
 from hydra.report.published import Published, published_for
 from hydra.report.row_warnings import warnings_of
+from hydra.store import subscriber_losses
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.format_upgrade import searched_otherwise, stored_rows, stored_scenario
 from hydra.store.slo_results import Answer, answer_of
+from hydra.store.subscriber_losses import GroupLoss
 from hydra.sweep import Row, Sweep
 
 
@@ -137,3 +141,42 @@ def _threads(store: RunStore, epoch: int) -> dict[str, list[BusyThread]]:
 
 def _played(sweep: Sweep, results: list[StepResult]) -> tuple[list[Row], StepPlan | None]:
     return sweep.rows(results), sweep.next(results)
+
+
+def histograms_of(run: Run, epochs: Iterable[int]) -> list[Histogram]:
+    """Of each step the latency of all messages that the subscribers outside its cohort received."""
+    with RunStore.open(run.directory) as store:
+        return [store.histogram(epoch) for epoch in epochs]
+
+
+def lags_of(run: Run, epoch: int) -> Lags:
+    """See :func:`hydra.store.subscriber_losses.lags`."""
+    with RunStore.open(run.directory) as store:
+        return store.ask(subscriber_losses.lags, epoch)
+
+
+def subscribers_of(run: Run) -> range:
+    """See :func:`hydra.store.subscriber_losses.ids`."""
+    with RunStore.open(run.directory) as store:
+        return store.ask(subscriber_losses.ids)
+
+
+def losses_of(run: Run, epoch: int, ids: range) -> list[GroupLoss]:
+    """What groups of subscribers lost in a step; the step of the ids is the size of a group."""
+    with RunStore.open(run.directory) as store:
+        return store.ask(subscriber_losses.by_group, epoch, ids.start, ids.step)
+
+
+def losers_of(run: Run, epoch: int) -> tuple[list[Loser], int]:
+    """The subscribers that lost something in a step, and the messages of the publisher that sent most."""
+    with RunStore.open(run.directory) as store:
+        return store.ask(subscriber_losses.losers, epoch), store.ask(subscriber_losses.most_sent, epoch)
+
+
+def plan_of(run: Run, step: StepResult) -> StepPlan | None:
+    """The plan of a step as it was carried out; None where the rate changed and nobody kept how."""
+    with RunStore.open(run.directory) as store:
+        course = store.course(step.epoch)
+    if course is not None:
+        return course[0]
+    return None if run.scenario.has_course else step.plan

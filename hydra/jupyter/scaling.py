@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import plotly.graph_objects as go
 from plotly.colors import qualitative
 
-from hydra.analysis.usl import Law
+from hydra.analysis.scaling_models import Law
 from hydra.jupyter.drawing import finish, line
 from hydra.measure.column_names import AGGREGATE, CLIENTS
 

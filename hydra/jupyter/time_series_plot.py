@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative
 from plotly.subplots import make_subplots
 
-from hydra.jupyter.plot_style import dress
+from hydra.jupyter.drawing import dress
 from hydra.jupyter.run_data import Run
 from hydra.measure.event_recovery import outstanding, stretch_of
 from hydra.store.slo_results import Answer

@@ -22,7 +22,7 @@ from hydra.kafkatest.librdkafka import Complaint, common_config, made, text
 from hydra.kafkatest.membership import ASK_FOR_S, Membership
 from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics, statistics_every_ms
 from hydra.kafkatest.transports import ConsumerTransport, ProducerTransport, fetch_config, session_config
-from hydra.wire.header import unpack_batch
+from hydra.wire.data_message import unpack_batch
 from hydra.wire.messages import Configure
 
 CONNECT_TIMEOUT_S: Final = 10.0

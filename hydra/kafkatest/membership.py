@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from hydra.wire.header import pack
+from hydra.wire.data_message import pack
 from hydra.wire.messages import PROBE_EPOCH, Configure
 
 COMMIT_EVERY_S: Final = 5.0

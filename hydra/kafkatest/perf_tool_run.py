@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from hydra.client.control_loop import StepLoop
+from hydra.client.linux_process import UsageMeter
 from hydra.client.supervised_process import Supervised
-from hydra.client.usage import UsageMeter
 from hydra.errors import HydraError
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import with_files, written

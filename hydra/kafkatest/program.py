@@ -24,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.client.server_ports import accepts, free_ports
+from hydra.client.server_program import accepts, free_ports
 from hydra.client.supervised_process import Supervised
 from hydra.client.transport import read_system
 from hydra.config.file_locations import cache_folder

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.engine.constraints import permits, value_of
+from hydra.engine.placement import permits, value_of
 from hydra.kubernetes.nodes import HOSTNAME, Json
 from hydra.model import Agent, Constraint, Launch
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from hydra.kubernetes.nodes import Json
-from hydra.kubernetes.pending_pods import one_line
+from hydra.kubernetes.pod_status import one_line
 
 Kind = Literal[
     "quota", "security", "webhook", "rights", "namespace", "terminating", "conflict", "credentials", "invalid",

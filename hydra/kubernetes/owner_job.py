@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from hydra.kubernetes import api_errors, names, pod_status
-from hydra.kubernetes.pending_pods import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
+from hydra.kubernetes.pod_status import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
 from hydra.kubernetes.pods import Family, dressed, labels_of, metadata, security, verbatim
 
 Json = dict[str, Any]

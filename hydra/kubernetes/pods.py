@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import pkgutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from hydra.engine.resources import Need, need_of
@@ -17,9 +19,17 @@ from hydra.kubernetes import names
 from hydra.kubernetes.affinity import rules
 from hydra.kubernetes.nodes import Json
 from hydra.kubernetes.pod_status import MAIN
-from hydra.kubernetes.scripts import source
 from hydra.kubernetes.settings import OWN_IMAGE, KubernetesSettings
 from hydra.model import Demand, Launch
+
+
+@cache
+def source(name: str) -> str:
+    """The source of ``hydra.kubernetes.pod_scripts.NAME``."""
+    text = pkgutil.get_data("hydra.kubernetes.pod_scripts", f"{name}.py")
+    assert text is not None, name  # noqa: S101  # our own loader has it
+    return text.decode()
+
 
 USER: Final = 10001
 """The user of Hydra's own image; any other image gets on with it, too."""

@@ -21,10 +21,9 @@ from hydra.kubernetes.api_client import Json, check_context, context_of, require
 from hydra.kubernetes.engine import KubernetesEngine
 from hydra.kubernetes.node_listing import ports_of
 from hydra.kubernetes.pod_scripts.owner_pod import digest
-from hydra.kubernetes.pods import Family, own_image
+from hydra.kubernetes.pods import Family, own_image, source
 from hydra.kubernetes.program_delivery import Delivery, sources
 from hydra.kubernetes.removal import AGAIN, TRIES_S
-from hydra.kubernetes.scripts import source
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.kubernetes.state import KubernetesState
 

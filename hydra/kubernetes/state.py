@@ -13,11 +13,10 @@ from typing import Any, Final, Literal
 from hydra.engine.placement import place, refusal
 from hydra.errors import ClusterError
 from hydra.kubernetes import affinity, api_errors, names, nodes, pod_status, pods
-from hydra.kubernetes.inventory import Inventory
-from hydra.kubernetes.pending_pods import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
+from hydra.kubernetes.inventory import Ending, Inventory
+from hydra.kubernetes.pod_status import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
 from hydra.kubernetes.pods import Family
 from hydra.kubernetes.run_health import Standing
-from hydra.kubernetes.terminating_pods import Ending
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
 
 Json = dict[str, Any]

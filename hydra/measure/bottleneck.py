@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hydra.measure import servers
-from hydra.measure.ceiling import ceiling, limited
+from hydra.measure import observation
 from hydra.measure.column_names import (
     AGGREGATE,
     AVG_TX,
@@ -18,10 +17,9 @@ from hydra.measure.column_names import (
     VERDICT,
     VERDICT_EVIDENCE,
 )
-from hydra.measure.observation import Observation
+from hydra.measure.observation import CPU, Observation
 from hydra.measure.resources import HostSummary, busiest, flow, largest, summarise, used_pct
-from hydra.measure.servers import CPU
-from hydra.measure.verdict import BUSY_HOST_PCT, Evidence, Verdict, Worker, verdict
+from hydra.measure.verdict import BUSY_HOST_PCT, Evidence, Verdict, Worker, ceiling, limited, verdict
 from hydra.model import BusyThread, Figure, Role, ThreadSample, number
 
 
@@ -71,7 +69,7 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
 def _generator_limited(
     o: Observation, columns: Mapping[str, Figure], summaries: Mapping[str, HostSummary]
 ) -> bool | None:
-    """Whether the clients are what was measured, see :func:`hydra.measure.ceiling.limited`."""
+    """Whether the clients are what was measured, see :func:`hydra.measure.verdict.limited`."""
     size = o.plan.settings.message_size
     reached = [
         (number(columns[AVG_TX]), _ceiling(o, "publisher", 1, size)),
@@ -148,7 +146,7 @@ def _evidence(
         library=_worker([t for t in threads["publisher"] if t.tid != t.pid]),
         subscribers=_worker(threads["subscriber"]),
         server=_worker(threads["server"]),
-        server_idle=servers.idle(o.servers),
+        server_idle=observation.idle(o.servers),
         out_of_publishers=flow(_told(o, "publisher"), o.window_ns),
         out_of_servers=flow(_told(o, "server"), o.window_ns),
         subscriber_host_pct=summaries[busy].cpu_mean_pct if busy else None,

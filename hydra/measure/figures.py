@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from hydra.measure import latency, lone_losers, loss, loss_bursts, loss_interval, rates, servers, steadiness
+from hydra.measure import latency, loss, loss_interval, loss_pattern, observation, rates, steadiness
 from hydra.measure.bottleneck import bottleneck
-from hydra.measure.clocks import latency_bound_ns
 from hydra.measure.column import ReportColumn
 from hydra.measure.column_names import (
     ACCOUNT,
@@ -44,26 +43,26 @@ from hydra.measure.column_names import (
     STEADY,
     UNSTEADY,
 )
-from hydra.measure.confidence import Limits
-from hydra.measure.due_messages import asked_s
 from hydra.measure.headerless_steps import only_counts
 from hydra.measure.lag import Growth, growth
-from hydra.measure.log_accounting import account as log_account
+from hydra.measure.latency import latency_bound_ns
+from hydra.measure.loss import Asked, asked_of
+from hydra.measure.loss_interval import Limits
+from hydra.measure.loss_pattern import asked_s
 from hydra.measure.message_accounting import Accounts, accounts_of
+from hydra.measure.message_accounting import account as log_account
 from hydra.measure.observation import Observation
-from hydra.measure.payload import payload
 from hydra.measure.step_columns import ADDED_UP
-from hydra.measure.step_subscribers import Asked, asked_of
 from hydra.model import (
     Figure,
     Histogram,
     PublisherReport,
 )
 from hydra.wire.arrays import Flags, Ints, rising, total
+from hydra.wire.data_message import payload
 from hydra.wire.histogram import merge
-from hydra.wire.report_batch_decoder import OF_LEDGERS
 from hydra.wire.report_validation import MAX_ABSENT
-from hydra.wire.subscriber_table import SubscriberTable
+from hydra.wire.subscriber_table import OF_LEDGERS, SubscriberTable
 
 HELD_SHARE: Final = 0.99
 """A publisher held its rate if it sent at least this part of what was due."""
@@ -173,7 +172,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     seconds = steadiness.unsteady(o.received, interval_s)
     columns[STEADY] = None if seconds is None else not seconds
     columns[UNSTEADY] = steadiness.written(seconds) if seconds else None
-    columns |= servers.columns(o.servers)
+    columns |= observation.columns(o.servers)
     columns |= bottleneck(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
     if not o.counted:
         return columns
@@ -247,21 +246,21 @@ def _shortfall(
     unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
     refused = sum(p.sent - p.acknowledged for p in reports) / due
     unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
-    course = loss_bursts.course(accounts.evidence(mine), rate, length_s)
-    bursts = loss_bursts.bursts(course, length_s, unsustained)
+    course = loss_pattern.course(accounts.evidence(mine), rate, length_s)
+    bursts = loss_pattern.bursts(course, length_s, unsustained)
     columns: dict[str, Figure] = {
         SHORTFALL: 100 * sum(bursts) / length_s,
-        BURSTS: loss_bursts.written(bursts),
-        START_LOST: 1000 * lone_losers.start_lost_s(course, length_s),
+        BURSTS: loss_pattern.written(bursts),
+        START_LOST: 1000 * loss_pattern.start_lost_s(course, length_s),
     }
     # A member of a group loses nothing by itself.
-    lone = None if o.group else lone_losers.lone_loser(asked.ids, others, accounts.most)
+    lone = None if o.group else loss_pattern.lone_loser(asked.ids, others, accounts.most)
     if lone is not None:
-        rest = loss_bursts.course(mine.take(mine.ids != lone.client), rate, length_s)
+        rest = loss_pattern.course(mine.take(mine.ids != lone.client), rate, length_s)
         columns |= {
             LONE_LOSER: lone.client,
             LONE_LOSS: 100 * lone.loss,
-            REST_BURSTS: loss_bursts.written(loss_bursts.bursts(rest, length_s, unsustained)),
+            REST_BURSTS: loss_pattern.written(loss_pattern.bursts(rest, length_s, unsustained)),
         }
     return columns
 

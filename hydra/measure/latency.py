@@ -1,4 +1,4 @@
-"""Latency: the columns of merged histograms, and how they are stored. Pure.
+"""Latency: the columns of merged histograms, how they are stored, and how far clocks make them wrong. Pure.
 
 Percentiles are never averaged: counts are added, then asked once.
 """
@@ -6,7 +6,7 @@ Percentiles are never averaged: counts are added, then asked once.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import floor, log10
 from typing import Final
 
@@ -14,7 +14,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from hydra.measure.step_columns import ACK, ACK_PERCENTILES, DUE, LAG, LAG_PERCENTILES, PERCENTILES, SENT
-from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, Figure, Histogram, Rate
+from hydra.model import LATENCY_DIGITS, LATENCY_HIGHEST_US, LATENCY_LOWEST_US, AgentClock, Figure, Histogram, Rate
 from hydra.wire.buckets import highest_of, lowest_of, percentiles_us
 from hydra.wire.histogram import merge
 
@@ -105,3 +105,29 @@ def decode(encoded: bytes, min_us: int, max_us: int, below: Sequence[int] = ()) 
     there = np.flatnonzero(counts)
     pairs = np.column_stack((there, counts[there].astype(np.int64))).ravel().tolist()
     return Histogram([*below, *pairs], min_us, max_us)
+
+
+def latency_bound_ns(
+    senders: Collection[str | None], receivers: Collection[str | None], clocks: Mapping[str, AgentClock]
+) -> int | None:
+    """The most by which a latency may be wrong: of a pair on different hosts, what both clocks may be wrong by (ns).
+
+    Args:
+        senders: the agents of the publishers; None: one whose agent nobody knows.
+        receivers: the agents of the subscribers, likewise.
+        clocks: the clock of each agent. Agents of one host have the same.
+
+    Returns the largest over all pairs of a sender and a receiver, 0 where each pair shares a clock, and None where an
+    agent or its clock is not known.
+    """
+    found = 0
+    for sender in set(senders):
+        for receiver in set(receivers):
+            if sender == receiver is not None:
+                continue
+            one, other = clocks.get(sender or ""), clocks.get(receiver or "")
+            if one is None or other is None:
+                return None
+            if one != other:
+                found = max(found, one.error_ns + other.error_ns)
+    return found

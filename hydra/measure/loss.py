@@ -1,4 +1,4 @@
-"""What became of every expected message, over everyone who was asked, dead and silent ones included. Pure.
+"""What became of every expected message, over all subscribers that were asked, dead and silent ones included. Pure.
 
 A message that a subscriber should get came in the window, came late (while it drained), is known to wait in a server
 (undrained), is lost, or is unknown: missing at a subscriber that had to stop draining before nothing could follow.
@@ -6,17 +6,64 @@ A message that a subscriber should get came in the window, came late (while it d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
 import numpy as np
 
-from hydra.measure.step_subscribers import Asked
 from hydra.model import DRAIN_ENDS, PublisherReport, SequenceRange
-from hydra.wire.arrays import Flags, Ints, total
+from hydra.wire.arrays import Flags, Ints, publisher_of, rising, total
 from hydra.wire.subscriber_table import SubscriberTable
-from hydra.wire.subscription import publisher_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """The subscribers of a step.
+
+    Attributes:
+        ids: theirs, rising; the flags are in this order.
+        reports: of those that reported, in this order as well.
+        reported: which have a report.
+        cohort: which belong to the step's cohort.
+        dead: whose process ended.
+        silent: which did not answer.
+    """
+
+    ids: Ints
+    reports: SubscriberTable
+    reported: Flags
+    cohort: Flags
+    dead: Flags
+    silent: Flags
+
+    @property
+    def others(self) -> Flags:
+        """Which do not belong to the cohort."""
+        return ~self.cohort
+
+    def reports_of(self, clients: Flags) -> SubscriberTable:
+        """The reports of some of them."""
+        return self.reports.take(clients[self.reported])
+
+    def last_words(self, words: Mapping[int, int]) -> Ints:
+        """What each of those without a report had counted when it last said so."""
+        gone = self.ids[~self.reported].tolist()
+        return np.fromiter((words.get(client, 0) for client in gone), np.int64, len(gone))
+
+
+def asked_of(
+    subscribers: Collection[int],
+    reports: SubscriberTable,
+    cohort: Collection[int] = (),
+    dead: Collection[int] = (),
+    silent: Collection[int] = (),
+) -> Asked:
+    """Those who were asked; a report of anybody else is left out, and so is whoever else belongs to the other sets."""
+    ids = rising(subscribers)
+    flags = (np.isin(ids, rising(some)) if some else np.zeros(len(ids), bool) for some in (cohort, dead, silent))
+    return Asked(ids, reports.take(np.isin(reports.ids, ids)), np.isin(ids, reports.ids), *flags)
+
 
 BACKLOG_S: Final = 0.1
 """Backlog at the end of the window that does not speak against a rate."""

@@ -5,7 +5,7 @@ is within the rest of 100 %, and a loss is such a share by itself. What is known
 late for certain if its latency is above the target by more than clocks may be wrong, and may be late if it is above the
 target less that; a copy of which nobody knows what became may be lost. A copy that did not arrive is later than all
 others. A yes needs the upper 95 % limit of the larger share to be within what is allowed, a no the lower limit of the
-smaller share to be above it (:mod:`hydra.measure.share`, :mod:`hydra.measure.late`).
+smaller share to be above it (:mod:`hydra.measure.share`, :mod:`hydra.measure.share`).
 
 A maximum, a loss of 0, the rate and a recovery are facts of the run: nothing is concluded from them.
 """
@@ -21,8 +21,7 @@ from typing import Final, Literal
 from hydra.measure.column_names import LATENCY_BOUND, RATE_HELD
 from hydra.measure.event_recovery import PERCENTILES, Consequence
 from hydra.measure.figures import least_sent
-from hydra.measure.late import Copies, Lateness, copies_of
-from hydra.measure.share import DOUBT, least_s
+from hydra.measure.share import DOUBT, Copies, Lateness, copies_of, least_s
 from hydra.model import CourseFacts, CourseInterval, Figure, Histogram, SloSpec
 from hydra.wire.buckets import percentiles_us
 

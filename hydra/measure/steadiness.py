@@ -26,7 +26,6 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.dependence import autocorrelation
 from hydra.model import CourseFacts, CourseInterval
 
 LEAST: Final = 0.05
@@ -166,3 +165,18 @@ def read(text: str) -> list[Unsteady]:
     """What :func:`written` wrote."""
     parts = (part.split() for part in text.split("; ") if part)
     return [Unsteady(KINDS[KINDS.index(kind)], int(at_s), float(by)) for kind, at_s, by in parts]
+
+
+def autocorrelation(residuals: npt.NDArray[np.float64], fitted: int, most: float) -> float:
+    """The first autocorrelation, 0 to ``most``, of values that differ.
+
+    Residuals from their own mean show it too low by (1 + 4 r) / n on average (M. G. Kendall, Biometrika 41, 1954), and
+    by 1/n more for every further parameter (N. P. A. van Giersbergen, Economics Letters 89, 2005).
+
+    Args:
+        residuals: the values less what was fitted to them.
+        fitted: its parameters: 1 for a mean, 2 for two of them.
+        most: what so many values can tell at most.
+    """
+    r = float(residuals[1:] @ residuals[:-1]) / float(residuals @ residuals)
+    return min(max(r + (fitted + 4 * r) / len(residuals), 0.0), most)

@@ -1,4 +1,4 @@
-"""What an operator asks a Mesos master and its agents over HTTP: agents, frameworks, sandboxes, teardown.
+"""What an operator asks a Mesos master and its agents over HTTP: agents, sandboxes, what runs have left, and its end.
 
 Every call waits for its answer, at most 10 s: the engine leaves them to the driver's process.
 """
@@ -19,6 +19,7 @@ from urllib.parse import urlencode, urlsplit
 from hydra.engine import address
 from hydra.errors import ClusterError, MissingDependencyError, UsageError
 from hydra.mesos import translate
+from hydra.mesos.settings import MesosSettings
 from hydra.model import Agent
 
 DEFAULT_PORT: Final = 5050
@@ -218,3 +219,48 @@ def route_to(master: str) -> str:
         return address.route_to(host, port)
     except OSError as e:
         raise ClusterError(f"no route to the Mesos master {host}: {e}", "check --master, or name --advertise") from e
+
+
+def leftovers(master: str, settings: MesosSettings) -> list[dict[str, object]]:
+    """A row for each run that a master still knows, for ``hydra ps``.
+
+    Raises:
+        UsageError, ClusterError: there is no such master, or it does not tell.
+    """
+    prefix = settings.framework("")
+    return [
+        {
+            "run": framework.name.removeprefix(prefix),
+            "framework": framework.id,
+            "connected": "yes" if framework.connected else "no",
+            "tasks": len(framework.tasks),
+            "agents": len({agent for _, _, agent in framework.tasks}),
+        }
+        for framework in operator_api(settings, master).frameworks()
+        if framework.name.startswith(prefix)
+    ]
+
+
+def end_run(master: str, settings: MesosSettings, run: str) -> list[str]:
+    """Tears down what is left of a run; tells its frameworks.
+
+    Raises:
+        UsageError: the master knows no such run.
+        ClusterError: it does not answer, or refuses.
+    """
+    api = operator_api(settings, master)
+    found = [framework.id for framework in api.frameworks() if framework.name == settings.framework(run)]
+    if not found:
+        raise UsageError(f"the master knows no run {run!r}", f"hydra ps --master {master} lists those it knows")
+    for framework in found:
+        api.teardown(framework)
+    return [f"framework {framework}" for framework in found]
+
+
+def operator_api(settings: MesosSettings, master: str) -> OperatorApi:
+    """The master that leads, asked as whom the settings name.
+
+    Raises:
+        UsageError, ClusterError: there is no such master.
+    """
+    return OperatorApi(leader(master), settings.principal, settings.secret)

@@ -30,19 +30,19 @@ def _opened(opening: Opening) -> Iterator[Engine]:
 
 
 def _agents(master: str, _: Sequence[Agent], settings: MesosSettings) -> list[Agent]:
-    from hydra.mesos.cleanup import operator_api
+    from hydra.mesos.master import operator_api
 
     return operator_api(settings, master).agents()
 
 
 def _leftovers(master: str, settings: MesosSettings) -> list[dict[str, object]]:
-    from hydra.mesos.cleanup import leftovers
+    from hydra.mesos.master import leftovers
 
     return leftovers(master, settings)
 
 
 def _end_run(master: str, settings: MesosSettings, run: str) -> list[str]:
-    from hydra.mesos.cleanup import end_run
+    from hydra.mesos.master import end_run
 
     return end_run(master, settings, run)
 

@@ -60,6 +60,8 @@ from hydra.model.reports import (
     PERCENTILES,
     AgentClock,
     BatchColumn,
+    CourseFacts,
+    CourseInterval,
     DrainEnd,
     Histogram,
     LedgerCounts,
@@ -73,4 +75,3 @@ from hydra.model.scenario import NativeSpec, RoleSpec, Scenario, ServerSpec, Tab
 from hydra.model.settings import SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
 from hydra.model.step import SKIPPED_BY, USER, Cohort, CohortKind, SpellSpec, StepPlan, StepResult, StepStatus
 from hydra.model.sweep import SweepSpec
-from hydra.model.time_series import CourseFacts, CourseInterval

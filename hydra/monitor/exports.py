@@ -11,8 +11,8 @@ import click
 from hydra.events.formatting import duration
 from hydra.events.warnings import MetricsRefused
 from hydra.monitor.families import Family, families
-from hydra.monitor.snapshot_updater import SnapshotKeeper
-from hydra.options.metrics_flags import missing
+from hydra.monitor.snapshot import SnapshotKeeper
+from hydra.options.types import missing
 from hydra.store.redaction import Redactor
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, LOSS, REQUESTE
 from hydra.measure.resources import cpu_between
 from hydra.measure.step_columns import DUE, PERCENTILES, SENT
 from hydra.model import number
-from hydra.monitor.distribution import Distribution
-from hydra.monitor.snapshot import KeptStep, Snapshot
+from hydra.monitor.snapshot import Distribution, KeptStep, Snapshot
 
 Kind = Literal["counter", "gauge", "histogram"]
 Labels = Mapping[str, str]

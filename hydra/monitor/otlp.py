@@ -26,8 +26,8 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-from hydra.monitor.distribution import BOUNDS_US, Distribution
 from hydra.monitor.families import Family
+from hydra.monitor.snapshot import BOUNDS_US, Distribution
 
 EVERY_S: Final = 5.0
 """Between two pushes."""

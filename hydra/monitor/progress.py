@@ -1,25 +1,27 @@
-"""What a person sees while a run goes on: a line per step, and on a terminal a live view with keys to press."""
+"""What a person sees while a run goes on: a line per step, servers that start, and a live view with keys to press."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TextIO, cast
 
 from rich.console import Console, Group
 from rich.live import Live
 
+from hydra.config.resolved import ResolvedScenario
 from hydra.events.event import Event
 from hydra.events.formatting import describe
-from hydra.events.steps import StepMeasured
+from hydra.events.run_events import ServersStarted, ServersStarting, StepMeasured
 from hydra.events.warnings import HydraWarning, StepNotMeasured
 from hydra.model import StepPlan, StepResult
 from hydra.monitor.keyboard import Keys
 from hydra.monitor.live import END_KEY, SKIP_KEY, Point, Snapshot, lines
 from hydra.monitor.step_progress import Moment, Watched
+from hydra.system import Waiting
 
 _VIEWS_A_SECOND: Final = 4
 _LOOK_EVERY_S: Final = 1.0
@@ -197,3 +199,78 @@ class Observer:
         pressed = self._keys.pressed().lower()
         self.ends = self.ends or END_KEY in pressed
         self.passes_over = self.passes_over or SKIP_KEY in pressed
+
+
+_QUICK_S: Final = 2.0
+"""Nobody has to be told of a start that takes no longer."""
+_LINES_EVERY_S: Final = 5.0
+"""Between two lines at least; one that says the same as the last is not repeated."""
+
+
+class Starting:
+    """Tells how far the start of a run's servers is, while somebody waits for it.
+
+    Args:
+        observer: shows it.
+        what: the servers, as in ``3 … servers``; "": there are none to be started, and nothing is told.
+        waits: how whoever starts them waits for them.
+        clock_s: a clock that never goes back, in seconds.
+
+    Attributes:
+        doing: how far they are, as in ``1 of 3 dialled in``; set by whoever starts them.
+    """
+
+    def __init__(
+        self, observer: Observer, what: str, waits: Waiting, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.doing = ""
+        self._observer = observer
+        self._what = what
+        self._waits = waits
+        self._clock_s = clock_s
+        self._began_s: float | None = None
+        self._told: tuple[float, str] | None = None
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """What is waited for in here, by :meth:`wait`, is the start of servers."""
+        if not self._what:
+            yield
+            return
+        began_s = self._began_s = self._clock_s()
+        self.doing, self._told = "", None
+        try:
+            self._look()
+            yield
+        finally:
+            self._began_s = None
+            self._observer.preparing(None)
+        if (took_s := self._clock_s() - began_s) >= _QUICK_S:
+            self._observer.show(ServersStarted(self._what, took_s))
+
+    def wait(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """See :data:`hydra.system.Waiting`."""
+
+        def looked() -> bool:
+            self._look()
+            return condition()
+
+        return self._waits(looked, timeout_s)
+
+    def _look(self) -> None:
+        """Tells how far they are, if that is due."""
+        if self._began_s is None:
+            return
+        now_s = self._clock_s()
+        event = ServersStarting(self._what, self.doing, now_s - self._began_s)
+        self._observer.preparing(event)
+        since_s, said = self._told or (self._began_s + _QUICK_S - _LINES_EVERY_S, None)
+        if now_s - since_s >= _LINES_EVERY_S and said != self.doing and not self._observer.is_live:
+            self._told = (now_s, self.doing)
+            self._observer.show(event)
+
+
+def servers_of(resolved: ResolvedScenario) -> str:
+    """The servers that a run of this scenario starts, in words; "" if it starts none."""
+    count = resolved.servers
+    return f"{count} {resolved.system.name} server{'s' if count > 1 else ''}" if count else ""

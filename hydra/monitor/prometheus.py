@@ -15,9 +15,9 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from hydra.monitor.distribution import BOUNDS_US
 from hydra.monitor.families import Family
-from hydra.options.metrics_flags import cannot_listen, family_of, written
+from hydra.monitor.snapshot import BOUNDS_US
+from hydra.options.types import cannot_listen, family_of, written
 
 _READER_S: Final = 10.0
 """Who asks and then says or takes nothing for so long is left."""

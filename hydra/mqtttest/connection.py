@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from paho.mqtt.enums import MQTTErrorCode
     from paho.mqtt.reasoncodes import ReasonCode
 
-    from hydra.mqtttest.control_messages import MqttStep
+    from hydra.mqtttest.settings import MqttStep
 
 CONNECT_TIMEOUT_S: Final = 10.0
 SESSION_KEPT_S: Final = 3600

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hydra.client import process_group
 from hydra.client.transport import Answers, Delivery, Kind, SubscriberTransport, read_system
-from hydra.control.poll_timeout import poll_ms
+from hydra.control.client import poll_ms
 from hydra.mqtttest.connection import Connection
-from hydra.mqtttest.control_messages import MqttStep, client_id, filters, signals_of, topic_of
+from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_of
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt

@@ -19,7 +19,7 @@ import nats.js
 from nats.aio.client import Client
 
 from hydra.control.client import ControlClient
-from hydra.natstest.control_messages import Trouble
+from hydra.natstest.settings import Trouble
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 5.0

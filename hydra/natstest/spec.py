@@ -9,10 +9,24 @@ from urllib.parse import urlsplit
 
 from hydra.measure.column import MESSAGES, ReportColumn, wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec, Settings
-from hydra.natstest.footprints import IMPLEMENTATIONS, SERVER
 from hydra.natstest.settings import TABLE, NatsSettings, NatsSpec, spec_of
 from hydra.options import setting_flag
-from hydra.system import Refusal, System, SystemSpec
+from hydra.system import Footprint, Refusal, ServerFootprint, System, SystemSpec
+
+IMPLEMENTATIONS: Final = {
+    "nats-py": Footprint(threads=3, files=20, memory_bytes=12_000_000),
+    "native": Footprint(10, 16, 2_500_000, further=Footprint(4, 2, 700_000)),
+}
+SERVER: Final = ServerFootprint(
+    processes=2,  # nats-server, and its supervisor
+    threads=40,
+    files=50,
+    connections=1,
+    memory_bytes=200_000_000,
+    record_bytes=30,
+    steps_kept=2,  # the step that runs and the one before it; see system.py
+    late_s=1.0,
+)
 
 
 class NatsSystemSpec(SystemSpec):

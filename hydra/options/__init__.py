@@ -8,7 +8,7 @@ takes more is a function that imports it, for flags are made when their command 
 """
 
 from hydra.options.command import Command, Concerning, Group, Keyed, LateCommand, keyed, late_command, overrides
-from hydra.options.help_sections import (
+from hydra.options.help import (
     CLIENTS,
     CLUSTER,
     COMPARISON,
@@ -23,7 +23,13 @@ from hydra.options.help_sections import (
     group_of,
     grouped,
 )
-from hydra.options.scenarios import ExperimentCommand, Runs, ScenarioCommand, experiment_command, scenario_command
+from hydra.options.scenario_commands import (
+    ExperimentCommand,
+    Runs,
+    ScenarioCommand,
+    experiment_command,
+    scenario_command,
+)
 from hydra.options.settings import (
     implementation_flag,
     native_flags,

@@ -8,8 +8,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from hydra.errors import RefusedKeyError
-from hydra.options.help import Helped
-from hydra.options.help_sections import flags
+from hydra.options.help import Helped, flags
 from hydra.options.types import PERCENT
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -102,8 +101,7 @@ class Concerning(click.Option):
         value = super().type_cast_value(ctx, value)
         if value is None:
             return None
-        from hydra.config.bounds import out_of_bounds
-        from hydra.config.fields import field_of, shared_table
+        from hydra.config.fields import field_of, out_of_bounds, shared_table
 
         of = field_of(self.key, shared_table(self.key.rpartition(".")[0]))
         for _, what in out_of_bounds(tuple(value) if isinstance(value, list) else value, self.key, of=of):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydra.config.engines import load_engine
+from hydra.config.cluster import load_engine
 from hydra.config.plugins import engines
 from hydra.engine.interface import Engine, EngineSpec, Opening
 from hydra.errors import UsageError

@@ -11,7 +11,7 @@ import click
 from hydra.config import plugins
 from hydra.config.plugins import engines, systems
 from hydra.errors import ConfigError, UsageError
-from hydra.options.help_sections import CLUSTER, put
+from hydra.options.help import CLUSTER, put
 
 if TYPE_CHECKING:
     from hydra.engine.interface import EngineSpec

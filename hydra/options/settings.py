@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_
 import click
 
 from hydra.options.command import keyed
-from hydra.options.help_sections import CLIENTS, RUN, flags, grouped
+from hydra.options.help import CLIENTS, RUN, flags, grouped
 from hydra.options.types import COUNTS, NUMBER, PERCENT, RATE, WORD, Duration, FilePath, Finite, Several
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from hydra.options.help_sections import (
+from hydra.options.help import (
     CLUSTER,
     COMPARISON,
     EXPERIMENT,

@@ -1,13 +1,17 @@
-"""Types of flags: what is written on a command line, and what becomes of it."""
+"""Types of flags: what is written on a command line, what becomes of it, what is wrong with it."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
+from importlib.util import find_spec
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
 import click
+
+from hydra.errors import MissingDependencyError, UsageError
 
 
 class Counts(click.ParamType[list[int]]):
@@ -185,7 +189,6 @@ class Listening(click.ParamType[tuple[str, int]]):
         host = host.removeprefix("[").removesuffix("]")
         if not (port.isascii() and port.isdigit() and int(port) < 65536) or any(c in host for c in "/@ []"):
             self.fail(f"{value!r} is no address like :9464 or 0.0.0.0:9464", param, ctx)
-        from hydra.options.metrics_flags import refuse_address, refuse_missing
 
         host = host or "127.0.0.1"
         refuse_missing("--prometheus", "prometheus_client")
@@ -213,7 +216,6 @@ class OtlpUrl(click.ParamType[str]):
         if parts.query or parts.fragment:
             about = "keys belong into the environment variable OTEL_EXPORTER_OTLP_HEADERS"
             self.fail(f"the address has more than a path: {about}", param, ctx)
-        from hydra.options.metrics_flags import refuse_missing
 
         refuse_missing("--otlp", "opentelemetry.sdk")
         return text
@@ -228,3 +230,68 @@ RATE = RateType()
 PERCENT = Percent()
 WORD = Word()
 PATH = FilePath(path_type=Path)
+
+
+_INSTALL: Final = {
+    "--prometheus": "pip install prometheus-client",
+    "--otlp": "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
+}
+"""What brings the library of each flag, however Hydra itself was installed; the extra ``metrics`` names all of them."""
+
+
+def family_of(host: str, port: int) -> int:
+    """The kind of address that a host's name or address is, for a socket.
+
+    Raises:
+        OSError: it is none.
+    """
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+
+
+def refuse_address(host: str, port: int) -> None:
+    """Refuses an address at which nobody can listen.
+
+    Raises:
+        UsageError: it is in use, or not of this machine.
+    """
+    try:
+        with socket.socket(family_of(host, port), socket.SOCK_STREAM) as it:
+            # As the server will: a connection that has ended a moment ago is no hindrance.
+            it.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            it.bind((host, port))
+    except UnicodeError as e:  # no name of a host
+        raise cannot_listen(host, port, OSError(0, "it is no name of a host")) from e
+    except OSError as e:
+        raise cannot_listen(host, port, e) from e
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> UsageError:
+    """What is said where nobody can listen."""
+    return UsageError(
+        f"--prometheus: nothing can listen at {written(host, port)}: {error.strerror}",
+        "name a free port and an address of this machine, or port 0 for any",
+    )
+
+
+def refuse_missing(flag: str, library: str) -> None:
+    """Refuses a flag whose library is not installed.
+
+    Raises:
+        MissingDependencyError: it is not.
+    """
+    try:
+        found = find_spec(library)
+    except ImportError:
+        found = None
+    if found is None:
+        raise missing(flag, library)
+
+
+def missing(flag: str, library: str | None) -> MissingDependencyError:
+    """What is said where a library is not installed."""
+    return MissingDependencyError(f"{flag} needs a library that is not installed ({library})", _INSTALL[flag])
+
+
+def written(host: str, port: int) -> str:
+    """An address as URLs have it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

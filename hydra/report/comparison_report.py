@@ -1,4 +1,4 @@
-"""A comparison of runs as text and as JSON, and what ``--fail-if`` says of it."""
+"""How run directories compare, as text and as JSON, and what ``--fail-if`` says of it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import compress
+from pathlib import Path
 from typing import Any, Final
 
-from hydra.analysis.comparison import NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, Comparison, family
+from hydra.analysis.comparison import NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, Comparison, compare, family
+from hydra.analysis.figures import measured
 from hydra.events.formatting import number
 from hydra.measure.column import Column
 from hydra.model import Figure
-from hydra.report.conditions import Condition, met
+from hydra.report.comparison_input import load_sides
+from hydra.report.conditions import Condition, met, numbers, parse
 from hydra.report.table import Document, Table, TableCell, TableRow, plain
 from hydra.report.warnings import MARK
 
@@ -274,3 +277,22 @@ def _against(compared: Compared) -> tuple[float, float]:
     base = 1.0 if compared.level is None else compared.level
     change_ = compared.change or 0.0
     return base + change_, base
+
+
+def compare_runs(folders: Sequence[Path], figure: str, fail_if: Sequence[str]) -> tuple[Comparison, list[str]]:
+    """Compares runs; the comparison, and a line for every condition that holds.
+
+    Args:
+        folders: run directories, the base first; or folders of runs that took turns.
+        figure: the primary one; "": the usual.
+        fail_if: conditions as users write them.
+
+    Raises:
+        UsageError: they cannot be compared, or there is no such figure.
+        RunDirectoryError: one cannot be read.
+    """
+    sides, paired = load_sides(folders)
+    columns = sides[0].columns
+    conditions = [parse(text, numbers(columns), measured(columns)) for text in fail_if]
+    comparison = compare(sides, paired=paired, figure=figure)
+    return comparison, held(conditions, comparison)

@@ -17,8 +17,7 @@ from hydra.model import Figure
 from hydra.report.table import Document, Table, TableRow
 from hydra.report.table import markdown as text_of
 from hydra.report.tables import cell
-from hydra.store.files import json_of, read_json, write_whole
-from hydra.store.folders import RECORD
+from hydra.store.folders import RECORD, json_of, read_json, write_whole
 from hydra.system import View as View  # what a report reads, which uses no system
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""The JSON Schema of what ``--json`` prints and ``rows.json`` holds, made from the columns."""
+"""The JSON Schema of what ``--json`` prints and ``rows.json`` holds, made from the columns of scenarios."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from hydra.config.file_locations import scenarios
+from hydra.config.scenario import resolve
 from hydra.events.event import Level
 from hydra.measure.column import COUNT, HIGH, INTERVAL, LOW, TEXT, YES_NO, Column
 from hydra.measure.column_names import CLIENTS, STATUS
@@ -93,3 +95,19 @@ def _of(column: Column) -> dict[str, Any]:
     # A setting may be a word: a rate of max.
     kind = ["number", "null"] if column.unit and column.repeats != "common" else _SCALAR
     return {"type": kind, **about, **({"unit": column.unit} if column.unit else {})}
+
+
+def schema_of(scenario: str | None) -> str:
+    """The schema as text.
+
+    Args:
+        scenario: a name or a path; None: the columns of all scenarios that come along, and any others.
+
+    Raises:
+        ConfigError: there is no such scenario, or it cannot be.
+    """
+    names = scenarios() if scenario is None else [scenario]
+    columns: dict[str, Column] = {}
+    for name in names:
+        columns = {**resolve(name).columns, **columns}
+    return text(rows_schema(columns.values(), complete=scenario is not None))

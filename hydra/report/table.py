@@ -1,11 +1,21 @@
-"""A table, wherever it is shown: as Markdown here, fitted in ``terminal_layout.py``, as HTML in ``blocks.py``."""
+"""A table and a text, wherever they are shown: as Markdown, at a terminal as wide as it is; ``blocks.py`` has HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import zip_longest
+from typing import Final
 
+from rich.cells import cell_len, set_cell_size
 from tabulate import tabulate
+
+from hydra.events.formatting import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +79,145 @@ def _pipe(table: Table) -> str:
     align = ["right" if right else "left" for right in table.right] if body else None
     # Numbers are texts already: tabulate would round and re-format them.
     return tabulate(body, table.heads, "pipe", disable_numparse=True, colalign=align or None)
+
+
+_PIECES: Final = re.compile(r"\n|[^\S\n]+|[^\s_;/]*[_;/]+|[^\s_;/]+")
+"""What a cell may be broken into: lines, words, and names behind their underscores."""
+_LONGEST: Final = 40
+"""Of a piece that keeps its line, characters."""
+_LEAST: Final = 4
+_GAPS: Final = (2, 1)
+"""Between columns; the smaller one where the larger leaves too little."""
+_MARKED: Final = "\x1b[33m{}\x1b[0m"
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that standard output is; None where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def tabled(
+    rows: Sequence[Mapping[str, object]], width: int | None = None, *, floats: str = "g", as_text: bool = False
+) -> str:
+    """Rows with the same keys as a table.
+
+    Args:
+        rows: the cells by heading.
+        width: of the terminal; None: the table is as wide as it gets.
+        floats: the format of floats.
+        as_text: whether figures are texts already, and are not to be formatted once more.
+    """
+    if width is None or not rows:
+        return tabulate(
+            [list(row.values()) for row in rows],
+            list(rows[0]) if rows else (),
+            floatfmt=floats,
+            disable_numparse=as_text,
+        )
+    right = [all(isinstance(row[key], int | float) for row in rows) for key in rows[0]]
+    body = [TableRow([_cell(value, floats) for value in row.values()]) for row in rows]
+    return "\n".join(_grid(Table(list(rows[0]), body, right), width))
+
+
+def fitted(text: str | Document, width: int | None = None, *, colours: bool = False) -> str:
+    """A text for people, its tables and lines not wider than a terminal.
+
+    Args:
+        text: Markdown without tables, or a document.
+        width: of the terminal; None: the text is left as it is.
+        colours: whether rows with a mark are shown in another one.
+    """
+    if isinstance(text, str):
+        return text if width is None else _prose(text, width)
+    if width is None:
+        return markdown(text)
+    parts = (_prose(p, width) if isinstance(p, str) else "\n".join(_grid(p, width, colours=colours)) for p in text)
+    return "\n\n".join(parts) + "\n"
+
+
+def _grid(table: Table, width: int, *, colours: bool = False) -> Iterator[str]:
+    """The lines of a table, notes below the texts of their cells, and cells folded where it would be too wide."""
+    body = [row.texts("\n") for row in table.rows]
+    columns = list(zip(table.heads, *body, strict=True))
+    right = table.right or [False] * len(columns)
+    least = [max(min(cell_len(p), _LONGEST) for cell in c for p in _PIECES.findall(cell) or [""]) for c in columns]
+    gaps = len(columns) - 1
+    gap = next((g for g in _GAPS if sum(least) + g * gaps <= width), _GAPS[-1])
+    widths = _widths(columns, least, width - gap * gaps)
+
+    def lines(row: Sequence[str], shown: str = "{}") -> Iterator[str]:
+        for cells in zip_longest(*map(_folded, row, widths), fillvalue=""):
+            padded = (_padded(text, room, to_right=r) for text, room, r in zip(cells, widths, right, strict=True))
+            yield shown.format((" " * gap).join(padded).rstrip())
+
+    yield from lines(table.heads)
+    yield (" " * gap).join("─" * room for room in widths)
+    for row, texts in zip(table.rows, body, strict=True):
+        yield from lines(texts, _MARKED if colours and row.mark else "{}")
+
+
+def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], room: int) -> list[int]:
+    """A width for each column: that one gives a character which makes the table least higher, the widest of those.
+
+    Words are cut only when nothing else is left.
+    """
+    natural = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    widths = list(natural)
+    for floor in (least, [min(_LEAST, width) for width in natural]):
+        while sum(widths) > room:
+            narrower = [n for n, width in enumerate(widths) if width > floor[n]]
+            if not narrower:
+                break
+            heights = {n: _height(columns, [*widths[:n], widths[n] - 1, *widths[n + 1 :]]) for n in narrower}
+            widths[min(narrower, key=lambda n: (heights[n], -widths[n]))] -= 1
+    return widths
+
+
+def _height(columns: Sequence[Sequence[str]], widths: Sequence[int]) -> int:
+    """The lines of a table whose columns are so wide."""
+    lines = ([len(_folded(cell, room)) for cell in column] for column, room in zip(columns, widths, strict=True))
+    return sum(map(max, zip(*lines, strict=True)))
+
+
+@cache
+def _folded(cell: str, room: int) -> tuple[str, ...]:
+    """A cell in lines of at most so many columns."""
+    lines = [""]
+    for piece in _PIECES.findall(cell):
+        if piece == "\n":
+            lines.append("")
+            continue
+        rest = piece
+        if cell_len(lines[-1]) + cell_len(rest.rstrip()) > room:
+            lines.append("")
+            rest = rest.lstrip()
+        while cell_len(rest) > room and rest.strip():
+            lines[-1] = rest[:room]
+            rest = rest[room:]
+            lines.append("")
+        lines[-1] += rest
+    return tuple(line.rstrip() for line in lines if line.strip()) or ("",)
+
+
+def _padded(text: str, room: int, *, to_right: bool) -> str:
+    return " " * (room - cell_len(text)) + text if to_right else set_cell_size(text, room)
+
+
+def _cell(value: object, floats: str) -> str:
+    if isinstance(value, float):
+        return f"{value:{floats}}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return number(value)
+    return "" if value is None else str(value)
+
+
+def _prose(text: str, width: int) -> str:
+    return "\n".join(line for each in text.split("\n") for line in _wrapped(each, width))
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    plain = line.lstrip("#").strip() if line.startswith("#") else line.replace("**", "")
+    if cell_len(plain) <= width:
+        return [plain]
+    indent = " " * (len(plain) - len(plain.lstrip())) + ("  " if plain.lstrip().startswith("- ") else "")
+    return textwrap.wrap(plain, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -19,15 +19,13 @@ from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import CLIENTS, LOSS, PUBLISHERS, STATUS
 from hydra.model import Figure, Scenario
+from hydra.report.interval_display import efforts, legend, loss_limits, whole
 from hydra.report.latency_bound import beside, shown
-from hydra.report.loss_limits import loss_limits
 from hydra.report.row_warnings import warnings_of
-from hydra.report.search_display import efforts, legend, whole
-from hydra.report.table import Table, TableCell, TableRow
+from hydra.report.table import Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
-from hydra.report.terminal_layout import fitted
 from hydra.report.warnings import MARK, told_once, warnings
-from hydra.store.files import write_whole
+from hydra.store.folders import write_whole
 from hydra.store.format_upgrade import ROWS
 from hydra.store.system_columns import columns_of, in_order, published_columns
 from hydra.sweep import Row, kind_of

@@ -8,7 +8,7 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.control.command_retry import Outstanding
+from hydra.control.epoch_replies import Outstanding
 from hydra.errors import StepError
 from hydra.events.formatting import named
 from hydra.run.context import RunContext

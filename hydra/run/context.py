@@ -11,12 +11,12 @@ from pyroaring import BitMap
 from hydra.config.resolved import ResolvedScenario
 from hydra.control.controller import Controller
 from hydra.engine.interface import Engine, GroupEvents
-from hydra.events.journal import Journal
+from hydra.events.warnings import Journal
 from hydra.model import ClusterSpec, Scenario, StepPlan
 from hydra.monitor.exports import Exports
 from hydra.monitor.progress import Observer
 from hydra.store.database import RunStore
-from hydra.sweep.cohort import cohort_ids
+from hydra.sweep.workload import cohort_ids
 from hydra.system import System, SystemSpec
 
 

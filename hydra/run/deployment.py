@@ -11,10 +11,10 @@ from hydra.control.roster import Exit
 from hydra.engine.group_sizing import split
 from hydra.engine.interface import GONE, where_it_runs
 from hydra.errors import ClusterError, ReadinessError
-from hydra.events.clients import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause, end_of
 from hydra.events.formatting import named, ranges
+from hydra.events.run_events import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause, end_of
 from hydra.model import Group, GroupEvent, Launch, Role, RoleSpec
-from hydra.run.client_location import Agents, Homes
+from hydra.run.client_sets import Agents, Homes
 from hydra.run.context import RunContext
 from hydra.wire.protocol_constants import EXIT_DISMISSED, RESEND_EVERY_S
 

@@ -13,27 +13,24 @@ import click
 from hydra.client.linux_process import raise_open_files
 from hydra.config.resolved import ResolvedScenario
 from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED
-from hydra.events.runs import EngineWaits, Resumed, RunBegan, RunComplete, RunGoesOn
+from hydra.events.run_events import EngineWaits, Resumed, RunBegan, RunComplete, RunGoesOn
 from hydra.events.warnings import Interrupted
 from hydra.measure.column_names import STATUS
 from hydra.model import ClusterSpec
 from hydra.monitor.exports import Exports
-from hydra.monitor.progress import Observer
-from hydra.monitor.server_startup import servers_of
+from hydra.monitor.progress import Observer, servers_of
 from hydra.options.engine_choice import Chosen
 from hydra.report.tables import name_of, write
 from hydra.run.context import RunContext
 from hydra.run.metadata import metadata
-from hydra.run.outcome import FINISHED, RunEnd, exit_code
 from hydra.run.placement_check import check_placement
-from hydra.run.runner import run
+from hydra.run.runner import FINISHED, RunEnd, exit_code, run
 from hydra.run.servers import required
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
-from hydra.store.folders import DATABASE, check_folder
+from hydra.store.folders import DATABASE, alone_in, check_folder
 from hydra.store.redaction import Redactor
-from hydra.store.run_lock import alone_in
 from hydra.sweep import Turn
-from hydra.sweep.remaining_time import Pace
+from hydra.sweep.interface import Pace
 from hydra.system import System, programs
 
 _THERE_OR_FAILED: Final = (("ok", "skipped"), ("failed",))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hydra.config.resolved import ResolvedScenario
-from hydra.engine.constraints import permits
-from hydra.engine.placement_dry_run import Wanted, rehearse
+from hydra.engine.group_sizing import Wanted, rehearse
+from hydra.engine.placement import permits
 from hydra.engine.resources import fits, need_of
 from hydra.errors import PlacementError
 from hydra.model import Agent, ClusterSpec, RoleSpec

@@ -14,11 +14,11 @@ from pyroaring import BitMap
 from hydra.control.list_limits import fit_unacknowledged
 from hydra.model import DRAIN_ENDS, PublisherReport
 from hydra.monitor.step_progress import Tick, draining, reading
+from hydra.run.client_sets import audiences
 from hydra.run.command_exchange import ANSWER_WITHIN_S, Asker
 from hydra.run.context import RunContext, StepSetup
 from hydra.run.deployment import Deployment
-from hydra.run.log_end import settled
-from hydra.run.subscription_map import audiences
+from hydra.run.server_counters import settled
 from hydra.run.window import TICK_NS
 from hydra.wire.messages import Finish, Sent, Stop
 from hydra.wire.protocol_constants import FLUSH_AT_MOST_S

@@ -1,4 +1,4 @@
-"""One scenario from start to end.
+"""One scenario from start to end, how it ended, and the exit code that says so.
 
 Check, place, wait until ready; then for every step the sweep asks for: configure, start, stop, drain, collect, store;
 tear down. Whatever happens, everything that was measured is kept, and no process or temporary file is left.
@@ -9,24 +9,82 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
+from hydra.config.resolved import ResolvedScenario
 from hydra.control.controller import Controller
-from hydra.errors import EXIT_GOOD, HydraError
-from hydra.events.runs import RunDone
+from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, HydraError
+from hydra.events.event import StoredEvent
+from hydra.events.run_events import RunDone, RunFailed
+from hydra.events.warnings import SubscribersFailed
+from hydra.measure.column_names import CLIENTS, STATUS
 from hydra.model import Scenario, StepPlan, StepResult
-from hydra.monitor.server_startup import Starting, servers_of
+from hydra.monitor.progress import Observer, Starting, servers_of
 from hydra.options.interrupts import leave_at_once_on_the_next
+from hydra.report.row_warnings import gone_of
 from hydra.report.tables import write
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
-from hydra.run.outcome import FINISHED, RunEnd, conclude, exit_code
 from hydra.run.servers import DeployedServers, required
 from hydra.run.step_sequence import Steps
-from hydra.store.database import CLIENTS_KEY
-from hydra.sweep import Sweep, Turn
-from hydra.sweep.remaining_time import Pace
+from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
+from hydra.sweep import Row, Sweep, Turn
+from hydra.sweep.interface import Pace
+from hydra.sweep.search_columns import answers
 from hydra.sweep.workload import loaded
+
+FINISHED: Final = "finished"
+"""How a run ended that has measured everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """What came of a run, so that nobody has to read it again who shows it.
+
+    Attributes:
+        code: the exit code.
+        results: its steps.
+        rows: of its table.
+        clients: what its clients said that they are.
+        events: what happened.
+    """
+
+    code: int
+    results: list[StepResult]
+    rows: list[Row]
+    clients: list[dict[str, Any]]
+    events: list[StoredEvent]
+
+    @classmethod
+    def of(cls, resolved: ResolvedScenario, store: RunStore, code: int) -> RunEnd:
+        """As it is stored."""
+        results = store.results()
+        return cls(code, results, resolved.sweep.rows(results), store.meta(CLIENTS_KEY, []), store.events())
+
+
+def conclude(store: RunStore, ended: str, error: str) -> None:
+    """Stores how the run ended, and why."""
+    store.set_meta(ENDED_KEY, ended)
+    store.set_meta(ERROR_KEY, error)
+    if error:
+        store.add_event(RunFailed(error))
+
+
+def exit_code(rows: Sequence[Row], observer: Observer) -> int:
+    """The code of these rows; those whose subscribers failed by themselves are told."""
+    if gone := [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]:
+        observer.show(SubscribersFailed(gone))
+    return code_of(rows)
+
+
+def code_of(rows: Sequence[Row]) -> int:
+    """EXIT_INCOMPLETE if a row could not be measured or a search has no figure, or if subscribers failed by themselves.
+
+    A step that failed may have been measured again: only the final state of its row counts.
+    """
+    good = all(row[STATUS] == "ok" and not gone_of(row) and set(answers(row)) <= {"figure"} for row in rows)
+    return EXIT_GOOD if good else EXIT_INCOMPLETE
 
 
 def run(context: RunContext, turn: Turn | None = None) -> RunEnd:

@@ -13,10 +13,9 @@ from pyroaring import BitMap
 from hydra.config.resolved import ResolvedScenario
 from hydra.engine.interface import GONE, where_it_runs
 from hydra.errors import ServerError
-from hydra.events.clients import Launched
-from hydra.events.runs import ServerExit, ServerKilled, ServersAgain, ServersUp
+from hydra.events.run_events import Launched, ServerExit, ServerKilled, ServersAgain, ServersUp
 from hydra.model import Constraint, Group, GroupEvent, Launch, ServerSpec
-from hydra.monitor.server_startup import Starting
+from hydra.monitor.progress import Starting
 from hydra.run.context import RunContext
 from hydra.system import Program, ServerCluster
 from hydra.system.worker_thread import Background

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from pyroaring import BitMap
 
-from hydra.events.clients import ClientError
-from hydra.events.steps import PhasesTimed, WindowOpened
-from hydra.measure.consumer_group import whole
+from hydra.events.run_events import ClientError, PhasesTimed, WindowOpened
+from hydra.measure.message_accounting import whole
 from hydra.measure.observation import Observation
 from hydra.model import StepPlan
 from hydra.monitor.step_progress import Moment, Tick, watched
@@ -19,8 +18,7 @@ from hydra.run.deployment import Deployment
 from hydra.run.hosts import StepHosts
 from hydra.run.report_collection import Collector, caught_up, stored_only
 from hydra.run.server_counters import ServerCounters
-from hydra.run.step_start import Beginner
-from hydra.run.step_timing import Phases
+from hydra.run.step_start import Beginner, Phases
 from hydra.run.window import run_window
 
 

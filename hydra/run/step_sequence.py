@@ -1,4 +1,4 @@
-"""The steps of a run: each is measured and stored, or it is stored why not.
+"""The steps of a run: each is measured and stored, or it is stored why not; in what its clients are written.
 
 Whatever happens, everything that was measured is kept.
 """
@@ -8,28 +8,28 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from pyroaring import BitMap
 
 from hydra.config import machine_limits
-from hydra.config.limit_report import check_row
+from hydra.config.shortages import check_row
+from hydra.control.roster import Roster
 from hydra.errors import DoesNotFitError, PassedOverError, PlacementError, ReadinessError, StepError
-from hydra.events.runs import Refused, Revived, SystemFact
-from hydra.events.steps import StepStored
+from hydra.events.run_events import Refused, Revived, StepStored, SystemFact
 from hydra.measure.figures import Merged, figures, merged
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
 from hydra.model import SKIPPED_BY, USER, Cohort, Histogram, Role, StepPlan, StepResult
-from hydra.monitor.server_startup import Starting
+from hydra.monitor.progress import Starting
 from hydra.monitor.snapshot import Present, Progress
 from hydra.monitor.step_progress import Moment, Told
 from hydra.run import time_series_recorder
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
-from hydra.run.implementations import Implementations
 from hydra.run.step import Stepper
 from hydra.store.ceiling import load as load_ceilings
+from hydra.store.database import CLIENTS_KEY, RunStore
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 from hydra.sweep.workload import loaded
 from hydra.wire.arrays import total
@@ -240,3 +240,35 @@ class Steps:
             self._run.journal.note(Refused(reason, count))
         for name, text in self._run.system.metadata().items():
             self._run.journal.note(SystemFact(name, text))
+
+
+class Implementations:
+    """The implementations and library versions that clients have reported, kept in the run's store."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._said: list[dict[str, object]] = store.meta(CLIENTS_KEY, [])
+
+    def note(self, roster: Roster, deployment: Deployment) -> None:
+        """Stores what the clients that are there have said."""
+        roles: dict[Role, range] = {"publisher": deployment.publishers, "subscriber": deployment.subscribers}
+        for role, clients in roles.items():
+            for _, ids in roster.identities(BitMap(clients)):
+                hello = roster.hello(ids.min())
+                said: dict[str, object] = {
+                    "role": role,
+                    "implementation": hello.implementation,
+                    "versions": hello.versions,
+                }
+                if said not in self._said:
+                    self._said.append(said)
+        if self._said != self._store.meta(CLIENTS_KEY):
+            self._store.set_meta(CLIENTS_KEY, self._said)
+
+    def languages(self) -> dict[Role, str]:
+        """In which language the clients of each role are written."""
+        found: dict[Role, str] = {}
+        for said in self._said:
+            role, versions = cast("Role", said["role"]), cast("dict[str, str]", said["versions"])
+            found[role] = "python" if "python" in versions else "native"
+        return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,18 +14,36 @@ from pyroaring import BitMap
 
 from hydra.errors import StepError
 from hydra.events.formatting import named
-from hydra.events.steps import StartUnacknowledged
+from hydra.events.run_events import StartUnacknowledged
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
+from hydra.run.client_sets import audiences, turns
 from hydra.run.clocks import StepClocks, known, unknown
 from hydra.run.command_exchange import ANSWER_WITHIN_S, Asker, Shares
 from hydra.run.context import RunContext, StepSetup
 from hydra.run.deployment import Deployment
-from hydra.run.log_end import settled
-from hydra.run.step_timing import Phases
-from hydra.run.subscription_map import audiences, turns
+from hydra.run.server_counters import settled
 from hydra.wire.clock import wall_offset_ns
-from hydra.wire.compression import compression
+from hydra.wire.data_message import compression
 from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Spell, Start
+
+
+class Phases:
+    """Times the parts of a step.
+
+    Attributes:
+        took_s: the name of each and its seconds, in the order of their ends.
+    """
+
+    def __init__(self) -> None:
+        self.took_s: list[tuple[str, float]] = []
+        self._began = time.monotonic()
+
+    def end(self, name: str) -> None:
+        """Ends a phase, which began when the one before it ended."""
+        now = time.monotonic()
+        self.took_s.append((name, now - self._began))
+        self._began = now
+
 
 _SAMPLED: Final = 100
 """Subscribers that report progress every second, for the progress display."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from hydra.measure.event_recovery import coarse
 from hydra.measure.latency import count
-from hydra.measure.loss_bursts import lost_before
+from hydra.measure.loss_pattern import lost_before
 from hydra.measure.observation import Observation
 from hydra.model import CourseFacts, CourseInterval, Histogram, Points, StepPlan
 from hydra.monitor.step_progress import Moment

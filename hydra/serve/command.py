@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from hydra.serve.address import loopback, url
+from hydra.serve.routing import loopback, url
 from hydra.store.folders import refuse_no_folder
 
 

@@ -4,23 +4,93 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
+import hydra
 from hydra.errors import HydraError
 from hydra.jupyter.run_data import load
 from hydra.jupyter.summary import Number, numbers
 from hydra.report.catalog import UNREADABLE, directories, entry
-from hydra.serve.fingerprint import code, stamp
-from hydra.serve.run_entry import Entry, Kind
-from hydra.store.files import write_whole
-from hydra.store.folders import DATABASE, is_experiment
+from hydra.report.experiments import TABLE
+from hydra.store import interleaved
+from hydra.store.folders import DATABASE, RECORD, is_experiment, write_whole
 from hydra.store.interleaved import is_interleaved
+
+# A run that goes on writes into the second of these first.
+_OF_A_RUN: Final = (DATABASE, f"{DATABASE}-wal")
+_OF_SEVERAL: Final = (RECORD, TABLE, interleaved.RECORD)
+
+_SOURCES: Final = (".py", ".j2", ".css")
+
+
+def stamp(directories: Iterable[Path]) -> str:
+    """Changes when one of the runs does, or one of the runs in it."""
+    told = sha256()
+    for directory in directories:
+        own = [directory / name for name in (*_OF_A_RUN, *_OF_SEVERAL)]
+        for path in [*own, *(part for name in _OF_A_RUN for part in sorted(directory.glob(f"*/{name}")))]:
+            try:
+                found = path.stat()
+            except FileNotFoundError:
+                continue
+            # A reader leaves an empty file beside the database for a moment.
+            if found.st_size:
+                told.update(os.fsencode(path) + f" {found.st_mtime_ns} {found.st_size}\n".encode())
+    return told.hexdigest()[:16]
+
+
+@cache
+def code() -> int:
+    """The newest change of Hydra's own files: a page is made anew by newer code, also where the version is the same."""
+    files = (path for path in Path(hydra.__file__).parent.rglob("*") if path.suffix in _SOURCES)
+    return max(path.stat().st_mtime_ns for path in files)
+
+
+Kind = Literal["run", "experiment", "together", "unreadable"]
+"""A run, an experiment of several, runs that were measured together, or what cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is told of a run.
+
+    Attributes:
+        name: its path in the folder.
+        kind: what it is.
+        scenario, system, client: what was measured; "" where that is not one thing.
+        counts: the subscriber counts, such as ``30 to 120``.
+        steps, bad: how many there are (parts of an experiment, turns), and how many of these were not measured.
+        numbers: the figures that its report begins with.
+        began: when, as it was recorded.
+        ended: ``finished``, ``interrupted``, ``failed``, ``unfinished`` or ``unreadable``.
+        why: the reason, where there is one.
+    """
+
+    name: str
+    kind: Kind
+    scenario: str
+    system: str
+    client: str
+    counts: str
+    steps: str
+    bad: str
+    numbers: tuple[Number, ...]
+    began: str
+    ended: str
+    why: str
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether it can be chosen for a comparison: a form cannot send a name back that is no UTF-8."""
+        return self.kind in ("run", "together") and self.name.isprintable()
 
 
 class Overview:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import EXIT_USAGE, HydraError, UsageError
-from hydra.serve.fingerprint import code, stamp
+from hydra.serve.overview import code, stamp
 from hydra.serve.page_worker import ROOM, command
-from hydra.store.files import write_whole
+from hydra.store.folders import write_whole
 
 _MOST: Final = 200
 """Pages that are kept."""

@@ -41,8 +41,8 @@ def made(kind: str, cache: Path, nonce: str, runs: list[Path]) -> str:
     from plotly.offline import get_plotlyjs
 
     from hydra.jupyter import comparison_page, rendering
-    from hydra.report.run_comparison import compare_runs
-    from hydra.store.files import write_whole
+    from hydra.report.comparison_report import compare_runs
+    from hydra.store.folders import write_whole
 
     library = cache / rendering.LIBRARY
     if not library.exists():

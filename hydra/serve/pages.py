@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
+from hydra.serve.overview import Entry
 from hydra.serve.routing import STYLE, comparing_url, listing_url, run_url
-from hydra.serve.run_entry import Entry
 
 _HEADS: Final = ("Compare", "Run", "Scenario", "Clients", "Subscribers", "Steps", "Figures", "Began", "Ended")
 _GOOD: Final = "finished"

@@ -1,12 +1,15 @@
-"""What a request asks for, and the address of everything that can be asked for. Pure."""
+"""Which addresses the page may have, what a request asks for, and the address of everything that can be asked for."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qs, quote, unquote
+
+from hydra.errors import UsageError
 
 FILES: Final = ("table.md", "table.csv", "rows.json")
 """What can be read of a run's folder beside its report."""
@@ -149,3 +152,47 @@ def listing_url(within: str) -> str:
 def comparing_url(runs: tuple[str, ...]) -> str:
     """Of a comparison, the base first."""
     return "/compare?" + "&".join(f"run={quote(run, errors='surrogateescape')}" for run in runs)
+
+
+_LOCAL: Final = "localhost"
+_HOST: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]]+))(?::\d{1,5})?")
+
+
+def loopback(host: str) -> str:
+    """The address that is bound for a host that the user named.
+
+    Raises:
+        UsageError: other machines could reach it.
+    """
+    address = "127.0.0.1" if host == _LOCAL else host
+    if not _is_loopback(address):
+        raise UsageError(
+            f"--host {host} is no loopback address, and the page is for this machine alone",
+            "use 127.0.0.1, or reach it from elsewhere with ssh -L",
+        )
+    return address
+
+
+def names_this_machine(header: str) -> bool:
+    """Whether the ``Host`` of a request names this machine.
+
+    A page elsewhere may give its own name the address 127.0.0.1 (DNS rebinding) and would read what is shown; its name
+    stands in this header. The port is not looked at: a tunnel has another one.
+    """
+    found = _HOST.fullmatch(header)
+    if found is None:
+        return False
+    name = found["six"] or found["name"]
+    return name.lower() == _LOCAL or _is_loopback(name)
+
+
+def url(address: str, port: int) -> str:
+    """Where a browser finds the page."""
+    return f"http://[{address}]:{port}/" if ":" in address else f"http://{address}:{port}/"
+
+
+def _is_loopback(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        return False

@@ -10,11 +10,22 @@ from typing import Final
 
 from hydra.errors import HydraError, UsageError
 from hydra.serve import pages
-from hydra.serve.address import names_this_machine
 from hydra.serve.overview import Overview
 from hydra.serve.page_cache import Made, Pages
 from hydra.serve.page_worker import COMPARISON, REPORT
-from hydra.serve.routing import STYLE, Asked, Asset, Comparing, File, Listing, Moved, Refused, Report, route
+from hydra.serve.routing import (
+    STYLE,
+    Asked,
+    Asset,
+    Comparing,
+    File,
+    Listing,
+    Moved,
+    Refused,
+    Report,
+    names_this_machine,
+    route,
+)
 
 METHODS: Final = ("GET", "HEAD")
 _HTML: Final = "text/html; charset=utf-8"

@@ -13,7 +13,7 @@ import msgspec
 
 from hydra.config.file_locations import cache_folder
 from hydra.errors import UsageError
-from hydra.measure.ceiling import Ceiling
+from hydra.measure.verdict import Ceiling
 
 _FILE: Final = "ceilings.json"
 

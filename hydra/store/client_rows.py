@@ -1,20 +1,174 @@
-"""One client's row of one step, compact: values that few clients have go into one JSON column.
-
-Subscribers' rows come from :mod:`hydra.store.subscriber_rows`.
-"""
+"""Rows of clients in the database: one's of one step, compact; those of subscribers from a table of arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+import numpy as np
+
 from hydra.measure.latency import mean_us
+from hydra.measure.loss import asked_of
 from hydra.measure.observation import Observation
 from hydra.measure.rates import MEGABYTE, SECOND_NS
-from hydra.measure.step_subscribers import asked_of
-from hydra.model import PERCENTILES, ProcessUsage, PublisherReport
-from hydra.store.subscriber_rows import AT_ONCE, MOST_RANGES, STORED, compact, subscriber_rows
+from hydra.model import BATCH_COLUMNS, DRAIN_ENDS, LAG_BINS, PERCENTILES, BatchColumn, ProcessUsage, PublisherReport
+from hydra.wire.arrays import Flags, Floats, Ints, firsts
 from hydra.wire.buckets import percentiles_us
+from hydra.wire.report_batch import NULL
+from hydra.wire.subscriber_table import SubscriberTable
+
+MOST_RANGES: Final = 32
+"""Ranges that are stored of a client: with all that a report may carry, a long lossy run would pass 100 MB."""
+AT_ONCE: Final = 4096
+"""Subscribers whose rows are made at once: the numbers of all of them would be objects at the same time."""
+STORED: Final[Mapping[str, BatchColumn]] = {
+    column.sql: column for of in ("ledger", "client") for column in BATCH_COLUMNS if column.of == of and column.sql
+}
+"""Columns of the table of clients that hold one of a report's, those of ledgers added up."""
+_json = msgspec.json.Encoder()
+
+
+def compact(value: object) -> str | None:
+    """Compact JSON, NULL for nothing."""
+    return _json.encode(value).decode() if value else None
+
+
+def subscriber_rows(reports: SubscriberTable, start_ns: int, reading_ns: int | None) -> Iterator[tuple[Any, ...]]:
+    """The columns ``STORED`` and those behind them of each subscriber with a report, in the order of their ids.
+
+    Args:
+        reports: theirs.
+        start_ns: when the step's window began.
+        reading_ns: when they were told to read what had been stored; None: they read while it was sent.
+    """
+    for part in reports.parts(AT_ONCE):
+        cut = part.of_clients(((part.truncated > 0) | (part.range_counts > MOST_RANGES)).astype(np.int64)) > 0
+        texts = _ranges(part), cut.astype(np.int64).tolist(), _more(part, start_ns, reading_ns)
+        yield from zip(*_numbers(part, start_ns), *texts, strict=True)
+
+
+def _numbers(r: SubscriberTable, start_ns: int) -> Iterator[list[Any]]:
+    """The columns ``STORED``."""
+    for column in STORED.values():
+        values = getattr(r, column.name)
+        if column.of == "ledger":
+            values = r.of_clients(values)
+        if column.known:
+            yield _known(values - start_ns if column.moment else values, getattr(r, column.known) > 0)
+        else:
+            yield values.tolist()
+
+
+def _known(values: Ints, known: Flags) -> list[Any]:
+    """These numbers, in lists of their rows where they have some; None where nothing is known."""
+    found: np.ndarray[Any, Any] = values
+    if not known.all():
+        found = values.astype(object)
+        found[~known] = None
+    told: list[Any] = found.tolist()
+    return told
+
+
+def _ranges(r: SubscriberTable) -> list[str | None]:
+    """The first missing ranges of each publisher, by its id."""
+    found: list[str | None] = [None] * len(r)
+    listed = np.minimum(r.range_counts, MOST_RANGES)
+    texts = iter(_pairs(r.ranges.reshape(-1, 2)[firsts(r.range_offsets[:-1], listed)], listed))
+    publishers, ledgers, some = r.publisher.tolist(), r.ledger_offsets.tolist(), (listed > 0).tolist()
+    for row in np.flatnonzero(r.of_clients(listed)).tolist():
+        of_client = range(ledgers[row], ledgers[row + 1])
+        found[row] = "{" + ",".join(f'"{publishers[k]}":[[{next(texts)}]]' for k in of_client if some[k]) + "}"
+    return found
+
+
+def _pairs(ranges: Ints, counts: Ints) -> list[str]:
+    """Each run of so many ranges as JSON without its outer brackets, ``1,3],[9,9``; nothing of an empty one.
+
+    All of them are one flat list, which is written as a whole: a list of each range would take three times as long.
+    """
+    # What stands behind each range: null between two of a run, true behind the last of one.
+    behind = np.full(len(ranges), None, object)
+    behind[np.cumsum(counts)[counts > 0] - 1] = True
+    flat: list[object] = [None] * (3 * len(ranges))
+    flat[0::3], flat[1::3], flat[2::3] = ranges[:, 0].tolist(), ranges[:, 1].tolist(), behind.tolist()
+    text = _json.encode(flat).decode()
+    return text.removeprefix("[").removesuffix(",true]").replace(",null,", "],[").split(",true,")
+
+
+def _more(r: SubscriberTable, start_ns: int, reading_ns: int | None) -> list[str | None]:
+    """What few subscribers have, and what load tools print of each."""
+    systems = dict(zip(np.flatnonzero(r.system_bytes).tolist(), r.systems(), strict=True))
+    rebalance_ms = np.zeros(len(r))
+    for row, system in systems.items():
+        rebalance_ms[row] = system.get("rebalance_ms") or 0.0
+    lags = r.lag_bins_us.reshape(-1, LAG_BINS)
+    ledgers, absent = r.ledger_offsets.tolist(), r.absent_offsets.tolist()
+    publishers, received = r.publisher.tolist(), r.received.tolist()
+    intervals = r.absent.reshape(-1, 2).tolist()
+    found: list[str | None] = []
+    columns = r.reconnects.tolist(), r.drain.tolist(), r.felt.tolist()
+    each = _of_subscribers(r, start_ns if reading_ns is None else reading_ns, rebalance_ms, reading_ns is not None)
+    lagged = (lags != NULL).any(axis=1).tolist() if len(lags) else [False] * len(r)
+    lag_bins_us = _known(lags, lags != NULL)
+    for row, (reconnects, drain, felt, figures) in enumerate(zip(*columns, each, strict=True)):
+        more: dict[str, object] = {}
+        if absent[row] < absent[row + 1]:
+            more["absent"] = intervals[absent[row] : absent[row + 1]]
+        if reconnects:
+            more["reconnects"] = reconnects
+        if lagged[row]:
+            more["lag_bins_us"] = lag_bins_us[row]
+        system = systems.get(row, {})
+        more |= system
+        more["figures"] = figures | system.get("figures", {})
+        if DRAIN_ENDS[drain] != "complete":
+            more["drain"] = DRAIN_ENDS[drain]
+        if not felt:
+            more["felt"] = False
+        if ledgers[row + 1] - ledgers[row] > 1:
+            # The columns are sums over publishers; with one publisher that says it all.
+            of_client = slice(ledgers[row], ledgers[row + 1])
+            more["received"] = dict(zip(publishers[of_client], received[of_client], strict=True))
+        found.append(compact(more))
+    return found
+
+
+def _of_subscribers(
+    r: SubscriberTable, since_ns: int, rebalance_ms: Floats, stored: bool
+) -> Iterator[dict[str, float]]:
+    """The figures of :func:`hydra.store.client_rows.client_figures` of each.
+
+    Args:
+        r: their reports.
+        since_ns: when they began to read.
+        rebalance_ms: how long each had nothing to read.
+        stored: whether that is part of the time since then.
+    """
+    messages = r.of_clients(r.received)
+    read = r.of_clients(r.received + r.extra + r.duplicates)
+    megabytes = np.where(read > 0, r.bytes / MEGABYTE * messages / np.maximum(read, 1), 0.0)
+    total_ms = np.maximum(r.last_ns - since_ns, 0) / 1e6
+    fetch_ms = np.maximum(total_ms - rebalance_ms, 0.0) if stored else total_ms
+    columns = {
+        "messages": messages,
+        "mb_consumed": megabytes,
+        "mb_per_sec": _per_second(megabytes, total_ms),
+        "records_per_sec": _per_second(messages, total_ms),
+        "rebalance_ms": rebalance_ms,
+        "fetch_ms": fetch_ms,
+        "fetch_mb_per_sec": _per_second(megabytes, fetch_ms),
+        "fetch_records_per_sec": _per_second(messages, fetch_ms),
+    }
+    return (dict(zip(columns, row, strict=True)) for row in zip(*(c.tolist() for c in columns.values()), strict=True))
+
+
+def _per_second(amounts: Ints | Floats, took_ms: Floats) -> Floats:
+    """0 where it took no time."""
+    some = took_ms > 0
+    found: Floats = np.where(some, amounts * 1000 / np.where(some, took_ms, 1.0), 0.0)
+    return found
+
 
 COLUMNS: Final = (
     *("epoch", "client", "role", "state", "agent", "cohort"),

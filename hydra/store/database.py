@@ -42,12 +42,11 @@ from hydra.model import (
 )
 from hydra.store import host_samples as samples
 from hydra.store import time_series
-from hydra.store.client_rows import COLUMNS, client_rows
+from hydra.store.client_rows import AT_ONCE, COLUMNS, client_rows, compact
 from hydra.store.folders import DATABASE as DATABASE
 from hydra.store.folders import database, refuse_run_in
 from hydra.store.format_upgrade import event_of, skipped_by, upgraded_plan
 from hydra.store.schema import ADDED, FORMAT, SCHEMA, SINCE
-from hydra.store.subscriber_rows import AT_ONCE, compact
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 
 Asked = ParamSpec("Asked")
@@ -380,7 +379,7 @@ class RunStore:
             return latency.decode(hdr, min_us, max_us, json.loads(below[0]) if any(below) else ())
 
     def servers(self, epoch: int) -> dict[str, dict[str, float]]:
-        """What each server told of a step: rates and means by name (``measure/servers.py``), by the server's name."""
+        """What each server told of a step: rates and means by name (``measure/observation.py``), by the server."""
         with self.reading():
             if not self._has("servers"):
                 return {}

@@ -15,7 +15,7 @@ from hydra.config.resolved import ResolvedScenario
 from hydra.config.toml import Names
 from hydra.errors import RunDirectoryError
 from hydra.events.event import Event, Level, Told
-from hydra.events.runs import SystemFact
+from hydra.events.run_events import SystemFact
 from hydra.model import SHARED, SKIPPED_BY, USER, Figure, NativeSpec, Scenario
 from hydra.sweep import Row, SweepTable, as_table, of_table
 from hydra.system import SystemSpec

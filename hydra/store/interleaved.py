@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.store.files import json_of, read_json, write_whole
+from hydra.store.folders import json_of, read_json, write_whole
 
 RECORD: Final = "interleaved.json"
 

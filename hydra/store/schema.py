@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.store.subscriber_rows import STORED
+from hydra.store.client_rows import STORED
 
 FORMAT: Final = 2
 """``user_version`` of the database; a run of another format is refused."""

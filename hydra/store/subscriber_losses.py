@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from hydra.measure.lag import Lags
-from hydra.measure.loss_by_subscriber import Loser
+from hydra.measure.loss_pattern import Loser
 
 _gaps: Final = msgspec.json.Decoder(dict[int, list[tuple[int, int]]])
 _bins: Final = msgspec.json.Decoder(list[int | None])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hydra.sweep.answer import Answer, Interval, Why
+from hydra.sweep.answer import Answer, Beside, Interval, Why
 from hydra.sweep.interface import Row
 from hydra.sweep.search_columns import (
     ANSWER,
@@ -21,7 +21,6 @@ from hydra.sweep.search_columns import (
     WITHOUT,
 )
 from hydra.sweep.search_warnings import SEVERAL, SearchWarning
-from hydra.sweep.side_findings import Beside
 
 
 def columns_of(

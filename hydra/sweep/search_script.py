@@ -37,9 +37,9 @@ from hydra.model import (
     number,
     with_values,
 )
+from hydra.sweep import answer as beside
 from hydra.sweep import search_warnings
-from hydra.sweep import side_findings as beside
-from hydra.sweep.answer import Why
+from hydra.sweep.answer import Beside, Why
 from hydra.sweep.findings import LAST_S
 from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, by_clients, check_plan, step_bound_s
 from hydra.sweep.repetition import mean_and_interval
@@ -48,7 +48,6 @@ from hydra.sweep.search_columns import beside as beside_it
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchWarning, note_of
-from hydra.sweep.side_findings import Beside
 from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError, unmeasured
 from hydra.sweep.threshold import Script, Threshold, rest_s
 

@@ -24,9 +24,9 @@ import numpy as np
 from scipy.special import pdtr
 
 from hydra.measure.column_names import GONE
-from hydra.measure.lone_losers import Lone
+from hydra.measure.loss_pattern import Lone
 from hydra.model import Cohort, Figure, Settings, StepPlan, StepResult, number
-from hydra.sweep.answer import Answer, Interval, Why
+from hydra.sweep.answer import Answer, Interval, Why, bursts_of
 from hydra.sweep.estimate import Evidence, place, rate_at
 from hydra.sweep.findings import (
     CLEARLY_BELOW,
@@ -41,7 +41,6 @@ from hydra.sweep.findings import (
     Findings,
 )
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
-from hydra.sweep.side_findings import bursts_of
 from hydra.sweep.step_retry import Asked, unmeasured
 
 LEAST_BURST: Final = 0.02

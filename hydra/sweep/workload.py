@@ -1,12 +1,15 @@
-"""A step's load and what happens in the middle of it, from what the scenario says. Pure."""
+"""A step's load, its cohort, and what happens in the middle of it, from what the scenario says. Pure."""
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
+
+from pyroaring import BitMap
 
 from hydra.model import (
     BURST,
@@ -110,3 +113,19 @@ def _plain(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
         if not kept or kept[-1] != point:
             kept.append(point)
     return kept
+
+
+def cohort_ids(cohort: Cohort, subscribers: Iterable[int]) -> BitMap:
+    """The ids of the cohort: ``fraction`` of the subscribers, at least one, and never all of them.
+
+    Slow ones are taken from the front and reconnecting ones from the back of the same shuffled order, so that with
+    the same seed the two never overlap (while both fit).
+    """
+    if cohort.kind == "none":
+        return BitMap()
+    ids = sorted(subscribers)
+    if len(ids) < 2:
+        return BitMap()
+    count = min(max(round(cohort.fraction * len(ids)), 1), len(ids) - 1)
+    order = random.Random(cohort.seed).sample(ids, len(ids))  # noqa: S311  # a draw to repeat, not a secret
+    return BitMap(order[:count] if cohort.kind == "slow" else order[-count:])

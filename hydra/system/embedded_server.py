@@ -10,8 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from hydra.client.server_ports import accepts, endpoint_of, free_ports
-from hydra.client.server_program import ServerProgram
+from hydra.client.server_program import ServerProgram, accepts, endpoint_of, free_ports
 from hydra.client.supervised_process import Supervised, tail
 from hydra.errors import ServerError
 from hydra.system import ServerCluster, Waiting, wait_alone

@@ -259,7 +259,7 @@ class SystemSpec:
         return ""
 
     def one_publisher(self, settings: Settings) -> bool:
-        """Whether each subscriber listens to one publisher only (:mod:`hydra.wire.subscription`)."""
+        """Whether each subscriber listens to one publisher only (:mod:`hydra.wire.arrays`)."""
         return False
 
     def stored(self, settings: Settings) -> bool:

@@ -1,8 +1,8 @@
-"""Arrays with the numbers of many clients, and runs of different lengths in them, one after the other. Pure."""
+"""Arrays with the numbers of many clients: runs of different lengths one after the other, who listens to whom. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -45,3 +45,16 @@ def firsts(begins: Ints, counts: Ints) -> Ints:
     """The numbers of the first so many items of runs that begin there, one run after the other."""
     moved = begins - offsets(counts)[:-1]
     return np.repeat(moved, counts) + np.arange(int(counts.sum()))
+
+
+def publisher_of(subscribers: Ints, publishers: Sequence[int]) -> Ints:
+    """The publisher of each of these subscribers: in turn, by their ids.
+
+    None has more than one subscriber more than another where the ids are consecutive, and nobody changes the publisher
+    when subscribers are added.
+
+    Args:
+        subscribers: their ids.
+        publishers: those of the step, at least one.
+    """
+    return np.asarray(publishers, np.int64)[subscribers % len(publishers)]

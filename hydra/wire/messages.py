@@ -26,8 +26,8 @@ from hydra.model import (
     SubscriberReport,
     check_points,
 )
-from hydra.wire import columnar as columns
-from hydra.wire import ids as id_runs
+from hydra.wire import packing as columns
+from hydra.wire import packing as id_runs
 from hydra.wire.report_validation import check_connections, check_counters, check_histogram, check_report, check_thread
 
 VERSION: Final = 2
@@ -448,17 +448,17 @@ def encode(message: FromClient | FromController | EpochCommand, ids: id_runs.Wri
     if ids is not None:
         changes["ids"] = ids
     elif len(message.ids) > 1:
-        changes["ids"] = id_runs.written(message.ids)
+        changes["ids"] = id_runs.written_ids(message.ids)
     if isinstance(message, Reports):
-        changes["publisher"] = columns.columns(message.publisher) if message.publisher else None
-        changes["subscriber"] = columns.columns(message.subscriber) if message.subscriber else None
+        changes["publisher"] = columns.as_columns(message.publisher) if message.publisher else None
+        changes["subscriber"] = columns.as_columns(message.subscriber) if message.subscriber else None
     return _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
 
 
 def decode_from_client(
     frame: bytes,
     most_ids: int = id_runs.MOST_IDS,
-    read_ids: Callable[[id_runs.Items, int], Any] = id_runs.read,
+    read_ids: Callable[[id_runs.Items, int], Any] = id_runs.read_ids,
 ) -> FromClient:
     """The message in a frame from a client, relay or server; of a ``batch``, what its first frame holds.
 
@@ -511,7 +511,7 @@ def _check(message: FromClient) -> None:
 def _check_columns(message: Reports) -> None:
     found: Any = message.publisher if message.subscriber is None else message.subscriber
     kind: Any = PublisherReport if message.subscriber is None else SubscriberReport
-    bodies = columns.rows(kind, found, len(message.ids))
+    bodies = columns.as_reports(kind, found, len(message.ids))
     for row in bodies:
         check_report(row)
     msgspec.structs.force_setattr(message, "publisher" if message.subscriber is None else "subscriber", bodies)
@@ -521,7 +521,7 @@ def _decode(
     decoder: msgspec.json.Decoder[_T],
     frame: bytes,
     most_ids: int = id_runs.MOST_IDS,
-    read_ids: Callable[[id_runs.Items, int], Any] = id_runs.read,
+    read_ids: Callable[[id_runs.Items, int], Any] = id_runs.read_ids,
 ) -> _T:
     if len(frame) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message of {len(frame)} bytes, above the limit of {MAX_MESSAGE_BYTES}")

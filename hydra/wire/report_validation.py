@@ -28,7 +28,7 @@ from hydra.model import (
 from hydra.model.reports import LARGEST as LARGEST
 from hydra.model.reports import MAX_ABSENT as MAX_ABSENT
 from hydra.model.reports import MAX_MISSING_RANGES as MAX_MISSING_RANGES
-from hydra.wire import bits
+from hydra.wire import packing
 from hydra.wire.buckets import BUCKETS
 
 MAX_UNACKNOWLEDGED_RANGES: Final = 4096
@@ -66,8 +66,8 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
         _check_numbers(ledger)
         _check_ranges("missing_ranges", ledger.missing_ranges, MAX_MISSING_RANGES)
         _check_bits(ledger)
-    if sum(len(ledger.received_bits) for ledger in report.ledgers) > bits.MAX_CHARACTERS:
-        raise ValueError(f"received_bits are longer than {bits.MAX_CHARACTERS} characters")
+    if sum(len(ledger.received_bits) for ledger in report.ledgers) > packing.MAX_CHARACTERS:
+        raise ValueError(f"received_bits are longer than {packing.MAX_CHARACTERS} characters")
 
 
 def check_counters(counters: HostCounters) -> None:
@@ -135,7 +135,7 @@ def _check_bits(ledger: LedgerCounts) -> None:
     if not ledger.received_bits:
         return
     try:
-        ones = int.from_bytes(bits.raw(ledger.received_bits)).bit_count()
+        ones = int.from_bytes(packing.raw_bitmap(ledger.received_bits)).bit_count()
     except ValueError as e:
         raise ValueError(f"received_bits: {e}") from None
     if ones != ledger.received + ledger.extra:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import UsageError
-from hydra.measure.ceiling import Ceiling
+from hydra.measure.verdict import Ceiling
 from hydra.store import ceiling
 
 SLOW, FAST = Ceiling("python", "publisher", 1, 24, 100.0), Ceiling("python", "publisher", 1, 24, 200.0)

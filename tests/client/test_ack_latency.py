@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.client.ack_latency import AckLatency
-from hydra.client.acks import AckLedger
+from hydra.client.acks import AckLatency, AckLedger
 from hydra.model import Histogram
 from hydra.wire.histogram import LatencyRecorder
 

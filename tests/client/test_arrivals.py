@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.client.receive_buffer import MOST_BATCHES, MOST_MESSAGES, Arrivals, Arrived
-from hydra.wire.header import pack
+from hydra.client.subscriber_state import MOST_BATCHES, MOST_MESSAGES, Arrivals, Arrived
+from hydra.wire.data_message import pack
 
 
 def taken(arrivals: Arrivals) -> Arrived:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hydra.client.report_batches import BATCHED_WITHIN_NS, Batching, Made
+from hydra.client.relayed_replies import BATCHED_WITHIN_NS, Batching, Made
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, SubscriberReport
 from hydra.wire import subscriber_table
 from hydra.wire.report_batch import BATCH_BYTES, report_bytes

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hydra.client.command_replies import RESEND_EVERY_NS, Commands
+from hydra.client.relayed_replies import RESEND_EVERY_NS, Commands
 from hydra.model import SharedSettings
 from hydra.wire.messages import Configure, Finish, HostClock, Start, Stop
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.client.tcp_sampler import ConnectionSampler, Tcp, established
+from hydra.client.process_sampler import ConnectionSampler, Tcp, established
 from hydra.model import Connections
 from tests.suite.waiting import wait_until
 

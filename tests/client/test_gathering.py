@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hydra.client.reply_aggregation import GATHERED_WITHIN_NS, Gathering
+from hydra.client.relayed_replies import GATHERED_WITHIN_NS, Gathering
 
 
 def never(_: str) -> bool:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from hydra.client.acks import AckLedger
-from hydra.client.lag import LagBins
 from hydra.client.ledger import Ledger
 from hydra.client.pacing import Pacer
 from hydra.client.payload import PayloadBlock
+from hydra.client.subscriber_state import LagBins
 from hydra.model import SharedSettings
 from hydra.wire.clock import StepClock
-from hydra.wire.header import DTYPE
+from hydra.wire.data_message import DTYPE
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.load import NEVER_NS, Load
 from hydra.wire.messages import HostClock, Sent

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from hydra.client.command_replies import RESEND_EVERY_NS
-from hydra.client.registration import Joining
-from hydra.client.reply_aggregation import GATHERED_WITHIN_NS
+from hydra.client.relayed_replies import GATHERED_WITHIN_NS, RESEND_EVERY_NS, Joining
 
 SOON, AGAIN = GATHERED_WITHIN_NS, RESEND_EVERY_NS
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hydra.client import ledger as ledger_module
 from hydra.client.ledger import Headers, Ledger
-from hydra.wire.header import DTYPE
+from hydra.wire.data_message import DTYPE
 from hydra.wire.messages import Sent
 
 EPOCH = 7

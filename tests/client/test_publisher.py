@@ -13,7 +13,7 @@ from hydra.client.payload import PayloadBlock
 from hydra.client.publisher import AWAKE_S, PREPARED
 from hydra.model import Rate, SharedSettings
 from hydra.wire import clock
-from hydra.wire.header import pack_batch, unpack_batch
+from hydra.wire.data_message import pack_batch, unpack_batch
 from hydra.wire.messages import Configure, HostClock, Start
 
 EPOCH = 1

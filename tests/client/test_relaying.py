@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hydra.client.command_replies import RESEND_EVERY_NS
 from hydra.client.relay_state import ANY_INCARNATION, COURSE_WITHIN_NS, Relaying
-from hydra.client.reply_aggregation import GATHERED_WITHIN_NS
-from hydra.client.report_batches import BATCHED_WITHIN_NS
+from hydra.client.relayed_replies import BATCHED_WITHIN_NS, GATHERED_WITHIN_NS, RESEND_EVERY_NS
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport, SharedSettings, SubscriberReport
 from hydra.wire import messages as wire
 from tests.control import rosters

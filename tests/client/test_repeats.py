@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.client.backoff import Repeats
+from hydra.client.pacing import Repeats
 
 MS = 1_000_000
 SECOND = 1000 * MS

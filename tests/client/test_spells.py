@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydra.client.impairments import NO_LIMIT, Spells
+from hydra.client.subscriber_state import NO_LIMIT, Spells
 from hydra.wire.messages import Spell
 
 SECOND_NS = 1_000_000_000

@@ -12,7 +12,7 @@ from hydra.client import subscriber
 from hydra.client.subscriber import STREAMED_NS
 from hydra.model import SharedSettings, SubscriberReport
 from hydra.wire import clock
-from hydra.wire.header import pack
+from hydra.wire.data_message import pack
 from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, Sent, Start
 
 EPOCH = 1

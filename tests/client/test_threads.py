@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.client.thread_sampler import ThreadSampler
+from hydra.client.process_sampler import ThreadSampler
 from hydra.model import BusyThread
 from hydra.wire.messages import MAX_THREADS
 from tests.suite.waiting import wait_until

@@ -12,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra.engine import placement
-from hydra.engine.constraints import describe, parse_constraint, permits, value_of
-from hydra.engine.group_sizing import split
-from hydra.engine.placement import place
-from hydra.engine.placement_dry_run import Wanted, rehearse
+from hydra.engine.group_sizing import Wanted, rehearse, split
+from hydra.engine.placement import describe, parse_constraint, permits, place, value_of
 from hydra.engine.resources import fits, need_of, take
 from hydra.errors import PlacementError
 from hydra.model import Agent, Constraint, Demand, Group, Launch, Resources, RoleSpec

@@ -13,7 +13,7 @@ from hydra.config import resolved
 from hydra.config.plugins import systems
 from hydra.measure.column import of_repeats
 from hydra.measure.figures import figures
-from hydra.measure.servers import ServerFigures
+from hydra.measure.observation import ServerFigures
 from hydra.measure.step_columns import ACK_PERCENTILES, DUE, SENT, step_columns
 from hydra.model import Cohort, Histogram, Rate, Scenario, StepPlan
 from hydra.report import tables

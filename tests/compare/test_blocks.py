@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from hydra.analysis.turn_order import orders
+from hydra.analysis.compared_runs import orders
 
 
 @pytest.mark.parametrize("alternatives", [2, 3, 4])

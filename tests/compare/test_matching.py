@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.analysis.compared_runs import Repeat, Row, Side, SideRow
-from hydra.analysis.environment import differences
-from hydra.analysis.matching import match
+from hydra.analysis.compared_runs import Repeat, Row, Side, SideRow, differences, match
 from hydra.errors import UsageError
 from tests.compare.simulated import COLUMNS
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import zmq
 
-from hydra.wire.header import HEADER
+from hydra.wire.data_message import HEADER
 from hydra.wire.messages import PROBE_EPOCH
 from tests.conformance.peer import ControlPeer, unpacked
 

@@ -8,8 +8,7 @@ from math import cos, tau
 from random import Random
 from typing import Final
 
-from hydra.control.clock_offset import ClockLine, HostClockEstimate, HostKey
-from hydra.control.clock_pings import Timekeeper
+from hydra.control.clock_offset import ClockLine, HostClockEstimate, HostKey, Timekeeper
 
 OWN: Final[HostKey] = ("own", "time:[1]")
 HOST: Final[HostKey] = ("other", "time:[1]")

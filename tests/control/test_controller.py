@@ -12,7 +12,7 @@ import pytest
 import zmq
 from pyroaring import BitMap
 
-from hydra.control import curve_keys
+from hydra.control import curve
 from hydra.control.client import ControlClient, Here, Identity
 from hydra.control.clock_offset import ClockLine
 from hydra.control.controller import Controller
@@ -58,9 +58,7 @@ class Peer:
         self.socket = self.context.socket(zmq.DEALER)
         self.socket.routing_id = os.urandom(8).hex().encode()
         self.socket.linger = 0
-        server, public, secret = (
-            given[k] for k in (curve_keys.SERVER_KEY, curve_keys.CLIENT_KEY, curve_keys.CLIENT_SECRET)
-        )
+        server, public, secret = (given[k] for k in (curve.SERVER_KEY, curve.CLIENT_KEY, curve.CLIENT_SECRET))
         if server and public and secret:
             self.socket.curve_serverkey = server.encode()
             self.socket.curve_publickey = public.encode()
@@ -152,9 +150,9 @@ def test_a_command_that_clients_would_ignore_is_not_sent(controller: Controller,
 @pytest.mark.parametrize(
     "wrong",
     [
-        {curve_keys.CLIENT_KEY: "other", curve_keys.CLIENT_SECRET: "other"},
-        {curve_keys.SERVER_KEY: "other"},
-        {curve_keys.SERVER_KEY: None},
+        {curve.CLIENT_KEY: "other", curve.CLIENT_SECRET: "other"},
+        {curve.SERVER_KEY: "other"},
+        {curve.SERVER_KEY: None},
     ],
     ids=["wrong client key", "wrong server key", "no CURVE"],
 )
@@ -162,7 +160,7 @@ def test_without_the_runs_keys_nobody_gets_a_word_in(
     controller: Controller, peers: Peers, wrong: dict[str, str | None]
 ) -> None:
     public, secret = (key.decode() for key in zmq.curve_keypair())
-    keys = {curve_keys.CLIENT_KEY: public, curve_keys.CLIENT_SECRET: secret, curve_keys.SERVER_KEY: public}
+    keys = {curve.CLIENT_KEY: public, curve.CLIENT_SECRET: secret, curve.SERVER_KEY: public}
     stranger = peers(**{name: value and keys[name] for name, value in wrong.items()})
     # Where the handshake has been refused by now there is nothing left to send on: a send that waits would never end.
     with contextlib.suppress(zmq.Again):
@@ -172,7 +170,7 @@ def test_without_the_runs_keys_nobody_gets_a_word_in(
     assert not stranger.socket.poll(0)
     assert controller.roster.present() == BitMap([9])
     assert set(controller.refused()) <= {"wrong_key", "handshake"}
-    if curve_keys.CLIENT_KEY in wrong:
+    if curve.CLIENT_KEY in wrong:
         assert controller.refused()["wrong_key"] >= 1
 
 
@@ -364,7 +362,7 @@ def test_the_relays_of_other_hosts_are_told_to_watch_and_when_to_end(controller:
 
 def test_a_python_relays_end_and_the_controller_understand_each_other(controller: Controller) -> None:
     identity = Identity([1, 2], "subscriber", "g", 0, "pyzmq", {}, Here.read())
-    with contextlib.closing(ControlClient(curve_keys.credentials(controller.environment), identity)) as relay:
+    with contextlib.closing(ControlClient(curve.credentials(controller.environment), identity)) as relay:
         serve_until(controller, controller.roster.relays, "hello")
         assert relay.receive(SOON_S) == welcome()
         assert not relay.gone()
@@ -385,7 +383,7 @@ def test_a_python_relays_end_and_the_controller_understand_each_other(controller
 
 def test_a_context_that_was_given_outlives_its_connections(controller: Controller) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    credentials = curve_keys.credentials(controller.environment)
+    credentials = curve.credentials(controller.environment)
     with context:
         one, other = (
             ControlClient(credentials, Identity([n], "subscriber", group, 0, "pyzmq", {}, Here.read()), context)

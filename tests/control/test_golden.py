@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from hydra.wire import messages as wire
-from hydra.wire.header import HEADER, pack, pack_batch, unpack_batch
+from hydra.wire.data_message import HEADER, pack, pack_batch, unpack_batch
 from tests.control.golden_messages import FROM_CLIENT, FROM_CONTROLLER, FROM_SERVER, TO_SERVER
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from hydra.control.ids import array, bitmap, read, runs, span, written
-from hydra.wire import ids as id_runs
+from hydra.wire import packing as id_runs
 
 ANY = st.sets(st.one_of(st.integers(0, 40), st.integers(2**32 - 20, 2**32 - 1), st.integers(0, 2**32 - 1)))
 
@@ -20,7 +20,7 @@ ANY = st.sets(st.one_of(st.integers(0, 40), st.integers(2**32 - 20, 2**32 - 1), 
 @given(ANY)
 def test_they_are_written_as_lists_of_ids_are(ids: set[int]) -> None:
     clients = BitMap(sorted(ids))
-    assert written(clients) == id_runs.written(sorted(ids))
+    assert written(clients) == id_runs.written_ids(sorted(ids))
     assert read(written(clients), 2**32) == clients
     assert array(clients).tolist() == sorted(ids)
 

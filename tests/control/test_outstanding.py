@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 from pyroaring import BitMap
 
-from hydra.control.command_retry import Outstanding
+from hydra.control.epoch_replies import Outstanding
 from hydra.control.ids import span
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 

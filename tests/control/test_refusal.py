@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.control.disconnect import Refusal
+from hydra.control.client import Refusal
 
 SECOND = 1_000_000_000
 START = 100 * SECOND

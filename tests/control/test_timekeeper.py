@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hydra.control.clock_offset import HostClockEstimate
-from hydra.control.clock_pings import Timekeeper
+from hydra.control.clock_offset import HostClockEstimate, Timekeeper
 from tests.control.simulated_clocks import HOST, OWN, Clock
 
 SECOND = 1_000_000_000

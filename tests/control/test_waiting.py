@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.control.poll_timeout import poll_ms, wait
+from hydra.control.client import poll_ms, wait
 
 
 class Time:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from hydra.cli.main import cli, main
 from hydra.config import plugins
-from hydra.config.engines import load_engine
+from hydra.config.cluster import load_engine
 from hydra.config.file_locations import conf_dir
 from hydra.engine.interface import EngineSpec
 from hydra.errors import ConfigError, UsageError
@@ -276,7 +276,7 @@ def with_engines(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Has these engines installed, and none of their packages has entry points for commands."""
 
     def install(**known: EngineSpec) -> None:
-        for module in ("options.plugin_commands", "options.engine_choice", "config.engines"):
+        for module in ("options.plugin_commands", "options.engine_choice", "config.cluster"):
             monkeypatch.setattr(f"hydra.{module}.engines", lambda: known)
         monkeypatch.setattr(plugins, "without_commands", lambda group: list(known) if group == plugins.ENGINES else [])
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from hydra.config.engines import load_engine
+from hydra.config.cluster import load_engine
 from hydra.engine.interface import CARRIED_OUT, Engine, EngineSpec, Opening, Relocation
 from hydra.errors import EXIT_INCOMPLETE, ClusterError, UsageError
 from hydra.local.engine import LocalEngine

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.events import clients, runs, steps, warnings
+from hydra.events import run_events, warnings
 from hydra.events.event import Event, Level, StoredEvent
-from hydra.events.journal import Journal
-from hydra.events.warnings import HydraWarning
+from hydra.events.warnings import HydraWarning, Journal
 from hydra.measure.steadiness import Unsteady
 from hydra.model import Agent, Demand, Group, Launch, Resources, Settings, StepPlan
 from hydra.report import row_warnings as rows
@@ -27,53 +26,53 @@ def launch(role: str, host: str) -> Launch:
     ("event", "text"),
     [
         (
-            runs.RunBegan("fixed", "runs/x", 45.0, 600.0),
+            run_events.RunBegan("fixed", "runs/x", 45.0, 600.0),
             "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most",
         ),
         (
-            runs.RunBegan("fixed", "runs/x", 45.0, 600.0, "1 toy server"),
+            run_events.RunBegan("fixed", "runs/x", 45.0, 600.0, "1 toy server"),
             "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most; "
             "the start of 1 toy server is not in it",
         ),
         (
-            runs.ServersStarting("3 toy servers", "1 of 3 answer", 7.2),
+            run_events.ServersStarting("3 toy servers", "1 of 3 answer", 7.2),
             "starting 3 toy servers: 1 of 3 answer (for 7 s)",
         ),
-        (runs.ServersStarting("1 toy server", "", 100.0), "starting 1 toy server (for 2 min)"),
-        (runs.ServersStarted("3 toy servers", 12.0), "started 3 toy servers in 12 s"),
-        (runs.EngineWaits("waiting for a node"), "waiting for a node"),
-        (runs.RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
-        (runs.RunFailed("no space left"), "no space left"),
-        (runs.Resumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),
-        (runs.SystemFact("version", "4.3"), "version: 4.3"),
-        (runs.Refused("wrong key", 3), "3 × wrong key"),
-        (runs.Revived("it went away"), "it went away"),
-        (clients.Launched.of(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
-        (clients.Launched.of(launch("server", "host-a")), "g: a server on a (host-a)"),
-        (clients.Present(4, 0.25), "4 clients after 0.250 s"),
-        (clients.Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
-        (clients.LaunchedElsewhere({7}), "ids 7: not replaced by their groups, launched in others"),
-        (clients.ClientExit(1, 99, -9, replaced=True), "client 1: pid 99 was killed by SIGKILL, replaced"),
-        (clients.ClientExit(1, 99, 3, replaced=False), "client 1: pid 99 exited with 3"),
-        (clients.ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
+        (run_events.ServersStarting("1 toy server", "", 100.0), "starting 1 toy server (for 2 min)"),
+        (run_events.ServersStarted("3 toy servers", 12.0), "started 3 toy servers in 12 s"),
+        (run_events.EngineWaits("waiting for a node"), "waiting for a node"),
+        (run_events.RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
+        (run_events.RunFailed("no space left"), "no space left"),
+        (run_events.Resumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),
+        (run_events.SystemFact("version", "4.3"), "version: 4.3"),
+        (run_events.Refused("wrong key", 3), "3 × wrong key"),
+        (run_events.Revived("it went away"), "it went away"),
+        (run_events.Launched.of(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
+        (run_events.Launched.of(launch("server", "host-a")), "g: a server on a (host-a)"),
+        (run_events.Present(4, 0.25), "4 clients after 0.250 s"),
+        (run_events.Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
+        (run_events.LaunchedElsewhere({7}), "ids 7: not replaced by their groups, launched in others"),
+        (run_events.ClientExit(1, 99, -9, replaced=True), "client 1: pid 99 was killed by SIGKILL, replaced"),
+        (run_events.ClientExit(1, 99, 3, replaced=False), "client 1: pid 99 exited with 3"),
+        (run_events.ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
         (
-            clients.ClientExit(1, 99, EXIT_STRANDED, replaced=False),
+            run_events.ClientExit(1, 99, EXIT_STRANDED, replaced=False),
             "client 1: pid 99 was stranded (exit code 4): it had heard nothing of the controller for too long",
         ),
-        (clients.GroupExit("g", "failed", "a", "exit status 1"), "g on a failed: exit status 1"),
-        (clients.ClientError(7, "no route"), "client 7: no route"),
-        (runs.ServersUp(2, "h:1,i:1", 1.5), "2 at h:1,i:1 after 1.500 s"),
-        (runs.ServersAgain("g was lost"), "g was lost"),
-        (runs.ServerExit("g failed"), "g failed"),
+        (run_events.GroupExit("g", "failed", "a", "exit status 1"), "g on a failed: exit status 1"),
+        (run_events.ClientError(7, "no route"), "client 7: no route"),
+        (run_events.ServersUp(2, "h:1,i:1", 1.5), "2 at h:1,i:1 after 1.500 s"),
+        (run_events.ServersAgain("g was lost"), "g was lost"),
+        (run_events.ServerExit("g failed"), "g failed"),
         (
-            steps.StartUnacknowledged(3, set(range(0, 40, 2))),
+            run_events.StartUnacknowledged(3, set(range(0, 40, 2))),
             "epoch 3: not acknowledged in time by ids 0, 2, 4, 6, 8, 10, 12, 14, …",
         ),
-        (steps.WindowOpened(3), "epoch 3 runs"),
-        (steps.PhasesTimed(3, [("bind", 0.1), ("reports", 2.0)]), "epoch 3: bind 0.100 s, reports 2.000 s"),
-        (steps.StepStored(3, 0.0126), "epoch 3: 0.013 s"),
+        (run_events.WindowOpened(3), "epoch 3 runs"),
+        (run_events.PhasesTimed(3, [("bind", 0.1), ("reports", 2.0)]), "epoch 3: bind 0.100 s, reports 2.000 s"),
+        (run_events.StepStored(3, 0.0126), "epoch 3: 0.013 s"),
         (
-            steps.StepMeasured(
+            run_events.StepMeasured(
                 "step 1 of 2: 3 clients", PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 21.1473}
             ),
             "step 1 of 2: 3 clients: Tx 1,235/s, Rx –/s, aggregate –/s, loss 21.1 %",
@@ -94,21 +93,21 @@ def launch(role: str, host: str) -> Launch:
             "ended after this step, as was asked for with a key: what was measured is kept; go on with --resume runs/x",
         ),
         (
-            runs.RunGoesOn("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
+            run_events.RunGoesOn("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
             "runs/x goes on: 2 of 6 rows are there (2 clients; 4 clients); "
             "1 failed and is tried again (8 clients); 4 steps to go, about 75 s",
         ),
         (
-            runs.RunGoesOn("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
+            run_events.RunGoesOn("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
             "runs/x goes on: 8 of 9 rows are there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; 5 clients; "
             "2 more); the results decide how many steps are to go, about 10 min",
         ),
         (
-            runs.RunGoesOn("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
+            run_events.RunGoesOn("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
             "runs/x goes on: 0 of 1 rows are there; 2 failed and are tried again (8 clients; 9 clients); "
             "1 step to go, about 5 s",
         ),
-        (runs.RunComplete("runs/x"), "runs/x is complete: nothing is left to measure, and nothing is started"),
+        (run_events.RunComplete("runs/x"), "runs/x is complete: nothing is left to measure, and nothing is started"),
         (warnings.LeftBehind("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
         (
             warnings.SettingsSkipped(["num.a", "num.b"], "h:1"),
@@ -244,10 +243,12 @@ OF_PROGRAMS = """
 
 
 def test_the_names_that_databases_and_programs_know_stay_when_a_class_gets_another() -> None:
-    assert {event.category for event in defined(runs, clients, steps, warnings)} == set(OF_DATABASES.split())
+    assert {event.category for event in defined(run_events, run_events, run_events, warnings)} == set(
+        OF_DATABASES.split()
+    )
     assert {warning.kind for warning in defined(warnings, rows, searches)} == set(OF_PROGRAMS.split())
     # Every one that a report shows says what it is.
-    categories = {Event.kinds[event.category] for event in defined(runs, clients, steps, warnings)}
+    categories = {Event.kinds[event.category] for event in defined(run_events, run_events, run_events, warnings)}
     assert [e.kind for e in categories if e.level != Level.ROUTINE and e.summary == Event.summary] == []
 
 
@@ -281,7 +282,7 @@ def test_a_journal_keeps_everything_with_its_step_and_shows_warnings() -> None:
     kept: list[tuple[Event, int | None]] = []
     shown: list[Event] = []
     journal = Journal(lambda event, epoch: kept.append((event, epoch)), shown.append)
-    fact, warning = runs.SystemFact("version", "4.3"), warnings.LeftEarlier("a category", "removed")
+    fact, warning = run_events.SystemFact("version", "4.3"), warnings.LeftEarlier("a category", "removed")
     journal.note(fact)
     journal.epoch = 3
     journal.note(warning)

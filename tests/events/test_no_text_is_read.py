@@ -14,14 +14,13 @@ from hydra.events.event import Event
 from hydra.model import SKIPPED_BY, USER, StepPlan, StepResult
 from hydra.report.row_warnings import warnings_of
 from hydra.report.warnings import told_once
-from hydra.run.outcome import code_of
+from hydra.run.runner import code_of
 from hydra.sweep import Row, SearchSpec, for_scenario
-from hydra.sweep.answer import Answer, Why
+from hydra.sweep.answer import Answer, Beside, Why
 from hydra.sweep.repetition import merged
 from hydra.sweep.search_columns import search_columns
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_warnings import SearchWarning, note_of
-from hydra.sweep.side_findings import Beside
 
 FIXED = load_scenario("zmqfixed", {"sweep.clients": [2, 4, 6, 8]})
 SEARCHED = load_scenario("zmqrate", {})

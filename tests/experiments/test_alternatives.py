@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hydra.cli.experiment_alternatives import alternatives, with_alternatives
+from hydra.cli.experiment_choice import alternatives, with_alternatives
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.measure.column import Column

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.cli.part_results import mean_of
+from hydra.cli.experiment_runner import mean_of
 from hydra.config.scenario import load_scenario
 from hydra.measure.column import Column
 from hydra.model import Figure

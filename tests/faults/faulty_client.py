@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.client import process_group
-from hydra.client.client_process import client_main
+from hydra.client.process_group import client_main
 from hydra.control.client import Identity
 from hydra.wire.protocol_constants import EXIT_STRANDED
 from hydra.zmqtest import pyzmq
@@ -38,5 +38,5 @@ def _begin(kind: Any, relay: str, identity: Identity, *rest: Any) -> int:
 
 
 if __name__ == "__main__":
-    process_group.client_main = _begin  # type: ignore[assignment,attr-defined]  # its other arguments are passed on
+    process_group.client_main = _begin  # type: ignore[assignment]  # its other arguments are passed on
     sys.exit(process_group.main(pyzmq.kinds()))

@@ -16,8 +16,8 @@ from pyroaring import BitMap
 from hydra.config.resolved import ResolvedScenario
 from hydra.control.controller import Controller
 from hydra.errors import ClusterError, ReadinessError
-from hydra.events.clients import ClientExit, Evicted, LaunchedElsewhere
 from hydra.events.event import Event
+from hydra.events.run_events import ClientExit, Evicted, LaunchedElsewhere
 from hydra.local.engine import LocalEngine
 from hydra.run.deployment import Deployment
 from hydra.wire.protocol_constants import EXIT_STRANDED

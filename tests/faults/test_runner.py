@@ -17,17 +17,14 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.config.limit_report import RowCheck
 from hydra.config.resolved import ResolvedScenario
 from hydra.config.resource_needs import needs
-from hydra.config.shortages import Shortage
+from hydra.config.shortages import RowCheck, Shortage
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ClusterError, ServerError
-from hydra.events.clients import ClientExit, Evicted, GroupExit
 from hydra.events.event import Event, StoredEvent
-from hydra.events.runs import RunFailed
-from hydra.events.steps import PhasesTimed, WindowOpened
+from hydra.events.run_events import ClientExit, Evicted, GroupExit, PhasesTimed, RunFailed, WindowOpened
+from hydra.jupyter.markup import warnings_of
 from hydra.jupyter.run_data import load
-from hydra.jupyter.warnings import warnings_of
 from hydra.local.engine import LocalEngine
 from hydra.model import Scenario, StepResult
 from hydra.monitor.progress import Observer

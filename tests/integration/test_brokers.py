@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.clients import Launched
-from hydra.events.runs import ServerKilled, ServersUp
-from hydra.events.steps import WindowOpened
+from hydra.events.run_events import Launched, ServerKilled, ServersUp, WindowOpened
 from hydra.jupyter import report
 from hydra.store.database import RunStore
 from tests.integration.brokers import COMMON, FIXED, nothing_is_left_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.steps import WindowOpened
+from hydra.events.run_events import WindowOpened
 from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, background, events, gone, measured, steps, table
 from tests.suite.waiting import LONG_S, wait_until

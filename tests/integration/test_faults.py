@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.events.steps import WindowOpened
+from hydra.events.run_events import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from tests.integration.brokers import FIXED as BROKERS
 from tests.integration.brokers import nothing_is_left_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.clients import Launched
+from hydra.events.run_events import Launched
 from hydra.report.catalog import catalog
 from hydra.store import interleaved
 from hydra.store.database import RunStore

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.client.server_ports import free_ports
-from hydra.events.steps import WindowOpened
+from hydra.client.server_program import free_ports
+from hydra.events.run_events import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from tests.integration.command import LIFELINE_S, Hydra, background, events, gone, hydra, steps, table

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.clients import Present
-from hydra.events.steps import PhasesTimed, StepStored
+from hydra.events.run_events import PhasesTimed, Present, StepStored
 from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, assert_all_arrived, events, hydra, measured, refusal
 

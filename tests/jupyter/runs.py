@@ -15,9 +15,7 @@ import msgspec
 from hydra import model
 from hydra.config.plugins import system
 from hydra.config.resolved import ResolvedScenario, added_by
-from hydra.events.clients import Present
-from hydra.events.runs import SystemFact
-from hydra.events.steps import PhasesTimed, StepStored, WindowOpened
+from hydra.events.run_events import PhasesTimed, Present, StepStored, SystemFact, WindowOpened
 from hydra.jupyter import run_data
 from hydra.measure.figures import figures, merged
 from hydra.measure.observation import Observation

@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from hydra.jupyter.overlapping_curves import PUBLISHED, tell_apart
+from hydra.jupyter.drawing import PUBLISHED, tell_apart
 
 
 def figure(*curves: tuple[str, list[float | None]], panel: str = "y", meta: str | None = None) -> list[go.Scatter]:

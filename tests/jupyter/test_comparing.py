@@ -10,7 +10,7 @@ import pytest
 from hydra.jupyter.command import write_comparison
 from hydra.jupyter.comparison_page import slices
 from hydra.model import Scenario
-from hydra.report.run_comparison import compare_runs
+from hydra.report.comparison_report import compare_runs
 from tests.jupyter.browser import Browser, browser
 from tests.jupyter.runs import BATCH, REPEATED, keep_seconds, make, there
 

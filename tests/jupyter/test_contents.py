@@ -13,11 +13,10 @@ import pytest
 
 from hydra import model
 from hydra.errors import EXIT_USAGE, RunDirectoryError
-from hydra.events.clients import ClientError, ClientExit
-from hydra.events.runs import Refused, SystemFact
-from hydra.jupyter import latency_plots, markup, rate_plots, run_data, summary
+from hydra.events.run_events import ClientError, ClientExit, Refused, SystemFact
+from hydra.jupyter import line_plots, markup, run_data, summary
 from hydra.jupyter.loss_plot import loss
-from hydra.jupyter.warnings import warnings_of
+from hydra.jupyter.markup import warnings_of
 from hydra.model import StepPlan, StepResult
 from hydra.store.database import RunStore
 from hydra.sweep import SearchSpec
@@ -54,9 +53,7 @@ def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | N
 def test_a_run_without_any_row_still_has_a_report(tmp_path: Path) -> None:
     run = run_data.load(make(tmp_path / "r", FIXED, steps=0, ended="failed"))
     assert "No row was measured" in markup.table(run).text
-    assert [draw(run) for draw in (rate_plots.rates, lost_figure, latency_plots.latency, rate_plots.batches)] == [
-        None
-    ] * 4
+    assert [draw(run) for draw in (line_plots.rates, lost_figure, line_plots.latency, line_plots.batches)] == [None] * 4
     assert markup.comparison(run) is None
     assert "no row was finished" in summary.summary(run).text
 
@@ -102,7 +99,7 @@ def test_the_table_has_the_published_headings_and_marks(loaded: Loaded) -> None:
 def test_a_repeated_row_shows_its_interval_in_table_and_plot(loaded: Loaded) -> None:
     run = loaded("repeated")
     assert '<span class="interval">± ' in markup.table(run).text
-    (half, *_) = there(rate_plots.rates(run)).data[0].error_y.array
+    (half, *_) = there(line_plots.rates(run)).data[0].error_y.array
     assert half == pytest.approx(run.rows[0]["avg_tx_rate_pps_ci95"])
 
 
@@ -122,20 +119,20 @@ def test_what_was_never_published_has_nothing_beside_it(loaded: Loaded) -> None:
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_kind_of_run_has_rates_loss_and_latency_on_logarithmic_axes(loaded: Loaded, kind: str) -> None:
     run = loaded(kind)
-    for figure in map(there, (rate_plots.rates(run), lost_figure(run), latency_plots.latency(run))):
+    for figure in map(there, (line_plots.rates(run), lost_figure(run), line_plots.latency(run))):
         assert {axis.type for axis in (*figure.select_xaxes(), *figure.select_yaxes())} == {"log"}
         assert all(y > 0 for trace in figure.data for y in trace.y)
 
 
 def test_the_batch_is_plotted_where_it_varies(loaded: Loaded) -> None:
-    figure = there(rate_plots.batches(loaded("batch")))
+    figure = there(line_plots.batches(loaded("batch")))
     assert {trace.name for trace in figure.data} == {"30 clients", "60 clients", "120 clients"}
-    assert rate_plots.batches(loaded("fixed")) is None
+    assert line_plots.batches(loaded("fixed")) is None
 
 
 def test_where_a_system_has_no_batch_the_burst_is_plotted(loaded: Loaded) -> None:
     varied = replace(FIXED, sweep=replace(FEW, clients=(30, 60), vary={"burst": (10, 100)}))
-    figure = there(rate_plots.batches(loaded(varied)))
+    figure = there(line_plots.batches(loaded(varied)))
     assert {tuple(trace.x) for trace in figure.data} == {(10, 100)}
     assert figure.layout.xaxis.title.text == "messages in a burst"
 
@@ -171,7 +168,7 @@ def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
 def test_a_repeated_percentile_has_its_range_in_the_plot(loaded: Loaded) -> None:
     run = loaded("repeated")
     wide = [{**row, "latency_p50_us_low": 100, "latency_p50_us_high": 900} for row in run.rows]
-    p50 = there(latency_plots.latency(replace(run, rows=wide))).data[0]
+    p50 = there(line_plots.latency(replace(run, rows=wide))).data[0]
     assert [y + up for y, up in zip(p50.y, p50.error_y.array, strict=True)] == [900] * 3
     assert [y - down for y, down in zip(p50.y, p50.error_y.arrayminus, strict=True)] == [100] * 3
 
@@ -183,7 +180,7 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(loaded: Loaded
     run = replace(run, rows=[{**first, **early}, {**second, "latency_bound_us": 75.3}, *others])
     assert "<td>&lt; 36</td>" in markup.table(run).text
     assert "<td>20,000</td>" in markup.table(run).text
-    p50 = there(latency_plots.latency(run)).data[0]
+    p50 = there(line_plots.latency(run)).data[0]
     assert round(p50.y[0], 6) == 35.3
     assert p50.y[1] == second["latency_p50_us"]
     assert (p50.error_y.array[1], p50.error_y.arrayminus[1]) == pytest.approx((75.3, 75.3))
@@ -194,7 +191,7 @@ def test_a_latency_below_the_bound_of_the_clocks_is_shown_as_that(loaded: Loaded
 
 def test_a_latency_below_zero_that_no_bound_covers_is_left_out_of_the_plot(loaded: Loaded) -> None:
     run = loaded("fixed")
-    figure = there(latency_plots.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]])))
+    figure = there(line_plots.latency(replace(run, rows=[{**run.rows[0], "latency_p50_us": -40}, *run.rows[1:]])))
     assert min(figure.layout.yaxis.tickvals) > 0
 
 
@@ -273,7 +270,7 @@ def test_a_point_with_a_warning_is_hollow(loaded: Loaded) -> None:
 
 def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
     run = loaded("search")
-    figure = there(rate_plots.rates(run))
+    figure = there(line_plots.rates(run))
     (loss,) = (t for t in figure.data if t.name == "MaxRate at Sub (< 0.5% Drop)")
     low, high = (float(run.rows[0][f"loss_{limit}_pps"] or 0) for limit in ("low", "high"))
     assert low < loss.y[0] < high
@@ -312,13 +309,13 @@ def test_the_steps_of_a_search_at_each_rate_are_a_point(loaded: Loaded) -> None:
 def test_the_latency_of_a_search_is_that_of_a_step_within_its_figure(loaded: Loaded) -> None:
     """Chance lets steps pass above it."""
     run = loaded("rate")
-    assert there(latency_plots.latency(run)).data[0].y[0] > 0
+    assert there(line_plots.latency(run)).data[0].y[0] > 0
     passed = [r for r in run.results if r.plan.clients == 10 and r.figures["passed"]]
     slowest = min(passed, key=lambda r: float(r.plan.settings.rate))
     limited = [{**row, "max_rate_without_drop_pps": slowest.plan.settings.rate} for row in run.rows]
     marked = replace(slowest, figures={**slowest.figures, "latency_p50_us": 7})
     results = [marked if r is slowest else r for r in run.results]
-    assert there(latency_plots.latency(replace(run, rows=limited, results=results))).data[0].y[0] == 7
+    assert there(line_plots.latency(replace(run, rows=limited, results=results))).data[0].y[0] == 7
 
 
 def test_a_scenario_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
@@ -337,7 +334,7 @@ def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) 
     assert "searched for them in another way" in warning.text
     assert "<td>65,976</td>" in markup.table(run).text
     assert 'class="interval"' not in markup.table(run).text
-    for draw in (rate_plots.rates, lost_figure, latency_plots.latency):
+    for draw in (line_plots.rates, lost_figure, line_plots.latency):
         assert there(draw(run)).data
     (run.directory / "rows.json").unlink()
     with pytest.raises(RunDirectoryError, match=r"rows\.json") as error:
@@ -347,14 +344,14 @@ def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) 
 
 def test_a_line_is_broken_where_a_row_failed(tmp_path: Path) -> None:
     run = run_data.load(make(tmp_path / "r", FIXED, lambda plan: ("failed" if plan.clients == 60 else "ok", "")))
-    figure = there(rate_plots.rates(run))
+    figure = there(line_plots.rates(run))
     assert [y is None for y in figure.data[0].y] == [False, True, False]
     assert not figure.data[0].connectgaps
 
 
 def test_a_search_at_several_high_water_marks_has_a_line_for_each(loaded: Loaded) -> None:
     run = loaded("native")
-    drawn = there(rate_plots.rates(run)).data
+    drawn = there(line_plots.rates(run)).data
     searched = [t for t in drawn if "pub" not in t.name and t.name.startswith("MaxRate")]
     assert [bool(t.error_y.array) for t in searched] == [True, True, True]
     assert "30 clients, sndhwm 100,000" in {t.name for t in there(lost_figure(run)).data}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra.jupyter import run_data
-from hydra.jupyter.latency_plots import over_time, percentiles
+from hydra.jupyter.line_plots import over_time, percentiles
 from hydra.measure.latency import curve
 from hydra.model import LAG_BINS, Histogram, StepPlan
 from hydra.wire.buckets import index_of

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from hydra.control import curve_keys
+from hydra.control import curve
 from hydra.control.client import ControlClient, Here, Identity
 from hydra.control.controller import Controller
 from hydra.errors import ServerError
@@ -29,7 +29,7 @@ def test_clients_are_served_while_a_mute_broker_is_asked(monkeypatch: pytest.Mon
     welcomed: list[object] = []
 
     def dial() -> None:
-        credentials = curve_keys.credentials({**os.environ, **controller.environment})
+        credentials = curve.credentials({**os.environ, **controller.environment})
         with contextlib.closing(ControlClient(credentials, identity)) as client:
             welcomed.append(client.receive(SOON_S))
 

@@ -21,7 +21,7 @@ from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
 from hydra.native.build import find
 from hydra.system import wait_alone
-from hydra.wire.header import pack
+from hydra.wire.data_message import pack
 from hydra.wire.messages import PROBE_EPOCH, Configure, Error, Ready
 from tests.conformance.bench import Bench
 from tests.kafkatest.conftest import opened

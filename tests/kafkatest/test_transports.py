@@ -19,13 +19,13 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from hydra.client.server_ports import free_ports
+from hydra.client.server_program import free_ports
 from hydra.client.transport import PublisherTransport, SubscriberTransport
 from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
-from hydra.wire.header import pack, pack_batch, unpack_batch
+from hydra.wire.data_message import pack, pack_batch, unpack_batch
 from hydra.wire.messages import Configure
 from tests.kafkatest.conftest import opened
 from tests.servers.running import kill

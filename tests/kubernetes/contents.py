@@ -14,7 +14,7 @@ from typing import Final
 
 import hydra
 from hydra.config.file_locations import conf_dir
-from hydra.engine.artifacts.bytecode import compiled, compiled_name
+from hydra.engine.artifacts.archive import compiled, compiled_name
 from tests.kubernetes.layers import Layer, Recipe, of_files
 from tests.kubernetes.places import TREE, programs
 from tests.kubernetes.processes import RigError, patiently

@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from hydra.config.file_locations import conf_dir
-from hydra.events.steps import WindowOpened
+from hydra.events.run_events import WindowOpened
 from hydra.kubernetes import names
 from tests.integration.command import Background, background, events, hydra
 from tests.kubernetes.accounts import RBAC, Account

@@ -15,7 +15,7 @@ import pytest
 
 from hydra.engine.artifacts.archive import Artifact
 from hydra.engine.artifacts.server import ArtifactServer
-from hydra.engine.constraints import parse_constraint
+from hydra.engine.placement import parse_constraint
 from hydra.kubernetes import nodes, pod_status, pods
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.kubernetes.state import KubernetesState

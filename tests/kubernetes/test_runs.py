@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hydra.events.clients import GroupExit, Launched
+from hydra.events.run_events import GroupExit, Launched
 from tests.integration.command import assert_all_arrived, events, table
 from tests.kubernetes import images
 from tests.kubernetes.labs import Lab, told

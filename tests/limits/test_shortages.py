@@ -8,11 +8,10 @@ import pytest
 
 from hydra.client.linux_process import raise_open_files
 from hydra.config.cluster import load_cluster
-from hydra.config.limit_report import check_all, check_row
 from hydra.config.machine_limits import Machine, read
 from hydra.config.resource_needs import Needs, needs
 from hydra.config.scenario import resolve
-from hydra.config.shortages import shortages
+from hydra.config.shortages import check_all, check_row, shortages
 
 GB = 10**9
 AMPLE = Machine(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hydra.measure import loss_bursts
+from hydra.measure import loss_pattern
 from hydra.measure.observation import Observation
 from hydra.model import DrainEnd, LedgerCounts, Rate, SequenceRange, Settings, StepPlan, SubscriberReport
 from hydra.wire.subscriber_table import table_of
@@ -16,9 +16,9 @@ RATE = 1000.0
 """Messages/s: 20 of them are due in a slice of 0.02 s."""
 
 
-def slices(seconds: float, **lost: float) -> loss_bursts.Course:
+def slices(seconds: float, **lost: float) -> loss_pattern.Course:
     """A course that is 0 but for the slices ``s7=0.5``, or ``s10_19=0.5`` for a stretch of them."""
-    found = np.zeros(round(seconds / loss_bursts.SLICE_S))
+    found = np.zeros(round(seconds / loss_pattern.SLICE_S))
     for name, share in lost.items():
         first, _, last = name[1:].partition("_")
         found[int(first) : int(last or first) + 1] = share

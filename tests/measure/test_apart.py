@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from hydra.measure.figures import figures
-from hydra.measure.lone_losers import lone_loser, start_lost_s
 from hydra.measure.loss import Fates
-from hydra.measure.loss_bursts import read
+from hydra.measure.loss_pattern import lone_loser, read, start_lost_s
 from hydra.wire.subscriber_table import table_of
 from tests.measure.shortfalls import account, observed, slices
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.measure.figures import figures
-from hydra.measure.step_subscribers import asked_of
+from hydra.measure.loss import asked_of
 from hydra.wire.subscriber_table import EMPTY, table_of
 from tests.measure.observations import observed
 from tests.measure.reports import received

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.ceiling import Ceiling, ceiling, limited
+from hydra.measure.verdict import Ceiling, ceiling, limited
 
 MEASURED = [
     Ceiling("python", "subscriber", 1, 100, 400_000),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.clocks import latency_bound_ns
+from hydra.measure.latency import latency_bound_ns
 from hydra.model import AgentClock
 
 CONTROLLERS = AgentClock(0, 0, 0, 0, same_host=True, jumps=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from hydra.measure.confidence import of_bursts
+from hydra.measure.loss_interval import of_bursts
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])

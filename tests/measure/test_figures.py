@@ -9,11 +9,11 @@ from typing import Literal
 import pytest
 
 from hydra import model
-from hydra.measure.ceiling import Ceiling
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.figures import figures
 from hydra.measure.observation import Observation
 from hydra.measure.step_columns import SystemColumns
+from hydra.measure.verdict import Ceiling
 from hydra.model import Cohort, Figure, Histogram, HostSample, PublisherReport
 from hydra.wire.report_validation import MAX_ABSENT
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.consumer_group import united, whole
 from hydra.measure.figures import figures
+from hydra.measure.message_accounting import united, whole
 from hydra.measure.observation import Observation
 from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, SequenceRange, SubscriberReport
-from hydra.wire.bits import MAX_CHARACTERS, MAX_SEQUENCES, read, written
+from hydra.wire.packing import MAX_CHARACTERS, MAX_SEQUENCES, read_bitmap, written_bitmap
 from hydra.wire.report_validation import check_report
 from hydra.wire.subscriber_table import table_of
 from tests.measure.observations import observed
@@ -222,13 +222,13 @@ def test_joined_ranges_of_a_publisher_leave_bounds() -> None:
     ],
 )
 def test_a_set_as_text(size: int, low: list[int], high: list[int], text: str) -> None:
-    assert written(size, low, high) == text
-    number = int.from_bytes(read(text).tobytes(), "little")
+    assert written_bitmap(size, low, high) == text
+    number = int.from_bytes(read_bitmap(text).tobytes(), "little")
     assert {n for n in range(size) if number >> n & 1} == set(range(size)) - spread(zip(low, high, strict=True))
 
 
 def test_the_longest_set_that_fits() -> None:
-    text = written(MAX_SEQUENCES, [0], [MAX_SEQUENCES - 2])
+    text = written_bitmap(MAX_SEQUENCES, [0], [MAX_SEQUENCES - 2])
     assert (MAX_SEQUENCES, len(text)) == (1_572_864, MAX_CHARACTERS)
     one, small = (LedgerCounts(publisher, 1, 1, 0, received_bits=bits) for publisher, bits in enumerate((text, "AQ==")))
     check_report(member(one))

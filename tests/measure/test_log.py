@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.due_messages import asked_s
-from hydra.measure.log_accounting import account
+from hydra.measure.loss_pattern import asked_s
+from hydra.measure.message_accounting import account
 from hydra.model import Rate, Settings, StepPlan
 
 

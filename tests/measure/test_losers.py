@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.measure.due_messages import edges
-from hydra.measure.loss_by_subscriber import Loser, shares
+from hydra.measure.loss_pattern import Loser, edges, shares
 from hydra.model import Rate, Settings, StepPlan
 
 GROUPS = [range(1, 3), range(3, 5)]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.measure.loss import Doubt, Expected, FailedClients, Fate, expected, failed_clients, fates_of
-from hydra.measure.step_subscribers import asked_of
+from hydra.measure.loss import Doubt, Expected, FailedClients, Fate, asked_of, expected, failed_clients, fates_of
 from hydra.model import SubscriberReport
 from hydra.wire.subscriber_table import table_of
 from tests.measure.reports import published, received

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.payload import payload
 from hydra.model import Settings
-from hydra.wire.compression import compression
+from hydra.wire.data_message import compression, payload
 
 
 @pytest.mark.parametrize(

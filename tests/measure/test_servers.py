@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.servers import ServerFigures, ServerSample, between, columns
+from hydra.measure.observation import ServerFigures, ServerSample, between, columns
 
 MIB = 2.0**20
 FIRST = {"a": {"in_bytes_total": 10.0, "heap_bytes": 4.0}, "b": {"in_bytes_total": 10.0}}

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra.config.file_locations import cache_folder
-from hydra.events.clients import Launched
-from hydra.events.runs import ServersUp
+from hydra.events.run_events import Launched, ServersUp
 from tests.integration.command import assert_all_arrived, events, hydra, table
 from tests.integration.secret import leaks, property_file
 from tests.mesos.agent import PATH

@@ -19,8 +19,8 @@ from hydra.engine.driver_engine import Driver
 from hydra.engine.driver_pipe import Channel
 from hydra.errors import ClusterError, PlacementError, UsageError
 from hydra.mesos import engine as module
-from hydra.mesos.cleanup import end_run, leftovers
 from hydra.mesos.engine import MesosEngine
+from hydra.mesos.master import end_run, leftovers
 from hydra.mesos.settings import MesosSettings
 from hydra.model import Constraint, Demand, Group, GroupEvent, Launch
 from tests.mesos.agent import Agent, Task

@@ -14,8 +14,7 @@ import pytest
 
 import hydra as hydra_package
 from hydra.config.file_locations import conf_dir
-from hydra.events.clients import GroupExit, Launched
-from hydra.events.steps import WindowOpened
+from hydra.events.run_events import GroupExit, Launched, WindowOpened
 from hydra.store.database import RunStore
 from tests.integration.command import (
     Background,

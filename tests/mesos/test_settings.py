@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config.cluster import load_cluster
-from hydra.config.engines import load_engine
+from hydra.config.cluster import load_cluster, load_engine
 from hydra.errors import ConfigError
 from hydra.mesos.master import hosts
 from hydra.mesos.settings import MesosSettings

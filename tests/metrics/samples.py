@@ -5,8 +5,7 @@ from __future__ import annotations
 from hydra import model
 from hydra.model import Figure, Histogram, HostSample, Settings, StepPlan, StepResult
 from hydra.monitor.families import Family, families
-from hydra.monitor.snapshot import Present, Progress
-from hydra.monitor.snapshot_updater import SnapshotKeeper
+from hydra.monitor.snapshot import Present, Progress, SnapshotKeeper
 from hydra.wire.buckets import index_of
 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=2.0)

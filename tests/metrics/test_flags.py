@@ -6,8 +6,7 @@ import click
 import pytest
 
 from hydra.errors import MissingDependencyError, UsageError
-from hydra.options.metrics_flags import refuse_address, refuse_missing, written
-from hydra.options.types import Listening, OtlpUrl
+from hydra.options.types import Listening, OtlpUrl, refuse_address, refuse_missing, written
 
 pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 

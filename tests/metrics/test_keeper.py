@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.model import Figure, Histogram, Settings, StepResult
-from hydra.monitor.distribution import BOUNDS_US, Distribution, distribution
-from hydra.monitor.snapshot_updater import KEPT_STEPS, SnapshotKeeper, received
+from hydra.monitor.snapshot import BOUNDS_US, KEPT_STEPS, Distribution, SnapshotKeeper, distribution, received
 from tests.metrics.samples import FIGURES, PLAN, latencies, progress
 
 

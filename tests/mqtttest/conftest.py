@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.mqtttest.broker import SingleServer
 from hydra.mqtttest.program import MosquittoProgram, ServerLimits, find
+from hydra.mqtttest.system import SingleServer
 from hydra.system.embedded_server import EmbeddedServer
 from tests.suite.fixtures import starts
 from tests.suite.native_client import native_client

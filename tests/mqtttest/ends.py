@@ -14,9 +14,8 @@ from _pytest.mark import ParameterSet
 
 from hydra.client.transport import read_system
 from hydra.mqtttest.connection import Connection
-from hydra.mqtttest.control_messages import MqttStep, topic_of
-from hydra.mqtttest.settings import split
-from hydra.wire.header import HEADER, SEQUENCE_LIMIT, pack
+from hydra.mqtttest.settings import MqttStep, split, topic_of
+from hydra.wire.data_message import HEADER, SEQUENCE_LIMIT, pack
 from hydra.wire.messages import PROBE_EPOCH
 from tests.suite.waiting import SOON_S
 

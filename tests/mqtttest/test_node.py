@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.mqtttest.broker import SingleServer
+from hydra.mqtttest.system import SingleServer
 from tests.integration.command import gone
 from tests.mqtttest.conftest import LIMITS
 from tests.servers.running import SERVER, expecting_one, join, node, started

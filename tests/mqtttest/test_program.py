@@ -10,11 +10,10 @@ from hydra.client import server_program
 from hydra.client.transport import read_system
 from hydra.errors import MissingDependencyError
 from hydra.mqtttest import program
-from hydra.mqtttest.broker import forget, reach
 from hydra.mqtttest.connection import Connection
-from hydra.mqtttest.control_messages import MqttStep
 from hydra.mqtttest.program import ServerLimits, configuration, version_of
-from hydra.mqtttest.settings import split
+from hydra.mqtttest.settings import MqttStep, split
+from hydra.mqtttest.system import forget, reach
 from hydra.system.embedded_server import EmbeddedServer
 from tests.mqtttest.ends import Place
 from tests.servers.running import kill

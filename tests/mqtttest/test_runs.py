@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.mqtttest.broker import forget
+from hydra.mqtttest.system import forget
 from tests.integration.command import assert_all_arrived, hydra, table
 
 pytestmark = pytest.mark.tier("test")

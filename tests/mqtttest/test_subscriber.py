@@ -10,8 +10,8 @@ import pytest
 
 from hydra.model import LedgerCounts
 from hydra.system.embedded_server import EmbeddedServer
-from hydra.wire.bits import read
 from hydra.wire.messages import Error, Ready
+from hydra.wire.packing import read_bitmap
 from tests.conformance.bench import Bench, Window, step_settings
 from tests.mqtttest.ends import BAD, Place, Speaker, rarely
 from tests.servers.running import kill, progressed
@@ -152,7 +152,7 @@ def test_each_message_goes_to_one_member_of_a_group(bench: Bench, mqtt_client: s
         (ledger,) = bench.subscriber_report(member, 1, {ONE: 300}).ledgers
         assert (ledger.missing, ledger.duplicates) == (0, 0)
         assert ledger.received > 0
-        taken += np.flatnonzero(np.unpackbits(read(ledger.received_bits), bitorder="little")).tolist()
+        taken += np.flatnonzero(np.unpackbits(read_bitmap(ledger.received_bits), bitorder="little")).tolist()
     assert sorted(taken) == list(range(300))
 
 

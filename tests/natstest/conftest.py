@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from hydra.natstest.program import NatsProgram
-from hydra.natstest.server_cluster import NatsCluster
+from hydra.natstest.system import NatsCluster
 from hydra.system.embedded_server import EmbeddedServer
 from tests.conformance.bench import Bench
 from tests.natstest.ends import Core, Ends, Stream

@@ -16,7 +16,7 @@ from nats.js import api
 
 from hydra.natstest.connection import Connection
 from hydra.natstest.streams import Streams
-from hydra.wire.header import HEADER, pack
+from hydra.wire.data_message import HEADER, pack
 from hydra.wire.messages import PROBE_EPOCH
 from tests.suite.waiting import SOON_S, wait_until
 

@@ -11,7 +11,7 @@ import pytest
 from hydra.client import server_program
 from hydra.errors import MissingDependencyError
 from hydra.natstest.program import NatsJoin, NatsProgram, configuration
-from hydra.natstest.server_cluster import NatsCluster, greeting
+from hydra.natstest.system import NatsCluster, greeting
 from hydra.system.embedded_server import EmbeddedServer
 
 ENDPOINTS = ["a:1,a:2", "b:3,b:4", "c:5,c:6"]

@@ -9,7 +9,7 @@ import pytest
 
 from hydra.model import LedgerCounts
 from hydra.system.embedded_server import EmbeddedServer
-from hydra.wire.header import SEQUENCE_LIMIT
+from hydra.wire.data_message import SEQUENCE_LIMIT
 from hydra.wire.messages import PROBE_EPOCH, Ack, Error, Ready, Report
 from tests.conformance.bench import Bench, StepSettings, Window, same_answer, step_settings, with_values
 from tests.natstest.ends import Core, Ends, Stream, stopped

@@ -17,8 +17,7 @@ from hydra.model import Settings, value_of, with_values
 from hydra.natstest import streams
 from hydra.natstest import system as module
 from hydra.natstest.connection import Connection
-from hydra.natstest.control_messages import End, Step
-from hydra.natstest.settings import spec_of
+from hydra.natstest.settings import End, Step, spec_of
 from hydra.natstest.streams import StreamRegistry, Streams
 from hydra.natstest.system import NatsSystem
 from hydra.system import wait_alone

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from hydra.cli.main import cli
-from hydra.options.help_sections import ORDER, group_of
+from hydra.options.help import ORDER, group_of
 from hydra.options.plugin_commands import add_flags
 
 MINE = """

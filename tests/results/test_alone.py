@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import RunDirectoryError
-from hydra.store.run_lock import alone_in
+from hydra.store.folders import alone_in
 
 
 def test_a_second_command_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from hydra.measure.observation import Observation
 from hydra.model import LAG_BINS, Histogram, LedgerCounts, ProcessUsage, SubscriberReport
-from hydra.store.client_rows import COLUMNS, client_rows
-from hydra.store.subscriber_rows import MOST_RANGES
+from hydra.store.client_rows import COLUMNS, MOST_RANGES, client_rows
 from hydra.wire.subscriber_table import table_of
 from tests.measure.observations import observed
 from tests.measure.reports import START, received
@@ -95,8 +94,7 @@ def test_of_each_publisher_the_first_missing_ranges_are_kept() -> None:
 
 
 def test_a_thousand_rows_in_parts_are_each_their_own_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("client_rows", "subscriber_rows"):
-        monkeypatch.setattr(f"hydra.store.{module}.AT_ONCE", 300)
+    monkeypatch.setattr("hydra.store.client_rows.AT_ONCE", 300)
     told = {c: received(c, lost=c % 7) for c in range(1, 1001) if c % 100}
     o = replace(observed(), subscribers=range(1, 1001), subscriber_reports=table_of(told))
     found = rows(replace(o, dead={300, 17}, silent={400}, last_words={300: 11}))

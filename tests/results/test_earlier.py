@@ -10,7 +10,7 @@ import pytest
 from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_USAGE, RunDirectoryError
 from hydra.report.catalog import catalog
-from hydra.run.resume import scenario_of
+from hydra.run.metadata import scenario_of
 from hydra.store import format_upgrade
 from tests.jupyter.runs import BATCH, RATE, SEARCH, bisected
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.report.table import Table, TableCell, TableRow, markdown
-from hydra.report.terminal_layout import fitted, tabled
+from hydra.report.table import Table, TableCell, TableRow, fitted, markdown, tabled
 
 ROWS = [
     {"name": "a_long_name_of_a_run", "steps": 1234, "memory": 0.25, "why": "no disk was there to write on " * 3},

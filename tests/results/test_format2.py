@@ -13,7 +13,7 @@ from hydra.measure.figures import merged
 from hydra.model import StepResult
 from hydra.report import tables
 from hydra.report.catalog import catalog
-from hydra.run.resume import scenario_of
+from hydra.run.metadata import scenario_of
 from hydra.store.database import DATABASE, RunStore
 from tests.results.stored_steps import PLAN, with_clocks
 

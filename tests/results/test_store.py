@@ -19,8 +19,7 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
-from hydra.events.clients import ClientError, Evicted
-from hydra.events.runs import Revived, SystemFact
+from hydra.events.run_events import ClientError, Evicted, Revived, SystemFact
 from hydra.events.warnings import LeftBehind
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.figures import figures, merged

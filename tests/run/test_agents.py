@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from hydra.cli.agents import agent_rows, alike
+from hydra.cli.cluster_operations import agent_rows, alike
 from hydra.cli.main import cli
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import conf_dir
@@ -159,7 +159,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
     spec = replace(toy_engine.SPEC, name="far", is_local=False, check=told, commands=())
     far = {"far": spec}
-    for module in ("options.plugin_commands", "options.engine_choice", "config.engines"):
+    for module in ("options.plugin_commands", "options.engine_choice", "config.cluster"):
         monkeypatch.setattr(f"hydra.{module}.engines", lambda: far)
     monkeypatch.setattr(
         "hydra.config.machine_limits.read", lambda *_: pytest.fail("this machine's limits are nobody's")

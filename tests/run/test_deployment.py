@@ -17,8 +17,8 @@ from hydra.config.cluster import load_cluster
 from hydra.config.scenario import resolve
 from hydra.control.roster import Roster
 from hydra.errors import ClusterError, ReadinessError
-from hydra.events.clients import ClientExit
 from hydra.events.event import Event
+from hydra.events.run_events import ClientExit
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
 from hydra.run.deployment import Deployment
 from hydra.run.servers import FIRST_ID

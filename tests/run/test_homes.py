@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from pyroaring import BitMap
 
-from hydra.run.client_location import Agents, Homes
-from hydra.run.subscription_map import audiences, turns
+from hydra.run.client_sets import Agents, Homes, audiences, turns
 
 
 def homes() -> Homes:

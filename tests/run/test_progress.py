@@ -14,11 +14,10 @@ from dataclasses import replace
 import pytest
 
 from hydra.config.scenario import resolve
-from hydra.events.runs import SystemFact
+from hydra.events.run_events import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
 from hydra.monitor.keyboard import Keys
-from hydra.monitor.progress import Observer
-from hydra.monitor.server_startup import Starting, servers_of
+from hydra.monitor.progress import Observer, Starting, servers_of
 from hydra.monitor.step_progress import Moment
 from tests.suite.waiting import SOON_S
 

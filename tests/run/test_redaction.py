@@ -18,13 +18,12 @@ from hypothesis import strategies as st
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError
-from hydra.events.clients import ClientError
-from hydra.events.steps import PhasesTimed
+from hydra.events.run_events import ClientError, PhasesTimed
 from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
 from hydra.options import Runs
-from hydra.run.resume import scenario_of
+from hydra.run.metadata import scenario_of
 from hydra.store.database import RunStore
 from hydra.store.redaction import HIDDEN, Redactor
 from tests.integration.command import refusal

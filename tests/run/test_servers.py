@@ -17,12 +17,10 @@ from hydra.control.controller import Controller
 from hydra.engine.group_sizing import split
 from hydra.engine.interface import GroupEvents
 from hydra.errors import PlacementError, ServerError
-from hydra.events.clients import Launched
 from hydra.events.event import Event
-from hydra.events.runs import ServerExit
+from hydra.events.run_events import Launched, ServerExit
 from hydra.model import Group, GroupEvent, Launch, ServerSpec
-from hydra.monitor.progress import Observer
-from hydra.monitor.server_startup import Starting
+from hydra.monitor.progress import Observer, Starting
 from hydra.run.placement_check import roles_on
 from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
 from hydra.system import Program

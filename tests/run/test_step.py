@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from pyroaring import BitMap
 
-from hydra.control import command_retry
+from hydra.control import epoch_replies
 from hydra.errors import StepError
 from hydra.measure.observation import Observation
 from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, SubscriberReport
@@ -187,7 +187,7 @@ def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:
 
 
 def test_a_long_finish_is_not_told_to_everybody_again_while_they_drain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_retry, "_BYTES_AT_A_TIME", 1_600_000)
+    monkeypatch.setattr(epoch_replies, "_BYTES_AT_A_TIME", 1_600_000)
     unacknowledged = [(10**18 + 2 * n, 10**18 + 2 * n) for n in range(400)]
     channel = Channel(range(1, 201), report_after_s=lambda _: 3.0, unacknowledged=unacknowledged)
     measured(channel)

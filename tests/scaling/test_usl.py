@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.analysis.models import Interval, throughputs
-from hydra.analysis.usl import KNEE, LAW, LEAST, Prediction, fit
+from hydra.analysis.scaling_models import KNEE, LAW, LEAST, Interval, Prediction, fit, throughputs_at
 from hydra.errors import UsageError
 from tests.scaling.simulated import COUNTS, Cases, cases
 
@@ -18,7 +17,7 @@ MANY = 60
 def hold_out(simulated: Cases) -> list[Interval]:
     """What the others of each run say of the last count."""
     counts, y = simulated.counts, simulated.counts / simulated.throughputs
-    return throughputs(counts[:-1], y[:, :-1], np.full(len(y), counts[-1]))
+    return throughputs_at(counts[:-1], y[:, :-1], np.full(len(y), counts[-1]))
 
 
 @pytest.fixture(params=[20, pytest.param(100, marks=pytest.mark.tier("all"))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.errors import UsageError
-from hydra.serve.address import loopback, names_this_machine, url
+from hydra.serve.routing import loopback, names_this_machine, url
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hydra.cli.schema import schema_of
 from hydra.config.file_locations import conf_dir
 from hydra.config.scenario import load_scenario
-from hydra.events.clients import ClientExit
 from hydra.events.event import StoredEvent
-from hydra.events.steps import WindowOpened
+from hydra.events.run_events import ClientExit, WindowOpened
 from hydra.events.warnings import Interrupted
+from hydra.report.json_schema import schema_of
 from hydra.report.tables import json_text
 from hydra.store.format_upgrade import event_of
 from hydra.sweep import Row

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.loss_bursts import written
+from hydra.measure.loss_pattern import written
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.sweep import SearchSpec, SearchSweep
 from hydra.sweep.interface import Row

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.lone_losers import Lone
+from hydra.measure.loss_pattern import Lone
 from hydra.model import Figure, Settings, StepPlan, StepResult
-from hydra.sweep.side_findings import bursts_of, lone_loser, start_lost_ms, telling
+from hydra.sweep.answer import bursts_of, lone_loser, start_lost_ms, telling
 
 TARGET = 0.005
 

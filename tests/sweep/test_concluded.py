@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from hydra.events.event import Event
-from hydra.measure.lone_losers import Lone
-from hydra.run.outcome import code_of
+from hydra.measure.loss_pattern import Lone
+from hydra.run.runner import code_of
 from hydra.sweep import Row, SearchSpec
-from hydra.sweep.answer import Answer, Hole, Interval, Why
+from hydra.sweep.answer import Answer, Beside, Hole, Interval, Why
 from hydra.sweep.repetition import merged
 from hydra.sweep.search_columns import beside, search_columns
 from hydra.sweep.search_figures import columns_of
@@ -31,7 +31,6 @@ from hydra.sweep.search_warnings import (
     note_of,
     of_figure,
 )
-from hydra.sweep.side_findings import Beside
 
 R = Interval(19e3, 2e4, 21e3)
 FIGURE = Answer("figure", R)

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from hydra.measure.loss_bursts import written
+from hydra.measure.loss_pattern import written
 from hydra.model import Figure, Scenario, StepPlan, StepResult
 from hydra.sweep import Row, SearchSpec, SearchSweep
 from hydra.sweep.search_columns import rates

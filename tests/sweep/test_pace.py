@@ -6,8 +6,7 @@ import pytest
 
 from hydra.model import Scenario, Settings, StepResult
 from hydra.sweep import GridSweep, for_scenario
-from hydra.sweep.interface import QUICK_DRAIN_S
-from hydra.sweep.remaining_time import Pace
+from hydra.sweep.interface import QUICK_DRAIN_S, Pace
 
 STEP_S = 2.0 + QUICK_DRAIN_S
 SCENARIO = Scenario("s", "zmq", "pyzmq", "fixed", GridSweep(2.0, clients=(1, 2, 3, 4)), Settings(rate=10.0), warmup_s=0)

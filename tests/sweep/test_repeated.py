@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.loss_bursts import written
+from hydra.measure.loss_pattern import written
 from hydra.measure.step_columns import SystemColumns, step_columns
 from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult, value_of
 from hydra.sweep import GridSweep, SearchSpec, SearchSweep, Sweep, Turn, for_scenario, search_script

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.measure.loss_bursts import written
+from hydra.measure.loss_pattern import written
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of
 from hydra.sweep import SearchSpec, SearchSweep, for_scenario

@@ -17,7 +17,7 @@ from hydra.events.warnings import HydraWarning
 from hydra.model import Role, Scenario, Settings
 from hydra.options import duration_flag, keyed, rate_flag, scenario_command
 from hydra.system import Footprint, Program, Servers, SystemSpec, Waiting
-from hydra.wire.header import HEADER
+from hydra.wire.data_message import HEADER
 from hydra.wire.messages import Configure, SystemObject
 
 LENGTH_BYTES: Final = 4

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 # The stubs do not export the two, the documentation does.
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from hydra.wire.header import HEADER
+from hydra.wire.data_message import HEADER
 from tests.suite.waiting import SOON_S, wait_until
 
 LOOK_S = 0.02

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hydra.wire.header import HEADER
+from hydra.wire.data_message import HEADER
 from tests.conformance.bench import Window
 from tests.forwarder import Frame, FrameForwarder
 from tests.suite.waiting import SOON_S

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.steps import StepStored
+from hydra.events.run_events import StepStored
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.store.database import DATABASE, RunStore
 from tests.integration.command import background, events

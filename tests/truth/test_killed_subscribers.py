@@ -12,8 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.events.clients import ClientExit
-from hydra.events.steps import WindowOpened
+from hydra.events.run_events import ClientExit, WindowOpened
 from hydra.store.database import RunStore
 from tests.integration.command import Background, background, events
 from tests.suite.waiting import LONG_S, wait_until

@@ -10,7 +10,7 @@ from collections import Counter
 import psutil
 import zmq
 
-from hydra.wire.header import HEADER
+from hydra.wire.data_message import HEADER
 from tests.integration.command import Background
 from tests.suite.waiting import LONG_S, SOON_S, wait_until
 

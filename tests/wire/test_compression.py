@@ -9,8 +9,7 @@ from itertools import islice
 import pytest
 
 from hydra.model import SharedSettings
-from hydra.wire.compression import BATCH_BYTES, batch, compression
-from hydra.wire.payload_content import SHARE_OF, contents
+from hydra.wire.data_message import BATCH_BYTES, SHARE_OF, batch, compression, contents
 
 
 def asked(size: int, ratio: float, smallest: int | None = None) -> SharedSettings:

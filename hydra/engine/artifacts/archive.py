@@ -3,6 +3,9 @@
 The archive holds ``hydra-run`` and ``program.tar.gz``: a site-packages folder (wheels of this machine, their modules
 compiled) and the native clients if there are any. ``hydra-run`` unpacks that once for all groups of an agent, finds a
 Python of the same minor version there, or says why it cannot start.
+
+Agents write no compiled modules, and to compile what it imports costs a group most of its start. The format is that of
+PEP 552, unchecked: whoever unpacks an archive gives its files other times than they had here.
 """
 
 from __future__ import annotations
@@ -10,20 +13,23 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import marshal
 import os
 import platform
 import re
+import struct
 import sys
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import PackageNotFoundError, distribution, version
-from pathlib import Path
+from importlib.util import MAGIC_NUMBER, source_hash
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import hydra
 from hydra.control import LIBRARIES
-from hydra.engine.artifacts.bytecode import compiled, compiled_name
 from hydra.engine.artifacts.script import RUNNER, TEMPLATE, script
 from hydra.errors import ClusterError
 from hydra.system import Program
@@ -170,3 +176,25 @@ def _forget_old(cache: Path) -> None:
     archives = sorted(cache.glob("hydra-*.tar*"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in archives[_KEPT:]:
         path.unlink(missing_ok=True)
+
+
+_UNCHECKED: Final = struct.pack("<I", 0b01)
+"""Flags: the source is known by its hash, and nobody looks whether it is still the same."""
+
+
+def compiled_name(source: str) -> str:
+    """Where Python looks for the compiled form of this source, both as paths with slashes."""
+    path = PurePosixPath(source)
+    return str(path.parent / "__pycache__" / f"{path.stem}.{sys.implementation.cache_tag}.pyc")
+
+
+def compiled(source: Path) -> bytes | None:
+    """The compiled form of a source file; None where it is none of this Python's.
+
+    What was compiled here when it was installed is not compiled again.
+    """
+    try:
+        code = SourceFileLoader(source.stem, str(source)).get_code(source.stem)
+    except (SyntaxError, ValueError):
+        return None
+    return MAGIC_NUMBER + _UNCHECKED + source_hash(source.read_bytes()) + marshal.dumps(code)

@@ -34,7 +34,7 @@ def fetch(run: str, config: Path | None, master: str, out: Path | None, follow: 
     Of a run that has not ended yet, what it has measured so far is copied. One that has ended is copied whole, and then
     removed from the cluster.
     """
-    from hydra.config.engines import load_engine
+    from hydra.config.cluster import load_engine
     from hydra.errors import UsageError
     from hydra.kubernetes.spec import SPEC
 

@@ -8,8 +8,7 @@ from typing import Any, TypeGuard
 import click
 
 from hydra.errors import EXIT_INTERRUPTED, ClusterError, UsageError
-from hydra.kubernetes.in_cluster.job_state import explained, has_begun, is_kept, kept_s, why_not_begun
-from hydra.kubernetes.in_cluster.log import Log
+from hydra.kubernetes.in_cluster.job_state import Log, explained, has_begun, is_kept, kept_s, why_not_begun
 from hydra.kubernetes.in_cluster.log_follower import GivenUp, follow
 from hydra.kubernetes.in_cluster.objects import COMMAND
 from hydra.kubernetes.in_cluster.run_job import Place

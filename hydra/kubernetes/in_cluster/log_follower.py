@@ -12,8 +12,7 @@ import click
 from hydra.errors import ClusterError, Terminated
 from hydra.kubernetes import streams
 from hydra.kubernetes.api_client import UNKNOWN, ApiError
-from hydra.kubernetes.in_cluster.job_state import BEGINS_WITHIN_S, has_begun, has_ended, why_not_begun
-from hydra.kubernetes.in_cluster.log import Log
+from hydra.kubernetes.in_cluster.job_state import BEGINS_WITHIN_S, Log, has_begun, has_ended, why_not_begun
 from hydra.kubernetes.in_cluster.objects import COMMAND, GRACE_S, stopping
 from hydra.kubernetes.in_cluster.run_job import Place
 from hydra.kubernetes.pod_status import status, waits

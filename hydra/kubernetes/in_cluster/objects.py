@@ -12,8 +12,7 @@ from hydra.engine.resources import Need
 from hydra.errors import UsageError
 from hydra.kubernetes import names
 from hydra.kubernetes.pod_status import MAIN
-from hydra.kubernetes.pods import Family, dressed, metadata, resources, security, verbatim
-from hydra.kubernetes.scripts import source
+from hydra.kubernetes.pods import Family, dressed, metadata, resources, security, source, verbatim
 
 Json = dict[str, Any]
 

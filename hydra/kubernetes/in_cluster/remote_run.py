@@ -37,7 +37,7 @@ from hydra.kubernetes.owner_job import owner
 from hydra.kubernetes.pod_scripts.owner_pod import digest
 from hydra.kubernetes.pods import Family, own_image
 from hydra.kubernetes.program_delivery import sources
-from hydra.options.metrics_flags import written
+from hydra.options.types import written
 
 MASTER: Final = f"k8s://{IN_CLUSTER}"
 """What ``--master`` is for a command that runs in a Pod of the cluster."""

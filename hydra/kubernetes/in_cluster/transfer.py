@@ -19,8 +19,7 @@ from hydra.kubernetes.in_cluster.job_state import is_kept
 from hydra.kubernetes.in_cluster.objects import KEEPING, packing, releasing
 from hydra.kubernetes.in_cluster.run_job import Place
 from hydra.kubernetes.removal import AGAIN
-from hydra.store.folders import DATABASE, check_folder
-from hydra.store.run_lock import alone_in
+from hydra.store.folders import DATABASE, alone_in, check_folder
 
 _STATE: Final = ".hydra/state"
 _TRIES_S: Final = 60.0

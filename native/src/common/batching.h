@@ -1,5 +1,5 @@
 // Subscribers' reports of an epoch as batches, each made once and kept. Pure: the times are given.
-// (As hydra/client/report_batches.py.)
+// (As hydra/client/relayed_replies.py.)
 #pragma once
 
 #include <cstddef>

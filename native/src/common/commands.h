@@ -1,5 +1,5 @@
 // Which client of a group was told what in an epoch, and who has not answered. Pure: the times are given.
-// (As hydra/client/command_replies.py.)
+// (As hydra/client/relayed_replies.py.)
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // What the TCP connections of a group's processes wait for, as the kernel counts it for each of them:
-// sock_diag(7). hydra/client/tcp_sampler.py is the same in Python.
+// sock_diag(7). hydra/client/process_sampler.py is the same in Python.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // Which clients the controller has to be told of: those that no welcome has named. Pure: the times are given.
-// (As hydra/client/registration.py.)
+// (As hydra/client/relayed_replies.py.)
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // How far a subscriber is behind in the course of a step: the age of its newest message. Pure, time is passed
-// in. (As hydra/client/lag.py.)
+// in. (As hydra/client/subscriber_state.py.)
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // JSON records of any length: events with an id, a time, a host, numbers and text. docs/control-protocol.md,
-// section 5, says what is in them. (As hydra/wire/payload_content.py.)
+// section 5, says what is in them. (As hydra/wire/data_message.py.)
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 
 namespace hydra {
 
-// What follows from the refusals; hydra/control/disconnect.py says the same in Python.
+// What follows from the refusals; hydra/control/client.py says the same in Python.
 class Refusals {
   public:
     void lost(std::int64_t now_ns);

@@ -1,5 +1,5 @@
 // When to say something again: at once, then at doubling distances. Pure, time is passed in.
-// (As hydra/client/backoff.py.)
+// (As hydra/client/pacing.py.)
 //
 // Every repetition wakes all of thousands of subscribers, so what is said early is said often, and later ever
 // more rarely.

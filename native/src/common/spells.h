@@ -1,5 +1,5 @@
 // Parts of a step in which a subscriber reads slowly, or has no connection. Pure: the times are given.
-// (As hydra/client/impairments.py.)
+// (As hydra/client/subscriber_state.py.)
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // What a client is told of MQTT: the `system` object of configure, and what follows from it. (As
-// hydra/mqtttest/control_messages.py.)
+// hydra/mqtttest/settings.py.)
 #pragma once
 
 #include <cstdint>

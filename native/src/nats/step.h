@@ -1,4 +1,4 @@
-// What NATS says in the `system` objects of the control channel. (As hydra/natstest/control_messages.py.)
+// What NATS says in the `system` objects of the control channel. (As hydra/natstest/settings.py.)
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.engine.constraints import parse_constraint
+from hydra.engine.placement import parse_constraint
 from hydra.kubernetes.affinity import Rules, alternatives, rules, uneven
 from hydra.model import Agent, Demand, Group, Launch, Resources
 from tests.cluster.kubernetes.objects import Json

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hydra.kubernetes.pod_scripts import fetch_archive
-from hydra.kubernetes.scripts import source
+from hydra.kubernetes.pods import source
 from tests.suite.waiting import SOON_S
 
 pytestmark = pytest.mark.tier("test")

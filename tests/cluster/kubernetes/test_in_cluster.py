@@ -23,7 +23,7 @@ import pytest
 from hydra.errors import UsageError
 from hydra.kubernetes import names
 from hydra.kubernetes.in_cluster import job_state, objects
-from hydra.kubernetes.in_cluster.log import OUTPUT, Log
+from hydra.kubernetes.in_cluster.job_state import OUTPUT, Log
 from hydra.kubernetes.in_cluster.objects import FILES
 from hydra.kubernetes.pod_scripts import job_command, owner_pod, run_files, wait_for_files
 from hydra.kubernetes.pods import Family

@@ -14,7 +14,7 @@ from hydra.kubernetes import names, streams
 from hydra.kubernetes.api_client import Api, ApiError
 from hydra.kubernetes.in_cluster import log_follower, remote_run
 from hydra.kubernetes.in_cluster.fetch import followed_and_fetched
-from hydra.kubernetes.in_cluster.log import Log
+from hydra.kubernetes.in_cluster.job_state import Log
 from hydra.kubernetes.in_cluster.objects import FILES
 from hydra.kubernetes.in_cluster.run_job import NotMadeError, Place
 from hydra.kubernetes.settings import KubernetesSettings

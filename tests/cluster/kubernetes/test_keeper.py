@@ -26,9 +26,8 @@ from hydra.kubernetes import names, owner_job
 from hydra.kubernetes import run_start as module
 from hydra.kubernetes.keeper_listener import Door
 from hydra.kubernetes.pod_scripts import owner_pod as inside
-from hydra.kubernetes.pods import Family
+from hydra.kubernetes.pods import Family, source
 from hydra.kubernetes.removal import TRIES_S
-from hydra.kubernetes.scripts import source
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.system import Program
 from tests.cluster.kubernetes.objects import Json

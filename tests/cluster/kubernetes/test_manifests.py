@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from hydra.config.engines import load_engine
+from hydra.config.cluster import load_engine
 from hydra.config.file_locations import conf_dir
 from hydra.errors import ConfigError
 from hydra.kubernetes import names, preflight
-from hydra.kubernetes.cleanup import rows
+from hydra.kubernetes.removal import rows
 from hydra.kubernetes.settings import KubernetesSettings
 from tests.cluster.kubernetes.objects import Json
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hydra.engine.artifacts import script
 from hydra.engine.resources import Need, need_of
 from hydra.kubernetes import names, pods
-from hydra.kubernetes.scripts import source
+from hydra.kubernetes.pods import source
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Agent, Constraint, Demand, Group, Launch, Resources
 

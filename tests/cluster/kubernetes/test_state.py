@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
-from hydra.engine.constraints import parse_constraint
 from hydra.engine.driver_engine import Driver
+from hydra.engine.placement import parse_constraint
 from hydra.errors import ClusterError, PlacementError
 from hydra.kubernetes import inventory as module
 from hydra.kubernetes import names

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.engine.constraints import parse_constraint
+from hydra.engine.placement import parse_constraint
 from hydra.errors import ClusterError, PlacementError
 from hydra.kubernetes import names
-from hydra.kubernetes import pending_pods as patience
+from hydra.kubernetes import pod_status as patience
 from hydra.kubernetes import state as module
-from hydra.kubernetes.terminating_pods import BOOKED_S
+from hydra.kubernetes.inventory import BOOKED_S
 from tests.cluster.kubernetes.stated import FAMILY, QUOTA, Json, Subject, ended, group, running, unschedulable, waiting
 
 

@@ -1,0 +1,307 @@
+"""Throughput by the number of clients: three models, how far each is believed, and the fit of a run. Pure.
+
+The law (N. J. Gunther, Guerrilla Capacity Planning, 2007, ch. 4-6)
+
+    X(N) = λ N / (1 + σ (N − 1) + κ N (N − 1)),   λ > 0, σ ≥ 0, κ ≥ 0
+
+says of the cost N / X that it is a sum of terms that are not negative, 1/λ + σ/λ (N − 1) + κ/λ N (N − 1), which is
+what :mod:`hydra.analysis.nonnegative_fit` fits. What reaches a capacity all at once (a link, a thread, the rate that
+was asked for) has a knee at some K instead: N / X = a + b (N − 1) + c max(N − K, 0), and a plateau behind it. A power
+of N is what the last counts alone say, whatever the form of the curve.
+
+Near the measured counts the law or the knee is believed, whichever agrees with the points. Farther away the form of
+the curve decides more than the noise does, and the points say little of it: there the interval is that of all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from hydra.analysis.constants import FARTHEST, WIDEST
+from hydra.analysis.nonnegative_fit import (
+    NOISE,
+    NOISE_WEIGHT,
+    Array,
+    accepted,
+    agreeing,
+    fitted,
+    predicted,
+    terms_within,
+)
+from hydra.errors import UsageError
+
+UNKNOWN_OF_LAW: Final = 3
+_UNKNOWN_OF_KNEE: Final = 4
+"""Its three terms and where it is."""
+_TAIL: Final = 4.0
+"""A power of N is that of the counts from the largest one down to this part of it."""
+_LEAST_TAIL: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate and its 95 % interval. ``high`` None: the points set no upper limit; ``estimate`` None: none."""
+
+    estimate: float | None
+    low: float
+    high: float | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the upper limit is at most twice the lower."""
+        return self.high is not None and self.high <= WIDEST * self.low
+
+
+def law_design(counts: Array) -> Array:
+    """How often each term of the law's cost occurs (points, 3)."""
+    return np.stack([np.ones_like(counts), counts - 1, counts * (counts - 1)], axis=-1)
+
+
+def knee_design(counts: Array, knee: float) -> Array:
+    """The same of a knee."""
+    return np.stack([np.ones_like(counts), counts - 1, np.maximum(counts - knee, 0)], axis=-1)
+
+
+def knees(counts: Array) -> list[float]:
+    """Where a knee is looked for: at every count but the first and the last, and half-way between them."""
+    logs = np.log(np.unique(counts))
+    between = (logs[:-2] + logs[1:-1]) / 2
+    return [float(k) for k in np.exp(np.sort(np.concatenate([logs[1:-1], between])))]
+
+
+def throughputs_at(counts: Array, y: Array, asked: Array) -> list[Interval]:
+    """What a new measurement of other counts will be.
+
+    Args:
+        counts: (points,).
+        y: (runs, points), the costs N / X of many runs at the same counts.
+        asked: (runs,), the count that is asked of each.
+    """
+    at = np.concatenate([np.tile(counts, (len(asked), 1)), asked[:, None]], axis=1)
+    law, bent = law_design(at), [knee_design(at, knee) for knee in knees(counts)]
+    far = np.flatnonzero(asked > FARTHEST * counts.max())
+    found = _of_costs(asked, [law, *bent], y, [UNKNOWN_OF_LAW, *[_UNKNOWN_OF_KNEE] * len(bent)])
+    if far.size:
+        each = [
+            _of_costs(asked[far], [law[far]], y[far], [UNKNOWN_OF_LAW]),
+            _of_costs(asked[far], [its[far] for its in bent], y[far], [_UNKNOWN_OF_KNEE] * len(bent)),
+            _power(counts, y[far], asked[far]),
+        ]
+        for index, its in zip(far.tolist(), zip(*each, strict=True), strict=True):
+            found[index] = _together(found[index], its)
+    return found
+
+
+def _together(best: Interval, models: Sequence[Interval]) -> Interval:
+    """The estimate of the best, within what any model holds for possible."""
+    every = (best, *models)
+    highs = [each.high for each in every if each.high is not None]
+    return Interval(best.estimate, min(each.low for each in every), max(highs) if len(highs) == len(every) else None)
+
+
+def _of_costs(asked: Array, designs: Sequence[Array], y: Array, unknown: Sequence[int]) -> list[Interval]:
+    cost = predicted(designs, y, unknown)
+    limits = zip(asked.tolist(), cost.estimate.tolist(), cost.low.tolist(), cost.high.tolist(), strict=True)
+    # The limits of the throughput are those of its cost, the other way round: an endless cost is a throughput of 0.
+    return [Interval(n / estimate, n / high, n / low if low > 0 else None) for n, estimate, low, high in limits]
+
+
+def _power(counts: Array, y: Array, asked: Array) -> list[Interval]:
+    """By X = a Nᵖ, through the logarithms of the last counts: the prediction interval of a straight line."""
+    from scipy.special import stdtrit  # it takes a third of a second: only who fits waits for it
+
+    different = np.unique(counts)
+    tail = counts >= min(different[-1] / _TAIL, different[-_LEAST_TAIL])
+    x, values = np.log(counts[tail]), np.log(counts[tail] / y[:, tail])
+    middle, mean = x.mean(), values.mean(axis=1)
+    around = float(((x - middle) ** 2).sum())
+    slope = (values - mean[:, None]) @ (x - middle) / around
+    squares = ((values - mean[:, None] - slope[:, None] * (x - middle)) ** 2).sum(axis=1)
+    freedom = x.size - 2 + NOISE_WEIGHT
+    spread = np.sqrt((squares + NOISE_WEIGHT * NOISE**2) / freedom)
+    away = np.log(asked) - middle
+    half = stdtrit(freedom, 0.975) * spread * np.sqrt(1 + 1 / x.size + away**2 / around)
+    estimate = mean + slope * away
+    limits = zip(estimate.tolist(), (estimate - half).tolist(), (estimate + half).tolist(), strict=True)
+    return [Interval(*(float(np.exp(value)) for value in its)) for its in limits]
+
+
+LEAST: Final = 6
+"""Different client counts that a fit needs."""
+LAW: Final = "universal scalability law"
+KNEE: Final = "knee"
+
+_GRID: Final = 240
+"""Values of a parameter that are tried for its limits."""
+_DRAWN: Final = 24
+"""Points of the curve of a plot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The throughput of ``clients``; ``beyond`` is how many times the largest measured count that is."""
+
+    clients: int
+    throughput: Interval
+    beyond: float
+
+    @property
+    def extrapolated(self) -> bool:
+        """Whether that is more than twice, and the models do not agree: there no figure is believed."""
+        return self.beyond > FARTHEST and not self.throughput.usable
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A fit.
+
+    Attributes:
+        counts, throughputs: the points, ascending by count.
+        rate: λ, messages/s of one client alone.
+        contention: σ.
+        coherency: κ.
+        peak: the count with the highest throughput, √((1 − σ)/κ); no estimate where κ is 0.
+        scatter: standard deviation of the points around the law, as a part of the throughput.
+        better: the law that fits better: ``LAW`` or ``KNEE``.
+        knee: where that one is; None: the law fits better.
+        predictions: of the counts that were asked for.
+        curve: of counts from the least to the largest of them all, for a plot.
+        held_out: what the other points say of the largest measured count; None where they are too few for that.
+        held_out_measured: the throughput that was measured there, the mean of the logarithms.
+    """
+
+    counts: tuple[int, ...]
+    throughputs: tuple[float, ...]
+    rate: Interval
+    contention: Interval
+    coherency: Interval
+    peak: Interval
+    scatter: float
+    better: str
+    knee: float | None
+    predictions: tuple[Prediction, ...]
+    curve: tuple[Prediction, ...]
+    held_out: Prediction | None
+    held_out_measured: float | None
+
+    @property
+    def largest(self) -> int:
+        """The largest measured count: where the evidence ends."""
+        return self.counts[-1]
+
+
+def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Law:
+    """The law of measured throughputs, and what it says of other counts.
+
+    Args:
+        points: (clients, messages/s of all together), a count as often as it was measured.
+        asked: client counts to predict.
+
+    Raises:
+        UsageError: they are fewer than six different counts, or something was not above 0.
+    """
+    points = sorted(points)
+    enough(len({clients for clients, _ in points}), "client counts")
+    counts = np.array([clients for clients, _ in points], dtype=float)
+    throughputs = np.array([throughput for _, throughput in points])
+    different = sorted(set(counts.tolist()))
+    if min(counts) < 1 or min(throughputs) <= 0:
+        raise UsageError("a fit needs counts and rates above 0", "leave out the rows without any message")
+    y, design = counts / throughputs, law_design(counts)
+    found = fitted(design[None], y[None])
+    freedom = len(y) - UNKNOWN_OF_LAW
+    allowed = float(agreeing(found.squares, np.array([freedom]))[0])
+    first, second, third = found.terms[0].tolist()
+    most = [*asked, different[-1]]
+    wide = np.unique(np.geomspace(different[0], max(most), _DRAWN).round()).astype(int)
+    everything = _predictions(counts, y, [*asked, *wide.tolist()])
+    tried = knees(counts)
+    squares = fitted(np.stack([knee_design(counts, knee) for knee in tried]), np.tile(y, (len(tried), 1))).squares
+    # The knee has one unknown more.
+    bent = squares.min() / max(freedom - 1, 1) < found.squares[0] / freedom
+    held_out, measured = _hold_out(counts, throughputs)
+    return Law(
+        counts=tuple(int(count) for count in counts),
+        throughputs=tuple(float(x) for x in throughputs),
+        rate=_rate(design, y, first, allowed),
+        contention=_contention(counts, y, second / first if first > 0 else None, allowed),
+        coherency=_coherency(counts, y, third / first if first > 0 else None, allowed),
+        peak=_peak(counts, y, _at_peak(first, second, third), allowed),
+        scatter=float(np.sqrt(found.squares[0] / freedom)),
+        better=KNEE if bent else LAW,
+        knee=float(tried[int(squares.argmin())]) if bent else None,
+        predictions=everything[: len(asked)],
+        curve=everything[len(asked) :],
+        held_out=held_out,
+        held_out_measured=measured,
+    )
+
+
+def enough(count: int, of: str) -> None:
+    """Refuses what is too little for a fit.
+
+    Raises:
+        UsageError: there are fewer than six.
+    """
+    if count < LEAST:
+        raise UsageError(
+            f"{count} different {of} are too few for a fit, which has three unknowns and says how wrong it may be",
+            f"measure at least {LEAST}",
+        )
+
+
+def _predictions(counts: Array, y: Array, asked: Sequence[int]) -> tuple[Prediction, ...]:
+    """All of them at once."""
+    found = throughputs_at(counts, np.tile(y, (len(asked), 1)), np.array(asked, dtype=float))
+    beyond = [clients / float(max(counts)) for clients in asked]
+    return tuple(Prediction(*each) for each in zip(map(int, asked), found, beyond, strict=True))
+
+
+def _hold_out(counts: Array, throughputs: Array) -> tuple[Prediction | None, float | None]:
+    largest = counts.max()
+    others = counts < largest
+    if len(set(counts[others])) < LEAST:
+        return None, None
+    (prediction,) = _predictions(counts[others], (counts / throughputs)[others], [int(largest)])
+    return prediction, float(np.exp(np.log(throughputs[~others]).mean()))
+
+
+def _rate(design: Array, y: Array, first: float, allowed: float) -> Interval:
+    """λ is one over the first term."""
+    low, high = terms_within(design, y, 0, allowed)
+    return Interval(1 / first if first > 0 else None, 0.0 if high is None else 1 / high, 1 / low if low > 0 else None)
+
+
+def _contention(counts: Array, y: Array, estimate: float | None, allowed: float) -> Interval:
+    grid = np.geomspace(1e-7, 1e3, _GRID)
+    first = 1 + grid[:, None] * (counts - 1)
+    return _accepted(grid, np.stack([first, np.tile(counts * (counts - 1), (_GRID, 1))], axis=-1), y, estimate, allowed)
+
+
+def _coherency(counts: Array, y: Array, estimate: float | None, allowed: float) -> Interval:
+    grid = np.geomspace(1e-6, 1e6, _GRID) / counts.max() ** 2
+    first = 1 + grid[:, None] * counts * (counts - 1)
+    return _accepted(grid, np.stack([first, np.tile(counts - 1, (_GRID, 1))], axis=-1), y, estimate, allowed)
+
+
+def _peak(counts: Array, y: Array, estimate: float | None, allowed: float) -> Interval:
+    """With κ = (1 − σ)/M² the cost is 1/λ ((1 − σ) (1 + N (N − 1)/M²) + σ N)."""
+    grid = np.geomspace(1, 100 * counts.max(), _GRID)
+    first = 1 + counts * (counts - 1) / grid[:, None] ** 2
+    return _accepted(grid, np.stack([first, np.tile(counts, (_GRID, 1))], axis=-1), y, estimate, allowed)
+
+
+def _accepted(grid: Array, designs: Array, y: Array, estimate: float | None, allowed: float) -> Interval:
+    """The values of a grid at which the rest of the law still fits the points; beyond its ends it is open."""
+    return Interval(estimate, *accepted(grid, fitted(designs, np.tile(y, (len(grid), 1))).squares <= allowed))
+
+
+def _at_peak(first: float, second: float, third: float) -> float | None:
+    """√((1 − σ)/κ), at least 1; None where the throughput only grows."""
+    if third <= 0:
+        return None
+    return float(max(np.sqrt(max(first - second, 0.0) / third), 1.0))

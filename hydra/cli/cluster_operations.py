@@ -1,0 +1,170 @@
+"""``hydra agents``, ``hydra ps`` and ``hydra kill``: where groups could run, what runs have left there, and its end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hydra.config.cluster import load_cluster, read_cluster
+from hydra.config.plugins import engines
+from hydra.config.scenario import resolve
+from hydra.errors import UsageError
+from hydra.options.engine_choice import Chosen, choose
+
+if TYPE_CHECKING:
+    from hydra.config.machine_limits import Has
+    from hydra.config.resolved import ResolvedScenario
+    from hydra.model import Agent, Scenario
+
+
+def list_agents(
+    config: Path | None, master: str, flags: Mapping[str, Any], scenario: str | None, *, as_json: bool, whole: bool
+) -> None:
+    """Prints the agents of a cluster; of the embedded one also what the machine has beside what is declared.
+
+    Args:
+        config: the cluster file; None is ``conf/hydra.toml``.
+        master: as ``--master`` has it.
+        flags: those of the engines.
+        scenario: whose roles are looked at; None: nobody asked.
+        as_json: whether JSON is printed in place of a table.
+        whole: whether the table has all attributes, also those that tell no agent from another.
+
+    Raises:
+        ConfigError: the cluster file, or the scenario, cannot be used.
+        UsageError, ClusterError: the master is none, or does not answer.
+    """
+    required = resolve(scenario) if scenario else None
+    declared, engine = load_cluster(config).agents, choose(master, config, flags)
+    file = str(read_cluster(config)[0]) if engine.spec.is_local else None
+    # What is refused so far is refused within the time that these take to import.
+    from hydra.config.machine_limits import has
+    from hydra.report.table import fitted, tabled, terminal_width
+
+    agents = engine.agents(declared)
+    if as_json:
+        click.echo(json.dumps([{**row, "declared_in": file} for row in agent_rows(agents, required)], indent=2))
+        return
+    width = terminal_width()
+    left_out = {} if whole else alike(agents, required.scenario if required else None)
+    click.echo(tabled(agent_rows(agents, required, left_out), width))
+    if left_out:
+        click.echo(f"\n{fitted(left_out_line(left_out), width)}")
+    if file:
+        click.echo(f"\n{fitted(_declared(file, has(Path.cwd())), width)}")
+
+
+def alike(agents: Sequence[Agent], scenario: Scenario | None) -> dict[str, str | None]:
+    """The attributes that tell no agent from another, with their value on all of them; None: the name of each.
+
+    Only attributes that a cluster has by itself are among them: their names begin with a domain (``example.com/zone``).
+    Those that the scenario's constraints name are not.
+
+    Args:
+        agents: the cluster's.
+        scenario: whose constraints are looked at; None: nobody asked.
+    """
+    roles = (scenario.publisher, scenario.subscriber, scenario.server) if scenario else ()
+    used = {constraint.field for role in roles for constraint in role.constraints}
+    found: dict[str, str | None] = {}
+    for name in sorted({name for agent in agents for name in agent.attributes if "/" in name} - used):
+        values = [agent.attributes.get(name) for agent in agents]
+        first = values[0]
+        if all(value in (agent.id, agent.hostname) for value, agent in zip(values, agents, strict=True)):
+            found[name] = None
+        elif first is not None and all(value == first for value in values):
+            found[name] = str(first)
+    return found
+
+
+def agent_rows(
+    agents: Iterable[Agent], resolved: ResolvedScenario | None, left_out: Container[str] = ()
+) -> list[dict[str, str]]:
+    """A row for each agent, for a table.
+
+    Args:
+        agents: with what is free on each.
+        resolved: whose roles are looked at; None: nobody asked.
+        left_out: attributes that are not shown.
+    """
+    from hydra.engine.resources import format_resources
+    from hydra.run.placement_check import roles_on
+
+    return [
+        {
+            "agent": a.id,
+            "hostname": a.hostname,
+            "attributes": ";".join(f"{k}:{v}" for k, v in a.attributes.items() if k not in left_out),
+            "resources": format_resources(a.resources),
+            **({"could run": ", ".join(roles_on(a, resolved))} if resolved else {}),
+        }
+        for a in agents
+    ]
+
+
+def left_out_line(attributes: Mapping[str, str | None]) -> str:
+    """What the table leaves out, and how to see it there."""
+    same = ", ".join(f"{name}:{value}" for name, value in attributes.items() if value is not None)
+    names = ", ".join(name for name, value in attributes.items() if value is None)
+    told = (f"On all of them: {same}." if same else "", f"The name of each: {names}." if names else "")
+    return " ".join((*filter(None, told), "hydra agents --all shows these in the table, too."))
+
+
+def _declared(file: str, machine: Has) -> str:
+    """What the resources of agents mean that are this machine."""
+    return (
+        f"These resources are declared in {file}: they steer which group goes where. All these agents are this "
+        f"machine, which has {machine}. hydra check tells whether a scenario fits."
+    )
+
+
+def list_leftovers(config: Path | None, master: str, flags: Mapping[str, Any], *, as_json: bool) -> None:
+    """Prints a row for each run that a cluster still knows.
+
+    Args:
+        config: the cluster file; None is ``conf/hydra.toml``.
+        master: as ``--master`` has it.
+        flags: those of the engines.
+        as_json: whether JSON is printed in place of a table.
+
+    Raises:
+        UsageError, ClusterError: the master is none, does not answer, or runs leave nothing there.
+    """
+    engine = choose(master, config, flags)
+    leftovers = engine.spec.leftovers
+    if leftovers is None:
+        raise _nothing_left("ps", engine)
+    # What is refused so far is refused within the time that these take to import.
+    from hydra.report.table import tabled, terminal_width
+
+    rows = leftovers(engine.master, engine.settings)
+    parts = ", ".join(flag.opts[0] for flag in engine.spec.cluster_flags)
+    elsewhere = f"; {parts} names another part of it" if parts else ""
+    none = f"the cluster of --master {master} knows no run of Hydra's{elsewhere}"
+    text = tabled(rows, terminal_width()) if rows else none
+    click.echo(json.dumps(rows, indent=2) if as_json else text)
+
+
+def end_leftovers(run: str, config: Path | None, master: str, flags: Mapping[str, Any]) -> None:
+    """Ends what is left of a run on a cluster, and says what that was; the rest as for :func:`list_leftovers`.
+
+    Raises:
+        UsageError: the cluster knows no such run.
+    """
+    engine = choose(master, config, flags)
+    if engine.spec.end_run is None:
+        raise _nothing_left("kill", engine)
+    for what in engine.spec.end_run(engine.master, engine.settings, run):
+        click.echo(f"ended {what}")
+
+
+def _nothing_left(command: str, engine: Chosen) -> UsageError:
+    others = ", or ".join(spec.masters for spec in engines().values() if spec.leftovers is not None)
+    return UsageError(
+        f"runs on --master {engine.master} leave nothing behind, and hydra {command} is for what they have left",
+        f"name {others}; hydra runs lists the runs whose folders are on this machine",
+    )

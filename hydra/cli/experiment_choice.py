@@ -1,0 +1,116 @@
+"""Which published experiment is run, with which implementations: refused before what running one takes is imported."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from hydra.config.file_locations import experiments
+from hydra.errors import UsageError
+from hydra.measure.column import TEXT, Column
+from hydra.system import Done, Experiment, Order, Part, View
+
+
+def find(system: str, name: str) -> Experiment:
+    """The experiment of that name.
+
+    Args:
+        system: whose; "": any system's.
+        name: as its user wrote it.
+
+    Raises:
+        UsageError: there is none; the text tells the nearest one, or all.
+    """
+    known = experiments(system)
+    if not name:
+        raise UsageError("no experiment is named", f"name one of {', '.join(known)}")
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise UsageError(f"no experiment {name!r}", f"{hint}known experiments: {', '.join(known)}")
+    return known[name]
+
+
+CLIENT: Final = "client"
+"""The key of a scenario that says what its clients are written with."""
+_IMPLEMENTATION: Final = Column("implementation", TEXT, "what the clients are written with")
+
+
+def with_alternatives(
+    experiment: Experiment, overrides: Mapping[str, object]
+) -> tuple[Experiment, Mapping[str, object]]:
+    """The experiment and the overrides of its parts, where ``client`` may name several implementations.
+
+    Args:
+        experiment: as it is with one implementation.
+        overrides: keys that are replaced in every part; ``client`` has names with commas in between.
+
+    Raises:
+        UsageError: a name stands there twice.
+    """
+    names = [name.strip() for name in str(overrides.get(CLIENT, "")).split(",") if name.strip()]
+    if len(names) < 2:
+        return experiment, overrides
+    if len(set(names)) < len(names):
+        raise UsageError(f"--implementation names one twice: {','.join(names)}", "name each of them once")
+    return alternatives(experiment, names), {key: value for key, value in overrides.items() if key != CLIENT}
+
+
+def alternatives(experiment: Experiment, implementations: Sequence[str]) -> Experiment:
+    """The experiment with each of these implementations in turn, and their name in every row."""
+
+    def next_part(order: Order, done: Sequence[Done]) -> Part | None:
+        nexts = ((name, experiment.next_part(order, _of(done, name))) for name in implementations)
+        return next((_with(part, name) for name, part in nexts if part is not None), None)
+
+    def parts(order: Order) -> Sequence[Part]:
+        known = experiment.parts(order) if experiment.parts else ()
+        return [_with(part, name) for name in implementations for part in known]
+
+    def views(order: Order, done: Sequence[Done]) -> Sequence[View]:
+        tables: dict[str, View] = {}
+        for name in implementations:
+            for view in experiment.views(order, _of(done, name)):
+                tables[view.title] = _joined(tables.get(view.title), view, name)
+        return list(tables.values())
+
+    def lines(done: Sequence[Done]) -> Sequence[str]:
+        return [line for name in implementations for line in (f"# {name}", *experiment.lines(_of(done, name)))]
+
+    return dataclasses.replace(
+        experiment,
+        takes_s=experiment.takes_s * len(implementations),
+        next_part=next_part,
+        views=views,
+        parts=parts if experiment.parts else None,
+        lines=lines,
+    )
+
+
+def _with(part: Part, implementation: str) -> Part:
+    """The part as it is run: in a folder of its own, with these clients."""
+    return Part(f"{part.name}-{implementation}", {**part.scenario, CLIENT: implementation})
+
+
+def _of(done: Sequence[Done], implementation: str) -> list[Done]:
+    """What was done with an implementation, under the names that the experiment knows."""
+    end = f"-{implementation}"
+    return [
+        dataclasses.replace(each, part=Part(each.part.name.removesuffix(end), each.part.scenario))
+        for each in done
+        if each.part.scenario[CLIENT] == implementation
+    ]
+
+
+def _joined(before: View | None, view: View, implementation: str) -> View:
+    """The table with the rows of one more implementation; without a picture, which is of one alone."""
+    first = before or View(view.title, [_IMPLEMENTATION], [])
+    names = {column.name for column in first.columns}
+    return View(
+        view.title,
+        [*first.columns, *(column for column in view.columns if column.name not in names)],
+        [*first.rows, *({_IMPLEMENTATION.name: implementation, **row} for row in view.rows)],
+        list(dict.fromkeys([*first.notes, *view.notes])),
+    )

@@ -1,0 +1,309 @@
+"""What a group's processes wait for, as the kernel counts it: their busiest threads, and their TCP connections."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hydra.model import BusyThread, Connections
+from hydra.wire.messages import MAX_THREADS
+
+_PROC: Final = Path("/proc")
+_TICK_NS: Final = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+_SHARE: Final = 0.02
+"""Of a core that reading takes at most: of thousands of threads, each reading costs tens of milliseconds."""
+_USER_FIELD: Final = 11
+"""Where the CPU in user mode is in /proc/PID/stat, counted from the state, which is behind the name (proc(5))."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """``run_ns`` and ``wait_ns``: how long it has run, and how long it could have and had to wait."""
+
+    pid: int
+    run_ns: int
+    wait_ns: int
+
+
+class ThreadSampler:
+    """Reads which threads have been busy since it was asked before.
+
+    Args:
+        parent: the process that all others descend from.
+        most: so many processes are read at most; None: all.
+        proc: where the kernel tells of them.
+        clock_ns: CLOCK_MONOTONIC.
+        cpu_ns: CPU that this thread has used: on a busy machine, reading takes longer than it costs.
+    """
+
+    def __init__(
+        self,
+        parent: int,
+        proc: Path = _PROC,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+        cpu_ns: Callable[[], int] = time.thread_time_ns,
+        *,
+        most: int | None = None,
+    ) -> None:
+        self.processes: list[int] = []
+        """Those that were read last."""
+        self._parent = parent
+        self._most = most
+        self._proc = proc
+        self._clock_ns = clock_ns
+        self._cpu_ns = cpu_ns
+        self._before: dict[int, _Thread] = {}
+        self._before_ns: int | None = None
+        self._due_ns = 0
+        self._busiest: list[BusyThread] = []
+
+    def read(self) -> list[BusyThread]:
+        """The busiest since the last time, those that wanted most CPU first; none the first time.
+
+        While it would cost too much to read them anew, they are said to be as busy as before.
+        """
+        begin_ns = self._clock_ns()
+        if begin_ns >= self._due_ns:
+            self._busiest = self._read(begin_ns)
+        return self._busiest
+
+    def _read(self, begin_ns: int) -> list[BusyThread]:
+        self.processes = []
+        used_ns = self._cpu_ns()
+        now = dict(self._threads())
+        self._due_ns = begin_ns + round((self._cpu_ns() - used_ns) / _SHARE)
+        before, before_ns = self._before, self._before_ns
+        self._before, self._before_ns = now, begin_ns
+        if before_ns is None or begin_ns <= before_ns:
+            # Without a second reading nothing is known at all: it may cost what it will.
+            self._due_ns = 0
+            return []
+        # A thread that was not there has done all of its work since then.
+        none = _Thread(0, 0, 0)
+        done = {tid: (t.run_ns - (b := before.get(tid, none)).run_ns, t.wait_ns - b.wait_ns) for tid, t in now.items()}
+        ran = (tid for tid, (run_ns, _) in done.items() if run_ns > 0)
+        busiest = heapq.nlargest(MAX_THREADS, ran, lambda tid: sum(done[tid]))
+        pct = 100 / (begin_ns - before_ns)
+        return [
+            BusyThread(now[tid].pid, name, round(run_ns * pct, 2), round(wait_ns * pct, 2), tid)
+            for tid in busiest
+            if (name := self._name(now[tid].pid, tid)) is not None
+            for run_ns, wait_ns in (done[tid],)
+        ]
+
+    def _threads(self) -> Iterator[tuple[int, _Thread]]:
+        waiting = [self._parent]
+        while waiting and len(self.processes) != self._most:
+            pid = waiting.pop()
+            self.processes.append(pid)
+            # Processes and threads may end at any time.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for task in (self._proc / str(pid) / "task").iterdir():
+                    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                        yield int(task.name), _thread(pid, task)
+                        # Each thread has the children that it forked itself.
+                        waiting += map(int, (task / "children").read_text().split())
+
+    def _name(self, pid: int, tid: int) -> str | None:
+        """None: it has ended."""
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            stat = (self._proc / str(pid) / "task" / str(tid) / "stat").read_text()
+            # In parentheses, and it may have some of its own.
+            return stat.rpartition(") ")[0].partition(" (")[2]
+        return None
+
+
+def _thread(pid: int, task: Path) -> _Thread:
+    try:
+        run_ns, wait_ns, _ = (task / "schedstat").read_text().split()
+        return _Thread(pid, int(run_ns), int(wait_ns))
+    except FileNotFoundError:
+        # A kernel that does not count how long threads wait.
+        user, system = (task / "stat").read_text().rpartition(") ")[2].split()[_USER_FIELD : _USER_FIELD + 2]
+        return _Thread(pid, (int(user) + int(system)) * _TICK_NS, 0)
+
+
+_HALF: Final = 0.5
+_NETLINK_SOCK_DIAG: Final = 4
+_SOCK_DIAG_BY_FAMILY: Final = 20
+_DUMP: Final = 0x301
+"""NLM_F_REQUEST | NLM_F_DUMP."""
+_DONE, _ERROR = 3, 2
+_ESTABLISHED: Final = 1 << 1
+_INFO: Final = 2
+"""INET_DIAG_INFO: the attribute with ``struct tcp_info``."""
+_HEADER: Final = struct.Struct("=IHHII")
+_REQUEST: Final = struct.Struct("=BBBxI48x")
+_ANSWER: Final = struct.Struct("=4x40x8s4xIIII")
+"""``struct inet_diag_msg``: of the socket's id only its cookie; then rqueue, wqueue, uid and inode."""
+_ATTRIBUTE: Final = struct.Struct("=HH")
+_UNSENT: Final = struct.Struct("=I")
+_TIMES: Final = struct.Struct("=QQQ")
+_BYTES_SENT: Final = struct.Struct("=Q")
+_UNSENT_AT, _TIMES_AT, _BYTES_SENT_AT = 144, 168, 200
+"""Where ``struct tcp_info`` has tcpi_notsent_bytes; tcpi_busy_time, _rwnd_limited and _sndbuf_limited (µs); and
+tcpi_bytes_sent (Linux 4.19 and newer)."""
+_ANSWER_BYTES: Final = 1 << 18
+_WITHIN_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tcp:
+    """A connection as it stands: what it has sent so far, for how long data was in flight, and why for no less."""
+
+    inode: int
+    unread_bytes: int
+    unsent_bytes: int
+    sent_bytes: int
+    busy_us: int
+    reader_us: int
+    buffer_us: int
+
+
+def established() -> dict[bytes, Tcp]:
+    """The established TCP connections of this network namespace by the kernel's name for them.
+
+    Raises:
+        OSError: the kernel does not tell.
+    """
+    found: dict[bytes, Tcp] = {}
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as asked:
+        asked.settimeout(_WITHIN_S)
+        for family in (socket.AF_INET, socket.AF_INET6):
+            request = _REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (_INFO - 1), _ESTABLISHED)
+            asked.send(_HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0) + request)
+            for answer in _answers(asked):
+                found |= _parsed(answer)
+    return found
+
+
+def _answers(asked: socket.socket) -> Iterator[memoryview]:
+    while True:
+        data = memoryview(asked.recv(_ANSWER_BYTES))
+        while len(data) >= _HEADER.size:
+            length, kind, _, _, _ = _HEADER.unpack_from(data)
+            if kind == _DONE:
+                return
+            if kind == _ERROR or length < _HEADER.size:
+                raise OSError("the kernel does not tell of TCP connections")
+            yield data[_HEADER.size : length]
+            data = data[(length + 3) & ~3 :]
+
+
+def _parsed(answer: memoryview) -> dict[bytes, Tcp]:
+    """Nothing where the kernel says too little of it."""
+    cookie, unread_bytes, _, _, inode = _ANSWER.unpack_from(answer)
+    attributes = answer[_ANSWER.size :]
+    while len(attributes) >= _ATTRIBUTE.size:
+        length, kind = _ATTRIBUTE.unpack_from(attributes)
+        if kind == _INFO and length >= _ATTRIBUTE.size + _BYTES_SENT_AT + _BYTES_SENT.size:
+            info = attributes[_ATTRIBUTE.size : length]
+            (unsent_bytes,) = _UNSENT.unpack_from(info, _UNSENT_AT)
+            (sent_bytes,) = _BYTES_SENT.unpack_from(info, _BYTES_SENT_AT)
+            times_us = _TIMES.unpack_from(info, _TIMES_AT)
+            return {cookie: Tcp(inode, unread_bytes, unsent_bytes, sent_bytes, *times_us)}
+        attributes = attributes[max((length + 3) & ~3, _ATTRIBUTE.size) :]
+    return {}
+
+
+class ConnectionSampler:
+    """Reads what the connections of a group's processes have waited for since it was asked before.
+
+    Args:
+        processes: the processes of the group that carry messages.
+        connections: reads all connections there are.
+        proc: where the kernel tells which process has which.
+        clock_ns: CLOCK_MONOTONIC.
+        cpu_ns: CPU that this thread has used: on a busy machine, reading takes longer than it costs.
+    """
+
+    def __init__(
+        self,
+        processes: Callable[[], list[int]],
+        connections: Callable[[], dict[bytes, Tcp]] = established,
+        proc: Path = _PROC,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+        cpu_ns: Callable[[], int] = time.thread_time_ns,
+    ) -> None:
+        self._processes = processes
+        self._connections = connections
+        self._proc = proc
+        self._clock_ns = clock_ns
+        self._cpu_ns = cpu_ns
+        self._before: dict[bytes, Tcp] = {}
+        self._before_ns: int | None = None
+        self._due_ns = 0
+        self._told: Connections | None = None
+        self._known: dict[int, bool] = {}
+
+    def read(self) -> Connections | None:
+        """Of all connections together; None the first time. While reading costs too much it says what it said before.
+
+        Raises:
+            OSError: the kernel does not tell.
+        """
+        begin_ns = self._clock_ns()
+        if begin_ns >= self._due_ns:
+            used_ns = self._cpu_ns()
+            self._told = self._read(begin_ns)
+            # Without a second reading nothing is known at all: it may cost what it will.
+            self._due_ns = 0 if self._told is None else begin_ns + round((self._cpu_ns() - used_ns) / _SHARE)
+        return self._told
+
+    def _read(self, begin_ns: int) -> Connections | None:
+        there = self._connections()
+        mine = self._mine({tcp.inode for tcp in there.values()})
+        now = {cookie: tcp for cookie, tcp in there.items() if mine[tcp.inode]}
+        before, before_ns = self._before, self._before_ns
+        self._before, self._before_ns = now, begin_ns
+        if before_ns is None or begin_ns <= before_ns:
+            return None
+        half_us = _HALF * (begin_ns - before_ns) / 1000
+        nothing = Tcp(0, 0, 0, 0, 0, 0, 0)
+        sending = reader = network = 0
+        for cookie, tcp in now.items():
+            last = before.get(cookie, nothing)
+            if tcp.sent_bytes == last.sent_bytes and not tcp.unsent_bytes:
+                continue
+            sending += 1
+            waited_us = tcp.reader_us - last.reader_us
+            if waited_us >= half_us:
+                reader += 1
+                continue
+            sent_us = tcp.busy_us - last.busy_us - waited_us - (tcp.buffer_us - last.buffer_us)
+            if tcp.unsent_bytes and sent_us >= half_us:
+                network += 1
+        return Connections(
+            *(sending, reader, network),
+            unsent_bytes=sum(tcp.unsent_bytes for tcp in now.values()),
+            unread_bytes=sum(tcp.unread_bytes for tcp in now.values()),
+        )
+
+    def _mine(self, inodes: set[int]) -> dict[int, bool]:
+        """Whether each is of the group: looked up only where one is new, for a process may have thousands of files."""
+        if not inodes <= self._known.keys():
+            own = {inode for pid in self._processes() for inode in self._sockets(pid)}
+            self._known = {inode: inode in own for inode in inodes}
+        return self._known
+
+    def _sockets(self, pid: int) -> Iterator[int]:
+        # Processes end, and files are closed, at any time.
+        try:
+            files = list((self._proc / str(pid) / "fd").iterdir())
+        except OSError:
+            return
+        for file in files:
+            try:
+                name = str(file.readlink())
+            except OSError:
+                continue
+            if name.startswith("socket:["):
+                yield int(name[8:-1])

@@ -1,0 +1,209 @@
+"""What a subscriber knows in a step: what it has not counted yet, how far it is behind, when it is impaired. Pure.
+
+To count a batch takes some twenty calls of numpy. Where many processes share few cores, none of their code is in a
+cache when a subscriber's turn comes, and they take ten times as long as by themselves: as long as it takes to receive
+500 messages. So what is received is put aside with its time, and counted together.
+
+The lag is the age of the newest message. Ages within a short time are all alike, so they are averaged in ``LAG_BINS``
+equal parts of the window. Whether the lag grows is judged by whoever has the bins of all subscribers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra.model import HEADER_BYTES, LAG_BINS, LATENCY_HIGHEST_US
+from hydra.wire.data_message import HEADER_OF, from_bytes
+from hydra.wire.messages import Spell
+
+MOST_MESSAGES: Final = 4000
+"""So many are counted at once at the latest: 24 bytes of each are kept."""
+MOST_BATCHES: Final = 250
+"""Likewise, where they come one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Batches in the order of arrival.
+
+    Attributes:
+        headers: of all messages, an array of ``header.DTYPE``.
+        sizes: of all messages, in bytes.
+        read_ns: when each batch was read, CLOCK_MONOTONIC.
+        counts: how many messages each batch has; at least one.
+    """
+
+    headers: npt.NDArray[np.void]
+    sizes: npt.NDArray[np.int64]
+    read_ns: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    def batches(self) -> Iterator[Arrived]:
+        """Each batch by itself."""
+        ends = np.cumsum(self.counts).tolist()
+        for at, (end, count) in enumerate(zip(ends, self.counts.tolist(), strict=True)):
+            here = slice(end - count, end)
+            yield Arrived(self.headers[here], self.sizes[here], self.read_ns[at : at + 1], self.counts[at : at + 1])
+
+    def only(self, ours: npt.NDArray[np.bool_]) -> Arrived:
+        """Those messages for which that is true, in those of the batches that have such."""
+        counts = np.add.reduceat(ours.astype(np.int64), np.cumsum(self.counts) - self.counts)
+        some = counts > 0
+        return Arrived(self.headers[ours], self.sizes[ours], self.read_ns[some], counts[some])
+
+
+class Arrivals:
+    """What has arrived since it was last taken."""
+
+    __slots__ = ("_counts", "_headers", "_messages", "_read_ns", "_sizes")
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._messages = 0
+        self._headers: list[bytes] = []  # of many messages, one after the other
+        self._sizes: list[tuple[int, npt.NDArray[np.int64] | int]] = []  # of so many messages, each or alike
+        self._read_ns: list[int] = []
+        self._counts: list[int] = []
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to count."""
+        return self._messages >= MOST_MESSAGES or len(self._counts) >= MOST_BATCHES
+
+    def add(self, messages: Sequence[bytes], batches: Sequence[tuple[int, int]]) -> None:
+        """Puts messages aside; those that are shorter than a header are left out.
+
+        Args:
+            messages: of all these batches.
+            batches: when each was read, and how many messages it has; at least one.
+        """
+        sizes = list(map(len, messages))
+        total = len(sizes)
+        if sizes.count(HEADER_BYTES) == total:
+            self._sizes.append((total, HEADER_BYTES))
+            self._headers.append(b"".join(messages))
+        elif min(sizes) >= HEADER_BYTES:
+            self._sizes.append((total, np.array(sizes, np.int64)))
+            self._headers.append(b"".join(map(HEADER_OF, messages)))
+        else:
+            self._add_whole(messages, batches)
+            return
+        self._messages += total
+        for read_ns, count in batches:
+            self._read_ns.append(read_ns)
+            self._counts.append(count)
+
+    def _add_whole(self, messages: Sequence[bytes], batches: Sequence[tuple[int, int]]) -> None:
+        left = iter(messages)
+        for read_ns, count in batches:
+            if whole := [message for message in islice(left, count) if len(message) >= HEADER_BYTES]:
+                self.add(whole, [(read_ns, len(whole))])
+
+    def take(self) -> Arrived | None:
+        """All of it; None if there is nothing."""
+        if not self._counts:
+            return None
+        sizes = [np.full(count, size) if isinstance(size, int) else size for count, size in self._sizes]
+        arrived = Arrived(
+            from_bytes(b"".join(self._headers)),
+            np.concatenate(sizes),
+            np.array(self._read_ns, np.int64),
+            np.array(self._counts, np.int64),
+        )
+        self._begin()
+        return arrived
+
+
+class LagBins:
+    """The mean age of the newest message of each batch, in each part of a window.
+
+    Args:
+        start_ns, stop_ns: the window.
+    """
+
+    __slots__ = ("_bin_ns", "_counts", "_start_ns", "_sums_us")
+
+    def __init__(self, start_ns: int, stop_ns: int) -> None:
+        self._start_ns = start_ns
+        self._bin_ns = max((stop_ns - start_ns) // LAG_BINS, 1)
+        self._counts = [0] * LAG_BINS
+        self._sums_us = [0] * LAG_BINS
+
+    def add(self, now_ns: int, age_ns: int) -> None:
+        """A batch was read at ``now_ns``, its newest message due ``age_ns`` before; ignored outside the window.
+
+        An age below 0 counts as 0, one above 1 h as 1 h.
+        """
+        index = (now_ns - self._start_ns) // self._bin_ns
+        if 0 <= index < LAG_BINS:
+            self._counts[index] += 1
+            self._sums_us[index] += min(max(age_ns // 1000, 0), LATENCY_HIGHEST_US)
+
+    def means_us(self) -> list[int | None]:
+        """The means (µs, rounded down), one of each part; None where no batch was read."""
+        return [total // n if n else None for total, n in zip(self._sums_us, self._counts, strict=True)]
+
+
+Change = Literal["", "leave", "return"]
+
+NO_LIMIT: Final = 2**31
+_SECOND_NS: Final = 1e9
+
+
+class Spells:
+    """The spells of one subscriber and one step.
+
+    Of several at once, the first of the list counts.
+
+    Attributes:
+        gone: whether it has no connection.
+    """
+
+    def __init__(self, spells: Sequence[Spell]) -> None:
+        self.gone = False
+        self._spells = list(spells)
+        self._now: Spell | None = None
+        self._messages = 0  # that had been read when the present one began
+
+    def __bool__(self) -> bool:
+        return bool(self._spells)
+
+    def at(self, since_start_ns: int, messages: int) -> Change:
+        """What has to be done now.
+
+        Args:
+            since_start_ns: since the start of the window.
+            messages: that it has read so far.
+        """
+        now = next((s for s in self._spells if s.begin_s * _SECOND_NS <= since_start_ns < s.end_s * _SECOND_NS), None)
+        if now is self._now:
+            return ""
+        self._now, self._messages = now, messages
+        if now is not None and now.kind == "gone":
+            left, self.gone = self.gone, True
+            return "" if left else "leave"
+        return "return" if self.gone else ""
+
+    def allowance(self, since_start_ns: int, messages: int) -> tuple[int, float]:
+        """How many messages may be read now; and for how long nothing changes, in seconds."""
+        now = self._now
+        since_s = since_start_ns / _SECOND_NS
+        next_s = min((e for s in self._spells for e in (s.begin_s, s.end_s) if e > since_s), default=math.inf) - since_s
+        if now is None:
+            return NO_LIMIT, next_s
+        if now.kind == "gone":
+            return 0, next_s
+        read = messages - self._messages
+        allowed = math.floor((since_s - now.begin_s) * now.rate) + 1 - read
+        if allowed > 0:
+            return allowed, next_s
+        return 0, min(next_s, (1 - allowed) / now.rate if now.rate > 0 else math.inf)

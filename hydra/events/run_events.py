@@ -1,0 +1,389 @@
+"""Everything that a run notes, of itself, its servers, clients and steps: one class for each event."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, get_args
+
+from hydra.events.event import Event, Level
+from hydra.events.formatting import duration, number
+from hydra.model import Figure, Launch, Role, StepPlan
+from hydra.wire.protocol_constants import EXIT_STRANDED
+
+_ROWS_NAMED: Final = 6
+"""Rows that are named, of many."""
+
+
+class EngineWaits(Event):
+    """What an engine waits for before a run can begin, in its own words."""
+
+    template = "{what}"
+    what: str
+
+
+class RunBegan(Event):
+    """A run begins.
+
+    Attributes:
+        scenario: its name.
+        out: its directory.
+        expected_s: how long its steps take if nothing is backlogged.
+        bound_s: how long they take at most.
+        servers: those that are started before, as in ``3 … servers``; "" if there are none.
+    """
+
+    kind = "began"
+    scenario: str
+    out: str
+    expected_s: float
+    bound_s: float
+    servers: str = ""
+
+    @property
+    def text(self) -> str:
+        expected, bound = duration(self.expected_s), duration(self.bound_s)
+        more = f"; the start of {self.servers} is not in it" if self.servers else ""
+        return f"{self.scenario} into {self.out}: about {expected} if nothing is backlogged, {bound} at most{more}"
+
+
+class RunDone(Event):
+    """A run has measured all that it was to measure."""
+
+    kind = "done"
+    template = "done in {took_s:duration}: {out}"
+    took_s: float
+    out: str
+
+
+class RunFailed(Event):
+    """A run could not go on. The report says so at its top, so that it is routine among the events."""
+
+    kind = "failed"
+    template = "{error}"
+    error: str
+
+
+class Resumed(Event):
+    """A run goes on after ``steps`` steps; ``again`` failed ones of them are measured again."""
+
+    level = Level.NOTE
+    summary = "the run was resumed"
+    template = "after {steps} steps, {again} failed ones of which are measured again"
+    steps: int
+    again: int
+
+
+class RunGoesOn(Event):
+    """A run is resumed: what is there and what is left.
+
+    Attributes:
+        out: its directory.
+        there: the names of the rows that are measured or were skipped.
+        rows: how many it has in all.
+        again: the names of those that failed and are tried again.
+        steps: how many are to go at most; None where their results decide that.
+        left_s: about how many seconds that takes.
+    """
+
+    kind = "goes_on"
+    out: str
+    there: Sequence[str]
+    rows: int
+    again: Sequence[str]
+    steps: int | None
+    left_s: float
+
+    @property
+    def text(self) -> str:
+        there = f"{len(self.there)} of {self.rows} rows are there{_named(self.there)}"
+        verb = "is" if len(self.again) == 1 else "are"
+        again = f"{len(self.again)} failed and {verb} tried again{_named(self.again)}" if self.again else ""
+        some = "the results decide how many steps are to go" if self.steps is None else f"{self.steps} steps to go"
+        left = f"{'1 step to go' if self.steps == 1 else some}, about {duration(self.left_s)}"
+        return f"{self.out} goes on: " + "; ".join(filter(None, (there, again, left)))
+
+
+class RunComplete(Event):
+    """A run is resumed that has everything already."""
+
+    kind = "complete"
+    template = "{out} is complete: nothing is left to measure, and nothing is started"
+    out: str
+
+
+def _named(rows: Sequence[str]) -> str:
+    """The first few names in brackets."""
+    more = f"; {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
+    return f" ({'; '.join(rows[:_ROWS_NAMED])}{more})" if rows else ""
+
+
+class SystemFact(Event):
+    """Something about the system under test that is known only once it runs."""
+
+    kind = "fact"
+    template = "{name}: {value}"
+    name: str
+    value: str
+
+
+class Refused(Event):
+    """Frames that the controller refused for one reason."""
+
+    level = Level.NOTE
+    summary = "peers and messages that the controller refused"
+    template = "{count} × {reason}"
+    reason: str
+    count: int
+
+
+class Revived(Event):
+    """The system under test had failed and is brought up again."""
+
+    kind = "revive"
+    level = Level.NOTE
+    summary = "the system under test was brought up again"
+    template = "{failure}"
+    failure: str
+
+
+class ServersStarting(Event):
+    """Servers are being started.
+
+    Attributes:
+        what: which, as in ``3 … servers``.
+        doing: how far they are, as in ``1 of 3 dialled in``; "": nobody knows.
+        for_s: for how long by now.
+    """
+
+    what: str
+    doing: str
+    for_s: float
+
+    @property
+    def text(self) -> str:
+        doing = f": {self.doing}" if self.doing else ""
+        return f"starting {self.what}{doing} (for {duration(self.for_s)})"
+
+
+class ServersStarted(Event):
+    """Servers are there, as :class:`ServersStarting` calls them."""
+
+    template = "started {what} in {took_s:duration}"
+    what: str
+    took_s: float
+
+
+class ServersUp(Event):
+    """The servers that run as groups answer as one."""
+
+    kind = "servers"
+    template = "{count} at {address} after {took_s:.3f} s"
+    count: int
+    address: str
+    took_s: float
+
+
+class ServersAgain(Event):
+    """A server was lost while they came up: all are brought up once more."""
+
+    level = Level.NOTE
+    summary = "servers that were lost while they came up; all were brought up once more"
+    template = "{why}"
+    why: str
+
+
+class ServerExit(Event):
+    """A server ended, or said that it cannot go on."""
+
+    level = Level.NOTE
+    summary = "servers that ended in mid-run"
+    template = "{why}"
+    why: str
+
+
+class ServerKilled(Event):
+    """A server was killed on purpose, as its scenario says."""
+
+    level = Level.NOTE
+    summary = "servers that were killed on purpose"
+    template = "{group} at {address} on {host} was killed with SIGKILL {when}"
+    group: str
+    host: str
+    address: str
+    when: str
+
+
+class Launched(Event):
+    """A group was given to an agent; :meth:`of` leaves out what it was started with, for that is full of secrets."""
+
+    kind = "launch"
+    template = "{group}: {carried} on {agent}{where}"
+    group: str
+    role: str
+    first_client: int
+    count: int
+    agent: str
+    host: str
+
+    @classmethod
+    def of(cls, launch: Launch) -> Launched:
+        """That it was launched."""
+        group, agent = launch.group, launch.agent
+        return cls(group.id, group.role, group.first_client, group.count, agent.id, agent.hostname)
+
+    @property
+    def carried(self) -> str:
+        """What the group runs."""
+        clients = self.role in get_args(Role)
+        return f"{self.count} {self.role}(s) from id {self.first_client}" if clients else f"a {self.role}"
+
+    @property
+    def where(self) -> str:
+        """The agent's host, where that has another name."""
+        return f" ({self.host})" if self.host != self.agent else ""
+
+
+class Present(Event):
+    """All clients have dialled in."""
+
+    template = "{clients} clients after {took_s:.3f} s"
+    clients: int
+    took_s: float
+
+
+class Evicted(Event):
+    """Clients of a group that are of no use any more are ended."""
+
+    kind = "evict"
+    level = Level.NOTE
+    summary = "clients that did not answer"
+    template = "{group}: {clients:ids} {why}"
+    group: str
+    clients: Iterable[int]
+    why: str
+
+
+class LaunchedElsewhere(Event):
+    """Clients whose group does not replace them get another group."""
+
+    category = Evicted.category
+    level = Evicted.level
+    template = "{clients:ids}: not replaced by their groups, launched in others"
+    clients: Iterable[int]
+
+
+class ClientExit(Event):
+    """A client's process ended; ``status`` is as ``Popen.returncode`` has it, None if nobody knows it."""
+
+    level = Level.NOTE
+    summary = "clients that ended in mid-run"
+    client: int
+    pid: int
+    status: int | None
+    replaced: bool
+
+    @property
+    def text(self) -> str:
+        return f"client {self.client}: {cause(self.pid, self.status)}{', replaced' if self.replaced else ''}"
+
+
+def cause(pid: int, status: int | None) -> str:
+    """How a process ended, in a sentence."""
+    if status is None:
+        return f"pid {pid} ended"
+    if status == EXIT_STRANDED:
+        return f"pid {pid} was stranded (exit code {status}): it had heard nothing of the controller for too long"
+    return f"pid {pid} exited with {status}" if status >= 0 else f"pid {pid} was killed by {end_of(status)}"
+
+
+def end_of(status: int | None) -> str:
+    """The same as a row has it: ``SIGKILL``, ``exit code 3``."""
+    if status is None:
+        return "of unknown cause"
+    if status >= 0:
+        return f"exit code {status}"
+    known = {s.value: s.name for s in signal.Signals}
+    return known.get(-status, f"signal {-status}")
+
+
+class GroupExit(Event):
+    """A whole group ended in mid-run; the fields are those of :class:`~hydra.model.GroupEvent`."""
+
+    level = Level.NOTE
+    summary = "groups that ended in mid-run"
+    template = "{group} on {agent} {state}: {detail}"
+    group: str
+    state: str
+    agent: str
+    detail: str
+
+
+class ClientError(Event):
+    """A client reported an error."""
+
+    level = Level.NOTE
+    summary = "errors that clients reported"
+    template = "client {client}: {error}"
+    client: int
+    error: str
+
+
+class StartUnacknowledged(Event):
+    """Clients had not acknowledged a step's start in time: the step begins anew under the next epoch."""
+
+    kind = "start"
+    level = Level.NOTE
+    summary = "steps that were begun anew, because clients had not acknowledged the start in time"
+    template = "epoch {epoch}: not acknowledged in time by {missing:ids}"
+    epoch: int
+    missing: Iterable[int]
+
+
+class WindowOpened(Event):
+    """Everybody knows when a step's window begins."""
+
+    kind = "window"
+    template = "epoch {epoch} runs"
+    epoch: int
+
+
+class PhasesTimed(Event):
+    """How long each part of a step took, in the order of their ends."""
+
+    kind = "phases"
+    epoch: int
+    took_s: Sequence[tuple[str, float]]
+
+    @property
+    def text(self) -> str:
+        return f"epoch {self.epoch}: " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in self.took_s)
+
+
+class StepStored(Event):
+    """A step's figures were computed and committed."""
+
+    kind = "stored"
+    template = "epoch {epoch}: {took_s:.3f} s"
+    epoch: int
+    took_s: float
+
+
+class StepMeasured(Event):
+    """A step is done; ``position`` tells it from the others, such as ``step 3 of 6: 30 clients, 1,000/s``."""
+
+    kind = "step"
+    position: str
+    plan: StepPlan
+    figures: Mapping[str, Figure]
+
+    @property
+    def text(self) -> str:
+        received = (
+            ("Rx", "avg_rx_rate_pps", "/s"),
+            ("aggregate", "aggregate_pps", "/s"),
+            ("loss", "client_loss_pct", " %"),
+        )
+        shown = (("Tx", "avg_tx_rate_pps", "/s"), *(received if self.plan.clients else ()))
+        told = ", ".join(f"{name} {number(self.figures.get(column))}{unit}" for name, column, unit in shown)
+        return f"{self.position}: {told}"

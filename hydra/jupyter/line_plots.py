@@ -1,0 +1,211 @@
+"""The report's plots of rates, batches and latency: against the client count, as percentile curves, over a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.colors import qualitative, sample_colorscale
+
+from hydra.jupyter.drawing import Interval, dotted, dress, finish, line, log_axis, panels
+from hydra.jupyter.plot_series import across, by_clients, groups, has, marked, shades, shown_steps
+from hydra.jupyter.run_data import Run, histograms_of, lags_of
+from hydra.measure.column import MICROSECONDS, Column
+from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, LATENCY_BOUND
+from hydra.measure.lag import Lags
+from hydra.measure.latency import curve
+from hydra.measure.loss_pattern import asked_s
+from hydra.measure.step_columns import DUE, SENT, latency_columns, step_columns
+from hydra.model import StepResult, number
+from hydra.store.system_columns import added_by, columns_of
+from hydra.sweep import Row, kind_of
+
+STEP: Final = {column.name: column for column in step_columns()}
+RATES: Final = (AVG_TX, AVG_RX, AGGREGATE)
+
+
+def rates(run: Run) -> go.Figure | None:
+    """Rates against the client count, the published ones dotted; a panel a figure where settings vary."""
+    if not run.scenario.sweep.crossed:
+        return _two(run, *kind_of(run.scenario).rates)
+    return by_settings(run, [STEP[c] for c in RATES])
+
+
+def batches(run: Run) -> go.Figure | None:
+    """What the size of a batch does, a line a client count; None where it does not vary."""
+    rows = marked(run)
+    columns = [STEP[c] for c in (*RATES[:2], *(f"{p}_p99_us" for p in (DUE, SENT))) if has(rows, c)]
+    batch = added_by(run.scenario).batch
+    if batch.name not in run.scenario.sweep.crossed or not columns:
+        return None
+    figure = panels([f"Latency {c.title}" if c.unit == MICROSECONDS else c.title for c in columns])
+    for panel, column in enumerate(columns, start=1):
+        for label, color, group in by_clients(rows):
+            line(figure, group, batch.name, column.name, label, color, panel=panel)
+    return finish(figure, batch.axis_title, [column.unit for column in columns])
+
+
+def _two(run: Run, each: Sequence[str], together: str) -> go.Figure | None:
+    """Rates of a client on the left, of all clients together on the right."""
+    rows = marked(run)
+    sides = {"per client": [c for c in each if has(rows, c)], "all clients together": [together]}
+    sides = {title: columns for title, columns in sides.items() if any(has(rows, c) for c in columns)}
+    if not sides:
+        return None
+    figure, known = panels(list(sides)), columns_of(run.scenario)
+    places = [(c, panel) for panel, columns in enumerate(sides.values(), start=1) for c in columns]
+    for (column, panel), color in zip(places, qualitative.D3, strict=False):
+        name = known.get(column, Column(column)).title
+        line(figure, rows, across(run), column, name, color, panel=panel, interval=_interval(run, column))
+        dotted(figure, _published(run), column, name, color, panel)
+    return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [STEP[AVG_RX].unit] * len(sides))
+
+
+def by_settings(run: Run, shown: Sequence[Column]) -> go.Figure | None:
+    """One panel a column; a line for every combination of the settings that vary."""
+    rows = marked(run)
+    shown = [column for column in shown if has(rows, column.name)]
+    if not shown:
+        return None
+    figure = panels([column.title for column in shown])
+    for panel, column in enumerate(shown, start=1):
+        for label, color, group in groups(run, rows):
+            line(figure, group, across(run), column.name, label, color, panel=panel)
+            dotted(figure, _published(run, group[0][0]), column.name, label, color, panel)
+    return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [column.unit for column in shown])
+
+
+def _published(run: Run, like: Row | None = None) -> list[Row]:
+    """Published rows, with the settings of this one; a table that does not know them has none.
+
+    Nothing unless some row of the run has a counterpart: then the table belongs to another experiment.
+    """
+    if run.published is None:
+        return []
+    keys = run.published.reference.keys
+    measured = {tuple(row.get(key) for key in keys) for row in run.rows}
+    rows = run.published.rows
+    if not any(tuple(row.get(key) for key in keys) in measured for row in rows):
+        return []
+    varied = run.scenario.sweep.crossed if like is not None else ()
+    return [row for row in rows if like is None or all(row.get(v) == like.get(v) for v in varied)]
+
+
+def _interval(run: Run, column: str) -> Interval | None:
+    """The 95 % interval of a rate that was searched for."""
+    limits = kind_of(run.scenario).limits(column)
+    if limits is None:
+        return None
+    low, high = limits
+    return lambda row: (row.get(low), row.get(high))
+
+
+_US_IN_MS: Final = 1000
+_PERCENTS: Final = {1: "0 %", 2: "50 %"} | {10**digits: f"{100 - 100 / 10**digits:.10g} %" for digits in range(1, 10)}
+"""What stands below an axis of percentiles where one message in so many is later."""
+_MOST_SLOWEST: Final = 6
+"""Lines over the window beside which the slowest subscribers have one of their own."""
+
+
+def latency(run: Run) -> go.Figure | None:
+    """Latency percentiles against the client count; for a search, of the fastest step within its figure."""
+    rows = list(kind_of(run.scenario).with_latency(marked(run), run.results, ""))
+    percentiles = next((columns for columns in map(latency_columns, (DUE, SENT)) if has(rows, columns[0].name)), None)
+    if percentiles is None:
+        return None
+    if run.scenario.sweep.crossed:
+        return by_settings(run, [column for column in percentiles if column.title in ("p50", "p99", "max")])
+    figure = go.Figure()
+    colors = sample_colorscale("Plasma", shades(len(percentiles)))
+    for column, color in zip(percentiles, colors, strict=True):
+        line(figure, rows, across(run), column.name, column.title, color)
+    return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [percentiles[0].axis_title])
+
+
+def percentiles(run: Run) -> go.Figure | None:
+    """The latency at every percentile, a curve a row: of all messages that its subscribers received."""
+    figure = go.Figure()
+    for label, color, steps in shown_steps(run):
+        bound_us = max((number(step.figures.get(LATENCY_BOUND)) or 0.0 for step in steps), default=0.0)
+        points = [(x, max(us, bound_us)) for x, us in curve(histograms_of(run, [step.epoch for step in steps]))]
+        points = [(x, us / _US_IN_MS) for x, us in points if us > 0]
+        if not points:
+            continue
+        at = [x for x, _ in points]
+        trace = go.Scatter(
+            x=[float(f"{x:.4g}") for x in at],
+            y=[float(f"{ms:.4g}") for _, ms in points],
+            name=label,
+            legendgroup=label,
+            mode="lines",
+            line={"color": color, "width": 2},
+            customdata=[f"{100 - 100 / x:.7g}" for x in at],
+            hovertemplate="%{customdata} % within %{y:,.4g} ms<extra>%{fullData.name}</extra>",
+        )
+        figure.add_trace(trace)
+    drawn = finish(figure, "messages that came within this time", ["latency, ms"])
+    if drawn is not None:
+        furthest = max(float(x) for trace in drawn.data for x in trace.x)
+        ticks = {at: text for at, text in _PERCENTS.items() if at <= furthest * 1.5}
+        drawn.update_xaxes(
+            tickvals=list(ticks),
+            ticktext=list(ticks.values()),
+            tickangle=0,
+            range=[-0.05, np.log10(max(furthest, 10.0)) + 0.1],
+        )
+    return drawn
+
+
+def over_time(run: Run) -> go.Figure | None:
+    """How late the newest messages were in the course of each row's window; None where that was not stored.
+
+    Steps whose seconds were kept have a plot of their own.
+    """
+    lines = [(label, color, found) for label, color, steps in shown_steps(run) if (found := _lags(run, steps))]
+    figure = go.Figure()
+    for label, color, (seconds, lags) in lines:
+        middle = np.nanmedian(lags, axis=0)
+        _draw(figure, seconds, middle, label, color)
+        if len(lags) > 1 and len(lines) <= _MOST_SLOWEST:
+            _draw(figure, seconds, np.nanmax(lags, axis=0), label, color, slowest=True)
+    if not figure.data:
+        return None
+    dress(figure)
+    figure.update_xaxes(title_text="seconds since the start of the step", rangemode="tozero")
+    values = [y for trace in figure.data for y in trace.y if y]
+    figure.update_yaxes(type="log", title_text="age of the newest message, ms", **log_axis(values))
+    return figure
+
+
+def _lags(run: Run, steps: Sequence[StepResult]) -> tuple[list[float], Lags] | None:
+    """Seconds since the start, and each subscriber's lag (ms) then; of a repeated row, of the last repeat."""
+    step = steps[-1]
+    lags = 1000 * lags_of(run, step.epoch)
+    if step.epoch in run.answers or not len(lags):
+        return None
+    known = np.asarray(~np.isnan(lags).all(axis=0))
+    if known.sum() < 2:
+        return None
+    width_s = asked_s(step.plan) / len(known)
+    return [round((part + 0.5) * width_s, 4) for part in np.flatnonzero(known).tolist()], lags[:, known]
+
+
+def _draw(
+    figure: go.Figure, seconds: Sequence[float], lags_ms: Lags, label: str, color: str, *, slowest: bool = False
+) -> None:
+    # A lag of 0 is one below the microsecond that it is counted in.
+    values = [float(f"{max(ms, 0.001):.4g}") for ms in lags_ms.tolist()]
+    whose = "the slowest subscriber" if slowest else "the median subscriber"
+    trace = go.Scatter(
+        x=seconds,
+        y=values,
+        name=label,
+        legendgroup=label,
+        showlegend=not slowest,
+        mode="lines",
+        line={"color": color, "width": 1 if slowest else 2, "dash": "dot" if slowest else "solid"},
+        hovertemplate=f"%{{x:.4g}} s: %{{y:,.4g}} ms, {whose}<extra>%{{fullData.name}}</extra>",
+    )
+    figure.add_trace(trace)

@@ -1,0 +1,264 @@
+"""When in a step messages were due and lost, in which bursts, by whom; which losses do not come of its rate. Pure.
+
+The course of a step is its losses by the time at which they were due, which the missing ranges of the subscribers tell:
+sequence n of a paced publisher is due n/rate after the start. A *burst* is a stretch of it with losses; its size is the
+mean loss of the subscribers in it, in seconds of traffic. One that goes on for longer than a second is several, so that
+a step of 5 s says what five of 1 s would.
+
+What piles up, or is never sent, goes on for the whole step: that part of the rate is one burst in every second.
+
+One subscriber may lose alone, and some is lost as a step starts: that does not come of the rate. A step tells of each
+only what it saw. Whether that is so at every rate is for a search to say (sweep/answer.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra.measure.loss import DEADLINE, Fates
+from hydra.model import StepPlan
+from hydra.wire.arrays import Flags, Ints, sums
+from hydra.wire.load import Load
+from hydra.wire.report_validation import MAX_MISSING_RANGES
+from hydra.wire.subscriber_table import SubscriberTable
+
+SLICE_S: Final = 0.02
+"""Length of the slices in which losses are counted."""
+_QUIET_SLICES: Final = 5
+"""So many slices without a loss end a burst."""
+_LONGEST_S: Final = 1.0
+_AT_ONCE: Final = 16_384
+"""Subscribers whose missing ranges are added up at once: of a million they are gigabytes as floating point numbers."""
+
+Course = npt.NDArray[np.float64]
+
+
+def course(reports: SubscriberTable, rate_pps: float, window_s: float) -> Course:
+    """The share of what was due in each slice of the window that was lost, as a mean over the subscribers.
+
+    What is missing at a subscriber whose drain ran into its deadline may be on its way and is no loss.
+
+    Args:
+        reports: of the subscribers.
+        rate_pps: messages/s that each publisher was asked for.
+        window_s: length of the window in seconds, as it was asked for.
+    """
+    slices = max(ceil(window_s / SLICE_S), 1)
+    width = rate_pps * window_s / slices
+    edges: Course = np.arange(slices + 1, dtype=np.float64) * width
+    before = np.zeros(slices + 1)
+    for part in reports.parts(_AT_ONCE):
+        before += lost_before(part, rate_pps * window_s, edges)
+    return np.clip(np.diff(before) / (width * max(len(reports.missing), 1)), 0.0, 1.0)
+
+
+def lost_before(reports: SubscriberTable, due: float, edges: Course) -> Course:
+    """How many messages were lost before each edge (a sequence), of all subscribers; ``due`` were due in the window."""
+    lossy = np.repeat(reports.drain != DEADLINE, reports.ledger_counts) & (reports.missing > 0)
+    if not bool(lossy.any()):
+        return np.zeros(len(edges))
+    listed = reports.ranges.reshape(-1, 2)[np.repeat(lossy, reports.range_counts)]
+    begin, behind, count = _unlisted(reports, lossy, due)
+    first = np.concatenate((listed[:, 0].astype(np.float64), begin))
+    end = np.concatenate((listed[:, 1] + 1.0, behind))
+    density = np.concatenate((np.ones(len(listed)), count / (behind - begin)))
+    # The sum over ranges of how much of each lies before the edge: a broken line, which bends at the beginning of a
+    # range and at its end.
+    return before(first, density, edges) - before(end, density, edges)
+
+
+def before(points: Course, weights: Course, edges: Course) -> Course:
+    """Σ weight · max(0, edge − point) over the points, for every edge; the edges rise."""
+    # A point counts from the first edge behind it on.
+    at = np.searchsorted(edges, points, side="right")
+    weight = np.cumsum(np.bincount(at, weights, len(edges) + 1))
+    moment = np.cumsum(np.bincount(at, weights * points, len(edges) + 1))
+    return np.asarray((weight * np.append(edges, 0.0) - moment)[:-1])
+
+
+def _unlisted(reports: SubscriberTable, lossy: Flags, due: float) -> tuple[Course, Course, Course]:
+    """Where the missing sequences are that lists of ranges had no room for, and how many: from, to and count of each.
+
+    They are somewhere behind the last that is listed; that they are spread evenly there is the least that is claimed.
+    """
+    low, high = reports.ranges[0::2], reports.ranges[1::2]
+    count = reports.missing - sums(high - low + 1, reports.range_counts)
+    cut = lossy & (count > 0)
+    begin = np.zeros(int(np.count_nonzero(cut)))
+    some = reports.range_counts[cut] > 0
+    begin[some] = high[reports.range_offsets[1:][cut][some] - 1] + 1
+    return begin, np.maximum(due, begin + count[cut]), count[cut].astype(np.float64)
+
+
+def bursts(lost: Course, window_s: float, unsustained: float) -> list[float]:
+    """What each burst cost, in seconds of traffic.
+
+    Args:
+        lost: the course of the step.
+        window_s: length of the window in seconds.
+        unsustained: the share of the rate that piled up or was never sent, all through the window.
+    """
+    width_s = window_s / len(lost)
+    at = np.flatnonzero(lost > 0)
+    found: list[float] = []
+    if len(at):
+        longest = max(round(_LONGEST_S / width_s), 1)
+        for stretch in np.split(at, np.flatnonzero(np.diff(at) > _QUIET_SLICES) + 1):
+            for first in range(int(stretch[0]), int(stretch[-1]) + 1, longest):
+                size = float(lost[first : min(first + longest, int(stretch[-1]) + 1)].sum()) * width_s
+                if size > 0:
+                    found.append(size)
+    if unsustained > 0:
+        seconds = max(round(window_s / _LONGEST_S), 1)
+        found += [unsustained * window_s / seconds] * seconds
+    return found
+
+
+def written(sizes: Sequence[float]) -> str:
+    """Bursts as a figure holds them: seconds with a space between them."""
+    return " ".join(f"{size:.4g}" for size in sizes)
+
+
+def read(text: str) -> tuple[float, ...]:
+    """What :func:`written` wrote."""
+    return tuple(map(float, text.split()))
+
+
+_SECOND_NS: Final = 1_000_000_000
+
+
+def asked_s(plan: StepPlan) -> float:
+    """How long a step sends that holds its rate: its window, or as long as its messages last."""
+    rate, messages = plan.settings.rate, plan.settings.messages
+    return plan.duration_s if rate == "max" or messages is None else min(plan.duration_s, messages / rate)
+
+
+def edges(plan: StepPlan, sent: int, parts: int) -> tuple[Course, Course]:
+    """Where equal parts of a step's window begin and end: in seconds, and as sequences of a publisher.
+
+    A message belongs to the part in which it was due. Without due times, at rate ``max``, it belongs where it stands
+    among those that were sent.
+
+    Args:
+        plan: of the step.
+        sent: messages of the publisher that sent most.
+        parts: how many.
+    """
+    rate, length_s = plan.settings.rate, asked_s(plan)
+    seconds = np.linspace(0.0, length_s, parts + 1)
+    if plan.load:
+        load = Load(plan.load)
+        due = np.array([load.count_by(round(at * _SECOND_NS) - 1) for at in seconds.tolist()], np.float64)
+        return seconds, due
+    return seconds, seconds * (sent / length_s if rate == "max" else rate)
+
+
+@dataclass(frozen=True, slots=True)
+class Loser:
+    """A subscriber that lost messages.
+
+    Attributes:
+        client: its id.
+        expected: messages that it should have got.
+        lost: messages of those that it never got.
+        gaps: by publisher, the first and the last sequence of each missing range; of many, the first.
+    """
+
+    client: int
+    expected: int
+    lost: int
+    gaps: Mapping[int, Sequence[tuple[int, int]]]
+
+    @property
+    def known_until(self) -> float:
+        """Behind which sequence there may be gaps that are not listed: where the first list that is full ends."""
+        full = [ranges for ranges in self.gaps.values() if len(ranges) >= MAX_MISSING_RANGES]
+        return min((ranges[-1][1] + 1 for ranges in full or self.gaps.values() if ranges), default=0)
+
+    @property
+    def unlisted(self) -> int:
+        """Lost messages that are in none of the gaps."""
+        return max(self.lost - sum(last - first + 1 for ranges in self.gaps.values() for first, last in ranges), 0)
+
+
+def shares(losers: Iterable[Loser], groups: Sequence[range], expected: Sequence[int], sequences: Course) -> Course:
+    """The share of what was due that was lost, by group and part of the window.
+
+    NaN where it is not known: where a list of gaps had no room for more, these lie somewhere behind the last one.
+
+    Args:
+        losers: all subscribers with a loss.
+        groups: ids of subscribers, rising.
+        expected: messages that those of each group should have got together.
+        sequences: what :func:`hydra.measure.loss_pattern.edges` gave.
+    """
+    firsts = np.array([group.start for group in groups])
+    of_groups: list[list[tuple[int, int]]] = [[] for _ in groups]
+    known_until = [float(np.inf)] * len(groups)
+    for loser in losers:
+        row = int(np.searchsorted(firsts, loser.client, side="right")) - 1
+        listed = [(first, last + 1) for gaps in loser.gaps.values() for first, last in gaps]
+        of_groups[row] += listed
+        if loser.unlisted:
+            known_until[row] = min(known_until[row], loser.known_until)
+    width = np.diff(sequences) / max(float(sequences[-1]), 1.0)
+    found = np.zeros((len(groups), len(width)))
+    for row, (ranges, due) in enumerate(zip(of_groups, expected, strict=True)):
+        if ranges and due:
+            first, behind = np.array(ranges, np.float64).T
+            one = np.ones(len(first))
+            lost = np.diff(before(first, one, sequences) - before(behind, one, sequences))
+            found[row] = np.divide(lost, due * width, out=np.zeros_like(lost), where=width > 0)
+        found[row, sequences[1:] > known_until[row]] = np.nan
+    return np.clip(found, 0.0, 1.0)
+
+
+ALONE: Final = 4.0
+"""A subscriber loses alone if it loses at least this many times as much as every other one."""
+FEWEST: Final = 10
+"""Messages that a subscriber lost at least: of fewer it is chance who lost them."""
+START_S: Final = 0.1
+"""What is lost within this time of the start is lost as the step starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lone:
+    """A subscriber that lost alone: its id, and the share of its messages (a fraction)."""
+
+    client: int
+    loss: float
+
+
+def lone_loser(ids: Ints, clients: Flags, fates: Fates) -> Lone | None:
+    """The subscriber that lost at least ``ALONE`` times as much as every other one, if there is one.
+
+    Args:
+        ids: of everybody who was asked.
+        clients: those that count.
+        fates: of everybody who was asked.
+    """
+    if np.count_nonzero(clients) < 2:
+        return None
+    lost, expected = fates.lost[clients], fates.expected[clients]
+    shares = np.divide(lost, expected, out=np.zeros(len(lost)), where=expected > 0)
+    second, first = (int(at) for at in np.argsort(shares, kind="stable")[-2:])
+    if lost[first] < FEWEST or shares[first] < ALONE * shares[second]:
+        return None
+    return Lone(int(ids[clients][first]), float(shares[first]))
+
+
+def start_lost_s(lost: Course, window_s: float) -> float:
+    """What was lost within ``START_S`` of the start, in seconds of traffic.
+
+    Args:
+        lost: the course of the step.
+        window_s: length of the window in seconds.
+    """
+    slices = min(ceil(START_S * len(lost) / window_s), len(lost))
+    return float(lost[:slices].sum()) * window_s / len(lost)

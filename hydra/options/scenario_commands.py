@@ -1,0 +1,366 @@
+"""Commands that run a scenario or an experiment, with the flags of its system where it is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+import click
+
+from hydra.errors import ConfigError, UsageError
+from hydra.options.command import SCENARIO, Keyed, LateCommand, first_of, overrides
+from hydra.options.help import (
+    CLUSTER,
+    COMPARISON,
+    EXPERIMENT,
+    OUTPUT,
+    RUN,
+    SEARCH,
+    SYSTEM,
+    flags,
+    group_of,
+    grouped,
+    put,
+)
+from hydra.options.plugin_commands import commands, params_of
+from hydra.options.settings import system_flags
+from hydra.options.shared import (
+    comparing_flags,
+    duration_flag,
+    experiment_flags,
+    kind_flags,
+    list_flag,
+    name_argument,
+    presets_flag,
+    run_flags,
+    sweep_flags,
+)
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+Replaced = Callable[..., Mapping[str, object] | None]
+"""What a command makes of those of its flags that have no key: values by dotted key; it takes all flags by name."""
+
+MEASURE: Final = "Measure"
+"""The section of these commands in a list."""
+
+
+class Runs(NamedTuple):
+    """What commands of systems, which know nothing of runs, have done for them: the object of a command's context.
+
+    Attributes:
+        scenario: runs a scenario with these overrides and the values of ``run_flags``.
+        experiment: runs the experiment of this name ("": the one that is resumed) of this system, likewise; the values
+            are those of ``experiment_flags`` as well.
+        experiments: prints the experiments of this system, as JSON or as a table.
+        presets: prints the presets of this system, likewise.
+    """
+
+    scenario: Callable[[str | Path, Mapping[str, object], Mapping[str, Any]], None]
+    experiment: Callable[[str, str, Mapping[str, object], Mapping[str, Any]], None]
+    experiments: Callable[[str, bool], None]
+    presets: Callable[[str, bool], None]
+
+
+class ScenarioCommand(LateCommand):
+    """A command that runs one scenario.
+
+    Attributes:
+        scenario: its name or path.
+        replaced: what the command makes of flags without a key.
+    """
+
+    def __init__(self, *args: Any, scenario: str | Path, replaced: Replaced, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.scenario, self.replaced = scenario, replaced
+
+
+class ExperimentCommand(LateCommand):
+    """A command that runs published experiments.
+
+    Attributes:
+        system: whose.
+        one: the only one; "": all of the system's.
+        replaced: as of :class:`ScenarioCommand`.
+    """
+
+    def __init__(self, *args: Any, system: str, one: str, replaced: Replaced, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.system, self.one, self.replaced = system, one, replaced
+
+
+def scenario_command(
+    name: str, scenario: str | Path, *options: Callable[[_F], _F], examples: Sequence[str] = ()
+) -> Callable[[Replaced], click.Command]:
+    """Makes a command that runs a scenario of a function, whose docstring is the command's help.
+
+    The function gets the flags that were given, and returns what it makes of those without a key.
+
+    Args:
+        name: the command's.
+        scenario: a scenario's name or path.
+        options: flags of its own, beside those of every scenario; those without a group are shown as the system's.
+        examples: whole command lines.
+    """
+
+    def decorate(function: Replaced) -> click.Command:
+        def callback(**values: Any) -> None:
+            runs: Runs = click.get_current_context().obj
+            runs.scenario(scenario, overrides(function(**values)), values)
+
+        callback.__doc__ = function.__doc__
+        return click.command(
+            name,
+            cls=ScenarioCommand,
+            scenario=scenario,
+            replaced=function,
+            flags=flags(sweep_flags, grouped(SYSTEM, *options), comparing_flags, run_flags),
+            examples=examples,
+            section=MEASURE,
+        )(callback)
+
+    return decorate
+
+
+def experiment_command(
+    name: str, system: str, *options: Callable[[_F], _F], one: str = "", examples: Sequence[str] = ()
+) -> Callable[[Replaced], click.Command]:
+    """Makes a command that runs published experiments of a function; see :func:`scenario_command`.
+
+    The flags that these experiments have of their own are its flags.
+
+    Args:
+        name: the command's.
+        system: whose experiments (``SystemSpec.experiments``).
+        options: flags of its own.
+        one: the experiment that it runs; "": the one that the user names.
+        examples: whole command lines.
+    """
+
+    def decorate(function: Replaced) -> click.Command:
+        def callback(experiment: str = one, listed: str = "", **values: Any) -> None:
+            runs: Runs = click.get_current_context().obj
+            if listed:
+                (runs.presets if listed == "presets" else runs.experiments)(system, values["as_json"])
+            else:
+                runs.experiment(system, experiment or "", overrides(function(**values)), values)
+
+        callback.__doc__ = function.__doc__
+        named = [] if one else [name_argument, list_flag, presets_flag]
+        own = flags_of_experiments(system, one)
+        return click.command(
+            name,
+            cls=ExperimentCommand,
+            system=system,
+            one=one,
+            replaced=function,
+            flags=flags(*named, experiment_flags, own, grouped(SYSTEM, *options), run_flags),
+            examples=examples,
+            section=MEASURE,
+        )(callback)
+
+    return decorate
+
+
+def flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
+    """The own flags of a system's experiments, or of one of them, each once by its name."""
+
+    def decorate(command: _F) -> _F:
+        from hydra.config.file_locations import experiments
+
+        known = [each for each in experiments(system).values() if one in ("", each.name)]
+        options = {option.name: option for each in known for option in each.options}
+        for option in options.values():
+            put(option, EXPERIMENT)
+        command.params += reversed(options.values())  # type: ignore[attr-defined]  # of a LateCommand
+        return command
+
+    return decorate
+
+
+_FLAGS: Final = "hydra.flags"
+"""Where a context keeps the flags of its scenario."""
+_OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
+"""Groups of flags that say nothing of the scenario."""
+_ARGUMENT: Final = "scenario"
+
+
+class OfScenario(LateCommand):
+    """A command with an argument ``scenario``: it has the flags of the scenario's system.
+
+    They are known once the scenario is: ``hydra run mine.toml --help`` shows them.
+
+    Args:
+        steady: whether the command makes steps at a given rate of every scenario.
+    """
+
+    def __init__(self, *args: Any, steady: bool = False, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._steady = steady
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuses what is no scenario, and flags that the scenario's system does not have."""
+        own = self.get_params(ctx)
+        word = _scenario_among(args, own) or _default(own)
+        asks_only = ctx.resilient_parsing or any(each in ctx.help_option_names for each in args)
+        its = None
+        try:
+            its = _subject(word) if word else None
+            if its is not None and self._steady:
+                its = its._replace(sweep=())
+            ctx.meta[_FLAGS] = _flags_of(its) if its else []
+            ctx.meta[SCENARIO] = word
+        except ConfigError:
+            if not asks_only:
+                raise
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as e:
+            raise (_of_others(f"hydra {ctx.info_name} {word}", its, e.option_name) if its else None) or e from e
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own, and those of the scenario as far as that is known."""
+        own = super().get_params(ctx)
+        taken = {name for param in own for name in (param.name, *param.opts)}
+        theirs = [each for each in ctx.meta.get(_FLAGS, ()) if not taken & {each.name, *each.opts}]
+        return [*theirs, *own]
+
+
+class _Subject(NamedTuple):
+    """What decides on the flags of a scenario or an experiment.
+
+    Attributes:
+        system: its name.
+        experiment: whether it is one.
+        sweep: the keys of its table [sweep].
+        varied: the settings that it varies.
+    """
+
+    system: str
+    experiment: bool = False
+    sweep: tuple[str, ...] = ()
+    varied: tuple[str, ...] = ()
+
+
+def _subject(scenario: str | Path) -> _Subject:
+    """Of a scenario as a command line has it.
+
+    Raises:
+        ConfigError: there is no such scenario, or it is no TOML file.
+    """
+    from hydra.config.file_locations import experiment_named, scenario_path, scenarios
+    from hydra.config.toml import read
+
+    experiment = experiment_named(str(scenario))
+    if experiment is not None:
+        return _Subject(experiment.system, experiment=True)
+    data = read(scenario_path(scenario), lambda: f"known scenarios: {', '.join(scenarios())}")
+    sweep = data.get("sweep")
+    sweep = sweep if isinstance(sweep, dict) else {}
+    vary = sweep.get("vary")
+    varied = tuple(vary) if isinstance(vary, dict) else ()
+    return _Subject(str(data.get("system")), sweep=tuple(sweep), varied=varied)
+
+
+def _flags_of(its: _Subject) -> list[click.Option]:
+    """The flags of a scenario: those of its fields, and those that commands of its system have beside them."""
+    from hydra.config import plugins
+    from hydra.sweep import kind_with
+
+    if its.system not in plugins.systems():
+        return []
+    kind = kind_with(its.sweep)
+    if its.experiment:
+        own = flags(experiment_flags, flags_of_experiments(its.system, ""))
+        theirs = system_flags(its.system, experiment=True)
+    else:
+        own = flags(sweep_flags, duration_flag, kind_flags(kind.key))
+        theirs = system_flags(its.system, varied=dict.fromkeys(its.varied, ""))
+    made = params_of(LateCommand("", flags=flags(own, grouped(SYSTEM, theirs))))
+    beside = [
+        param
+        for command in _commands_of(its)
+        for param in params_of(command)
+        if isinstance(param, Keyed)
+        and param.key.removeprefix("settings.") not in kind.decided
+        and (kind.decided or group_of(param) != SEARCH)
+    ]
+    found = first_of([*made, *beside])
+    return [each for each in found if isinstance(each, click.Option) and group_of(each) not in _OF_RUNS]
+
+
+def _commands() -> Iterator[ScenarioCommand | ExperimentCommand]:
+    for load in commands({}).values():
+        command = load()
+        if isinstance(command, ScenarioCommand | ExperimentCommand):
+            yield command
+
+
+def _commands_of(its: _Subject) -> Iterator[ScenarioCommand | ExperimentCommand]:
+    """Those that run scenarios, or experiments, of its system."""
+    for each in _commands():
+        if isinstance(each, ScenarioCommand) != its.experiment and _system_of(each) == its.system:
+            yield each
+
+
+def _system_of(command: ScenarioCommand | ExperimentCommand) -> str:
+    return command.system if isinstance(command, ExperimentCommand) else _subject(command.scenario).system
+
+
+def _scenario_among(args: Sequence[str], own: Sequence[click.Parameter]) -> str:
+    """The word of a command line that is the scenario; "": there is none.
+
+    Which flags take a value is known of the command's own ones only: the first word that can be a scenario is it.
+    """
+    from hydra.config.file_locations import is_scenario
+
+    flags = {opt: param for param in own for opt in param.opts if isinstance(param, click.Option)}
+    words: list[str] = []
+    it = iter(args)
+    for word in it:
+        if word == "--":
+            words += it
+        elif word.startswith("-") and len(word) > 1:
+            name, equals, _ = word.partition("=")
+            flag = flags.get(name)
+            if flag is not None and not flag.is_flag and not equals:
+                next(it, None)
+        else:
+            words.append(word)
+    return next((word for word in words if is_scenario(word)), words[0] if words else "")
+
+
+def _default(own: Sequence[click.Parameter]) -> str:
+    return next((str(param.default) for param in own if param.name == _ARGUMENT and isinstance(param.default, str)), "")
+
+
+def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
+    """Why a flag is refused that other commands have; None: none has it.
+
+    Args:
+        where: the command with its scenario.
+        its: the scenario.
+        flag: as its user wrote it.
+    """
+    owners = [each for each in _commands() if any(flag in param.opts for param in params_of(each))]
+    if not owners:
+        return None
+    runs = [each for each in owners if isinstance(each, ScenarioCommand) != its.experiment]
+    names = [f"hydra {each.name}" for each in runs if _system_of(each) == its.system]
+    scenario = where.rpartition(" ")[2]
+    if names:
+        what = f"{flag} is a flag of {' and '.join(names)}, and not of {where}"
+    elif runs:
+        systems = sorted({_system_of(each) for each in runs})
+        what = f"{flag} is for system {' or '.join(systems)}, and {scenario} is of {its.system}"
+    elif its.experiment:
+        what = f"{flag} is for scenarios, and {scenario} is a published experiment"
+    else:
+        what = f"{flag} is for published experiments, and {scenario} is none"
+    return UsageError(what, f"leave out {flag}")
+
+
+def values_of(context: click.Context) -> dict[str, Any]:
+    """The flags of the command that runs by name, without the scenario."""
+    return {name: value for name, value in context.params.items() if name != _ARGUMENT}
