@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap
 
-from hydra.wire import packing as id_runs
+from hydra.wire import packing
 
 Array = npt.NDArray[np.int64]
 
@@ -34,10 +34,10 @@ def array(ids: BitMap) -> Array:
     return np.array(ids.to_array(), np.int64)
 
 
-def read(items: id_runs.Items, most: int) -> BitMap:
+def read(items: packing.Items, most: int) -> BitMap:
     """The ids of a message; errors as in :func:`hydra.wire.packing.runs_of_ids`."""
     found = BitMap()
-    for first, last in id_runs.runs_of_ids(items, most):
+    for first, last in packing.runs_of_ids(items, most):
         found.add_range(first, last + 1)
     return found
 
@@ -56,6 +56,6 @@ def runs(ids: BitMap) -> list[tuple[int, int]]:
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def written(ids: BitMap) -> id_runs.Written:
+def written(ids: BitMap) -> packing.Written:
     """The ids as a message writes them."""
     return [first if first == last else (first, last) for first, last in runs(ids)]

@@ -26,8 +26,7 @@ from hydra.model import (
     SubscriberReport,
     check_points,
 )
-from hydra.wire import packing as columns
-from hydra.wire import packing as id_runs
+from hydra.wire import packing
 from hydra.wire.report_validation import check_connections, check_counters, check_histogram, check_report, check_thread
 
 VERSION: Final = 2
@@ -442,23 +441,23 @@ ACKNOWLEDGED: Final[dict[str, type[EpochCommand]]] = {
 """Those commands by their names."""
 
 
-def encode(message: FromClient | FromController | EpochCommand, ids: id_runs.Written | None = None) -> bytes:
+def encode(message: FromClient | FromController | EpochCommand, ids: packing.Written | None = None) -> bytes:
     """The message's frame: UTF-8 JSON, fields in a fixed order, no white space; with these ids if they are given."""
     changes: dict[str, Any] = {}
     if ids is not None:
         changes["ids"] = ids
     elif len(message.ids) > 1:
-        changes["ids"] = id_runs.written_ids(message.ids)
+        changes["ids"] = packing.written_ids(message.ids)
     if isinstance(message, Reports):
-        changes["publisher"] = columns.as_columns(message.publisher) if message.publisher else None
-        changes["subscriber"] = columns.as_columns(message.subscriber) if message.subscriber else None
+        changes["publisher"] = packing.as_columns(message.publisher) if message.publisher else None
+        changes["subscriber"] = packing.as_columns(message.subscriber) if message.subscriber else None
     return _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
 
 
 def decode_from_client(
     frame: bytes,
-    most_ids: int = id_runs.MOST_IDS,
-    read_ids: Callable[[id_runs.Items, int], Any] = id_runs.read_ids,
+    most_ids: int = packing.MOST_IDS,
+    read_ids: Callable[[packing.Items, int], Any] = packing.read_ids,
 ) -> FromClient:
     """The message in a frame from a client, relay or server; of a ``batch``, what its first frame holds.
 
@@ -511,7 +510,7 @@ def _check(message: FromClient) -> None:
 def _check_columns(message: Reports) -> None:
     found: Any = message.publisher if message.subscriber is None else message.subscriber
     kind: Any = PublisherReport if message.subscriber is None else SubscriberReport
-    bodies = columns.as_reports(kind, found, len(message.ids))
+    bodies = packing.as_reports(kind, found, len(message.ids))
     for row in bodies:
         check_report(row)
     msgspec.structs.force_setattr(message, "publisher" if message.subscriber is None else "subscriber", bodies)
@@ -520,8 +519,8 @@ def _check_columns(message: Reports) -> None:
 def _decode(
     decoder: msgspec.json.Decoder[_T],
     frame: bytes,
-    most_ids: int = id_runs.MOST_IDS,
-    read_ids: Callable[[id_runs.Items, int], Any] = id_runs.read_ids,
+    most_ids: int = packing.MOST_IDS,
+    read_ids: Callable[[packing.Items, int], Any] = packing.read_ids,
 ) -> _T:
     if len(frame) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message of {len(frame)} bytes, above the limit of {MAX_MESSAGE_BYTES}")
