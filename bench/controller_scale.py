@@ -43,8 +43,8 @@ from hydra.cli.main import cli as hydra
 from hydra.config.scenario import resolve
 from hydra.measure.observation import Observation
 from hydra.model import Agent, ClusterSpec, Group, GroupEvent, Launch, Resources, StepPlan, StepResult
-from hydra.monitor.progress import Observer
-from hydra.monitor.step_progress import Moment
+from hydra.monitor.progress_view import Observer
+from hydra.monitor.step_progress import StepProgress
 from hydra.run import step_start
 from hydra.run.context import RunContext
 from hydra.run.launcher import system_for
@@ -191,7 +191,7 @@ class Watching(Observer):
         """Forgets the warm-up."""
         self.window.clear()
 
-    def tick(self, moment: Moment) -> None:
+    def tick(self, moment: StepProgress) -> None:
         """Called four times a second."""
         self.window.append((moment.elapsed_s, time.process_time()))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from store import SECOND, subscriber  # type: ignore[import-not-found]  # beside this file
 
-from hydra.measure.figures import figures, merged
+from hydra.measure.figures import figures, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.model import LAG_BINS, Histogram, ProcessUsage, PublisherReport, Settings, StepPlan, StepResult
 from hydra.store.database import DATABASE, RunStore
@@ -57,7 +57,7 @@ def measure(clients: int) -> None:
             subscriber_reports=table,
             window_ns=(10**18, 10**18 + 10 * SECOND),
         )
-        histograms = merged(o)
+        histograms = merge_histograms(o)
         found = figures(o, histograms)
         took.append(time.process_time())
         store.add_step(StepResult(1, o.plan, "ok", found), o, histograms)

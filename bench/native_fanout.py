@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hydra.control.controller import Controller
-from hydra.control.roster import EpochAnswers
+from hydra.control.roster import EpochReplies
 from hydra.model import SharedSettings
 from hydra.native import build
 from hydra.wire.clock import wall_offset_ns
-from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, Sent, Start, Stop
+from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, PublisherTotal, Start, Stop
 from hydra.wire.subscriber_table import SubscriberTable
 
 TREE = Path(__file__).resolve().parents[1]
@@ -76,7 +76,7 @@ class Fanout:
         controller.tell(everybody, Stop(epoch=self._epoch, stop_at_ns=end))
         self._await(lambda: PUBLISHER in answers.publisher_reports, "the publisher's report")
         sent = answers.publisher_reports[PUBLISHER].sent
-        told = Sent(publisher=PUBLISHER, sent=sent)
+        told = PublisherTotal(publisher=PUBLISHER, sent=sent)
         controller.tell(self._ids, Finish(epoch=self._epoch, publishers=[told], drain_max_s=10.0))
         self._await(lambda: len(answers.subscriber_reports.ids) == len(self._ids), "the reports")
         return int(answers.subscriber_reports.table().in_window.sum()) / SECONDS
@@ -85,7 +85,7 @@ class Fanout:
         """Those of the last window's subscribers."""
         return self._controller.roster.answers.subscriber_reports.table()
 
-    def _begin(self) -> EpochAnswers:
+    def _begin(self) -> EpochReplies:
         self._epoch += 1
         self._controller.roster.begin(self._epoch)
         return self._controller.roster.answers

@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any
 
 from hydra.control.controller import Controller
-from hydra.control.roster import EpochAnswers
+from hydra.control.roster import EpochReplies
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.jars import fetch, find_java
 from hydra.kafkatest.property_table import PROPERTIES, alike
@@ -40,7 +40,7 @@ from hydra.wire.messages import (
     FromController,
     HostClock,
     PublisherEndpoint,
-    Sent,
+    PublisherTotal,
     Start,
     Stop,
 )
@@ -105,14 +105,14 @@ class Client:
         self._start(epoch, 0.0)
         finish = Finish(
             epoch=epoch,
-            publishers=[Sent(publisher=CLIENT, sent=sent)],
+            publishers=[PublisherTotal(publisher=CLIENT, sent=sent)],
             drain_max_s=60.0,
             system={"end_offsets": {0: kafka["offsets"][0] + sent}},
         )
         self._await(lambda: answers.subscriber_reports.ids, "the subscriber's report", finish)
         return answers.subscriber_reports.table().report(CLIENT)
 
-    def _configure(self, kafka: Mapping[str, Any], epoch: int, publishers: list[PublisherEndpoint]) -> EpochAnswers:
+    def _configure(self, kafka: Mapping[str, Any], epoch: int, publishers: list[PublisherEndpoint]) -> EpochReplies:
         self._controller.roster.begin(epoch)
         answers = self._controller.roster.answers
         command = Configure(epoch=epoch, settings=SHARED, publishers=publishers, probe=False, system={**OWN, **kafka})

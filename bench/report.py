@@ -10,7 +10,7 @@ from pathlib import Path
 from store import step  # type: ignore[import-not-found]  # beside this file, whose folder Python puts first
 
 from hydra.jupyter.command import write_report
-from hydra.measure.figures import figures, merged
+from hydra.measure.figures import figures, merge_histograms
 from hydra.model import CoreTimes, HostCounters, HostSample, InterfaceCounts, Scenario, Settings, StepResult, TcpCounts
 from hydra.store.database import DATABASE, RunStore
 from hydra.sweep import GridSweep, for_scenario
@@ -33,7 +33,7 @@ def main() -> None:
             sweep, results = for_scenario(scenario), list[StepResult]()
             while (plan := sweep.next(results)) is not None:
                 observed = replace(o, plan=plan, hosts={"host": samples})
-                histograms = merged(observed)
+                histograms = merge_histograms(observed)
                 results.append(StepResult(len(results) + 1, plan, "ok", figures(observed, histograms)))
                 store.add_step(results[-1], observed, histograms)
             store.set_meta("ended", "finished")

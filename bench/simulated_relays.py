@@ -26,9 +26,9 @@ import msgspec
 import zmq
 
 from hydra.client.host_counters import HostSampler
-from hydra.client.host_monitor import Watcher
-from hydra.control import curve
-from hydra.control.client import ControlClient, Identity
+from hydra.client.host_monitor import HostMonitor
+from hydra.control import curve_security
+from hydra.control.control_client import ClientIdentity, ControlClient
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport
 from hydra.wire.clock import StepClock
 from hydra.wire.messages import (
@@ -64,7 +64,7 @@ class Relay:
     link: ControlClient
     role: GroupRole
     ids: list[int]
-    watcher: Watcher
+    watcher: HostMonitor
     joined: bool = False
     window: Start | None = None
     every_s: float = 0.0
@@ -111,7 +111,7 @@ class Relays:
         if "template" in command:
             self._template = msgspec.msgpack.decode(Path(command["template"]).read_bytes(), type=list[Part])
         elif "groups" in command:
-            credentials = curve.credentials(command["environment"])
+            credentials = curve_security.credentials(command["environment"])
             for group in command["groups"]:
                 self._dial(credentials, group)
         else:
@@ -120,11 +120,11 @@ class Relays:
         print(json.dumps(answer), flush=True)
         return True
 
-    def _dial(self, credentials: curve.Credentials, group: Mapping[str, Any]) -> None:
+    def _dial(self, credentials: curve_security.Credentials, group: Mapping[str, Any]) -> None:
         ids = list(range(group["first"], group["first"] + group["count"]))
-        identity = Identity(ids, group["role"], group["id"], 0, "simulated", {}, group["agent"])
+        identity = ClientIdentity(ids, group["role"], group["id"], 0, "simulated", {}, group["agent"])
         link = ControlClient(credentials, identity, self._context)
-        relay = Relay(link, group["role"], ids, Watcher(ids, link.send, HostSampler().read, list))
+        relay = Relay(link, group["role"], ids, HostMonitor(ids, link.send, HostSampler().read, list))
         self._of[link.socket] = relay
         self._poller.register(link.socket, zmq.POLLIN)
 

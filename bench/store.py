@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hydra.measure.figures import figures, merged
+from hydra.measure.figures import figures, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.model import (
     Histogram,
@@ -64,7 +64,7 @@ def main() -> None:
             o = step(clients, ranges=3)
             with RunStore.create(Path(folder) / str(clients), {}) as store:
                 start = time.perf_counter()
-                histograms = merged(o)
+                histograms = merge_histograms(o)
                 columns = figures(o, histograms)
                 between = time.perf_counter()
                 store.add_step(StepResult(1, o.plan, "ok", columns), o, histograms)
@@ -72,7 +72,7 @@ def main() -> None:
             print(f"{clients:>6} clients: figures {between - start:.3f} s, store {end - between:.3f} s")
         for ranges in (0, 3, 256):
             o = step(1000, ranges)
-            histograms = merged(o)
+            histograms = merge_histograms(o)
             path = Path(folder) / f"large-{ranges}"
             with RunStore.create(path, {}) as store:
                 for epoch in range(1, 11):

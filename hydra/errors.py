@@ -115,7 +115,7 @@ class StepError(HydraError):
     """One step cannot be measured; its row is kept with this reason and the run goes on."""
 
 
-class PassedOverError(HydraError):
+class RowSkippedError(HydraError):
     """The user wants no more of the row that is being measured; the run goes on with the next one."""
 
 

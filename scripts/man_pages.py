@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from hydra.cli.main import cli
-from hydra.cli.manual import pages
+from hydra.cli.man_pages import pages
 
 
 def main(folder: Path) -> None:

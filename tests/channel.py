@@ -12,14 +12,14 @@ import msgspec
 from pyroaring import BitMap
 
 from hydra import model
-from hydra.client.host_monitor import Watcher
-from hydra.config.resolved import ResolvedScenario
+from hydra.client.host_monitor import HostMonitor
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.control.roster import Roster
 from hydra.measure.column import ReportColumn
 from hydra.measure.step_columns import BATCH
 from hydra.run.deployment import Deployment
-from hydra.run.step import Stepper
+from hydra.run.step import StepRunner
 from hydra.system import System, SystemSpec
 from hydra.wire import messages as wire
 from hydra.wire import report_batch as batch
@@ -99,8 +99,8 @@ class Channel(System):
             self._hear(client, joined([client]))
         self._watchers = {client: self._watcher(client) for client in everyone}
 
-    def _watcher(self, client: int) -> Watcher:
-        return Watcher(
+    def _watcher(self, client: int) -> HostMonitor:
+        return HostMonitor(
             [client],
             lambda message: self._say(client, message, _TICK_NS / 1e9),
             lambda: COUNTERS,
@@ -108,7 +108,7 @@ class Channel(System):
             lambda: self.elsewhere[client](self.now_ns) if client in self.elsewhere else self.now_ns,
         )
 
-    def stepper(self, *, drain_max_s: float = 5.0) -> Stepper:
+    def stepper(self, *, drain_max_s: float = 5.0) -> StepRunner:
         """One that measures on this channel, its first step as epoch 1."""
         scenario = replace(load_scenario("zmqfixed"), ready_timeout_s=30.0, drain_max_s=drain_max_s)
         run = context(
@@ -118,10 +118,10 @@ class Channel(System):
             epoch=1,
             clock_ns=lambda: self.now_ns,
         )
-        return Stepper(run, cast(Deployment, self))
+        return StepRunner(run, cast(Deployment, self))
 
     @property
-    def told(self) -> list[tuple[int, wire.FromController]]:
+    def data(self) -> list[tuple[int, wire.FromController]]:
         return [(client, message) for _, client, message in self.told_at]
 
     # --- a controller ----------------------------------------------------------------------------------------------

@@ -42,13 +42,13 @@ def of(package: str, names: str) -> list[str]:
 PURE = [
     *of("hydra", "errors model events measure analysis sweep wire"),
     *of("hydra.engine", "placement group_sizing resources"),
-    *of("hydra.kubernetes", "affinity inventory owner_job names nodes pods api_errors settings"),
+    *of("hydra.kubernetes", "affinity node_inventory owner_job object_names nodes pods api_errors settings"),
     *of("hydra.kubernetes", "settings run_health state pod_status"),
-    *of("hydra.kubernetes.in_cluster", "job_state objects"),
+    *of("hydra.kubernetes.in_cluster", "job_state job_objects"),
     *of("hydra.mesos", "translate offers state settings"),
-    *of("hydra.monitor", "snapshot families"),
+    *of("hydra.monitor", "run_snapshot metric_families"),
     *of("hydra.control", "list_limits clock_offset host_watch epoch_replies"),
-    *of("hydra.client", "subscriber_state time_series pacing ledger acks relayed_replies"),
+    *of("hydra.client", "subscriber_state time_series pacing ledger ack_ledger relayed_replies"),
     *of("hydra.client", "relayed_replies relay_state"),
 ]
 """Without clock, socket, file and process."""
@@ -79,8 +79,8 @@ LIBRARIES = {
     # Library → the rooms that may import it.
     # The relay waits for both of its sockets and its pipes together.
     "zmq": ["hydra.control", "hydra.zmqtest", "hydra.client.relay"],
-    "kubernetes": ["hydra.kubernetes.api_client", "hydra.kubernetes.streams"],
-    "websocket": ["hydra.kubernetes.streams"],  # the Kubernetes client's own
+    "kubernetes": ["hydra.kubernetes.api_client", "hydra.kubernetes.api_streams"],
+    "websocket": ["hydra.kubernetes.api_streams"],  # the Kubernetes client's own
     "pymesos": ["hydra.mesos.driver"],
     "kafka": ["hydra.kafkatest"],
     "confluent_kafka": ["hydra.kafkatest"],
@@ -217,7 +217,11 @@ def test_every_package_in_the_tables_is_spelt_as_it_is_in_the_house() -> None:
         ("hydra.client.process_group", "from hydra.run.runner import run", "'client' uses lower floors only"),
         ("hydra.wire.messages", "from ..control import controller", "'wire' uses lower floors only"),
         ("hydra.cli.main", "import hydra.mesos.state", "only entry points name hydra.mesos"),
-        ("hydra.zmqtest.pyzmq", "from hydra.natstest.streams import Streams", "only entry points name hydra.natstest"),
+        (
+            "hydra.zmqtest.pyzmq",
+            "from hydra.natstest.streams import JetStreams",
+            "only entry points name hydra.natstest",
+        ),
         ("hydra.store.database", "import zmq.utils", "only hydra.control, hydra.zmqtest, hydra.client.relay"),
         ("hydra.zmqtest.pyzmq", "from kafka import KafkaProducer", "only hydra.kafkatest may import kafka"),
         ("hydra.local.engine", "import pymesos", "only hydra.mesos.driver may import pymesos"),

@@ -60,7 +60,7 @@ def test_entry_points_are_those_of_importlib() -> None:
                 installed.setdefault(point.group, {}).setdefault(point.name, point.value)
     assert {"hydra.systems", "hydra.engines", "hydra.commands"} <= set(installed)
     for group in (plugins.SYSTEMS, plugins.ENGINES, plugins.COMMANDS):
-        assert plugins.named(group) == dict(sorted(installed[group].items()))
+        assert plugins.entry_points(group) == dict(sorted(installed[group].items()))
 
 
 @pytest.mark.tier("test")
@@ -107,7 +107,7 @@ def test_a_damaged_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 )
 def test_entries_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: dict[str, str]) -> None:
     monkeypatch.setattr("sys.path", [str(bring(tmp_path, text, package="greeter.egg-info")), "/nowhere"])
-    assert plugins.named(plugins.COMMANDS) == found
+    assert plugins.entry_points(plugins.COMMANDS) == found
 
 
 def test_of_a_package_that_is_there_twice_the_first_on_the_path_counts(
@@ -118,4 +118,4 @@ def test_of_a_package_that_is_there_twice_the_first_on_the_path_counts(
         bring(tmp_path / "old", "[hydra.commands]\ngreet = old:greet\n", package="Greeter-0.9.dist-info"),
     ]
     monkeypatch.setattr("sys.path", list(map(str, folders)))
-    assert plugins.named(plugins.COMMANDS) == {"greet": "new:greet"}
+    assert plugins.entry_points(plugins.COMMANDS) == {"greet": "new:greet"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config.machine_limits import read
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.machine_limits import read_limits
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.config.shortages import check_all
 from hydra.errors import ConfigError
@@ -130,7 +130,7 @@ def test_what_a_system_refuses_of_a_scenario_it_refuses_of_a_point(tmp_path: Pat
 
 def test_each_size_of_the_deployment_is_checked_against_the_machine(tmp_path: Path) -> None:
     cluster = ClusterSpec((Agent("a", "a", {}, Resources()),))
-    checks = check_all(ResolvedScenario.of(scenario(tmp_path, THREE)), cluster, read(tmp_path))
+    checks = check_all(ResolvedScenario.of(scenario(tmp_path, THREE)), cluster, read_limits(tmp_path))
     assert [(check.publishers, check.clients) for check in checks] == [(2, 0), (5, 2)]
     alone, both = (check.needs for check in checks)
     assert 0 < alone.memory_bytes < both.memory_bytes

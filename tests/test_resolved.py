@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.config.plugins import systems
-from hydra.config.resolved import ResolvedScenario, added_by
+from hydra.config.resolved_scenario import ResolvedScenario, added_by
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.measure.column import Column, ReportColumn
 from hydra.model import StepResult

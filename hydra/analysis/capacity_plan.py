@@ -14,7 +14,7 @@ SHARE: Final = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class AgentSize:
     """An agent's size. ``network_bytes_s`` None: the speed of its link is not known."""
 
     cores: float
@@ -26,7 +26,7 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ResourceUse:
     """What all clients take of something that agents, publishers, servers or the controller have so much of each.
 
     Attributes:
@@ -66,7 +66,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlanItem:
     """One kind of thing that clients take, and how many of them there have to be.
 
     ``one`` names one of them. ``at_most`` is how many there can be; None: as many as it takes.
@@ -74,7 +74,7 @@ class Part:
 
     name: str
     one: str
-    uses: tuple[Use, ...]
+    uses: tuple[ResourceUse, ...]
     at_most: int | None = None
 
     def needed(self, clients: int) -> int | None:
@@ -84,7 +84,7 @@ class Part:
         return max((n for use in self.uses if (n := use.needed(clients)) is not None), default=None)
 
     @property
-    def first(self) -> Use | None:
+    def first(self) -> ResourceUse | None:
         """What runs out first; None where a cost has no limit, as that may."""
         if any(use.cost.unlimited for use in self.uses):
             return None
@@ -97,12 +97,12 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CapacityPlan:
     """What ``clients`` subscribers at ``rate`` messages/s each take."""
 
     clients: int
     rate: float
-    parts: tuple[Part, ...]
+    parts: tuple[PlanItem, ...]
 
     @property
     def evidence(self) -> int:
@@ -110,13 +110,13 @@ class Plan:
         return min(use.cost.clients for part in self.parts for use in part.uses if use.a_client is not None)
 
     @property
-    def first(self) -> tuple[Part, Use] | None:
+    def first(self) -> tuple[PlanItem, ResourceUse] | None:
         """What breaks first, of one agent, one publisher, one server or the controller."""
         found = [(part, use) for part in self.parts if (use := part.first) is not None]
         return min(found, key=lambda pair: pair[1].ends_at or 0, default=None)
 
     @property
-    def endless(self) -> list[tuple[Part, Use]]:
+    def endless(self) -> list[tuple[PlanItem, ResourceUse]]:
         """What runs were asked for and do not tell: its cost is an interval without a limit."""
         return [(part, use) for part in self.parts for use in part.uses if use.cost.unlimited]
 
@@ -126,7 +126,7 @@ class Plan:
         return all(part.at_most is None or (part.needed(self.clients) or 0) <= part.at_most for part in self.parts)
 
 
-def extrapolated(use: Use, clients: int) -> bool:
+def extrapolated(use: ResourceUse, clients: int) -> bool:
     """Whether a count is more than twice the largest at which a cost was measured."""
     return use.beyond(clients) > FARTHEST
 

@@ -16,7 +16,7 @@ Row = Mapping[str, Figure]
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RowRepeat:
     """One repeat of a row: one sample.
 
     Attributes:
@@ -38,7 +38,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class RowSlice:
     """A part of a step, a second or longer: drawn, and never a sample.
 
     Attributes:
@@ -53,7 +53,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class SideRow:
+class ComparedRow:
     """A row of a run.
 
     Attributes:
@@ -65,14 +65,14 @@ class SideRow:
     """
 
     settings: Row
-    repeats: Sequence[Repeat]
+    repeats: Sequence[RowRepeat]
     shown: Row = field(default_factory=dict)
     notes: Sequence[str] = ()
-    slices: Sequence[Sequence[Slice]] = ()
+    slices: Sequence[Sequence[RowSlice]] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedRun:
     """A run that is compared.
 
     Attributes:
@@ -90,7 +90,7 @@ class Side:
     name: str
     directory: str
     system: str
-    rows: Sequence[SideRow]
+    rows: Sequence[ComparedRow]
     columns: Mapping[str, Column]
     searches: str = ""
     varied: Sequence[str] = ()
@@ -109,7 +109,7 @@ Key = tuple[tuple[str, Figure], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchedRow:
     """A row that all sides have.
 
     Attributes:
@@ -120,18 +120,18 @@ class Matched:
 
     name: str
     settings: Row
-    rows: Sequence[SideRow]
+    rows: Sequence[ComparedRow]
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class RowMatching:
     """Rows that all sides have, and by a side's name those that not all have."""
 
-    rows: Sequence[Matched]
+    rows: Sequence[MatchedRow]
     unmatched: Mapping[str, Sequence[str]]
 
 
-def match(sides: Sequence[Side]) -> Matching:
+def match(sides: Sequence[ComparedRun]) -> RowMatching:
     """Lays the rows of runs beside each other.
 
     Args:
@@ -160,13 +160,13 @@ def match(sides: Sequence[Side]) -> Matching:
         side.name: [_name(key, every) for key in rows if key not in common]
         for side, rows in zip(sides, found, strict=True)
     }
-    return Matching(
-        [Matched(_name(key, common), dict(key), [rows[key] for rows in found]) for key in common],
+    return RowMatching(
+        [MatchedRow(_name(key, common), dict(key), [rows[key] for rows in found]) for key in common],
         {name: rows for name, rows in unmatched.items() if rows},
     )
 
 
-def _key(row: SideRow, names: Sequence[str]) -> Key:
+def _key(row: ComparedRow, names: Sequence[str]) -> Key:
     return tuple((name, row.settings.get(name)) for name in names)
 
 
@@ -183,7 +183,7 @@ def _name(key: Key, every: Sequence[Key]) -> str:
     return ", ".join([f"{row.get(CLIENTS)} clients", *differing])
 
 
-def _why(sides: Sequence[Side], found: Sequence[Mapping[Key, SideRow]], names: Sequence[str]) -> str:
+def _why(sides: Sequence[ComparedRun], found: Sequence[Mapping[Key, ComparedRow]], names: Sequence[str]) -> str:
     """The settings of which two runs have no value in common."""
     if empty := [side.name for side, rows in zip(sides, found, strict=True) if not rows]:
         return f"{' and '.join(empty)} has none"
@@ -197,14 +197,14 @@ def _why(sides: Sequence[Side], found: Sequence[Mapping[Key, SideRow]], names: S
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class EnvironmentDifference:
     """A fact that is not the same in all runs: its dotted key, and the value in each run as text, "" where unknown."""
 
     what: str
     values: tuple[str, ...]
 
 
-def differences(facts: Sequence[Mapping[str, object]]) -> list[Difference]:
+def differences(facts: Sequence[Mapping[str, object]]) -> list[EnvironmentDifference]:
     """Every fact that differs, in the order of the runs' own.
 
     Args:
@@ -213,7 +213,7 @@ def differences(facts: Sequence[Mapping[str, object]]) -> list[Difference]:
     flat = [dict(_flat(of_run)) for of_run in facts]
     keys = dict.fromkeys(key for of_run in flat for key in of_run)
     values = {key: tuple(of_run.get(key, "") for of_run in flat) for key in keys}
-    return [Difference(key, found) for key, found in values.items() if len(set(found)) > 1]
+    return [EnvironmentDifference(key, found) for key, found in values.items() if len(set(found)) > 1]
 
 
 def _flat(value: object, key: str = "") -> Iterator[tuple[str, str]]:

@@ -15,8 +15,8 @@ from typing import Final, Literal
 import numpy as np
 
 from hydra.analysis import statistics
-from hydra.analysis.compared_runs import Difference, Matched, Repeat, Side, differences, match
-from hydra.analysis.figures import others, primary, words
+from hydra.analysis.compared_figures import others, primary, words
+from hydra.analysis.compared_runs import ComparedRun, EnvironmentDifference, MatchedRow, RowRepeat, differences, match
 from hydra.analysis.statistics import ALPHA, holm, levels
 from hydra.measure.column import Column
 from hydra.model import Figure, number
@@ -33,7 +33,7 @@ _FEWEST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class FigureComparison:
     """One figure of one row in one run, against the base.
 
     Attributes:
@@ -98,17 +98,17 @@ class Comparison:
         environment: what else differs.
     """
 
-    sides: Sequence[Side]
+    sides: Sequence[ComparedRun]
     paired: bool
-    rows: Sequence[Matched]
+    rows: Sequence[MatchedRow]
     primary: Column
-    first: Sequence[Compared]
-    others: Sequence[Compared]
+    first: Sequence[FigureComparison]
+    others: Sequence[FigureComparison]
     unmatched: dict[str, Sequence[str]]
-    environment: Sequence[Difference]
+    environment: Sequence[EnvironmentDifference]
 
 
-def compare(sides: Sequence[Side], *, paired: bool, figure: str = "") -> Comparison:
+def compare(sides: Sequence[ComparedRun], *, paired: bool, figure: str = "") -> Comparison:
     """Compares runs.
 
     Args:
@@ -133,7 +133,9 @@ def compare(sides: Sequence[Side], *, paired: bool, figure: str = "") -> Compari
     )
 
 
-def family(sides: Sequence[Side], rows: Sequence[Matched], names: Sequence[str], *, paired: bool) -> list[Compared]:
+def family(
+    sides: Sequence[ComparedRun], rows: Sequence[MatchedRow], names: Sequence[str], *, paired: bool
+) -> list[FigureComparison]:
     """Figures in all rows and runs, with verdicts and intervals that together are wrong as rarely as one is.
 
     Args:
@@ -144,7 +146,7 @@ def family(sides: Sequence[Side], rows: Sequence[Matched], names: Sequence[str],
     """
     which = [(row, index, name) for name in names for row in rows for index in range(1, len(sides))]
 
-    def of(n: int, alpha: float) -> Compared:
+    def of(n: int, alpha: float) -> FigureComparison:
         row, index, name = which[n]
         return _one(row, sides, index, name, alpha, paired=paired)
 
@@ -157,7 +159,9 @@ def family(sides: Sequence[Side], rows: Sequence[Matched], names: Sequence[str],
     return found
 
 
-def _one(row: Matched, sides: Sequence[Side], index: int, name: str, alpha: float, *, paired: bool) -> Compared:
+def _one(
+    row: MatchedRow, sides: Sequence[ComparedRun], index: int, name: str, alpha: float, *, paired: bool
+) -> FigureComparison:
     """One figure of one run against the base, without a verdict yet.
 
     Args:
@@ -170,7 +174,9 @@ def _one(row: Matched, sides: Sequence[Side], index: int, name: str, alpha: floa
     """
     base, other = row.rows[0], row.rows[index]
     column = sides[0].columns[name]
-    compared = Compared(row.name, column, sides[0].name, sides[index].name, base.shown.get(name), other.shown.get(name))
+    compared = FigureComparison(
+        row.name, column, sides[0].name, sides[index].name, base.shown.get(name), other.shown.get(name)
+    )
     every = [*base.repeats, *other.repeats]
     failed, without = sum(each.failed for each in every), sum(_lacks(each, name) for each in every)
     samples: Sequence[Sequence[float | None]]
@@ -193,24 +199,24 @@ def _one(row: Matched, sides: Sequence[Side], index: int, name: str, alpha: floa
     return replace(estimated, low=None, high=None, p=None, verdict=NO_VERDICT, reason=why)
 
 
-def _value(repeat: Repeat, name: str) -> float | None:
+def _value(repeat: RowRepeat, name: str) -> float | None:
     value = None if repeat.problem else number(repeat.figures.get(name))
     return value if value is not None and math.isfinite(value) else None
 
 
-def _lacks(repeat: Repeat, name: str) -> bool:
+def _lacks(repeat: RowRepeat, name: str) -> bool:
     """Whether it was measured, and has no such figure."""
     return not repeat.problem and _value(repeat, name) is None
 
 
-def _counts(repeat: Repeat, name: str, partner: Repeat | None = None) -> bool:
+def _counts(repeat: RowRepeat, name: str, partner: RowRepeat | None = None) -> bool:
     """Whether a repeat is a sample, or a pair is one: a failed one is where it has a partner."""
     if partner is None:
         return _value(repeat, name) is not None
     return all(each.failed or _value(each, name) is not None for each in (repeat, partner))
 
 
-def _left_out(repeats: tuple[Sequence[Repeat], Sequence[Repeat]], name: str, paired: bool) -> str:
+def _left_out(repeats: tuple[Sequence[RowRepeat], Sequence[RowRepeat]], name: str, paired: bool) -> str:
     """Repeats that failed, that nobody measured, that have no such figure, or that have no partner."""
     texts = []
     for which, its in zip(("base", "other"), repeats, strict=True):
@@ -225,8 +231,8 @@ def _left_out(repeats: tuple[Sequence[Repeat], Sequence[Repeat]], name: str, pai
 
 
 def _estimated(
-    compared: Compared, samples: Sequence[Sequence[float | None]], alpha: float, *, paired: bool
-) -> Compared:
+    compared: FigureComparison, samples: Sequence[Sequence[float | None]], alpha: float, *, paired: bool
+) -> FigureComparison:
     """The difference and its interval: of logarithms where all figures are above zero, otherwise of the figures.
 
     There is no logarithm of a loss of 0.
@@ -269,7 +275,7 @@ def _expm1(x: float) -> float:
     return math.inf if x >= 700 else math.expm1(x)
 
 
-def _judged(compared: Compared, p_adjusted: float, *, paired: bool) -> Compared:
+def _judged(compared: FigureComparison, p_adjusted: float, *, paired: bool) -> FigureComparison:
     compared = replace(compared, p_adjusted=p_adjusted, verdict=NO_DIFFERENCE)
     # Without limits the signs cannot tell; what the interval leaves out is what the difference is not.
     if p_adjusted > ALPHA or compared.low is None or compared.high is None:

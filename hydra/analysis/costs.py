@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 
 from hydra.analysis.constants import Cost
-from hydra.analysis.nonnegative_fit import Array, agreeing, fitted, predicted, terms_within
-from hydra.analysis.scaling_models import LEAST, Interval
+from hydra.analysis.nonnegative_fit import Array, agreeing, fit_terms, predict, terms_within
+from hydra.analysis.scaling_models import LEAST, ThroughputInterval
 
 
 @dataclass(frozen=True, slots=True)
-class StepFacts:
+class StepUsage:
     """What a step used, as far as a budget asks for it.
 
     Attributes:
@@ -72,28 +72,28 @@ class StepFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class CostTerm:
     """One cause of a cost: what each of it takes, in ``unit``, and how often it occurs in a step."""
 
     name: str
     unit: str
-    of: Callable[[StepFacts], float]
+    of: Callable[[StepUsage], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class CostBudget:
     """A cost as a sum of terms."""
 
     name: str
     unit: str
-    figure: Callable[[StepFacts], float | None]
-    terms: tuple[Term, ...]
+    figure: Callable[[StepUsage], float | None]
+    terms: tuple[CostTerm, ...]
 
 
-_RECEIVED: Final = Term("a message that a subscriber receives", "s", lambda step: step.received)
-_CONNECTED: Final = Term("a subscriber's second", "s/s", lambda step: step.client_seconds)
-_RECEIVED_BYTES: Final = Term("a message that a subscriber receives", "bytes", lambda step: step.received)
-_CONNECTED_BYTES: Final = Term("a subscriber's second", "bytes/s", lambda step: step.client_seconds)
+_RECEIVED: Final = CostTerm("a message that a subscriber receives", "s", lambda step: step.received)
+_CONNECTED: Final = CostTerm("a subscriber's second", "s/s", lambda step: step.client_seconds)
+_RECEIVED_BYTES: Final = CostTerm("a message that a subscriber receives", "bytes", lambda step: step.received)
+_CONNECTED_BYTES: Final = CostTerm("a subscriber's second", "bytes/s", lambda step: step.client_seconds)
 
 SUBSCRIBER_CPU: Final = "CPU of subscribers"
 PUBLISHER_CPU: Final = "CPU of publishers"
@@ -102,31 +102,31 @@ PUBLISHER_MEMORY: Final = "memory of a publisher"
 BANDWIDTH: Final = "bandwidth"
 
 BUDGETS: Final = (
-    Budget(SUBSCRIBER_CPU, "s", lambda step: step.subscriber_cpu_s, (_RECEIVED, _CONNECTED)),
-    Budget(
+    CostBudget(SUBSCRIBER_CPU, "s", lambda step: step.subscriber_cpu_s, (_RECEIVED, _CONNECTED)),
+    CostBudget(
         PUBLISHER_CPU,
         "s",
         lambda step: step.publisher_cpu_s,
         (
-            Term("a message that leaves it", "s", lambda step: step.received if step.direct else step.sent),
-            Term(
+            CostTerm("a message that leaves it", "s", lambda step: step.received if step.direct else step.sent),
+            CostTerm(
                 "a second of a connection",
                 "s/s",
                 lambda step: step.client_seconds if step.direct else step.publishers * step.seconds,
             ),
         ),
     ),
-    Budget(SERVER_CPU, "s", lambda step: step.server_cpu_s, (_RECEIVED, _CONNECTED)),
-    Budget(
+    CostBudget(SERVER_CPU, "s", lambda step: step.server_cpu_s, (_RECEIVED, _CONNECTED)),
+    CostBudget(
         PUBLISHER_MEMORY,
         "bytes",
         lambda step: step.publisher_memory_bytes,
         (
-            Term("a publisher without listeners", "bytes", lambda _: 1.0),
-            Term("a listener", "bytes", lambda step: step.listeners),
+            CostTerm("a publisher without listeners", "bytes", lambda _: 1.0),
+            CostTerm("a listener", "bytes", lambda step: step.listeners),
         ),
     ),
-    Budget(
+    CostBudget(
         BANDWIDTH,
         "bytes",
         lambda step: step.received_bytes if step.network_bytes is None else step.network_bytes,
@@ -136,7 +136,7 @@ BUDGETS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class BudgetFit:
     """A budget as fitted.
 
     Attributes:
@@ -146,22 +146,22 @@ class Fit:
         steps: how many steps.
     """
 
-    budget: Budget
-    terms: tuple[Interval, ...]
+    budget: CostBudget
+    terms: tuple[ThroughputInterval, ...]
     counts: tuple[int, ...]
     steps: int
     design: Array
     y: Array
 
-    def at(self, like: StepFacts) -> Interval:
+    def at(self, like: StepUsage) -> ThroughputInterval:
         """What a new measurement of a step like this one would cost."""
         row = np.array([term.of(like) for term in self.budget.terms])
-        found = predicted([np.vstack([self.design, row])[None]], self.y[None], [len(row)])
+        found = predict([np.vstack([self.design, row])[None]], self.y[None], [len(row)])
         high = float(found.high[0])
-        return Interval(float(found.estimate[0]), float(found.low[0]), high if np.isfinite(high) else None)
+        return ThroughputInterval(float(found.estimate[0]), float(found.low[0]), high if np.isfinite(high) else None)
 
 
-def fit_budget(budget: Budget, steps: Sequence[StepFacts]) -> Fit | None:
+def fit_budget(budget: CostBudget, steps: Sequence[StepUsage]) -> BudgetFit | None:
     """None where the steps have fewer than six different client counts with this figure, or it was 0 in one."""
     known = [(step, value) for step in steps if (value := budget.figure(step)) is not None]
     counts = tuple(sorted({step.clients for step, _ in known}))
@@ -171,15 +171,16 @@ def fit_budget(budget: Budget, steps: Sequence[StepFacts]) -> Fit | None:
     y = np.array([value for _, value in known])
     if not (design.sum(axis=1) > 0).all():
         return None
-    found = fitted(design[None], y[None])
+    found = fit_terms(design[None], y[None])
     allowed = float(agreeing(found.squares, np.array([len(y) - len(budget.terms)]))[0])
     terms = tuple(
-        Interval(float(found.terms[0, k]), *terms_within(design, y, k, allowed)) for k in range(len(budget.terms))
+        ThroughputInterval(float(found.terms[0, k]), *terms_within(design, y, k, allowed))
+        for k in range(len(budget.terms))
     )
-    return Fit(budget, terms, counts, len(known), design, y)
+    return BudgetFit(budget, terms, counts, len(known), design, y)
 
 
-def measured(name: str, steps: Sequence[StepFacts], rate: float, source: str) -> Cost | None:
+def measured_cost(name: str, steps: Sequence[StepUsage], rate: float, source: str) -> Cost | None:
     """What a subscriber costs a second (CPU time of a role) at a rate, from steps; None: they do not tell.
 
     Steps that were overloaded are left out if there are others: what is late is handled many at a time, and cheaper.
@@ -208,7 +209,7 @@ def measured(name: str, steps: Sequence[StepFacts], rate: float, source: str) ->
     )
 
 
-def per_listener(steps: Sequence[StepFacts], source: str) -> Cost | None:
+def per_listener(steps: Sequence[StepUsage], source: str) -> Cost | None:
     """Memory of a publisher for each of its listeners; None: the steps have too few client counts to tell."""
     found = fit_budget(next(budget for budget in BUDGETS if budget.name == PUBLISHER_MEMORY), steps)
     if found is None:
@@ -217,6 +218,6 @@ def per_listener(steps: Sequence[StepFacts], source: str) -> Cost | None:
     return Cost(each.estimate or 0.0, f"{source}, {found.steps} steps", largest, each.low, each.high)
 
 
-def one_client(like: StepFacts, rate: float) -> StepFacts:
+def one_client(like: StepUsage, rate: float) -> StepUsage:
     """A second of one subscriber at a rate."""
     return replace(like, clients=1, publishers=1, seconds=1.0, sent=rate, received=rate, received_bytes=0.0)

@@ -38,7 +38,7 @@ _HEAVY: Final = 1e8
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class TermFits:
     """``terms`` (fits, terms), and the sum of the squared residuals (fits,)."""
 
     terms: Array
@@ -46,7 +46,7 @@ class Fitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictedFigure:
     """A figure that was not measured: the estimate, and between which limits a new measurement of it lies in 95 %.
 
     Attributes:
@@ -60,7 +60,7 @@ class Predicted:
     law: NDArray[np.intp]
 
 
-def fitted(design: Array, y: Array, weights: Array | None = None) -> Fitted:
+def fit_terms(design: Array, y: Array, weights: Array | None = None) -> TermFits:
     """The least squares of the logarithms under p ≥ 0, by Gauss and Newton's steps.
 
     Each step is an exact non-negative least squares, made shorter where it would not descend.
@@ -94,10 +94,10 @@ def fitted(design: Array, y: Array, weights: Array | None = None) -> Fitted:
         busy = busy[moved & (lowest - squares[busy] > 1e-9 * squares[busy] + 1e-14)]
         if not busy.size:
             break
-    return Fitted(terms / scale, squares)
+    return TermFits(terms / scale, squares)
 
 
-def predicted(laws: Sequence[Array], y: Array, unknown: Sequence[int]) -> Predicted:
+def predict(laws: Sequence[Array], y: Array, unknown: Sequence[int]) -> PredictedFigure:
     """What a further measurement will be, by whichever of several laws agree with the points.
 
     A value is in the interval where some law fits the points *with* it hardly worse than the best law fits them
@@ -109,7 +109,7 @@ def predicted(laws: Sequence[Array], y: Array, unknown: Sequence[int]) -> Predic
         y: (fits, points), the measured ones.
         unknown: of each law how many things the points have to tell.
     """
-    fits = [fitted(law[:, :-1], y) for law in laws]
+    fits = [fit_terms(law[:, :-1], y) for law in laws]
     squares = np.stack([each.squares for each in fits])
     best, lowest = squares.argmin(axis=0), squares.min(axis=0)
     at_end = np.stack([np.einsum("bk,bk->b", law[:, -1], each.terms) for law, each in zip(laws, fits, strict=True)])
@@ -120,12 +120,12 @@ def predicted(laws: Sequence[Array], y: Array, unknown: Sequence[int]) -> Predic
 
     def accepts(shift: Array) -> NDArray[np.bool_]:
         more = np.concatenate([y, (estimate * np.exp(shift))[:, None]], axis=1)
-        found = fitted(everything, np.tile(more, (len(laws), 1))).squares.reshape(len(laws), -1).min(axis=0)
+        found = fit_terms(everything, np.tile(more, (len(laws), 1))).squares.reshape(len(laws), -1).min(axis=0)
         agrees: NDArray[np.bool_] = found <= allowed
         return agrees
 
     low, high = (estimate * np.exp(limit(accepts, side, len(y))) for side in (-1.0, 1.0))
-    return Predicted(estimate, low, high, best)
+    return PredictedFigure(estimate, low, high, best)
 
 
 def agreeing(squares: Array, freedom: NDArray[np.int_]) -> Array:
@@ -178,7 +178,7 @@ def terms_within(design: Array, y: Array, term: int, allowed: float) -> tuple[fl
     values = np.concatenate([np.tile(y, (_GRID, 1)), grid[:, None]], axis=1)
     weights = np.ones_like(values)
     weights[:, -1] = _HEAVY
-    return accepted(grid, fitted(through, values, weights).squares <= allowed)
+    return accepted(grid, fit_terms(through, values, weights).squares <= allowed)
 
 
 def accepted(grid: Array, good: NDArray[np.bool_]) -> tuple[float, float | None]:

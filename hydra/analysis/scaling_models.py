@@ -28,8 +28,8 @@ from hydra.analysis.nonnegative_fit import (
     Array,
     accepted,
     agreeing,
-    fitted,
-    predicted,
+    fit_terms,
+    predict,
     terms_within,
 )
 from hydra.errors import UsageError
@@ -43,7 +43,7 @@ _LEAST_TAIL: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ThroughputInterval:
     """An estimate and its 95 % interval. ``high`` None: the points set no upper limit; ``estimate`` None: none."""
 
     estimate: float | None
@@ -73,7 +73,7 @@ def knees(counts: Array) -> list[float]:
     return [float(k) for k in np.exp(np.sort(np.concatenate([logs[1:-1], between])))]
 
 
-def throughputs_at(counts: Array, y: Array, asked: Array) -> list[Interval]:
+def throughputs_at(counts: Array, y: Array, asked: Array) -> list[ThroughputInterval]:
     """What a new measurement of other counts will be.
 
     Args:
@@ -96,21 +96,25 @@ def throughputs_at(counts: Array, y: Array, asked: Array) -> list[Interval]:
     return found
 
 
-def _together(best: Interval, models: Sequence[Interval]) -> Interval:
+def _together(best: ThroughputInterval, models: Sequence[ThroughputInterval]) -> ThroughputInterval:
     """The estimate of the best, within what any model holds for possible."""
     every = (best, *models)
     highs = [each.high for each in every if each.high is not None]
-    return Interval(best.estimate, min(each.low for each in every), max(highs) if len(highs) == len(every) else None)
+    return ThroughputInterval(
+        best.estimate, min(each.low for each in every), max(highs) if len(highs) == len(every) else None
+    )
 
 
-def _of_costs(asked: Array, designs: Sequence[Array], y: Array, unknown: Sequence[int]) -> list[Interval]:
-    cost = predicted(designs, y, unknown)
+def _of_costs(asked: Array, designs: Sequence[Array], y: Array, unknown: Sequence[int]) -> list[ThroughputInterval]:
+    cost = predict(designs, y, unknown)
     limits = zip(asked.tolist(), cost.estimate.tolist(), cost.low.tolist(), cost.high.tolist(), strict=True)
     # The limits of the throughput are those of its cost, the other way round: an endless cost is a throughput of 0.
-    return [Interval(n / estimate, n / high, n / low if low > 0 else None) for n, estimate, low, high in limits]
+    return [
+        ThroughputInterval(n / estimate, n / high, n / low if low > 0 else None) for n, estimate, low, high in limits
+    ]
 
 
-def _power(counts: Array, y: Array, asked: Array) -> list[Interval]:
+def _power(counts: Array, y: Array, asked: Array) -> list[ThroughputInterval]:
     """By X = a Nᵖ, through the logarithms of the last counts: the prediction interval of a straight line."""
     from scipy.special import stdtrit  # it takes a third of a second: only who fits waits for it
 
@@ -127,7 +131,7 @@ def _power(counts: Array, y: Array, asked: Array) -> list[Interval]:
     half = stdtrit(freedom, 0.975) * spread * np.sqrt(1 + 1 / x.size + away**2 / around)
     estimate = mean + slope * away
     limits = zip(estimate.tolist(), (estimate - half).tolist(), (estimate + half).tolist(), strict=True)
-    return [Interval(*(float(np.exp(value)) for value in its)) for its in limits]
+    return [ThroughputInterval(*(float(np.exp(value)) for value in its)) for its in limits]
 
 
 LEAST: Final = 6
@@ -142,11 +146,11 @@ _DRAWN: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class ThroughputPrediction:
     """The throughput of ``clients``; ``beyond`` is how many times the largest measured count that is."""
 
     clients: int
-    throughput: Interval
+    throughput: ThroughputInterval
     beyond: float
 
     @property
@@ -156,7 +160,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class ThroughputLaw:
     """A fit.
 
     Attributes:
@@ -176,16 +180,16 @@ class Law:
 
     counts: tuple[int, ...]
     throughputs: tuple[float, ...]
-    rate: Interval
-    contention: Interval
-    coherency: Interval
-    peak: Interval
+    rate: ThroughputInterval
+    contention: ThroughputInterval
+    coherency: ThroughputInterval
+    peak: ThroughputInterval
     scatter: float
     better: str
     knee: float | None
-    predictions: tuple[Prediction, ...]
-    curve: tuple[Prediction, ...]
-    held_out: Prediction | None
+    predictions: tuple[ThroughputPrediction, ...]
+    curve: tuple[ThroughputPrediction, ...]
+    held_out: ThroughputPrediction | None
     held_out_measured: float | None
 
     @property
@@ -194,7 +198,7 @@ class Law:
         return self.counts[-1]
 
 
-def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Law:
+def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> ThroughputLaw:
     """The law of measured throughputs, and what it says of other counts.
 
     Args:
@@ -212,7 +216,7 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Law:
     if min(counts) < 1 or min(throughputs) <= 0:
         raise UsageError("a fit needs counts and rates above 0", "leave out the rows without any message")
     y, design = counts / throughputs, law_design(counts)
-    found = fitted(design[None], y[None])
+    found = fit_terms(design[None], y[None])
     freedom = len(y) - UNKNOWN_OF_LAW
     allowed = float(agreeing(found.squares, np.array([freedom]))[0])
     first, second, third = found.terms[0].tolist()
@@ -220,11 +224,11 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Law:
     wide = np.unique(np.geomspace(different[0], max(most), _DRAWN).round()).astype(int)
     everything = _predictions(counts, y, [*asked, *wide.tolist()])
     tried = knees(counts)
-    squares = fitted(np.stack([knee_design(counts, knee) for knee in tried]), np.tile(y, (len(tried), 1))).squares
+    squares = fit_terms(np.stack([knee_design(counts, knee) for knee in tried]), np.tile(y, (len(tried), 1))).squares
     # The knee has one unknown more.
     bent = squares.min() / max(freedom - 1, 1) < found.squares[0] / freedom
     held_out, measured = _hold_out(counts, throughputs)
-    return Law(
+    return ThroughputLaw(
         counts=tuple(int(count) for count in counts),
         throughputs=tuple(float(x) for x in throughputs),
         rate=_rate(design, y, first, allowed),
@@ -254,14 +258,14 @@ def enough(count: int, of: str) -> None:
         )
 
 
-def _predictions(counts: Array, y: Array, asked: Sequence[int]) -> tuple[Prediction, ...]:
+def _predictions(counts: Array, y: Array, asked: Sequence[int]) -> tuple[ThroughputPrediction, ...]:
     """All of them at once."""
     found = throughputs_at(counts, np.tile(y, (len(asked), 1)), np.array(asked, dtype=float))
     beyond = [clients / float(max(counts)) for clients in asked]
-    return tuple(Prediction(*each) for each in zip(map(int, asked), found, beyond, strict=True))
+    return tuple(ThroughputPrediction(*each) for each in zip(map(int, asked), found, beyond, strict=True))
 
 
-def _hold_out(counts: Array, throughputs: Array) -> tuple[Prediction | None, float | None]:
+def _hold_out(counts: Array, throughputs: Array) -> tuple[ThroughputPrediction | None, float | None]:
     largest = counts.max()
     others = counts < largest
     if len(set(counts[others])) < LEAST:
@@ -270,34 +274,38 @@ def _hold_out(counts: Array, throughputs: Array) -> tuple[Prediction | None, flo
     return prediction, float(np.exp(np.log(throughputs[~others]).mean()))
 
 
-def _rate(design: Array, y: Array, first: float, allowed: float) -> Interval:
+def _rate(design: Array, y: Array, first: float, allowed: float) -> ThroughputInterval:
     """λ is one over the first term."""
     low, high = terms_within(design, y, 0, allowed)
-    return Interval(1 / first if first > 0 else None, 0.0 if high is None else 1 / high, 1 / low if low > 0 else None)
+    return ThroughputInterval(
+        1 / first if first > 0 else None, 0.0 if high is None else 1 / high, 1 / low if low > 0 else None
+    )
 
 
-def _contention(counts: Array, y: Array, estimate: float | None, allowed: float) -> Interval:
+def _contention(counts: Array, y: Array, estimate: float | None, allowed: float) -> ThroughputInterval:
     grid = np.geomspace(1e-7, 1e3, _GRID)
     first = 1 + grid[:, None] * (counts - 1)
     return _accepted(grid, np.stack([first, np.tile(counts * (counts - 1), (_GRID, 1))], axis=-1), y, estimate, allowed)
 
 
-def _coherency(counts: Array, y: Array, estimate: float | None, allowed: float) -> Interval:
+def _coherency(counts: Array, y: Array, estimate: float | None, allowed: float) -> ThroughputInterval:
     grid = np.geomspace(1e-6, 1e6, _GRID) / counts.max() ** 2
     first = 1 + grid[:, None] * counts * (counts - 1)
     return _accepted(grid, np.stack([first, np.tile(counts - 1, (_GRID, 1))], axis=-1), y, estimate, allowed)
 
 
-def _peak(counts: Array, y: Array, estimate: float | None, allowed: float) -> Interval:
+def _peak(counts: Array, y: Array, estimate: float | None, allowed: float) -> ThroughputInterval:
     """With κ = (1 − σ)/M² the cost is 1/λ ((1 − σ) (1 + N (N − 1)/M²) + σ N)."""
     grid = np.geomspace(1, 100 * counts.max(), _GRID)
     first = 1 + counts * (counts - 1) / grid[:, None] ** 2
     return _accepted(grid, np.stack([first, np.tile(counts, (_GRID, 1))], axis=-1), y, estimate, allowed)
 
 
-def _accepted(grid: Array, designs: Array, y: Array, estimate: float | None, allowed: float) -> Interval:
+def _accepted(grid: Array, designs: Array, y: Array, estimate: float | None, allowed: float) -> ThroughputInterval:
     """The values of a grid at which the rest of the law still fits the points; beyond its ends it is open."""
-    return Interval(estimate, *accepted(grid, fitted(designs, np.tile(y, (len(grid), 1))).squares <= allowed))
+    return ThroughputInterval(
+        estimate, *accepted(grid, fit_terms(designs, np.tile(y, (len(grid), 1))).squares <= allowed)
+    )
 
 
 def _at_peak(first: float, second: float, third: float) -> float | None:

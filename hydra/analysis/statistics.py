@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class DifferenceEstimate:
     """A difference of means, or a median of differences.
 
     Attributes:
@@ -44,7 +44,7 @@ class Estimate:
     p: Floats
 
 
-def paired(differences: ArrayLike, alpha: float = ALPHA) -> Estimate:
+def paired(differences: ArrayLike, alpha: float = ALPHA) -> DifferenceEstimate:
     """The mean of the differences of pairs.
 
     Args:
@@ -56,7 +56,7 @@ def paired(differences: ArrayLike, alpha: float = ALPHA) -> Estimate:
     return _estimate(d.mean(axis=-1), _spread(d) / np.sqrt(n), np.asarray(n - 1.0), alpha)
 
 
-def independent(base: ArrayLike, other: ArrayLike, alpha: float = ALPHA) -> Estimate:
+def independent(base: ArrayLike, other: ArrayLike, alpha: float = ALPHA) -> DifferenceEstimate:
     """The difference of the means of two samples that have nothing to do with each other, each of at least 2."""
     a, b = np.asarray(base, dtype=np.float64), np.asarray(other, dtype=np.float64)
     n, m = a.shape[-1], b.shape[-1]
@@ -67,7 +67,7 @@ def independent(base: ArrayLike, other: ArrayLike, alpha: float = ALPHA) -> Esti
     return _estimate(b.mean(axis=-1) - a.mean(axis=-1), np.sqrt(va + vb), freedom, alpha)
 
 
-def signs(differences: Sequence[float], alpha: float = ALPHA) -> Estimate:
+def signs(differences: Sequence[float], alpha: float = ALPHA) -> DifferenceEstimate:
     """The median of the differences of pairs, by their signs.
 
     Args:
@@ -85,7 +85,9 @@ def signs(differences: Sequence[float], alpha: float = ALPHA) -> Estimate:
     low, high = (lowest[beyond], highest[-1 - beyond]) if beyond >= 0 else (-np.inf, np.inf)
     middle = (lowest[(n - 1) // 2], highest[n // 2])
     median = middle[0] if middle[0] == middle[1] else float(np.mean(middle)) if np.isfinite(middle).all() else np.nan
-    return Estimate(*(np.asarray(value) for value in (median, low, high, min(1.0, 2 * bdtr(against, n, 0.5)))))
+    return DifferenceEstimate(
+        *(np.asarray(value) for value in (median, low, high, min(1.0, 2 * bdtr(against, n, 0.5))))
+    )
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -122,9 +124,9 @@ def _spread(values: Floats) -> Floats:
     return np.where(spread > _CONSTANT * size, spread, 0.0)
 
 
-def _estimate(mean: Floats, error: Floats, freedom: Floats, alpha: float) -> Estimate:
+def _estimate(mean: Floats, error: Floats, freedom: Floats, alpha: float) -> DifferenceEstimate:
     """The estimate of a mean with its standard error and degrees of freedom."""
     half = stdtrit(freedom, 1 - alpha / 2) * error
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(error > 0, 2 * stdtr(freedom, -np.abs(mean) / error), np.nan)
-    return Estimate(mean, mean - half, mean + half, p)
+    return DifferenceEstimate(mean, mean - half, mean + half, p)

@@ -17,11 +17,11 @@ from hydra.control.controller import Controller
 from hydra.errors import MissingDependencyError, ReadinessError
 from hydra.measure.verdict import Ceiling
 from hydra.model import NativeSpec, Role, SharedSettings
-from hydra.native.command import command
-from hydra.store.ceiling import add, load, path
+from hydra.native.client_command import command
+from hydra.store.ceiling_cache import add, load, path
 from hydra.system import Program
 from hydra.wire.clock import wall_offset_ns
-from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, Sent, Start, Stop
+from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, PublisherTotal, Start, Stop
 from hydra.wire.protocol_constants import kind_of
 
 LANGUAGES: Final = ("python", "native")
@@ -114,7 +114,7 @@ def _window(controller: Controller, epoch: int, role: Role, clients: int, messag
     if role == "publisher":
         _await(controller, lambda: len(answers.publisher_reports) == clients)
         return sum(report.sent for report in answers.publisher_reports.values())
-    sent = Sent(publisher=_ELSEWHERE, sent=_MOST)
+    sent = PublisherTotal(publisher=_ELSEWHERE, sent=_MOST)
     controller.tell(everybody, Finish(epoch=epoch, publishers=[sent], drain_max_s=0.5, quiet_s=0.1))
     _await(controller, lambda: len(answers.subscriber_reports.ids) == clients)
     return int(answers.subscriber_reports.table().in_window.sum())

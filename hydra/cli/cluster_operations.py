@@ -13,11 +13,11 @@ from hydra.config.cluster import load_cluster, read_cluster
 from hydra.config.plugins import engines
 from hydra.config.scenario import resolve
 from hydra.errors import UsageError
-from hydra.options.engine_choice import Chosen, choose
+from hydra.options.engine_choice import SelectedEngine, choose
 
 if TYPE_CHECKING:
-    from hydra.config.machine_limits import Has
-    from hydra.config.resolved import ResolvedScenario
+    from hydra.config.machine_limits import MachineResources
+    from hydra.config.resolved_scenario import ResolvedScenario
     from hydra.model import Agent, Scenario
 
 
@@ -42,7 +42,7 @@ def list_agents(
     declared, engine = load_cluster(config).agents, choose(master, config, flags)
     file = str(read_cluster(config)[0]) if engine.spec.is_local else None
     # What is refused so far is refused within the time that these take to import.
-    from hydra.config.machine_limits import has
+    from hydra.config.machine_limits import machine_resources
     from hydra.report.table import fitted, tabled, terminal_width
 
     agents = engine.agents(declared)
@@ -55,7 +55,7 @@ def list_agents(
     if left_out:
         click.echo(f"\n{fitted(left_out_line(left_out), width)}")
     if file:
-        click.echo(f"\n{fitted(_declared(file, has(Path.cwd())), width)}")
+        click.echo(f"\n{fitted(_declared(file, machine_resources(Path.cwd())), width)}")
 
 
 def alike(agents: Sequence[Agent], scenario: Scenario | None) -> dict[str, str | None]:
@@ -114,7 +114,7 @@ def left_out_line(attributes: Mapping[str, str | None]) -> str:
     return " ".join((*filter(None, told), "hydra agents --all shows these in the table, too."))
 
 
-def _declared(file: str, machine: Has) -> str:
+def _declared(file: str, machine: MachineResources) -> str:
     """What the resources of agents mean that are this machine."""
     return (
         f"These resources are declared in {file}: they steer which group goes where. All these agents are this "
@@ -162,7 +162,7 @@ def end_leftovers(run: str, config: Path | None, master: str, flags: Mapping[str
         click.echo(f"ended {what}")
 
 
-def _nothing_left(command: str, engine: Chosen) -> UsageError:
+def _nothing_left(command: str, engine: SelectedEngine) -> UsageError:
     others = ", or ".join(spec.masters for spec in engines().values() if spec.leftovers is not None)
     return UsageError(
         f"runs on --master {engine.master} leave nothing behind, and hydra {command} is for what they have left",

@@ -24,7 +24,7 @@ def command_of(error: click.ClickException) -> str:
     return " ".join(["hydra", *names])
 
 
-def explained(error: click.ClickException, command: str) -> str:
+def error_text(error: click.ClickException, command: str) -> str:
     """What an error says, with what the command takes where there are too many words, too few, or a wrong one."""
     text = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:

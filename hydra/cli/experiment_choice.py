@@ -10,7 +10,7 @@ from typing import Final
 from hydra.config.file_locations import experiments
 from hydra.errors import UsageError
 from hydra.measure.column import TEXT, Column
-from hydra.system import Done, Experiment, Order, Part, View
+from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 
 def find(system: str, name: str) -> Experiment:
@@ -61,22 +61,22 @@ def with_alternatives(
 def alternatives(experiment: Experiment, implementations: Sequence[str]) -> Experiment:
     """The experiment with each of these implementations in turn, and their name in every row."""
 
-    def next_part(order: Order, done: Sequence[Done]) -> Part | None:
+    def next_part(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentPart | None:
         nexts = ((name, experiment.next_part(order, _of(done, name))) for name in implementations)
         return next((_with(part, name) for name, part in nexts if part is not None), None)
 
-    def parts(order: Order) -> Sequence[Part]:
+    def parts(order: ExperimentOptions) -> Sequence[ExperimentPart]:
         known = experiment.parts(order) if experiment.parts else ()
         return [_with(part, name) for name in implementations for part in known]
 
-    def views(order: Order, done: Sequence[Done]) -> Sequence[View]:
-        tables: dict[str, View] = {}
+    def views(order: ExperimentOptions, done: Sequence[PartResult]) -> Sequence[ExperimentTable]:
+        tables: dict[str, ExperimentTable] = {}
         for name in implementations:
             for view in experiment.views(order, _of(done, name)):
                 tables[view.title] = _joined(tables.get(view.title), view, name)
         return list(tables.values())
 
-    def lines(done: Sequence[Done]) -> Sequence[str]:
+    def lines(done: Sequence[PartResult]) -> Sequence[str]:
         return [line for name in implementations for line in (f"# {name}", *experiment.lines(_of(done, name)))]
 
     return dataclasses.replace(
@@ -89,26 +89,26 @@ def alternatives(experiment: Experiment, implementations: Sequence[str]) -> Expe
     )
 
 
-def _with(part: Part, implementation: str) -> Part:
+def _with(part: ExperimentPart, implementation: str) -> ExperimentPart:
     """The part as it is run: in a folder of its own, with these clients."""
-    return Part(f"{part.name}-{implementation}", {**part.scenario, CLIENT: implementation})
+    return ExperimentPart(f"{part.name}-{implementation}", {**part.scenario, CLIENT: implementation})
 
 
-def _of(done: Sequence[Done], implementation: str) -> list[Done]:
+def _of(done: Sequence[PartResult], implementation: str) -> list[PartResult]:
     """What was done with an implementation, under the names that the experiment knows."""
     end = f"-{implementation}"
     return [
-        dataclasses.replace(each, part=Part(each.part.name.removesuffix(end), each.part.scenario))
+        dataclasses.replace(each, part=ExperimentPart(each.part.name.removesuffix(end), each.part.scenario))
         for each in done
         if each.part.scenario[CLIENT] == implementation
     ]
 
 
-def _joined(before: View | None, view: View, implementation: str) -> View:
+def _joined(before: ExperimentTable | None, view: ExperimentTable, implementation: str) -> ExperimentTable:
     """The table with the rows of one more implementation; without a picture, which is of one alone."""
-    first = before or View(view.title, [_IMPLEMENTATION], [])
+    first = before or ExperimentTable(view.title, [_IMPLEMENTATION], [])
     names = {column.name for column in first.columns}
-    return View(
+    return ExperimentTable(
         view.title,
         [*first.columns, *(column for column in view.columns if column.name not in names)],
         [*first.rows, *({_IMPLEMENTATION.name: implementation, **row} for row in view.rows)],

@@ -15,16 +15,16 @@ from hydra.config.file_locations import experiments
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.options import shown
 from hydra.options.engine_choice import choose
-from hydra.report import experiments as folders
-from hydra.report.conditions import columns, met, parse
-from hydra.report.experiments import Record
+from hydra.report import experiment_folder as folders
+from hydra.report.experiment_folder import ExperimentRecord
+from hydra.report.row_conditions import columns, conditions_met, parse
 from hydra.report.table import fitted, terminal_width
 from hydra.run.launcher import RunRequest
-from hydra.run.metadata import asked, differences, refuse_hidden
 from hydra.run.remote_command import ResolvedCommand
-from hydra.store.folders import alone_in, fresh_folder, is_experiment, resumed_folder
+from hydra.run.run_metadata import asked, differences, refuse_hidden
 from hydra.store.redaction import Redactor
-from hydra.system import Experiment, Order, Part
+from hydra.store.run_folders import fresh_folder, is_experiment, locked, resumed_folder
+from hydra.system import Experiment, ExperimentOptions, ExperimentPart
 
 
 def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> NoReturn:
@@ -37,7 +37,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
         flags: those of ``options.run_flags``, of ``options.experiment_flags``, of engines and of experiments.
     """
     resumed = resumed_folder(flags)
-    before = folders.read(resumed) if resumed else None
+    before = folders.read_record(resumed) if resumed else None
     experiment = find(system, name or (before.experiment if before else ""))
     cluster = load_cluster(flags["config"])
     engine = choose(flags["master"], flags["config"], flags)
@@ -63,7 +63,7 @@ class ExperimentRun(Measurement):
         super().__init__(command)
         experiment = find(command.first.system.name, command.experiment)
         self._experiment, self._overrides = with_alternatives(experiment, command.replaced)
-        self._order = command.order or Order(experiment.scale)
+        self._order = command.order or ExperimentOptions(experiment.scale)
         of_tables = folders.figures_of(self._experiment.views(self._order, ()))
         known = list(dict.fromkeys([*of_tables, *columns(command.first.scenario)]))
         self._conditions = [parse(text, known) for text in command.flags["fail_if"]]
@@ -79,13 +79,13 @@ class ExperimentRun(Measurement):
     def measure(self, request: RunRequest) -> Printout:
         """Runs every part that is not there yet."""
         experiment, folder = self._experiment, request.out
-        record = folders.read(folder) if request.resume else self._record(request)
+        record = folders.read_record(folder) if request.resume else self._record(request)
         request = dataclasses.replace(request, overrides=self._overrides)
         folder.mkdir(parents=True, exist_ok=True)
-        with alone_in(folder):
+        with locked(folder):
             folders.write_record(folder, record)
             code, done = Parts(experiment, self._order, request).run(record)
-        record = folders.read(folder)
+        record = folders.read_record(folder)
         views = experiment.views(self._order, done)
         if self.command.flags["as_json"]:
             text = folders.json_text(record, views)
@@ -93,12 +93,12 @@ class ExperimentRun(Measurement):
             text = "\n".join([fitted(folders.document(record, views), terminal_width()), *experiment.lines(done)])
         rows = [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]
         goes_on = "" if record.ended == "finished" else f"; the experiment goes on with --resume {folder}"
-        return Printout(text, code, met(self._conditions, rows), f"everything is in {folder}{goes_on}")
+        return Printout(text, code, conditions_met(self._conditions, rows), f"everything is in {folder}{goes_on}")
 
-    def _record(self, request: RunRequest) -> Record:
+    def _record(self, request: RunRequest) -> ExperimentRecord:
         """Of an experiment that begins."""
         redactor = Redactor.of_run(self.command.first, *request.engine.secrets())
-        return Record(
+        return ExperimentRecord(
             experiment=self._experiment.name,
             title=self._experiment.title,
             source=self._experiment.source,
@@ -108,7 +108,9 @@ class ExperimentRun(Measurement):
         )
 
 
-def _order(experiment: Experiment, flags: Mapping[str, Any], before: Record | None, hosts: int) -> Order:
+def _order(
+    experiment: Experiment, flags: Mapping[str, Any], before: ExperimentRecord | None, hosts: int
+) -> ExperimentOptions:
     """What is asked for; an experiment goes on as it was begun.
 
     Raises:
@@ -125,16 +127,16 @@ def _order(experiment: Experiment, flags: Mapping[str, Any], before: Record | No
     options = {name: flags[name] for name in sorted(own) if flags.get(name) is not None}
     scale = flags.get("scale")
     if before is None:
-        return Order(scale or experiment.scale, options, hosts)
+        return ExperimentOptions(scale or experiment.scale, options, hosts)
     given = {"experiment": experiment.name, **({"scale": scale} if scale else {}), **options}
     first = {"experiment": before.experiment, "scale": before.scale, **before.options}
     difference = next(differences({key: first.get(key) for key in given}, given), None)
     if difference is not None:
         raise RunDirectoryError(f"this experiment is another one: {difference}", "resume it as it was started")
-    return Order(before.scale, before.options, hosts)
+    return ExperimentOptions(before.scale, before.options, hosts)
 
 
-def _known(experiment: Experiment, order: Order) -> Sequence[Part]:
+def _known(experiment: Experiment, order: ExperimentOptions) -> Sequence[ExperimentPart]:
     """The parts that are known before anything is measured: all, or the first one."""
     if experiment.parts:
         return experiment.parts(order)

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, TypeVar
 
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolved_from
 from hydra.errors import (
     EXIT_GOOD,
@@ -22,21 +22,21 @@ from hydra.errors import (
 )
 from hydra.measure.column_names import CLIENTS, POINT
 from hydra.model import Figure, Scenario, StepResult, value_of
-from hydra.report.experiments import PartRecord, Record, write_record, write_tables
+from hydra.report.experiment_folder import ExperimentRecord, PartRecord, write_record, write_tables
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
-from hydra.run.metadata import continued
+from hydra.run.run_metadata import continued
 from hydra.run.runner import code_of
 from hydra.store.client_rows import client_figures
 from hydra.store.database import ENDED_KEY, RunStore
-from hydra.store.folders import DATABASE
+from hydra.store.run_folders import DATABASE
 from hydra.sweep import Row
-from hydra.system import Done, Experiment, Order, Part
+from hydra.system import Experiment, ExperimentOptions, ExperimentPart, PartResult
 
 _Key = TypeVar("_Key", int, str)
 
 
-def done_of(part: Part, resolved: ResolvedScenario, store: RunStore) -> Done:
+def done_of(part: ExperimentPart, resolved: ResolvedScenario, store: RunStore) -> PartResult:
     """A part with its rows and what its clients and servers did in each.
 
     Args:
@@ -47,7 +47,7 @@ def done_of(part: Part, resolved: ResolvedScenario, store: RunStore) -> Done:
     results = store.results()
     scenario, rows = resolved.scenario, resolved.sweep.rows(results)
     steps = steps_of_rows(scenario, rows, results)
-    return Done(
+    return PartResult(
         part,
         scenario,
         rows,
@@ -106,10 +106,10 @@ class Parts:
     """
 
     experiment: Experiment
-    order: Order
+    order: ExperimentOptions
     request: RunRequest
 
-    def run(self, record: Record) -> tuple[int, list[Done]]:
+    def run(self, record: ExperimentRecord) -> tuple[int, list[PartResult]]:
         """Runs every part that is not finished yet; the exit code, and all parts.
 
         Ctrl-C ends it, and keeps everything that was measured.
@@ -117,7 +117,7 @@ class Parts:
         Raises:
             HydraError: it could not go on; what was measured until then is in the tables.
         """
-        done: list[Done] = []
+        done: list[PartResult] = []
         codes: list[int] = []
         ended, error = "failed", ""
         try:
@@ -148,14 +148,14 @@ class Parts:
         parts = self.experiment.parts
         return f"part {number} of {len(parts(self.order))}: " if parts else f"part {number}: "
 
-    def _keep(self, record: Record, done: Sequence[Done]) -> None:
+    def _keep(self, record: ExperimentRecord, done: Sequence[PartResult]) -> None:
         folder = self.request.out
         parts = [PartRecord(each.part.name, _ended(folder / each.part.name), each.reason) for each in done]
         record = dataclasses.replace(record, parts=parts)
         write_record(folder, record)
         write_tables(folder, record, self.experiment.views(self.order, done))
 
-    def _take(self, part: Part, label: str) -> tuple[int, Done]:
+    def _take(self, part: ExperimentPart, label: str) -> tuple[int, PartResult]:
         """Runs a part, goes on with it, or takes it as it is; its exit code, and what came of it."""
         folder, overrides = self.request.out / part.name, self.request.overrides
         is_there = (folder / DATABASE).is_file()
@@ -167,11 +167,11 @@ class Parts:
             end = launcher.launch(resolved, self.request.part(part.name, label))
         except (PlacementError, DoesNotFitError) as e:
             self.request.say(f"{part.name} is skipped: {e}")
-            return EXIT_INCOMPLETE, Done(part, resolved.scenario, (), reason=str(e))
+            return EXIT_INCOMPLETE, PartResult(part, resolved.scenario, (), reason=str(e))
         with RunStore.open(folder) as store:
             return end.code, done_of(part, resolved, store)
 
-    def _begun(self, part: Part | None) -> Done | None:
+    def _begun(self, part: ExperimentPart | None) -> PartResult | None:
         """What was measured of a part that failed; None: nothing was."""
         if part is None or not (self.request.out / part.name / DATABASE).is_file():
             return None
@@ -179,12 +179,12 @@ class Parts:
             return done_of(part, scenario_of(self.experiment, part, self.request.overrides), store)
 
 
-def scenario_of(experiment: Experiment, part: Part, overrides: Mapping[str, object]) -> ResolvedScenario:
+def scenario_of(experiment: Experiment, part: ExperimentPart, overrides: Mapping[str, object]) -> ResolvedScenario:
     """The scenario of a part with these keys replaced; errors as for ``resolve``."""
     return resolved_from(f"{experiment.name}, part {part.name}", part.name, part.scenario, overrides)
 
 
-def _complete(part: Part, resolved: ResolvedScenario, folder: Path) -> Done | None:
+def _complete(part: ExperimentPart, resolved: ResolvedScenario, folder: Path) -> PartResult | None:
     """A part that has every row, measured; None: there is something left to do."""
     with RunStore.open(folder) as store:
         results = store.results()

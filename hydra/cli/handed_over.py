@@ -16,7 +16,7 @@ from hydra.options import PATH, Command
 def handed_over(order: Path, out: Path) -> None:
     """Carry out the command of the file ORDER into the directory OUT."""
     from hydra.cli.experiment_command import ExperimentRun
-    from hydra.cli.interleaved import InterleavedRuns
+    from hydra.cli.interleaved_runs import InterleavedRuns
     from hydra.cli.measurement import Measurement, ScenarioRun, SloStep, carry_out
     from hydra.run.remote_command import received
 

@@ -13,7 +13,7 @@ from hydra.options import (
     CLIENTS,
     WORKLOAD,
     Command,
-    Counts,
+    CountList,
     config_flag,
     flags,
     grouped,
@@ -27,7 +27,7 @@ from hydra.options import (
     setting_flag,
 )
 from hydra.options.help import MACHINE
-from hydra.options.scenario_commands import OfScenario, values_of
+from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
 
 
 @click.command(
@@ -37,11 +37,11 @@ from hydra.options.scenario_commands import OfScenario, values_of
 )
 @grouped(
     WORKLOAD,
-    click.option("--clients", type=Counts(1), default="1,2,4,8", show_default=True, help="Subscriber counts."),
+    click.option("--clients", type=CountList(1), default="1,2,4,8", show_default=True, help="Subscriber counts."),
     click.option(
         "--size",
         "sizes",
-        type=Counts(24, 64 * 1024 * 1024),
+        type=CountList(24, 64 * 1024 * 1024),
         default="24,1024,16384",
         show_default=True,
         help="Bytes of messages.",
@@ -78,7 +78,7 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
 
 
 @click.command(
-    cls=OfScenario,
+    cls=ScenarioArgumentCommand,
     flags=flags(
         scenario_argument(default=USUAL),
         config_flag,
@@ -108,7 +108,7 @@ def check(context: click.Context, /, scenario: str, as_json: bool, **_: Any) -> 
     Without SCENARIO it is zmqrate. It has the flags of the scenario's system as well: hydra check SCENARIO --help shows
     them. Exit code 3 if some row does not fit.
     """
-    from hydra.cli.preflight import check_scenario
+    from hydra.cli.check_command import check_scenario
 
     named = context.get_parameter_source("scenario") is not ParameterSource.DEFAULT
     replaced, flags_ = overrides(), values_of(context)

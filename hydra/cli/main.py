@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from hydra.cli.cluster_commands import agents, artifact, kill, ps
-from hydra.cli.error_exit import FULL, REMEDIES, command_of, drop, explained, leave
+from hydra.cli.error_exit import FULL, REMEDIES, command_of, drop, error_text, leave
 from hydra.cli.machine_commands import ceiling, check
 from hydra.cli.measurement_commands import RUNS, run_, slo
 from hydra.cli.result_commands import compare, fit, plan, report, runs, serve
 from hydra.cli.setup_commands import install_completion, schema
 from hydra.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
-from hydra.options.help import MACHINE, MORE, RESULTS, Helped
+from hydra.options.help import MACHINE, MORE, RESULTS, GroupedHelpCommand
 from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, leave_at_once_on_the_next
 from hydra.options.plugin_commands import add_flags, commands
 from hydra.options.scenario_commands import MEASURE
@@ -34,7 +34,7 @@ SECTIONS: Final = (MEASURE, RESULTS, MACHINE, MORE)
 """Of the list of commands, in this order."""
 
 
-class Hydra(Helped, click.Group):
+class HydraCommand(GroupedHelpCommand, click.Group):
     """Has the commands of systems and engines beside its own."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -70,7 +70,7 @@ class Hydra(Helped, click.Group):
 
 
 @click.group(
-    cls=Hydra,
+    cls=HydraCommand,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     examples=(
         "hydra zmqrate --clients 30,120 --step-seconds 2 --out runs/first",
@@ -134,7 +134,7 @@ def _obey(command: click.Command) -> None:
         if not sys.argv[1:] or e.format_message().startswith("Usage:"):  # a command alone, which asks for its help
             click.echo(e.format_message(), err=True)
             sys.exit(e.exit_code)
-        leave(f"{where}: {explained(e, where)} (see {where} --help)", e.exit_code)
+        leave(f"{where}: {error_text(e, where)} (see {where} --help)", e.exit_code)
     except HydraError as e:
         leave(f"hydra: {e}", e.exit_code)
     except BrokenPipeError:

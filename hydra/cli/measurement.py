@@ -16,17 +16,17 @@ from hydra.cli.error_exit import failed_if
 from hydra.errors import EXIT_FAILED, EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED
 from hydra.measure.slo import shortest_s
 from hydra.model import ClusterSpec, Scenario
-from hydra.options.engine_choice import Chosen
+from hydra.options.engine_choice import SelectedEngine
 from hydra.report import slo_text, tables
-from hydra.report.conditions import columns, met, parse
+from hydra.report.row_conditions import columns, conditions_met, parse
 from hydra.report.row_warnings import warnings_of
 from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand, run_elsewhere
 from hydra.store.database import RunStore
-from hydra.store.folders import check_folder, write_whole
 from hydra.store.redaction import typed
+from hydra.store.run_folders import check_folder, write_whole
 from hydra.store.slo_results import answer_of
 
 
@@ -67,7 +67,7 @@ class Measurement(ABC):
 
 
 def carry_out(
-    measurement: Measurement, engine: Chosen, cluster: ClusterSpec, out: Path, *, resumed: bool = False
+    measurement: Measurement, engine: SelectedEngine, cluster: ClusterSpec, out: Path, *, resumed: bool = False
 ) -> NoReturn:
     """Measures, here or where the engine does it, prints and exits with the command's code.
 
@@ -113,7 +113,7 @@ class ScenarioRun(Measurement):
             text = tables.terminal(self._scenario, end.rows, end.clients, width, colours=True)
         else:
             text = tables.markdown(self._scenario, end.rows, end.clients)
-        return Printout(text, end.code, met(self._conditions, end.rows))
+        return Printout(text, end.code, conditions_met(self._conditions, end.rows))
 
 
 class SloStep(ScenarioRun):
@@ -141,7 +141,7 @@ class SloStep(ScenarioRun):
             write_whole(out / name, text, f"everything measured is in {out / 'run.db'}")
         shown = as_json if self.command.flags["as_json"] else fitted(as_text, terminal_width())
         code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
-        return Printout(shown, code, met(self._conditions, end.rows))
+        return Printout(shown, code, conditions_met(self._conditions, end.rows))
 
 
 def too_short(scenario: Scenario) -> str:

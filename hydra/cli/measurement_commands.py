@@ -10,7 +10,7 @@ import click
 
 from hydra.cli.arguments import scenario_argument
 from hydra.options import (
-    Runs,
+    RunCommands,
     comparing_flags,
     flags,
     implementation_flag,
@@ -20,7 +20,7 @@ from hydra.options import (
     slo_flags,
 )
 from hydra.options.plugin_commands import refuse_comparing
-from hydra.options.scenario_commands import MEASURE, OfScenario, values_of
+from hydra.options.scenario_commands import MEASURE, ScenarioArgumentCommand, values_of
 
 
 def _scenario(scenario: str | Path, replaced: Mapping[str, object], values: Mapping[str, Any]) -> None:
@@ -52,13 +52,13 @@ def _presets(system: str, as_json: bool) -> None:
     list_presets(system, as_json)
 
 
-RUNS: Final = Runs(_scenario, _experiment, _experiments, _presets)
+RUNS: Final = RunCommands(_scenario, _experiment, _experiments, _presets)
 """What the commands of systems call, which know nothing of runs."""
 
 
 @click.command(
     "run",
-    cls=OfScenario,
+    cls=ScenarioArgumentCommand,
     flags=flags(preset_flag, comparing_flags, run_flags, scenario_argument(required=True)),
     section=MEASURE,
     examples=(
@@ -84,7 +84,7 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
 
 
 @click.command(
-    cls=OfScenario,
+    cls=ScenarioArgumentCommand,
     flags=flags(slo_flags, preset_flag, implementation_flag(), run_flags, scenario_argument(required=True)),
     steady=True,
     section=MEASURE,

@@ -22,8 +22,8 @@ from hydra.options import (
     WORD,
     WORKLOAD,
     Command,
-    Concerning,
-    Finite,
+    DerivedOption,
+    FiniteFloatRange,
     config_flag,
     grouped,
     json_flag,
@@ -120,13 +120,13 @@ def compare(
 @json_flag
 def runs(folder: Path, as_json: bool) -> None:
     """List the run directories in FOLDER (default: runs), newest first, with how each ended and why."""
-    from hydra.store.folders import refuse_no_folder
+    from hydra.store.run_folders import refuse_no_folder
 
     refuse_no_folder(folder)
 
     import json
 
-    from hydra.report.catalog import catalog, elsewhere
+    from hydra.report.run_catalog import catalog, elsewhere
     from hydra.report.table import tabled, terminal_width
 
     entries = catalog(folder)
@@ -167,7 +167,7 @@ def serve(folder: Path, port: int, host: str, opened: bool) -> None:
 
     Nothing is written into the folder: reports are made when they are opened, into the user's cache. Ctrl-C ends it.
     """
-    from hydra.serve.command import serve_runs
+    from hydra.serve.serve_command import serve_runs
 
     serve_runs(folder, host, port, opened=opened)
 
@@ -194,7 +194,7 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
 
     Needs six client counts. Every prediction has the 95 % interval of a new measurement.
     """
-    from hydra.cli.fit import fit_run
+    from hydra.cli.fit_command import fit_run
 
     fit_run(run, clients, page, as_json)
 
@@ -212,7 +212,9 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
 @grouped(
     WORKLOAD,
     click.option("--clients", type=click.IntRange(min=1), required=True, help="How many subscribers."),
-    click.option("--rate", type=Finite(min=0, min_open=True), required=True, help="Messages/s to each of them."),
+    click.option(
+        "--rate", type=FiniteFloatRange(min=0, min_open=True), required=True, help="Messages/s to each of them."
+    ),
     click.option(
         "--from", "runs", type=PATH, multiple=True, metavar="RUN", help="Take costs from this run; several times."
     ),
@@ -223,7 +225,7 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
         "--implementation",
         "--client",
         "implementation",
-        cls=Concerning,
+        cls=DerivedOption,
         key="client",
         type=WORD,
         help="Client implementation.",
@@ -231,7 +233,7 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
 )
 @grouped(
     CLUSTER,
-    click.option("--cores", type=Finite(min=0, min_open=True), help="Of an agent (default: this machine's)."),
+    click.option("--cores", type=FiniteFloatRange(min=0, min_open=True), help="Of an agent (default: this machine's)."),
     click.option("--memory", type=MEMORY, help="Of an agent, such as 64GB (default: this machine's)."),
     click.option("--network", type=BANDWIDTH, help="Of an agent, such as 10Gbit (default: this machine's)."),
 )
@@ -256,7 +258,7 @@ def plan(
     Costs are those of the runs that are named; what these do not tell, those that were measured with Hydra. Exit code 3
     if something is needed that there cannot be.
     """
-    from hydra.cli.plan import Asked, show_plan
+    from hydra.cli.plan_command import PlanRequest, show_plan
 
-    asked = Asked(clients, rate, scenario, implementation, runs, cores, memory, network, config, overrides())
+    asked = PlanRequest(clients, rate, scenario, implementation, runs, cores, memory, network, config, overrides())
     sys.exit(show_plan(asked, USUAL, as_json))

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hydra.config.cluster import load_cluster
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.errors import UsageError
 from hydra.options import shown
 from hydra.options.engine_choice import choose
-from hydra.store.folders import database, resumed_folder, target_folder
+from hydra.store.run_folders import database, resumed_folder, target_folder
 
 
 def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> NoReturn:
@@ -25,7 +25,7 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
     """
     resumed = resumed_folder(flags)
     if _is_interleaved(flags, resumed):
-        from hydra.cli.interleaved import run_interleaved
+        from hydra.cli.interleaved_runs import run_interleaved
 
         run_interleaved(scenario, replaced, flags, resumed)
     resolved = asked_scenario(scenario, replaced, flags)
@@ -46,7 +46,7 @@ def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: 
         return resolve(scenario, replaced)
     database(resumed)  # before what takes long to import
 
-    from hydra.run.metadata import scenario_of
+    from hydra.run.run_metadata import scenario_of
 
     return scenario_of(resumed, scenario, replaced)
 
@@ -60,7 +60,7 @@ def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:
     if flags["compared"] is not None:
         return True
     if resumed:
-        from hydra.store.interleaved import is_interleaved, took_turns
+        from hydra.store.interleaved_record import is_interleaved, took_turns
 
         if is_interleaved(resumed):
             return True

@@ -26,7 +26,7 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
     Without SHELL it is the one of $SHELL. It writes one file, whose removal undoes it; doing it again changes nothing.
     """
     from hydra.cli.completion import VARIABLE, completion_for, shell_of
-    from hydra.store.folders import write_whole
+    from hydra.store.run_folders import write_whole
 
     made = completion_for(shell or shell_of(os.environ), context.find_root().command, os.environ)
     if show:

@@ -12,7 +12,7 @@ from hydra.errors import UsageError
 from hydra.model import Scenario
 from hydra.options import shown
 from hydra.options.engine_choice import choose
-from hydra.store.folders import target_folder
+from hydra.store.run_folders import target_folder
 from hydra.sweep import KINDS
 
 ONE_STEP: Final[Mapping[str, object]] = {

@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from hydra.analysis.costs import StepFacts
-from hydra.config.resolved import ResolvedScenario
+from hydra.analysis.costs import StepUsage
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import UsageError
 from hydra.measure.column_names import AGGREGATE, GONE, RATE_HELD, VERDICT
 from hydra.measure.rates import SECOND_NS
@@ -23,7 +23,7 @@ _SERVER_CPU_PCT: Final = "server_cpu_pct"
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunUsage:
     """A run as a fit needs it.
 
     Attributes:
@@ -35,7 +35,7 @@ class RunFacts:
 
     directory: Path
     resolved: ResolvedScenario
-    groups: Mapping[str, tuple[StepFacts, ...]]
+    groups: Mapping[str, tuple[StepUsage, ...]]
     local: bool
 
     @property
@@ -44,12 +44,12 @@ class RunFacts:
         return self.resolved.scenario
 
     @property
-    def steps(self) -> tuple[StepFacts, ...]:
+    def steps(self) -> tuple[StepUsage, ...]:
         """Those of all groups."""
         return tuple(step for group in self.groups.values() for step in group)
 
 
-def read(directory: Path) -> RunFacts:
+def read_run(directory: Path) -> RunUsage:
     """The steps of a run that were measured whole.
 
     Steps with a cohort, and those of which a subscriber died or fell silent, are left out; of a search only the steps
@@ -59,7 +59,7 @@ def read(directory: Path) -> RunFacts:
         RunDirectoryError: the directory holds no run, or one that this Hydra cannot read.
         UsageError: no step of it was measured whole.
     """
-    groups: dict[str, list[StepFacts]] = {}
+    groups: dict[str, list[StepUsage]] = {}
     local = True
     with RunStore.open(directory) as store:
         results = store.results()
@@ -74,7 +74,7 @@ def read(directory: Path) -> RunFacts:
         raise UsageError(
             f"{directory} has no step that was measured with all of its subscribers", "choose another run: hydra runs"
         )
-    return RunFacts(directory, resolved, {name: tuple(steps) for name, steps in groups.items()}, local)
+    return RunUsage(directory, resolved, {name: tuple(steps) for name, steps in groups.items()}, local)
 
 
 def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
@@ -96,7 +96,7 @@ def _name(scenario: Scenario, result: StepResult) -> str:
     return ", ".join(f"{name} {value_of(result.plan.settings, name)}" for name in scenario.sweep.varied)
 
 
-def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> StepFacts:
+def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> StepUsage:
     scenario = resolved.scenario
     start_ns, stop_ns = store.window_ns(result.epoch)
     seconds = (stop_ns - start_ns) / SECOND_NS
@@ -107,7 +107,7 @@ def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> S
     samples = store.host_samples(result.epoch)
     hosts = [summary for each in samples.values() if (summary := summarise(each, (start_ns, stop_ns))) is not None]
     sent = sum(use.sent_bytes_s for host in hosts for use in host.interfaces.values())
-    return StepFacts(
+    return StepUsage(
         clients=plan.clients,
         publishers=scenario.publishers if plan.publishers is None else plan.publishers,
         servers=servers,

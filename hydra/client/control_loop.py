@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from hydra.control.client import ControlClient
+from hydra.control.control_client import ControlClient
 from hydra.errors import HydraError
 from hydra.model import PublisherReport, SubscriberReport
 from hydra.wire.messages import (

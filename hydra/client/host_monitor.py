@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from hydra.client.process_sampler import ConnectionSampler, ThreadSampler
-from hydra.model import BusyThread, Connections, HostCounters
-from hydra.wire.messages import MAX_SAMPLES, Host, Sample, Watch
+from hydra.client.process_sampler import TcpSampler, ThreadSampler
+from hydra.model import BusyThread, HostCounters, TcpConnections
+from hydra.wire.messages import MAX_SAMPLES, HostReadings, Sample, Watch
 
 if TYPE_CHECKING:
     from hydra.client.host_counters import HostSampler
@@ -25,7 +25,7 @@ _UNREADABLE: Final = (OSError, ValueError, LookupError, RuntimeError)
 """What reading a kernel raises that is not like others: it is left out then, for the group has to go on."""
 
 
-class Watcher:
+class HostMonitor:
     """Obeys ``watch``.
 
     Args:
@@ -40,11 +40,11 @@ class Watcher:
     def __init__(
         self,
         ids: Sequence[int],
-        send: Callable[[Host], None],
+        send: Callable[[HostReadings], None],
         host: Callable[[], HostCounters],
         threads: Callable[[], list[BusyThread]] | None,
         clock_ns: Callable[[], int] = time.monotonic_ns,
-        connections: Callable[[], Connections | None] | None = None,
+        connections: Callable[[], TcpConnections | None] | None = None,
     ) -> None:
         self._ids = list(ids)
         self._send = send
@@ -97,7 +97,7 @@ class Watcher:
     def _read(self, now_ns: int) -> None:
         host: HostCounters | None = None
         threads: list[BusyThread] = []
-        connections: Connections | None = None
+        connections: TcpConnections | None = None
         with contextlib.suppress(*_UNREADABLE):
             host = self._host() if self._with_host else None
         with contextlib.suppress(*_UNREADABLE):
@@ -110,10 +110,12 @@ class Watcher:
 
     def _tell(self) -> None:
         samples, self._samples = self._samples, []
-        self._send(Host(ids=self._ids, seq=1, epoch=self._epoch, samples=samples))
+        self._send(HostReadings(ids=self._ids, seq=1, epoch=self._epoch, samples=samples))
 
 
-def watcher_of(ids: Sequence[int], send: Callable[[Host], None], parent: int, *, some: bool = False) -> Watcher:
+def monitor_of(
+    ids: Sequence[int], send: Callable[[HostReadings], None], parent: int, *, some: bool = False
+) -> HostMonitor:
     """What a real group watches with.
 
     Args:
@@ -122,11 +124,11 @@ def watcher_of(ids: Sequence[int], send: Callable[[Host], None], parent: int, *,
         parent: its first process.
         some: whether some of its processes stand for all, where there may be thousands that do the same.
     """
-    processes = Processes(parent, most=_SOME if some else None)
-    return Watcher(ids, send, lambda: _sampler().read(), processes.threads, connections=processes.connections)
+    processes = ProcessTreeSampler(parent, most=_SOME if some else None)
+    return HostMonitor(ids, send, lambda: _sampler().read(), processes.threads, connections=processes.connections)
 
 
-class Processes:
+class ProcessTreeSampler:
     """Reads what a process and its descendants did since they were read before; this process is none of them.
 
     Args:
@@ -137,20 +139,20 @@ class Processes:
     def __init__(self, parent: int, *, most: int | None = None) -> None:
         self._threads = ThreadSampler(parent, most=most)
         # Without a relay's own connection, to the controller.
-        self._connections = ConnectionSampler(lambda: [pid for pid in self._threads.processes if pid != os.getpid()])
+        self._connections = TcpSampler(lambda: [pid for pid in self._threads.processes if pid != os.getpid()])
 
     def threads(self) -> list[BusyThread]:
         """The busiest threads; errors as in :data:`_UNREADABLE`."""
         return self._threads.read()
 
-    def connections(self) -> Connections | None:
+    def connections(self) -> TcpConnections | None:
         """What their TCP connections wait for, once the threads have been read; errors likewise."""
         return self._connections.read()
 
-    def read(self) -> tuple[list[BusyThread], Connections | None]:
+    def read(self) -> tuple[list[BusyThread], TcpConnections | None]:
         """Both, or nothing of what the kernel does not tell."""
         threads: list[BusyThread] = []
-        connections: Connections | None = None
+        connections: TcpConnections | None = None
         with contextlib.suppress(*_UNREADABLE):
             threads = self.threads()
         with contextlib.suppress(*_UNREADABLE):

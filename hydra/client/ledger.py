@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.model import LedgerCounts, SequenceRange
-from hydra.wire import packing
+from hydra.wire import compact_encoding
 from hydra.wire.data_message import SEQUENCE_LIMIT
-from hydra.wire.messages import PROBE_EPOCH, Sent
+from hydra.wire.messages import PROBE_EPOCH, PublisherTotal
 from hydra.wire.report_validation import MAX_MISSING_RANGES
 
 Headers = npt.NDArray[np.void]
@@ -85,7 +85,11 @@ class _Received:
 
     def written(self) -> str | None:
         """What was received, as a bitmap; None where it holds more sequences than fit into a report."""
-        return packing.written_bitmap(self.next, self.low, self.high) if self.next <= packing.MAX_SEQUENCES else None
+        return (
+            compact_encoding.encode_bitmap(self.next, self.low, self.high)
+            if self.next <= compact_encoding.MAX_SEQUENCES
+            else None
+        )
 
     def copy(self) -> _Received:
         """The same set, frozen for later."""
@@ -103,7 +107,7 @@ class _Missing:
     truncated: bool
 
 
-def _expected_ranges(sent: Sent) -> list[SequenceRange]:
+def _expected_ranges(sent: PublisherTotal) -> list[SequenceRange]:
     """0 … sent − 1 without what was never acknowledged, as sorted disjoint ranges."""
     ranges: list[SequenceRange] = []
     first = 0
@@ -263,7 +267,7 @@ class Ledger:
             self._refuse(epoch, publisher, sequence)
         return headers[ours]
 
-    def has_last(self, expected: Iterable[Sent]) -> bool:
+    def has_last(self, expected: Iterable[PublisherTotal]) -> bool:
         """Whether the last expected sequence of every publisher has come: all there is where order is kept."""
         for sent in expected:
             ranges = _expected_ranges(sent)
@@ -271,12 +275,12 @@ class Ledger:
                 return False
         return True
 
-    def marked(self, expected: Iterable[Sent]) -> bool:
+    def marked(self, expected: Iterable[PublisherTotal]) -> bool:
         """Whether the end marker of this epoch has come of every publisher: where order is kept, nothing can follow."""
         publishers = {sent.publisher for sent in expected}
         return bool(publishers) and publishers <= self._ended & self._received.keys()
 
-    def close(self, sent: Sequence[Sent], *, member: bool = False) -> list[LedgerCounts]:
+    def close(self, sent: Sequence[PublisherTotal], *, member: bool = False) -> list[LedgerCounts]:
         """The account against what each publisher sent: one entry per publisher, in the order of ``sent``.
 
         Expected are the sequences 0 … sent − 1 without the unacknowledged ones; whatever else came is ``extra``. A
@@ -285,7 +289,7 @@ class Ledger:
         """
         at_end = self._at_end if self._at_end is not None else self._received
         accounts = []
-        left = packing.MAX_CHARACTERS
+        left = compact_encoding.MAX_CHARACTERS
         for s in sent:
             received = self._received.get(s.publisher, _NOTHING)
             account = _account(s, received, at_end.get(s.publisher, _NOTHING))
@@ -316,7 +320,7 @@ def _of_a_member(account: LedgerCounts, received: _Received, room: int) -> Ledge
     return replace(account, missing=0, missing_ranges=[], received_bits=shown, truncated=truncated)
 
 
-def _account(sent: Sent, received: _Received, at_end: _Received) -> LedgerCounts:
+def _account(sent: PublisherTotal, received: _Received, at_end: _Received) -> LedgerCounts:
     expected = _expected_ranges(sent)
     size = _size(expected)
     missing = _missing(received, expected)

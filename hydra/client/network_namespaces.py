@@ -12,7 +12,7 @@ _WITHIN_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class NetworkInterface:
     """An interface that is no loopback: its IPv4 address, and the bytes that it received and sent since it is there."""
 
     address: str
@@ -20,7 +20,7 @@ class Interface:
     outgoing: int
 
 
-def interfaces(namespace: str) -> list[Interface]:
+def interfaces(namespace: str) -> list[NetworkInterface]:
     """The interfaces of a namespace that have an IPv4 address.
 
     Raises:
@@ -29,10 +29,10 @@ def interfaces(namespace: str) -> list[Interface]:
     return _parsed(_ip("-n", namespace, "-s", "address", "show"))
 
 
-def traffic(addresses: Iterable[str]) -> dict[str, Interface]:
+def traffic(addresses: Iterable[str]) -> dict[str, NetworkInterface]:
     """The interfaces with these addresses in all the namespaces that have a name; none where nobody may look."""
     wanted = set(addresses)
-    found: dict[str, Interface] = {}
+    found: dict[str, NetworkInterface] = {}
     try:
         for namespace in _ip("netns", "list"):
             if not wanted <= found.keys():
@@ -55,9 +55,9 @@ def _ip(*words: str) -> list[dict[str, Any]]:
     return list(json.loads(done.stdout or "[]"))
 
 
-def _parsed(told: Iterable[dict[str, Any]]) -> list[Interface]:
+def _parsed(told: Iterable[dict[str, Any]]) -> list[NetworkInterface]:
     return [
-        Interface(info["local"], link["stats64"]["rx"]["bytes"], link["stats64"]["tx"]["bytes"])
+        NetworkInterface(info["local"], link["stats64"]["rx"]["bytes"], link["stats64"]["tx"]["bytes"])
         for link in told
         if "LOOPBACK" not in link["flags"]
         for info in link["addr_info"]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.model import Rate
-from hydra.wire.load import NEVER_NS, Load
+from hydra.wire.load_schedule import NEVER_NS, LoadSchedule
 
 GRACE_NS: Final = 5_000_000
 """A publisher that is less than this behind at the end of the window still sends what was due before the end."""
@@ -147,7 +147,9 @@ class LoadPacer(Pacer):
 
     __slots__ = ("_due_ns", "_due_of", "_load")
 
-    def __init__(self, load: Load, start_ns: int, stop_ns: int, burst: int, messages: int | None = None) -> None:
+    def __init__(
+        self, load: LoadSchedule, start_ns: int, stop_ns: int, burst: int, messages: int | None = None
+    ) -> None:
         self._load = load
         self._due_of = -1
         self._due_ns = 0
@@ -175,7 +177,7 @@ class LoadPacer(Pacer):
 FIRST_WAIT_NS: Final = 50_000_000
 
 
-class Repeats:
+class Backoff:
     """The times of one thing that is said again and again.
 
     Args:

@@ -24,12 +24,12 @@ from pathlib import Path
 from typing import NoReturn, TypeVar, cast
 
 from hydra.client.linux_process import die_with_parent, thread_count
-from hydra.client.publisher import Publisher
-from hydra.client.relay import KILL, Pipes, relay_main
-from hydra.client.subscriber import Subscriber
+from hydra.client.publisher import TransportPublisher
+from hydra.client.relay import KILL, RelayPipes, relay_main
+from hydra.client.subscriber import TransportSubscriber
 from hydra.client.transport import Driver, Kind, PublisherTransport, SubscriberTransport
-from hydra.control import curve
-from hydra.control.client import ControlClient, Here, Identity
+from hydra.control import curve_security
+from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.wire.messages import Error, Quit, Welcome
 from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_RELAY_DIED, EXIT_STRANDED, EXIT_USAGE, WELCOME_WITHIN_S
 
@@ -83,7 +83,7 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
     """Runs a group until its clients have been dismissed or its lifeline closes; returns the exit code."""
     options = parse(sys.argv[1:] if arguments is None else arguments, sorted(kinds))
     try:
-        credentials = curve.credentials(os.environ)
+        credentials = curve_security.credentials(os.environ)
         lifeline = from_environment("HYDRA_LIFELINE", int)
         welcome_within_s = from_environment("HYDRA_WELCOME_S", float)
     except ValueError as e:
@@ -116,7 +116,7 @@ class _Parent:
         self,
         options: GroupOptions,
         kind: Kind,
-        credentials: curve.Credentials,
+        credentials: curve_security.Credentials,
         lifeline: int | None,
         welcome_within_s: float,
     ) -> None:
@@ -129,14 +129,14 @@ class _Parent:
         self._incarnations: dict[int, int] = {}
         self._unwelcomed: set[int] = set()
         self._waiting = list(reversed(range(options.first_id, options.first_id + options.count)))
-        self._identity = Identity(
+        self._identity = ClientIdentity(
             ids=range(options.first_id, options.first_id + options.count),
             role=kind.role,
             group=options.group,
             incarnation=0,
             implementation=kind.implementation,
             versions={},
-            here=Here.read(),
+            here=ProcessLocation.read(),
         )
         self._relay = 0
         self._ipc = ""
@@ -236,7 +236,7 @@ class _Parent:
                 sys.stderr.flush()
             os._exit(code)
 
-    def _run_client(self, identity: Identity) -> int:
+    def _run_client(self, identity: ClientIdentity) -> int:
         os.close(self._death_pipe)
         os.close(self._kills)
 
@@ -250,7 +250,7 @@ class _Parent:
             os.close(fd)
         # To look for versions takes longer than all else that a client does until it is welcomed: the relay says them.
         identity = replace(self._identity, versions=self._kind.versions())
-        pipes = Pipes(self._place_pipe, self._deaths, self._kill_pipe)
+        pipes = RelayPipes(self._place_pipe, self._deaths, self._kill_pipe)
         return relay_main(self._credentials, identity, pipes, self._welcome_within_s, os.getppid())
 
     # --- what happened ---------------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int
 
 
 def client_main(
-    kind: Kind, relay: str, identity: Identity, welcome_within_s: float, welcomed: Callable[[], object]
+    kind: Kind, relay: str, identity: ClientIdentity, welcome_within_s: float, welcomed: Callable[[], object]
 ) -> int:
     """The life of one client process, whose relay listens at the endpoint ``relay``; returns its exit code."""
     (client,) = identity.ids
@@ -344,13 +344,13 @@ def client_main(
         welcomed()
         transport = kind.open(client, control)
         try:
-            loop: Publisher | Subscriber | Driver
+            loop: TransportPublisher | TransportSubscriber | Driver
             if isinstance(transport, Driver):
                 loop = transport
             elif kind.role == "publisher":
-                loop = Publisher(client, control, cast(PublisherTransport, transport))
+                loop = TransportPublisher(client, control, cast(PublisherTransport, transport))
             else:
-                loop = Subscriber(client, control, cast(SubscriberTransport, transport))
+                loop = TransportSubscriber(client, control, cast(SubscriberTransport, transport))
             loop.run()
         except Exception as e:
             control.send(Error(ids=[client], seq=1, epoch=0, message=f"{type(e).__name__}: {e}"[:4000], fatal=True))

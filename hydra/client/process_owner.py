@@ -18,7 +18,7 @@ _START_FIELD: Final = 19
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class ProcessOwner:
     """A process, told from every other that ever had its number.
 
     ``started`` is the kernel's: clock ticks since the boot, which no step of the wall clock changes.
@@ -36,13 +36,13 @@ class Owner:
         return f"process {self.pid} on {self.host}"
 
 
-def this_process() -> Owner:
+def this_process() -> ProcessOwner:
     """Ourselves."""
     try:
         machine_id = Path("/etc/machine-id").read_text().strip()
     except OSError:
         machine_id = ""
-    return Owner(
+    return ProcessOwner(
         host=platform.node(),
         machine_id=machine_id,
         boot_id=boot_id(),
@@ -72,7 +72,7 @@ def start_of(pid: int) -> int | None:
     return None if fields[0] in {"Z", "X"} else int(fields[_START_FIELD])
 
 
-def why_not_dead(owner: Owner, me: Owner, start: Callable[[int], int | None] = start_of) -> str:
+def why_not_dead(owner: ProcessOwner, me: ProcessOwner, start: Callable[[int], int | None] = start_of) -> str:
     """Why an owner cannot be taken for dead; "" if it is known to be.
 
     Args:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hydra.model import BusyThread, Connections
+from hydra.model import BusyThread, TcpConnections
 from hydra.wire.messages import MAX_THREADS
 
 _PROC: Final = Path("/proc")
@@ -156,7 +156,7 @@ _WITHIN_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Tcp:
+class TcpConnection:
     """A connection as it stands: what it has sent so far, for how long data was in flight, and why for no less."""
 
     inode: int
@@ -168,13 +168,13 @@ class Tcp:
     buffer_us: int
 
 
-def established() -> dict[bytes, Tcp]:
+def established() -> dict[bytes, TcpConnection]:
     """The established TCP connections of this network namespace by the kernel's name for them.
 
     Raises:
         OSError: the kernel does not tell.
     """
-    found: dict[bytes, Tcp] = {}
+    found: dict[bytes, TcpConnection] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as asked:
         asked.settimeout(_WITHIN_S)
         for family in (socket.AF_INET, socket.AF_INET6):
@@ -198,7 +198,7 @@ def _answers(asked: socket.socket) -> Iterator[memoryview]:
             data = data[(length + 3) & ~3 :]
 
 
-def _parsed(answer: memoryview) -> dict[bytes, Tcp]:
+def _parsed(answer: memoryview) -> dict[bytes, TcpConnection]:
     """Nothing where the kernel says too little of it."""
     cookie, unread_bytes, _, _, inode = _ANSWER.unpack_from(answer)
     attributes = answer[_ANSWER.size :]
@@ -209,12 +209,12 @@ def _parsed(answer: memoryview) -> dict[bytes, Tcp]:
             (unsent_bytes,) = _UNSENT.unpack_from(info, _UNSENT_AT)
             (sent_bytes,) = _BYTES_SENT.unpack_from(info, _BYTES_SENT_AT)
             times_us = _TIMES.unpack_from(info, _TIMES_AT)
-            return {cookie: Tcp(inode, unread_bytes, unsent_bytes, sent_bytes, *times_us)}
+            return {cookie: TcpConnection(inode, unread_bytes, unsent_bytes, sent_bytes, *times_us)}
         attributes = attributes[max((length + 3) & ~3, _ATTRIBUTE.size) :]
     return {}
 
 
-class ConnectionSampler:
+class TcpSampler:
     """Reads what the connections of a group's processes have waited for since it was asked before.
 
     Args:
@@ -228,7 +228,7 @@ class ConnectionSampler:
     def __init__(
         self,
         processes: Callable[[], list[int]],
-        connections: Callable[[], dict[bytes, Tcp]] = established,
+        connections: Callable[[], dict[bytes, TcpConnection]] = established,
         proc: Path = _PROC,
         clock_ns: Callable[[], int] = time.monotonic_ns,
         cpu_ns: Callable[[], int] = time.thread_time_ns,
@@ -238,13 +238,13 @@ class ConnectionSampler:
         self._proc = proc
         self._clock_ns = clock_ns
         self._cpu_ns = cpu_ns
-        self._before: dict[bytes, Tcp] = {}
+        self._before: dict[bytes, TcpConnection] = {}
         self._before_ns: int | None = None
         self._due_ns = 0
-        self._told: Connections | None = None
+        self._told: TcpConnections | None = None
         self._known: dict[int, bool] = {}
 
-    def read(self) -> Connections | None:
+    def read(self) -> TcpConnections | None:
         """Of all connections together; None the first time. While reading costs too much it says what it said before.
 
         Raises:
@@ -258,7 +258,7 @@ class ConnectionSampler:
             self._due_ns = 0 if self._told is None else begin_ns + round((self._cpu_ns() - used_ns) / _SHARE)
         return self._told
 
-    def _read(self, begin_ns: int) -> Connections | None:
+    def _read(self, begin_ns: int) -> TcpConnections | None:
         there = self._connections()
         mine = self._mine({tcp.inode for tcp in there.values()})
         now = {cookie: tcp for cookie, tcp in there.items() if mine[tcp.inode]}
@@ -267,7 +267,7 @@ class ConnectionSampler:
         if before_ns is None or begin_ns <= before_ns:
             return None
         half_us = _HALF * (begin_ns - before_ns) / 1000
-        nothing = Tcp(0, 0, 0, 0, 0, 0, 0)
+        nothing = TcpConnection(0, 0, 0, 0, 0, 0, 0)
         sending = reader = network = 0
         for cookie, tcp in now.items():
             last = before.get(cookie, nothing)
@@ -281,7 +281,7 @@ class ConnectionSampler:
             sent_us = tcp.busy_us - last.busy_us - waited_us - (tcp.buffer_us - last.buffer_us)
             if tcp.unsent_bytes and sent_us >= half_us:
                 network += 1
-        return Connections(
+        return TcpConnections(
             *(sending, reader, network),
             unsent_bytes=sum(tcp.unsent_bytes for tcp in now.values()),
             unread_bytes=sum(tcp.unread_bytes for tcp in now.values()),

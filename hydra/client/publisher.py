@@ -10,25 +10,25 @@ from typing import Any, Final
 
 from hydra.client.control_loop import PublisherLoop
 from hydra.client.linux_process import UsageMeter, exact_timers, resident_bytes
-from hydra.client.pacing import LoadPacer, Pacer, Repeats
+from hydra.client.pacing import Backoff, LoadPacer, Pacer
 from hydra.client.payload import PayloadBlock
-from hydra.client.time_series import SentCourse, Telling
+from hydra.client.time_series import ReportTimer, SentTimeSeries
 from hydra.client.transport import Delivery, PublisherTransport
-from hydra.control.client import ControlClient
+from hydra.control.control_client import ControlClient
 from hydra.control.list_limits import join_beyond
 from hydra.model import HEADER_BYTES, PublisherReport
 from hydra.wire.clock import StepClock
 from hydra.wire.data_message import SEQUENCE_LIMIT, pack, pack_batch
 from hydra.wire.histogram import LatencyRecorder
-from hydra.wire.load import Load
+from hydra.wire.load_schedule import LoadSchedule
 from hydra.wire.messages import (
     PROBE_EPOCH,
     Configure,
-    Course,
     Progress,
-    Second,
+    SecondCounts,
     Start,
     Stop,
+    TimeSeries,
 )
 from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
 from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES
@@ -55,16 +55,16 @@ ANSWERS_S: Final = 0.02
 """How long the control channel is not looked at while the last answers are waited for."""
 
 
-class Publisher(PublisherLoop):
+class TransportPublisher(PublisherLoop):
     """The loop of one publisher; :meth:`run` returns when it is dismissed."""
 
     def __init__(self, client: int, control: ControlClient, transport: PublisherTransport) -> None:
         super().__init__(client, control)
         self._transport = transport
-        self._probes: Repeats | None = None
-        self._end_markers: Repeats | None = None
-        self._errors: Repeats | None = None  # of a step that stopped early
-        self._done: Repeats | None = None  # of a step that has sent as many messages as it has
+        self._probes: Backoff | None = None
+        self._end_markers: Backoff | None = None
+        self._errors: Backoff | None = None  # of a step that stopped early
+        self._done: Backoff | None = None  # of a step that has sent as many messages as it has
         self._step: _Sending | None = None
 
     def run(self) -> None:
@@ -77,13 +77,13 @@ class Publisher(PublisherLoop):
         if step is not None and not step.finished:
             wait_s = step.work()
             if step.stopped_early:
-                self._errors = Repeats(time.monotonic_ns(), longest_ns=ERRORS_APART_NS)
+                self._errors = Backoff(time.monotonic_ns(), longest_ns=ERRORS_APART_NS)
             if step.completed_ns:
-                self._done = Repeats(time.monotonic_ns(), longest_ns=ERRORS_APART_NS)
+                self._done = Backoff(time.monotonic_ns(), longest_ns=ERRORS_APART_NS)
             if step.progress_due():
                 self._tell(step, step.clock.now_ns())
-            if step.course_due():
-                self._tell_course(step)
+            if step.time_series_due():
+                self._send_time_series(step)
             return wait_s
         if step is not None and self._errors is not None:
             # Its window ends here for everybody: the controller is told until it says so itself.
@@ -107,12 +107,12 @@ class Publisher(PublisherLoop):
         """Says how much of the step has been sent at that time."""
         self._control.send(Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=time_ns))
 
-    def _tell_course(self, step: _Sending) -> None:
+    def _send_time_series(self, step: _Sending) -> None:
         """Says what was sent in the seconds that have passed."""
         for seconds in parts(step.course()):
-            self._control.send(Course(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
+            self._control.send(TimeSeries(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
 
-    def _signal(self, repeats: Repeats | None, sequence: int, time_ns: int) -> float:
+    def _signal(self, repeats: Backoff | None, sequence: int, time_ns: int) -> float:
         """Sends a probe or an end marker (its sequence tells which) if that is due; seconds until the next one."""
         if repeats is None:
             return math.inf
@@ -132,7 +132,7 @@ class Publisher(PublisherLoop):
         self._data_endpoint = self._transport.configure(command)
         if command.probe:
             apart_ns = GROUP_PROBES_APART_NS if command.group else PROBES_APART_NS
-            self._probes = Repeats(time.monotonic_ns(), longest_ns=apart_ns)
+            self._probes = Backoff(time.monotonic_ns(), longest_ns=apart_ns)
 
     def _configure(self, command: Configure) -> None:
         if command.epoch == self._epoch and not command.probe and self._probes is not None:
@@ -154,14 +154,14 @@ class Publisher(PublisherLoop):
             return None
         self._errors = self._done = None
         self._step.stop(command.stop_at_ns)
-        self._tell_course(self._step)
+        self._send_time_series(self._step)
         report = self._step.report()
         if self._transport.marks_end:
-            self._end_markers = Repeats(time.monotonic_ns(), for_ns=END_MARKERS_FOR_NS)
+            self._end_markers = Backoff(time.monotonic_ns(), for_ns=END_MARKERS_FOR_NS)
         return report
 
 
-def _until(repeats: Repeats) -> float:
+def _until(repeats: Backoff) -> float:
     """Seconds until the next repetition, and never longer than an idle publisher waits."""
     if repeats.next_ns is None:
         return math.inf
@@ -202,11 +202,11 @@ class _Sending:
         self._next_memory_ns = start.start_at_ns
         self._progress_ns = int(command.progress_s * 1e9)
         self._next_progress_ns = start.start_at_ns + self._progress_ns
-        self._course: SentCourse | None = None
-        self._telling: Telling | None = None
+        self._time_series: SentTimeSeries | None = None
+        self._telling: ReportTimer | None = None
         if command.course_s:
-            self._course = SentCourse(start.start_at_ns)
-            self._telling = Telling(client, start.start_at_ns, command.course_s)
+            self._time_series = SentTimeSeries(start.start_at_ns)
+            self._telling = ReportTimer(client, start.start_at_ns, command.course_s)
 
     @property
     def sent(self) -> int:
@@ -221,13 +221,13 @@ class _Sending:
         self._next_progress_ns = self.clock.now_ns() + self._progress_ns
         return True
 
-    def course_due(self) -> bool:
+    def time_series_due(self) -> bool:
         """Whether it is time to tell what was sent in the seconds that have passed."""
         return self._telling is not None and self._telling.due(self.clock.now_ns())
 
-    def course(self) -> list[Second]:
+    def course(self) -> list[SecondCounts]:
         """What was sent in each second and has not been told yet; nothing where nobody asks."""
-        return [] if self._course is None else self._course.take()
+        return [] if self._time_series is None else self._time_series.take()
 
     def work(self) -> float:
         """Sends at most one chunk; seconds until there is more to do, 0 for at once."""
@@ -272,8 +272,8 @@ class _Sending:
             elif self._paced:
                 self._lag.record(pacer.times(accepted, now_ns), now_ns)
             pacer.advance(accepted)
-            if self._course is not None:
-                self._course.add(accepted, after_ns)
+            if self._time_series is not None:
+                self._time_series.add(accepted, after_ns)
         return 0
 
     def _next(self, count: int, now_ns: int) -> Sequence[bytes]:
@@ -363,5 +363,5 @@ def _pacer(command: Configure, start: Start) -> Pacer:
     """The schedule of a step."""
     settings, window = command.settings, (start.start_at_ns, start.stop_at_ns)
     if command.load:
-        return LoadPacer(Load(command.load), *window, command.burst, settings.messages)
+        return LoadPacer(LoadSchedule(command.load), *window, command.burst, settings.messages)
     return Pacer(settings.rate, *window, command.burst, settings.messages)

@@ -20,11 +20,11 @@ from typing import Final
 
 import zmq
 
-from hydra.client.host_monitor import watcher_of
+from hydra.client.host_monitor import monitor_of
 from hydra.client.linux_process import raise_open_files
-from hydra.client.relay_state import Relaying
-from hydra.control.client import ControlClient, Identity
-from hydra.control.curve import Credentials
+from hydra.client.relay_state import RelayState
+from hydra.control.control_client import ClientIdentity, ControlClient
+from hydra.control.curve_security import Credentials
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     ChildExit,
@@ -52,7 +52,7 @@ _LAST_WORDS_MS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Pipes:
+class RelayPipes:
     """What connects a relay with its parent: ends of pipes.
 
     ``place`` takes the path of the socket file, once it is there; ``deaths`` gives the ends of clients, a JSON line
@@ -64,7 +64,9 @@ class Pipes:
     kills: int
 
 
-def relay_main(credentials: Credentials, identity: Identity, pipes: Pipes, welcome_within_s: float, parent: int) -> int:
+def relay_main(
+    credentials: Credentials, identity: ClientIdentity, pipes: RelayPipes, welcome_within_s: float, parent: int
+) -> int:
     """The life of a relay; returns its exit code.
 
     Args:
@@ -133,14 +135,14 @@ class _Relay:
     """The sockets and pipes of a relay, and what it reads and writes there."""
 
     def __init__(
-        self, control: ControlClient, inner: zmq.Socket[bytes], identity: Identity, pipes: Pipes, parent: int
+        self, control: ControlClient, inner: zmq.Socket[bytes], identity: ClientIdentity, pipes: RelayPipes, parent: int
     ) -> None:
         self._control = control
         self._inner = inner
         self._pipes = pipes
         self._group = identity.group
-        self._relaying = Relaying(identity.ids, identity.role, self)
-        self._watcher = watcher_of(identity.ids, control.send, parent, some=identity.role == "subscriber")
+        self._relaying = RelayState(identity.ids, identity.role, self)
+        self._watcher = monitor_of(identity.ids, control.send, parent, some=identity.role == "subscriber")
         self._torn = b""
         self._kills: deque[bytes] = deque()
         os.set_blocking(pipes.kills, False)
@@ -204,7 +206,7 @@ class _Relay:
             elif isinstance(message, Ping):
                 if message.reply:
                     # Whatever is asked next is to be answered after what has been answered by now.
-                    self._relaying.say_gathered(time.monotonic_ns(), at_once=True)
+                    self._relaying.send_gathered(time.monotonic_ns(), at_once=True)
                     self._control.acknowledge(0, "ping", echo=message.time_ns)
             else:
                 self._relaying.obey(message, time.monotonic_ns())
@@ -219,7 +221,7 @@ class _Relay:
             # What is no message is nothing, here as on every other connection.
             with contextlib.suppress(ProtocolError, ValueError):
                 (frame,) = frames
-                self._relaying.hear(name, decode_from_client(frame), time.monotonic_ns())
+                self._relaying.take_message(name, decode_from_client(frame), time.monotonic_ns())
 
     def _take_deaths(self) -> bool:
         """Takes the ends that the parent has told of; False when it has closed the pipe, and all has been said."""

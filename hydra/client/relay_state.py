@@ -14,20 +14,20 @@ import msgspec
 from hydra.client.relayed_replies import (
     BATCHED_WITHIN_NS,
     RESEND_EVERY_NS,
-    Batching,
-    Commands,
-    Gathering,
-    Joining,
+    CommandReplies,
     Kind,
-    Made,
+    PendingRegistrations,
+    ReplyAggregator,
+    ReportBatch,
+    ReportBatches,
 )
 from hydra.model import GroupRole
+from hydra.wire.compact_encoding import encode_ids
 from hydra.wire.messages import (
     ACKNOWLEDGED,
     Ack,
     ChildExit,
     Configure,
-    Course,
     EpochCommand,
     EpochReply,
     Error,
@@ -43,37 +43,37 @@ from hydra.wire.messages import (
     Report,
     Reports,
     Stop,
+    TimeSeries,
     Welcome,
     encode,
     name_of,
 )
-from hydra.wire.packing import written_ids
-from hydra.wire.time_series import CourseSum, parts
+from hydra.wire.time_series import TimeSeriesSum, parts
 
 ANY_INCARNATION: Final = 2**32 - 1
 _JOINED_AT_ONCE: Final = 10_000
 """Clients in one ``joined``: many more would not fit into a message."""
-COURSE_WITHIN_NS: Final = 500_000_000
+TIME_SERIES_WITHIN_NS: Final = 500_000_000
 """How long what one client tells of its seconds waits for what the others tell."""
 _QUIT: Final = encode(Quit())
 _REFUSABLE: Final[list[Kind]] = [kind for kind in EpochCommand.__subclasses__() if kind.refusable]
 
 
-class Acknowledged(NamedTuple):
+class AckKey(NamedTuple):
     """An ``ack`` without its clients and their clocks."""
 
     epoch: int
     command: str
 
 
-class IsReady(NamedTuple):
+class ReadyKey(NamedTuple):
     """A ``ready`` without its clients."""
 
     epoch: int
     endpoint: str
 
 
-class Failed(NamedTuple):
+class ErrorKey(NamedTuple):
     """An ``error`` without its clients."""
 
     epoch: int
@@ -82,7 +82,7 @@ class Failed(NamedTuple):
 
 
 @dataclass(slots=True)
-class Connection:
+class ClientConnection:
     """One client process; ``living`` until its end is known, or that of its ids by a later one's hello."""
 
     name: bytes
@@ -92,7 +92,7 @@ class Connection:
     living: bool = True
 
 
-class Ends(Protocol):
+class RelayOutputs(Protocol):
     """Where a relay's words go."""
 
     def to_controller(self, message: FromClient, payload: bytes | None = None) -> None:
@@ -105,7 +105,7 @@ class Ends(Protocol):
         """Has the client killed, unless its incarnation is above ``most``."""
 
 
-class Relaying:
+class RelayState:
     """The state of one group's relay.
 
     Args:
@@ -114,36 +114,36 @@ class Relaying:
         ends: where its words go.
     """
 
-    def __init__(self, ids: Sequence[int], role: GroupRole, ends: Ends) -> None:
+    def __init__(self, ids: Sequence[int], role: GroupRole, ends: RelayOutputs) -> None:
         self._ids = list(ids)
         self._role = role
         self._ends = ends
-        self._connections: dict[bytes, Connection] = {}
-        self._carrier: dict[int, Connection] = {}
+        self._connections: dict[bytes, ClientConnection] = {}
+        self._carrier: dict[int, ClientConnection] = {}
         self._welcome: bytes | None = None
-        self._joined = Joining()
+        self._joined = PendingRegistrations()
         self._leaving: dict[bytes, int] = {}  # connections that are to quit, and when they are told again
         self.dismissed = False
         """Whether all clients are to go, also those that are still to come."""
         self._gone: dict[int, ChildExit] = {}
-        self._commands = Commands(role)
+        self._commands = CommandReplies(role)
         # A client that is told another command of a kind: until it has answered the ping of this number, which was said
         # between the two, what answers that kind may be the answer to the one before.
         self._fences: dict[tuple[Kind, int], int] = {}
         self._pings = 0
         self._unready: set[int] = set()
-        self._acknowledged: Gathering[Acknowledged] = Gathering()
-        self._is_ready: Gathering[IsReady] = Gathering()
-        self._failed: Gathering[Failed] = Gathering()
-        self._failed_before: set[Failed] = set()
-        self._batching = Batching()
+        self._acknowledged: ReplyAggregator[AckKey] = ReplyAggregator()
+        self._is_ready: ReplyAggregator[ReadyKey] = ReplyAggregator()
+        self._failed: ReplyAggregator[ErrorKey] = ReplyAggregator()
+        self._failed_before: set[ErrorKey] = set()
+        self._batching = ReportBatches()
         self._cohort: set[int] = set()
         # What clients have told of the seconds of the step: of the others, and of the cohort.
-        self._courses = (CourseSum(), CourseSum())
+        self._courses = (TimeSeriesSum(), TimeSeriesSum())
         self._course_ns: int | None = None
         # What has been answered in this epoch, by client, for a controller that asks again.
         self._endpoints: dict[int, str] = {}
-        self._failures: dict[tuple[Kind, int], Failed] = {}
+        self._failures: dict[tuple[Kind, int], ErrorKey] = {}
         self._reports: dict[int, Report] = {}
 
     # --- from the controller ---------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Relaying:
         self._say_failed(now_ns, at_once=True)
         for waiting in (self._acknowledged, self._is_ready, self._batching):
             waiting.clear()
-        self._courses = (CourseSum(), CourseSum())
+        self._courses = (TimeSeriesSum(), TimeSeriesSum())
         self._course_ns = None
         self._fences.clear()
         for some in (self._cohort, self._unready, self._failed_before):
@@ -223,10 +223,10 @@ class Relaying:
             if kind is Stop and client in self._reports:
                 self._ends.to_controller(self._reports[client])
             elif kind is Configure and client in self._endpoints:
-                self._is_ready.add(IsReady(epoch, self._endpoints[client]), [client], now_ns)
+                self._is_ready.add(ReadyKey(epoch, self._endpoints[client]), [client], now_ns)
         acknowledged = [client for client in answered if kind is not Stop or client not in self._reports]
         if acknowledged:
-            self._acknowledged.add(Acknowledged(epoch, name_of(kind)), acknowledged, now_ns)
+            self._acknowledged.add(AckKey(epoch, name_of(kind)), acknowledged, now_ns)
 
     def _dismiss(self, message: Quit, now_ns: int) -> None:
         if not message.ids:
@@ -244,7 +244,7 @@ class Relaying:
 
     # --- from clients ----------------------------------------------------------------------------------------------
 
-    def hear(self, name: bytes, message: FromClient, now_ns: int) -> None:
+    def take_message(self, name: bytes, message: FromClient, now_ns: int) -> None:
         """Takes a message of the client process that is connected by this name."""
         if isinstance(message, Hello):
             self._introduced(name, message, now_ns)
@@ -255,7 +255,7 @@ class Relaying:
         match message:
             case Error():
                 self._complained(message, now_ns)
-            case Course():
+            case TimeSeries():
                 self._told(message, now_ns)
             case Report():
                 self._reported(message, now_ns)
@@ -282,7 +282,7 @@ class Relaying:
                 return
             for before in [self._carrier[client] for client in hello.ids if client in self._carrier]:
                 self._left(before)
-            connection = Connection(name, list(hello.ids), hello.incarnation, hello.pid)
+            connection = ClientConnection(name, list(hello.ids), hello.incarnation, hello.pid)
             self._connections[name] = connection
             self._carrier.update(dict.fromkeys(hello.ids, connection))
         if self._welcome is not None or self.dismissed:
@@ -293,7 +293,7 @@ class Relaying:
         known = self._carrier.get(client)
         return -1 if known is None else known.incarnation
 
-    def _receive(self, connection: Connection, now_ns: int) -> None:
+    def _receive(self, connection: ClientConnection, now_ns: int) -> None:
         """Welcomes a client, or sends it away."""
         if not connection.living:
             return
@@ -312,7 +312,7 @@ class Relaying:
                 self._left(connection)
         self._ends.to_controller(exit_)
 
-    def _left(self, connection: Connection) -> None:
+    def _left(self, connection: ClientConnection) -> None:
         connection.living = False
         if self._fences:
             gone = set(connection.ids)
@@ -335,7 +335,7 @@ class Relaying:
             ids = self._unfenced(kind, ids)
             self._commands.answered(kind, ids)
         if ids:
-            self._acknowledged.add(Acknowledged(ack.epoch, ack.command), ids, now_ns)
+            self._acknowledged.add(AckKey(ack.epoch, ack.command), ids, now_ns)
 
     def _proven(self, ready: Ready, now_ns: int) -> None:
         ids = ready.ids
@@ -344,14 +344,14 @@ class Relaying:
             self._endpoints.update(dict.fromkeys(ids, ready.endpoint))
             self._unready.difference_update(ids)
         if ids:
-            self._is_ready.add(IsReady(ready.epoch, ready.endpoint), ids, now_ns)
+            self._is_ready.add(ReadyKey(ready.epoch, ready.endpoint), ids, now_ns)
 
     def _unfenced(self, kind: Kind, clients: list[int]) -> list[int]:
         """Those of these clients whose answers to this kind of command are answers to the last of them."""
         return [client for client in clients if (kind, client) not in self._fences] if self._fences else clients
 
     def _complained(self, error: Error, now_ns: int) -> None:
-        failed = Failed(error.epoch, error.message, error.fatal)
+        failed = ErrorKey(error.epoch, error.message, error.fatal)
         ids = error.ids
         if error.epoch == self._commands.epoch:
             for kind in _REFUSABLE:
@@ -379,7 +379,7 @@ class Relaying:
         if report.subscriber is None:
             self._commands.answered(Stop, [client])
             self._reports[client] = report
-            self._say_course()
+            self._send_time_series()
             self._ends.to_controller(report)
         else:
             asked = self._commands.waits(Finish, client)
@@ -389,20 +389,20 @@ class Relaying:
             new = self._batching.add(report.epoch, client, report.subscriber, self._cohort, now_ns)
             self._send_batches(self._batching.of([client]) if asked and not new else new)
 
-    def _told(self, course: Course, now_ns: int) -> None:
+    def _told(self, course: TimeSeries, now_ns: int) -> None:
         if course.epoch == self._commands.epoch:
             self._courses[course.ids[0] in self._cohort].add(course.seconds)
             if self._course_ns is None:
-                self._course_ns = now_ns + COURSE_WITHIN_NS
+                self._course_ns = now_ns + TIME_SERIES_WITHIN_NS
 
-    def _say_course(self) -> None:
+    def _send_time_series(self) -> None:
         """What has been told of the seconds since it was said last, added up."""
         self._course_ns = None
         for in_cohort, course in enumerate(self._courses):
             for part in parts(course.take()):
                 others, cohort = ([], part) if in_cohort else (part, [])
                 epoch = self._commands.epoch
-                self._ends.to_controller(Course(ids=self._ids, seq=1, epoch=epoch, seconds=others, cohort=cohort))
+                self._ends.to_controller(TimeSeries(ids=self._ids, seq=1, epoch=epoch, seconds=others, cohort=cohort))
 
     # --- in time ---------------------------------------------------------------------------------------------------
 
@@ -411,9 +411,9 @@ class Relaying:
         epoch = self._commands.epoch
         if joining := self._joined.take(now_ns, complete=len(self._carrier) == len(self._ids)):
             self._tell_joined(joining)
-        self.say_gathered(now_ns)
+        self.send_gathered(now_ns)
         if self._course_ns is not None and now_ns >= self._course_ns:
-            self._say_course()
+            self._send_time_series()
         batch_ns = self._batching.next_ns()
         if batch_ns is not None and (now_ns >= batch_ns or not self._commands.awaited(Finish)):
             self._send_batches(self._batching.flush(epoch, self._cohort))
@@ -428,7 +428,7 @@ class Relaying:
         others = (self._course_ns, *others)
         return min((due_ns for due_ns in (*gathered, *others) if due_ns is not None), default=None)
 
-    def say_gathered(self, now_ns: int, *, at_once: bool = False) -> None:
+    def send_gathered(self, now_ns: int, *, at_once: bool = False) -> None:
         """Says what need not wait for its like any longer; ``at_once``: nothing waits."""
         epoch = self._commands.epoch
         for (of, command), ids in self._acknowledged.take(now_ns, lambda it: at_once or self._all_acknowledged(it)):
@@ -446,7 +446,7 @@ class Relaying:
         """All clients are gone: says what still waits for others."""
         self.work(now_ns + BATCHED_WITHIN_NS)
 
-    def _all_acknowledged(self, said: Acknowledged) -> bool:
+    def _all_acknowledged(self, said: AckKey) -> bool:
         kind = ACKNOWLEDGED.get(said.command)
         return kind is not None and said.epoch == self._commands.epoch and not self._commands.awaited(kind)
 
@@ -457,10 +457,10 @@ class Relaying:
             incarnations, pids = [p.incarnation for p in processes], [p.pid for p in processes]
             self._ends.to_controller(Joined(ids=list(ids), seq=1, incarnations=incarnations, pids=pids))
 
-    def _send_batches(self, batches: Iterable[Made]) -> None:
+    def _send_batches(self, batches: Iterable[ReportBatch]) -> None:
         for made in batches:
             # Whoever has the reports has the course that belongs to them.
-            self._say_course()
+            self._send_time_series()
             self._ends.to_controller(made.head, made.payload)
 
     # --- to clients ------------------------------------------------------------------------------------------------
@@ -476,4 +476,4 @@ class Relaying:
         everybody = encode(command, [])
         for name, ids in carried.items():
             all_of_it = len(ids) == len(self._connections[name].ids)
-            self._ends.to_client(name, everybody if all_of_it else encode(command, written_ids(ids)))
+            self._ends.to_client(name, everybody if all_of_it else encode(command, encode_ids(ids)))

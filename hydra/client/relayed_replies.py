@@ -19,7 +19,7 @@ RESEND_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 
 
 @dataclass(slots=True)
-class Told:
+class PendingCommand:
     """One command, and those of its clients that have not answered it; it is said to them again at ``due_ns``."""
 
     command: EpochCommand
@@ -28,7 +28,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class CommandTargets:
     """Which clients get a command, and which have answered it.
 
     ``new`` are those of ``tell`` that had not been told it last; ``changed`` those of ``new`` that had been told
@@ -41,7 +41,7 @@ class Given:
     answered: list[int] = field(default_factory=list)
 
 
-class Commands:
+class CommandReplies:
     """The commands of one epoch, the highest of which there was a ``configure``.
 
     Args:
@@ -51,10 +51,10 @@ class Commands:
     def __init__(self, role: GroupRole) -> None:
         self.epoch = 0
         self._role = role
-        self._told: list[Told] = []
-        self._latest: dict[Kind, dict[int, Told]] = {}
+        self._told: list[PendingCommand] = []
+        self._latest: dict[Kind, dict[int, PendingCommand]] = {}
 
-    def give(self, command: EpochCommand, clients: Iterable[int], now_ns: int) -> Given:
+    def give(self, command: EpochCommand, clients: Iterable[int], now_ns: int) -> CommandTargets:
         """Takes note of a command to these clients.
 
         One that a client had been told last, but for the ids, is a repetition. A ``configure`` of a higher epoch makes
@@ -65,10 +65,10 @@ class Commands:
             self._told.clear()
             self._latest.clear()
         if command.epoch != self.epoch:
-            return Given(list(clients))
+            return CommandTargets(list(clients))
         told = self._entry(command, now_ns)
         latest = self._latest.setdefault(type(command), {})
-        given = Given([])
+        given = CommandTargets([])
         for client in clients:
             before = latest.get(client)
             if self._unheeded(command, client):
@@ -131,15 +131,15 @@ class Commands:
             return True
         return client not in self._latest.get(Configure, {})
 
-    def _entry(self, command: EpochCommand, now_ns: int) -> Told:
+    def _entry(self, command: EpochCommand, now_ns: int) -> PendingCommand:
         plain = msgspec.structs.replace(command, ids=[])
         for told in self._told:
             if told.command == plain:
                 return told
-        self._told.append(Told(plain, now_ns))
+        self._told.append(PendingCommand(plain, now_ns))
         return self._told[-1]
 
-    def _of(self, kind: Kind) -> Iterator[Told]:
+    def _of(self, kind: Kind) -> Iterator[PendingCommand]:
         return (told for told in self._told if isinstance(told.command, kind))
 
 
@@ -149,7 +149,7 @@ GATHERED_WITHIN_NS: Final = 10_000_000
 K = TypeVar("K", bound=Hashable)
 
 
-class Gathering(Generic[K]):
+class ReplyAggregator(Generic[K]):
     """What clients have said and nobody has been told yet, by what it is (``K``)."""
 
     def __init__(self) -> None:
@@ -178,7 +178,7 @@ class Gathering(Generic[K]):
         self._waiting.clear()
 
 
-class Joining:
+class PendingRegistrations:
     """Those that came are told of together; again and again, until they are named or gone."""
 
     def __init__(self) -> None:
@@ -239,23 +239,25 @@ BATCHED_WITHIN_NS: Final = 500_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ReportBatch:
     """One batch: its first frame (but for ``seq``) and its second."""
 
     head: Batch
     payload: bytes
 
 
-class Batching:
+class ReportBatches:
     """The reports of one epoch: those that wait for a batch, and the batches."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, SubscriberReport] = {}
         self._bytes = 0
         self._due_ns = 0
-        self._made: dict[int, Made] = {}
+        self._made: dict[int, ReportBatch] = {}
 
-    def add(self, epoch: int, client: int, report: SubscriberReport, cohort: Container[int], now_ns: int) -> list[Made]:
+    def add(
+        self, epoch: int, client: int, report: SubscriberReport, cohort: Container[int], now_ns: int
+    ) -> list[ReportBatch]:
         """Takes a client's report, the first of which counts; what has to be sent now."""
         if client in self._made or client in self._waiting:
             return []
@@ -267,14 +269,14 @@ class Batching:
         self._bytes += size
         return full + (self.flush(epoch, cohort) if self._bytes >= report_batch.BATCH_BYTES else [])
 
-    def flush(self, epoch: int, cohort: Container[int]) -> list[Made]:
+    def flush(self, epoch: int, cohort: Container[int]) -> list[ReportBatch]:
         """The batch of what waits; none if nothing does."""
         if not self._waiting:
             return []
         reports = sorted(self._waiting.items(), key=lambda one: one[0])
         columns, payload = report_batch.encode(reports, cohort)
         ids = [client for client, _ in reports]
-        made = Made(Batch(ids=ids, seq=1, epoch=epoch, columns=columns), payload)
+        made = ReportBatch(Batch(ids=ids, seq=1, epoch=epoch, columns=columns), payload)
         self._made.update(dict.fromkeys(ids, made))
         self._waiting.clear()
         self._bytes = 0
@@ -284,7 +286,7 @@ class Batching:
         """When what waits has waited long enough; None when nothing waits."""
         return self._due_ns if self._waiting else None
 
-    def of(self, clients: Iterable[int]) -> list[Made]:
+    def of(self, clients: Iterable[int]) -> list[ReportBatch]:
         """The batches that hold these clients' reports, each once."""
         return list({id(made): made for client in clients if (made := self._made.get(client))}.values())
 

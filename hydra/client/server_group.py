@@ -19,13 +19,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NoReturn
 
-from hydra.client.host_monitor import watcher_of
+from hydra.client.host_monitor import monitor_of
 from hydra.client.linux_process import die_with_parent
 from hydra.client.process_group import await_welcome, from_environment, parse
 from hydra.client.server_program import ServerProgram, endpoint_of, kept_ports
-from hydra.client.supervised_process import Supervised, tail
-from hydra.control import curve
-from hydra.control.client import ControlClient, Here, Identity
+from hydra.client.supervised_process import SupervisedProcess, tail
+from hydra.control import curve_security
+from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.errors import EXIT_FAILED, HydraError, ServerError
 from hydra.wire.messages import Error, Join, Quit, Ready, Watch
 from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE, RESEND_EVERY_S, WELCOME_WITHIN_S
@@ -41,7 +41,7 @@ def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's business
     signal.signal(signal.SIGTERM, _leave)
     try:
-        credentials = curve.credentials(os.environ)
+        credentials = curve_security.credentials(os.environ)
         lifeline = from_environment("HYDRA_LIFELINE", int)
         ports = [int(port) for port in os.environ.get("HYDRA_PORTS", "").split(",") if port] or [0] * program.ports
         welcome_within_s = from_environment("HYDRA_WELCOME_S", float) or WELCOME_WITHIN_S
@@ -91,16 +91,16 @@ class _Node:
         self._kept = stack.enter_context(ExitStack())
         self._endpoint = endpoint_of(host, self._kept.enter_context(kept_ports(host, ports[: program.ports])))
 
-    def dial(self, credentials: curve.Credentials) -> ControlClient:
+    def dial(self, credentials: curve_security.Credentials) -> ControlClient:
         """Says hello to the controller."""
-        identity = Identity(
+        identity = ClientIdentity(
             ids=[self._id],
             role="server",
             group=self._group,
             incarnation=0,
             implementation=self._program.kind,
             versions=dict(self._versions),
-            here=Here.read(),
+            here=ProcessLocation.read(),
         )
         control = ControlClient(credentials, identity)
         self._stack.callback(control.close)
@@ -112,8 +112,8 @@ class _Node:
         Raises:
             ServerError: the server could not be started, or ended; the controller has been told.
         """
-        server: Supervised | None = None
-        watcher = watcher_of([self._id], control.send, os.getpid())
+        server: SupervisedProcess | None = None
+        watcher = monitor_of([self._id], control.send, os.getpid())
         ready_s = 0.0
         while not (why := control.gone()):
             if server is None and time.monotonic() >= ready_s:
@@ -138,7 +138,7 @@ class _Node:
         control.send(Error(ids=[self._id], seq=1, epoch=0, message=what[:4000], fatal=True))
         return ServerError(what)
 
-    def _start(self, join: Join) -> Supervised:
+    def _start(self, join: Join) -> SupervisedProcess:
         folder = Path(FOLDER).absolute()
         # The supervisor does this as well, unless it was killed itself.
         self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -146,7 +146,7 @@ class _Node:
         command = self._program.command(folder, self._endpoint, join.system)
         self._kept.close()
         # No grace: the data goes with it, and a server that leaves politely may wait for the others.
-        server = Supervised(command, folder, Path(LOG).absolute(), grace_s=0.0)
+        server = SupervisedProcess(command, folder, Path(LOG).absolute(), grace_s=0.0)
         self._stack.callback(server.stop)
         return server
 

@@ -14,22 +14,22 @@ import numpy as np
 from hydra.client.control_loop import SubscriberLoop
 from hydra.client.ledger import Ledger
 from hydra.client.linux_process import UsageMeter
-from hydra.client.subscriber_state import MOST_MESSAGES, Arrivals, Arrived, LagBins, Spells
-from hydra.client.time_series import ReceivedCourse, Telling
-from hydra.client.transport import Streams, SubscriberTransport
-from hydra.control.client import ControlClient
+from hydra.client.subscriber_state import MOST_MESSAGES, BufferedBatches, Impairments, LagBins, ReceiveBuffer
+from hydra.client.time_series import ReceivedTimeSeries, ReportTimer
+from hydra.client.transport import BatchReader, SubscriberTransport
+from hydra.control.control_client import ControlClient
 from hydra.control.list_limits import add_absence
 from hydra.model import DrainEnd, SharedSettings, SubscriberReport
 from hydra.wire.clock import StepClock
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import (
     Configure,
-    Course,
     Finish,
     Progress,
     Ready,
-    Second,
+    SecondCounts,
     Start,
+    TimeSeries,
 )
 from hydra.wire.time_series import parts
 
@@ -50,7 +50,7 @@ _QUIET_GAPS: Final = 4
 thousands of connections, that is how long one waits for its turn."""
 
 
-class Subscriber(SubscriberLoop["_Receiving"]):
+class TransportSubscriber(SubscriberLoop["_Receiving"]):
     """The loop of one subscriber; :meth:`run` returns when it is dismissed."""
 
     def __init__(self, client: int, control: ControlClient, transport: SubscriberTransport) -> None:
@@ -68,17 +68,17 @@ class Subscriber(SubscriberLoop["_Receiving"]):
             self._control.send(
                 Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.messages, time_ns=step.told_ns)
             )
-        if step.course_due():
-            self._tell_course(step)
+        if step.time_series_due():
+            self._send_time_series(step)
         if step.drained():
-            self._tell_course(step)
+            self._send_time_series(step)
             self._say_report(subscriber=step.report())
             return math.inf
         return wait_s
 
-    def _tell_course(self, step: _Receiving) -> None:
+    def _send_time_series(self, step: _Receiving) -> None:
         for seconds in parts(step.course()):
-            self._control.send(Course(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
+            self._control.send(TimeSeries(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
 
     def _end(self) -> None:
         self._step = None
@@ -105,10 +105,10 @@ class _Receiving:
         self._ledger = Ledger()
         self._publishers = {p.publisher for p in command.publishers}
         self._ledger.begin(command.epoch, self._publishers)
-        self._arrivals = Arrivals()
+        self._arrivals = ReceiveBuffer()
         self._flows = False  # whether batches follow each other quickly
         self._drained_ns = 0  # the last batch that was not streamed, CLOCK_MONOTONIC
-        self._streams = transport if isinstance(transport, Streams) else None
+        self._streams = transport if isinstance(transport, BatchReader) else None
         self._latency = LatencyRecorder()
         self._usage = UsageMeter()
         self._clock: StepClock | None = None
@@ -130,10 +130,10 @@ class _Receiving:
         self._deadline_ns = 0
         self._progress_ns = int(command.progress_s * 1e9)
         self._next_progress_ns = 0
-        self._spells = Spells(command.spells)
-        self._course_s = command.course_s
-        self._course: ReceivedCourse | None = None
-        self._telling: Telling | None = None
+        self._spells = Impairments(command.spells)
+        self._time_series_s = command.course_s
+        self._time_series: ReceivedTimeSeries | None = None
+        self._telling: ReportTimer | None = None
         self.told_ns = 0
         """When progress was due last, on the step's clock."""
 
@@ -162,16 +162,16 @@ class _Receiving:
         self.told_ns = now_ns
         return True
 
-    def course_due(self) -> bool:
+    def time_series_due(self) -> bool:
         """Whether it is time to tell of the seconds that have passed."""
         return self._telling is not None and self._clock is not None and self._telling.due(self._clock.now_ns())
 
-    def course(self) -> list[Second]:
+    def course(self) -> list[SecondCounts]:
         """What happened in each second and has not been told yet; nothing where nobody asks."""
-        if self._course is None:
+        if self._time_series is None:
             return []
         self._count()
-        return self._course.take()
+        return self._time_series.take()
 
     def start(self, command: Start) -> None:
         """Takes the window of the step; a repeated start changes nothing."""
@@ -182,9 +182,9 @@ class _Receiving:
             self._stop_ns = command.stop_at_ns
             self._next_progress_ns = command.start_at_ns + self._progress_ns
             self._usage = UsageMeter()
-            if self._course_s:
-                self._course = ReceivedCourse(self._latency, command.start_at_ns)
-                self._telling = Telling(self._client, command.start_at_ns, self._course_s)
+            if self._time_series_s:
+                self._time_series = ReceivedTimeSeries(self._latency, command.start_at_ns)
+                self._telling = ReportTimer(self._client, command.start_at_ns, self._time_series_s)
             if self._settings.rate != "max":
                 self._lag = LagBins(command.start_at_ns, command.stop_at_ns)
 
@@ -214,7 +214,7 @@ class _Receiving:
         if self._clock is not None and self._finish is None:
             now_ns = self._clock.now_ns()
             if self._spells:
-                limit, wait_s = self._obey_spells(now_ns)
+                limit, wait_s = self._obey_impairments(now_ns)
                 if not limit:
                     return wait_s
             until_ns = self._alone_until_ns(now_ns)
@@ -242,7 +242,7 @@ class _Receiving:
             self._take(messages, [(read_ns, len(messages))])
         return 0
 
-    def _obey_spells(self, now_ns: int) -> tuple[int, float]:
+    def _obey_impairments(self, now_ns: int) -> tuple[int, float]:
         """How many messages may be taken now, and how long it waits if that is none, or for the first of them."""
         change = self._spells.at(now_ns - self._start_ns, self._ledger.messages)
         if change == "leave":
@@ -315,7 +315,7 @@ class _Receiving:
         for some in (arrived,) if within else arrived.batches():
             self._record(some)
 
-    def _record(self, arrived: Arrived) -> None:
+    def _record(self, arrived: BufferedBatches) -> None:
         """Counts what has arrived: all of it within the window, or a single batch."""
         # Data can come before the start command where the publishers have gone first. Without the step's clock nobody
         # can tell how old it is.
@@ -339,8 +339,8 @@ class _Receiving:
             return
         times_ns, now_ns = arrived.headers["time_ns"], [clock.at_ns(batch_ns) for batch_ns in batches_ns]
         alike = len(now_ns) == 1
-        if self._course is not None:
-            self._course.record(times_ns, now_ns, arrived.counts)
+        if self._time_series is not None:
+            self._time_series.record(times_ns, now_ns, arrived.counts)
         else:
             all_ns = now_ns[0] if alike else np.repeat(np.array(now_ns, np.int64), arrived.counts)
             self._latency.record(times_ns, all_ns)

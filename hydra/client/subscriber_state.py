@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from hydra.model import HEADER_BYTES, LAG_BINS, LATENCY_HIGHEST_US
 from hydra.wire.data_message import HEADER_OF, from_bytes
-from hydra.wire.messages import Spell
+from hydra.wire.messages import Impairment
 
 MOST_MESSAGES: Final = 4000
 """So many are counted at once at the latest: 24 bytes of each are kept."""
@@ -30,7 +30,7 @@ MOST_BATCHES: Final = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class BufferedBatches:
     """Batches in the order of arrival.
 
     Attributes:
@@ -45,21 +45,23 @@ class Arrived:
     read_ns: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
 
-    def batches(self) -> Iterator[Arrived]:
+    def batches(self) -> Iterator[BufferedBatches]:
         """Each batch by itself."""
         ends = np.cumsum(self.counts).tolist()
         for at, (end, count) in enumerate(zip(ends, self.counts.tolist(), strict=True)):
             here = slice(end - count, end)
-            yield Arrived(self.headers[here], self.sizes[here], self.read_ns[at : at + 1], self.counts[at : at + 1])
+            yield BufferedBatches(
+                self.headers[here], self.sizes[here], self.read_ns[at : at + 1], self.counts[at : at + 1]
+            )
 
-    def only(self, ours: npt.NDArray[np.bool_]) -> Arrived:
+    def only(self, ours: npt.NDArray[np.bool_]) -> BufferedBatches:
         """Those messages for which that is true, in those of the batches that have such."""
         counts = np.add.reduceat(ours.astype(np.int64), np.cumsum(self.counts) - self.counts)
         some = counts > 0
-        return Arrived(self.headers[ours], self.sizes[ours], self.read_ns[some], counts[some])
+        return BufferedBatches(self.headers[ours], self.sizes[ours], self.read_ns[some], counts[some])
 
 
-class Arrivals:
+class ReceiveBuffer:
     """What has arrived since it was last taken."""
 
     __slots__ = ("_counts", "_headers", "_messages", "_read_ns", "_sizes")
@@ -108,12 +110,12 @@ class Arrivals:
             if whole := [message for message in islice(left, count) if len(message) >= HEADER_BYTES]:
                 self.add(whole, [(read_ns, len(whole))])
 
-    def take(self) -> Arrived | None:
+    def take(self) -> BufferedBatches | None:
         """All of it; None if there is nothing."""
         if not self._counts:
             return None
         sizes = [np.full(count, size) if isinstance(size, int) else size for count, size in self._sizes]
-        arrived = Arrived(
+        arrived = BufferedBatches(
             from_bytes(b"".join(self._headers)),
             np.concatenate(sizes),
             np.array(self._read_ns, np.int64),
@@ -159,7 +161,7 @@ NO_LIMIT: Final = 2**31
 _SECOND_NS: Final = 1e9
 
 
-class Spells:
+class Impairments:
     """The spells of one subscriber and one step.
 
     Of several at once, the first of the list counts.
@@ -168,10 +170,10 @@ class Spells:
         gone: whether it has no connection.
     """
 
-    def __init__(self, spells: Sequence[Spell]) -> None:
+    def __init__(self, spells: Sequence[Impairment]) -> None:
         self.gone = False
         self._spells = list(spells)
-        self._now: Spell | None = None
+        self._now: Impairment | None = None
         self._messages = 0  # that had been read when the present one began
 
     def __bool__(self) -> bool:

@@ -26,7 +26,7 @@ def tail(log: Path) -> str:
     return " / ".join(told[-LOG_LINES:]) or "its log is empty"
 
 
-class Supervised:
+class SupervisedProcess:
     """A running command that ends with its owner, and whose folder goes with it.
 
     Arguments:

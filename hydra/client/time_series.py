@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra.wire.histogram import LatencyRecorder
-from hydra.wire.messages import Second
+from hydra.wire.messages import SecondCounts
 
 _SECOND_NS: Final = 1_000_000_000
 _TURNS: Final = 97
 """So many moments of its interval there are at which a client may tell: all at once would hold up the messages."""
 
 
-class Telling:
+class ReportTimer:
     """When a client tells.
 
     Args:
@@ -43,7 +43,7 @@ class Telling:
         return True
 
 
-class SentCourse:
+class SentTimeSeries:
     """What a publisher has sent, by seconds."""
 
     def __init__(self, start_ns: int) -> None:
@@ -55,13 +55,13 @@ class SentCourse:
         second = max(now_ns - self._start_ns, 0) // _SECOND_NS
         self._sent[second] = self._sent.get(second, 0) + count
 
-    def take(self) -> list[Second]:
+    def take(self) -> list[SecondCounts]:
         """What has not been told yet."""
         sent, self._sent = self._sent, {}
-        return [Second(second, count) for second, count in sent.items()]
+        return [SecondCounts(second, count) for second, count in sent.items()]
 
 
-class ReceivedCourse:
+class ReceivedTimeSeries:
     """What a subscriber has received, by seconds, and how late.
 
     A second is counted by itself and then added to the whole step: a message is counted once all the same.
@@ -76,7 +76,7 @@ class ReceivedCourse:
         self._start_ns = start_ns
         self._recorder = LatencyRecorder()
         self._second = 0
-        self._told: list[Second] = []
+        self._told: list[SecondCounts] = []
 
     def record(self, times_ns: npt.NDArray[np.uint64], now_ns: Sequence[int], counts: npt.NDArray[np.int64]) -> None:
         """Counts batches.
@@ -113,9 +113,9 @@ class ReceivedCourse:
         latency = self._recorder.take()
         if latency.counts:
             self._whole.add(latency)
-            self._told.append(Second(self._second, sum(latency.counts[1::2]), latency))
+            self._told.append(SecondCounts(self._second, sum(latency.counts[1::2]), latency))
 
-    def take(self) -> list[Second]:
+    def take(self) -> list[SecondCounts]:
         """What has not been told yet."""
         self._end_second()
         told, self._told = self._told, []

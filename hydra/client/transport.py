@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 import msgspec
 import numpy as np
 
-from hydra.client.acks import AckLedger
-from hydra.control.client import ControlClient
+from hydra.client.ack_ledger import AckLedger
+from hydra.control.control_client import ControlClient
 from hydra.model import Histogram, Role, SequenceRange
 from hydra.wire.messages import Configure, SystemObject
 
@@ -185,7 +185,7 @@ class SubscriberTransport(Protocol):
 
 
 @runtime_checkable
-class Streams(Protocol):
+class BatchReader(Protocol):
     """A subscriber's transport that can read batch after batch by itself."""
 
     def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:

@@ -12,7 +12,7 @@ from hydra.config import plugins
 from hydra.config.fields import out_of_bounds
 from hydra.config.file_locations import conf_dir
 from hydra.config.plugins import engines
-from hydra.config.toml import Toml, read
+from hydra.config.toml import Toml, read_toml
 from hydra.config.validation import build, field_names, known_keys, refusals_in, table_of
 from hydra.engine.resources import parse_attributes, parse_resources
 from hydra.errors import Key, RefusedError
@@ -51,7 +51,7 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
 def read_cluster(path: Path | None) -> tuple[Path, Toml]:
     """The path of a cluster file, and what it says; None is ``conf/hydra.toml``. Errors as for a scenario's file."""
     source = path or conf_dir() / "hydra.toml"
-    return source, read(source, lambda: "name a file like conf/hydra.toml")
+    return source, read_toml(source, lambda: "name a file like conf/hydra.toml")
 
 
 def built(

@@ -97,11 +97,11 @@ def _value(scenario: str | Path, key: str) -> Any:
 def _known(scenario: str | Path) -> tuple[dict[str, Any], SystemSpec]:
     """What a scenario's file says by the keys that are meant, and its system."""
     from hydra.config.file_locations import scenario_path
-    from hydra.config.toml import Names, read
+    from hydra.config.toml import KeyAliases, read_toml
 
-    data = read(scenario_path(scenario), lambda: "")
+    data = read_toml(scenario_path(scenario), lambda: "")
     spec = system_of(data)
-    _, meant = Names(spec.aliases).resolve("", data)
+    _, meant = KeyAliases(spec.aliases).resolve("", data)
     return meant if isinstance(meant, dict) else data, spec
 
 

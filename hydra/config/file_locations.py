@@ -41,19 +41,19 @@ def experiments(system: str = "") -> dict[str, Experiment]:
     return {each.name: each for name in ([system] if system else known) for each in known[name].experiments}
 
 
-class Published(NamedTuple):
+class PublishedExperiment(NamedTuple):
     """An experiment, and the system that repeats it."""
 
     experiment: Experiment
     system: str
 
 
-def experiment_named(name: str) -> Published | None:
+def experiment_named(name: str) -> PublishedExperiment | None:
     """The published experiment of that name; None: there is none, or a scenario is called so."""
     if _is_path(name) or _named(name) is not None:
         return None
     found = ((each, spec.name) for spec in plugins.systems().values() for each in spec.experiments)
-    return next((Published(each, system) for each, system in found if each.name == name), None)
+    return next((PublishedExperiment(each, system) for each, system in found if each.name == name), None)
 
 
 def is_scenario(word: str) -> bool:

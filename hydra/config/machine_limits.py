@@ -16,7 +16,7 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineLimits:
     """The limits as they are now; a limit of 0 is unlimited.
 
     ``privileged``: whether this process may write kernel settings; ``threads`` counts the threads of the whole host.
@@ -39,7 +39,7 @@ class Machine:
     privileged: bool
 
 
-def read(folder: Path = Path()) -> Machine:
+def read_limits(folder: Path = Path()) -> MachineLimits:
     """Reads them all; a limit that the kernel does not show counts as unlimited.
 
     Args:
@@ -49,7 +49,7 @@ def read(folder: Path = Path()) -> Machine:
     nproc, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     first, last = (int(word) for word in _text(_PROC_SYS / "net/ipv4/ip_local_port_range", "32768 60999").split())
     load = _text(Path("/proc/loadavg"), "0 0 0 0/0 0").split()[3].split("/")
-    return Machine(
+    return MachineLimits(
         nofile_soft=soft,
         nofile_hard=hard,
         # root's own processes are not counted against it.
@@ -70,7 +70,7 @@ def read(folder: Path = Path()) -> Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Has:
+class MachineResources:
     """What this machine has for people to compare with what they declared."""
 
     cores: int
@@ -84,11 +84,13 @@ class Has:
         return f"{cores}, {memory:.1f} GB of memory ({available:.1f} GB available) and {disk:.1f} GB of free disk here"
 
 
-def has(folder: Path) -> Has:
+def machine_resources(folder: Path) -> MachineResources:
     """The cores that this process may use, memory, and free space at a folder."""
     limit = _number(_CGROUP / "memory.max")
     total = int(psutil.virtual_memory().total)
-    return Has(len(os.sched_getaffinity(0)), min(total, limit) if limit else total, _memory(), _disk(folder))
+    return MachineResources(
+        len(os.sched_getaffinity(0)), min(total, limit) if limit else total, _memory(), _disk(folder)
+    )
 
 
 def _memory() -> int:

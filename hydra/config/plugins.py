@@ -61,7 +61,7 @@ def commands() -> Mapping[str, click.Command]:
     return _Registry(COMMANDS, click.Command)
 
 
-def named(group: str) -> dict[str, str]:
+def entry_points(group: str) -> dict[str, str]:
     """What the entry points of a group name, ``module:attribute`` by name, in alphabetical order; imports nothing.
 
     Raises:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.model import Scenario
 from hydra.sweep import kind_of
 from hydra.system import ServerFootprint, SystemSpec
@@ -29,7 +29,7 @@ _NO_SERVER: Final = ServerFootprint(processes=0, threads=0, files=0, connections
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class MachineNeeds:
     """What a step takes in all.
 
     ``threads`` counts the processes' first ones too; ``files`` is the most that a single process opens; ``ports`` the
@@ -50,7 +50,7 @@ class Needs:
 
 def needs(
     resolved: ResolvedScenario, clients: int, groups: int, fork_window: int, publishers: int | None = None
-) -> Needs:
+) -> MachineNeeds:
     """What a step with this many subscribers needs when all of it runs on one machine.
 
     Args:
@@ -87,7 +87,7 @@ def needs(
     server_files = server.files + server.connections * everyone if servers else 0
     rows = [case.scenario for case in kind_of(scenario).cases(scenario)]
     processes = client_processes + GROUP_PROCESSES * groups + servers * server_processes
-    return Needs(
+    return MachineNeeds(
         processes=processes,
         threads=subscriber_processes * one.threads
         + publishers * alone.of(1, servers).threads

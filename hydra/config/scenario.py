@@ -15,8 +15,8 @@ from typing import Any, Final
 from hydra.config import plugins
 from hydra.config.fields import field_of, out_of_bounds, system_of
 from hydra.config.file_locations import scenario_path, scenarios
-from hydra.config.resolved import ResolvedScenario
-from hydra.config.toml import Names, Toml, override, read, with_preset
+from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.toml import KeyAliases, Toml, override, read_toml, with_preset
 from hydra.config.validation import (
     Tables,
     UnknownKeyError,
@@ -75,7 +75,7 @@ def resolve(name_or_path: str | Path, overrides: Mapping[str, object] | None = N
         ConfigError: the file is missing, malformed or impossible, or an override is.
     """
     source = scenario_path(name_or_path)
-    data = read(source, lambda: f"known scenarios: {', '.join(scenarios())}")
+    data = read_toml(source, lambda: f"known scenarios: {', '.join(scenarios())}")
     return resolved_from(str(source), source.stem, data, overrides)
 
 
@@ -124,7 +124,7 @@ def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[s
     label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
     with refusals_in(label):
         spec = system_of({**data, **replaced})
-    names = Names(spec.aliases)
+    names = KeyAliases(spec.aliases)
     with refusals_in(label, names.written, names.worded):
         written = with_preset(spec, names.resolve("", dict(data))[1], replaced)
         for key, value in replaced.items():

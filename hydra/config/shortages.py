@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from hydra.config.machine_limits import Machine
-from hydra.config.resolved import ResolvedScenario
-from hydra.config.resource_needs import Needs, needs
+from hydra.config.machine_limits import MachineLimits
+from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.resource_needs import MachineNeeds, needs
 from hydra.model import ClusterSpec, Scenario
 
 GOOD_CLOCKS: Final = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
@@ -34,7 +34,7 @@ class Shortage:
         return f"{self.what}: {self.has}, needs {self.needed}; {self.remedy}"
 
 
-def shortages(machine: Machine, needed: Needs, running: Needs | None = None) -> list[Shortage]:
+def shortages(machine: MachineLimits, needed: MachineNeeds, running: MachineNeeds | None = None) -> list[Shortage]:
     """Every shortage, the grave ones first.
 
     Args:
@@ -48,7 +48,7 @@ def shortages(machine: Machine, needed: Needs, running: Needs | None = None) -> 
     return sorted(_all(machine, needed, threads, memory_bytes), key=lambda shortage: not shortage.grave)
 
 
-def _all(machine: Machine, needed: Needs, threads: int, memory_bytes: int) -> Iterator[Shortage]:
+def _all(machine: MachineLimits, needed: MachineNeeds, threads: int, memory_bytes: int) -> Iterator[Shortage]:
     """``threads`` and ``memory_bytes`` are what is needed beside what runs; all else is compared as a whole."""
     if machine.nofile_hard < needed.files:
         yield Shortage(
@@ -100,7 +100,7 @@ def _all(machine: Machine, needed: Needs, threads: int, memory_bytes: int) -> It
         )  # fmt: skip
 
 
-def _network(machine: Machine, needed: Needs) -> Iterator[Shortage]:
+def _network(machine: MachineLimits, needed: MachineNeeds) -> Iterator[Shortage]:
     ports = machine.ports_last - machine.ports_first + 1
     # Linux gives every second port to connect() first; beyond those, it searches, and connecting takes longer.
     if ports < 2 * needed.ports:
@@ -118,11 +118,11 @@ def _network(machine: Machine, needed: Needs) -> Iterator[Shortage]:
         )  # fmt: skip
 
 
-def _sysctl(machine: Machine, what: str, key: str, limit: int, used: int, needed: int) -> Iterator[Shortage]:
+def _sysctl(machine: MachineLimits, what: str, key: str, limit: int, used: int, needed: int) -> Iterator[Shortage]:
     yield from _counted(machine, what, limit, used, needed, f"sysctl -w {key}={{}}")
 
 
-def _counted(machine: Machine, what: str, limit: int, used: int, needed: int, line: str) -> Iterator[Shortage]:
+def _counted(machine: MachineLimits, what: str, limit: int, used: int, needed: int, line: str) -> Iterator[Shortage]:
     """A limit on a number of things of which some are in use already; 0 is no limit."""
     if limit and limit < used + needed:
         remedy = line.format(used + needed) if machine.privileged or "ulimit" in line else _cannot(what)
@@ -139,7 +139,7 @@ class RowCheck:
 
     publishers: int
     clients: int
-    needs: Needs
+    needs: MachineNeeds
     shortages: list[Shortage]
 
     @property
@@ -155,7 +155,7 @@ Size = tuple[int, int]
 def check_row(
     resolved: ResolvedScenario,
     cluster: ClusterSpec,
-    machine: Machine,
+    machine: MachineLimits,
     size: Size,
     running: Size | None = None,
     stored_bytes: int = 0,
@@ -176,7 +176,7 @@ def check_row(
     return RowCheck(*size, needed, shortages(machine, needed, taken))
 
 
-def _needs(resolved: ResolvedScenario, cluster: ClusterSpec, size: Size) -> Needs:
+def _needs(resolved: ResolvedScenario, cluster: ClusterSpec, size: Size) -> MachineNeeds:
     scenario, (publishers, clients) = resolved.scenario, size
     # Growing step by step launches groups for each growth; each agent carries at least one of them.
     growths = sum(1 for count in scenario.sweep.counts if count <= clients) or 1
@@ -185,7 +185,7 @@ def _needs(resolved: ResolvedScenario, cluster: ClusterSpec, size: Size) -> Need
     return needs(resolved, clients, subscriber_groups + publishers, cluster.fork_window, publishers)
 
 
-def check_all(resolved: ResolvedScenario, cluster: ClusterSpec, machine: Machine) -> list[RowCheck]:
+def check_all(resolved: ResolvedScenario, cluster: ClusterSpec, machine: MachineLimits) -> list[RowCheck]:
     """Every size that the scenario's deployment has, ascending."""
     return [check_row(resolved, cluster, machine, size) for size in resolved.scenario.sizes]
 

@@ -18,7 +18,7 @@ _FILE_BYTES: Final = 1_000_000
 """Of a scenario or cluster file at most."""
 
 
-def read(source: Path, remedy: Callable[[], str]) -> Toml:
+def read_toml(source: Path, remedy: Callable[[], str]) -> Toml:
     """What a file says.
 
     Raises:
@@ -82,7 +82,7 @@ def override(data: Toml, key: str, value: object) -> None:
         table[last] = value
 
 
-class Names:
+class KeyAliases:
     """Other names of keys: what is read is known by its own name, and refused by the one that the user wrote.
 
     Args:

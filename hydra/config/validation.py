@@ -74,7 +74,7 @@ def refusals_in(
         raise RefusedKeyError(str(label), keys, worded(e.what), worded(e.remedy)) from e
 
 
-def explained(errors: Sequence[ErrorDetails], data: Mapping[str, object], tables: Tables) -> RefusedError:
+def first_refusal(errors: Sequence[ErrorDetails], data: Mapping[str, object], tables: Tables) -> RefusedError:
     """The first refusal of pydantic's; an unknown key goes before a missing one, which it probably is misspelt.
 
     Args:
@@ -195,7 +195,7 @@ def build(noun: type[T], data: Mapping[str, object], tables: Tables | None = Non
     try:
         return cast("T", _adapter(cast("Hashable", noun)).validate_json(text)[0])
     except ValidationError as error:
-        raise explained(error.errors(), data, places) from error
+        raise first_refusal(error.errors(), data, places) from error
 
 
 def _refuse_unknown(key: Key, table: Mapping[str, object], tables: Tables) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from hydra.errors import RefusedError
-from hydra.model import EVENT_KINDS, MAX_POINTS, MAX_SPELLS, SPELLS, Scenario
+from hydra.model import EVENT_KINDS, IMPAIRMENTS, MAX_IMPAIRMENTS, MAX_POINTS, Scenario
 from hydra.sweep import kind_of
 from hydra.system import SystemSpec
 
@@ -91,7 +91,7 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
     Raises:
         RefusedError: the text says why.
     """
-    if not scenario.has_course:
+    if not scenario.has_time_series:
         return
     place = _place(scenario)
     if scenario.client in spec.tools:
@@ -133,14 +133,14 @@ def _check_events(spec: SystemSpec, scenario: Scenario) -> None:
             raise RefusedError((*key, "at_s"), what, "let it happen earlier, or raise sweep.duration_s")
         if event.kind in spec.events and (why := spec.events[event.kind](scenario)):
             raise RefusedError((*key, "kind"), f"{event.kind!r} cannot be made: {why}")
-        if event.kind in SPELLS and min(clients for _, clients in scenario.sizes) < 2:
+        if event.kind in IMPAIRMENTS and min(clients for _, clients in scenario.sizes) < 2:
             raise RefusedError(
                 (*key, "kind"), f"{event.kind!r} is of a part of the subscribers", "use 2 clients or more"
             )
-    if len([event for event in scenario.events if event.kind in SPELLS]) > MAX_SPELLS:
+    if len([event for event in scenario.events if event.kind in IMPAIRMENTS]) > MAX_IMPAIRMENTS:
         raise RefusedError(
-            ("events",), f"there are more than {MAX_SPELLS} in which subscribers change", "leave out some"
+            ("events",), f"there are more than {MAX_IMPAIRMENTS} in which subscribers change", "leave out some"
         )
-    if len({event.fraction for event in scenario.events if event.kind in SPELLS}) > 1:
+    if len({event.fraction for event in scenario.events if event.kind in IMPAIRMENTS}) > 1:
         what = "differs between events, and the subscribers that are slow or gone are the same ones"
         raise RefusedError(("events",), f"fraction {what}", "give all of them the same")

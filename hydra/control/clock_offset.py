@@ -29,7 +29,7 @@ _NOISE_NS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class PingExchange:
     """A ping and its answer, ns: sent and received by the controller's clock, and what the host's clock showed."""
 
     sent_ns: int
@@ -91,14 +91,14 @@ class HostClockEstimate:
 
     def __init__(self) -> None:
         self.jumps = 0
-        self._kept: list[Exchange] = []
+        self._kept: list[PingExchange] = []
 
     @property
     def rtt_min_ns(self) -> int:
         """The shortest round trip of those that are kept; 0 before the first."""
         return min((e.rtt_ns for e in self._kept), default=0)
 
-    def add(self, burst: Sequence[Exchange]) -> None:
+    def add(self, burst: Sequence[PingExchange]) -> None:
         """Takes the tightest exchange of a burst, which is later than those before; an empty burst is ignored."""
         if not burst:
             return
@@ -177,7 +177,7 @@ class _Allowed:
         contradictory: there is no such line, even if it bends by the wander.
     """
 
-    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+    def __init__(self, exchanges: Sequence[PingExchange]) -> None:
         self._high = [(e.sent_ns, e.remote_ns - e.sent_ns) for e in exchanges]
         self._low_negated = [(e.received_ns, e.received_ns - e.remote_ns) for e in exchanges]
         self.slowest, self.fastest = -_MOST_RATE, _MOST_RATE
@@ -256,7 +256,7 @@ class _Host:
     sent: int = 0
     last_ns: int = 0
     asked: set[int] = field(default_factory=set)
-    answers: list[Exchange] = field(default_factory=list)
+    answers: list[PingExchange] = field(default_factory=list)
 
     def ping(self, now_ns: int) -> None:
         if not self.sent:
@@ -279,7 +279,7 @@ class _Host:
         self.answers = []
 
 
-class Timekeeper:
+class ClockPings:
     """Whom to ask for the time and when: one relay or server of each host, eight times in a row, each second or sooner.
 
     Each of the eight is sent when the one before is answered, or after 0.25 s. Times are the controller's, ns.
@@ -342,7 +342,7 @@ class Timekeeper:
         if host is None or host.posts[0] != identity or echo not in host.asked:
             return
         host.asked.remove(echo)
-        host.answers.append(Exchange(echo, remote_ns, received_ns))
+        host.answers.append(PingExchange(echo, remote_ns, received_ns))
         if echo != host.last_ns:
             return
         if host.sent == _PINGS:

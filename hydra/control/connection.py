@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from pyroaring import BitMap
 
-from hydra.control.ids import Array, array
+from hydra.control.id_bitmaps import Array, array
 from hydra.wire.messages import ChildExit, Hello, Joined
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class ProcessExit:
     """The end of a process: the clients in it, and its exit status (None: not known).
 
     ``replaced``: whether a new process takes its place. ``present``: whether its clients counted as connected until
@@ -27,15 +27,15 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class JoinResult:
     """What a ``joined`` means: who is there now, who cannot be the one it says, and which processes are gone."""
 
     welcome: BitMap
     doubtful: BitMap
-    gone: list[Exit]
+    gone: list[ProcessExit]
 
 
-class Connection:
+class RelayConnection:
     """A relay's or a server's connection; of its clients it keeps arrays, indexed by id − first id.
 
     Attributes:
@@ -74,7 +74,7 @@ class Connection:
         """All clients of the process that carries this one."""
         return self._carried(int(self._pids[client - self._first]))
 
-    def join(self, message: Joined, ids: BitMap, wanted: BitMap) -> Arrivals:
+    def join(self, message: Joined, ids: BitMap, wanted: BitMap) -> JoinResult:
         """Takes who has joined.
 
         Args:
@@ -94,13 +94,13 @@ class Connection:
         self._incarnations[at[new]] = incarnations[new]
         self._pids[at[new]] = pids[new]
         self.present |= BitMap(numbers[new])
-        return Arrivals(
+        return JoinResult(
             welcome=BitMap(numbers[expected & (new | again)]),
             doubtful=BitMap(numbers[expected & ~(new | again)]),
             gone=[exit_ for exit_ in gone if self._is_news(exit_)],
         )
 
-    def end(self, message: ChildExit, ids: BitMap) -> tuple[BitMap, Exit | None]:
+    def end(self, message: ChildExit, ids: BitMap) -> tuple[BitMap, ProcessExit | None]:
         """Takes the end of a process, of whose clients these still belong to the group.
 
         Returns those that were there until now, and the exit unless it is known.
@@ -111,19 +111,19 @@ class Connection:
         # The replacement may have joined before the message about its predecessor's death came.
         left = ids & self._carried(message.pid)
         self.present -= left
-        exit_ = Exit(list(ids), message.pid, message.status, message.replaced, bool(left))
+        exit_ = ProcessExit(list(ids), message.pid, message.status, message.replaced, bool(left))
         return left, exit_ if self._is_news(exit_) else None
 
     def _carried(self, pid: int) -> BitMap:
         return BitMap(np.flatnonzero(self._pids == pid) + self._first) & self.present
 
-    def _replaced(self, pid: int) -> Exit:
+    def _replaced(self, pid: int) -> ProcessExit:
         """A client of this process has come back in another: all of it is gone, though nobody has told its end."""
         carried = self._carried(pid)
         self.present -= carried
-        return Exit(list(carried), pid, None, replaced=True, present=True)
+        return ProcessExit(list(carried), pid, None, replaced=True, present=True)
 
-    def _is_news(self, exit_: Exit) -> bool:
+    def _is_news(self, exit_: ProcessExit) -> bool:
         """Records a death once, however often the message about it comes.
 
         A death that is known from the replacement's arrival is recorded a second time when its cause arrives.

@@ -12,10 +12,10 @@ import zmq
 import zmq.utils.monitor
 from pyroaring import BitMap
 
-from hydra.control import curve
-from hydra.control.curve import Gatekeeper
-from hydra.control.ids import bitmap, written
-from hydra.control.roster import Roster, Welcomed
+from hydra.control import curve_security
+from hydra.control.curve_security import ZapHandler
+from hydra.control.id_bitmaps import bitmap, encode_ids
+from hydra.control.roster import PeerWelcome, Roster
 from hydra.errors import StepError
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import MAX_MESSAGE_BYTES, Evict, FromController, Ping, Quit, Welcome, encode
@@ -52,9 +52,9 @@ class Controller:
         self.undeliverable = 0
         self._run = run
         self._silence_s = silence_s
-        self._keys = curve.generate()
+        self._keys = curve_security.generate()
         self._context = zmq.Context(io_threads=1)
-        self._gatekeeper = Gatekeeper(self._context, {self._keys.client_public})
+        self._gatekeeper = ZapHandler(self._context, {self._keys.client_public})
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.curve_server = True
         self._socket.curve_publickey = self._keys.server_public.encode()
@@ -71,7 +71,7 @@ class Controller:
         self._handshakes_refused = 0
         self._socket.bind(f"tcp://{host}:*")
         self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
-        self.environment = curve.environment(self._keys, self.endpoint)
+        self.environment = curve_security.environment(self._keys, self.endpoint)
         self._next_ping_ns = time.monotonic_ns() + _PING_EVERY_NS
         self._leaving: list[tuple[bytes, bytes]] = []
         self._quits_left = 0
@@ -161,7 +161,7 @@ class Controller:
         """Tells the group's relay to have these clients killed, up to this incarnation; the group replaces them."""
         identity = self.roster.relay(group)
         if identity is not None:
-            self._send(identity, encode(Evict(incarnation=incarnation), written(bitmap(ids))))
+            self._send(identity, encode(Evict(incarnation=incarnation), encode_ids(bitmap(ids))))
 
     def close(self) -> None:
         """Closes the channel; messages that were sent get a second to leave the socket."""
@@ -179,7 +179,7 @@ class Controller:
         return [
             (
                 identity,
-                everyone if self.roster.carries_only(identity, ids) else encode(message, written(ids)),
+                everyone if self.roster.carries_only(identity, ids) else encode(message, encode_ids(ids)),
             )
             for identity, ids in shares
         ]
@@ -244,12 +244,12 @@ class Controller:
             if received_ns >= enough_ns:
                 return
 
-    def _welcome(self, identity: bytes, welcomed: Welcomed) -> None:
+    def _welcome(self, identity: bytes, welcomed: PeerWelcome) -> None:
         if welcomed.welcome is not None:
             welcome = Welcome(run=self._run, silence_s=self._silence_s)
-            self._send(identity, encode(welcome, written(welcomed.welcome)))
+            self._send(identity, encode(welcome, encode_ids(welcomed.welcome)))
         if welcomed.dismissed:
-            self._send(identity, encode(Quit(), written(welcomed.dismissed)))
+            self._send(identity, encode(Quit(), encode_ids(welcomed.dismissed)))
 
     def _count_refused_handshakes(self) -> None:
         while self._monitor.poll(0):

@@ -10,17 +10,17 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.control.ids import bitmap, runs
+from hydra.control.id_bitmaps import bitmap, runs
 from hydra.model import PublisherReport
 from hydra.wire.messages import Progress
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 from hydra.wire.subscriber_table import SubscriberTable, concatenate, decode
-from hydra.wire.time_series import CourseSum
+from hydra.wire.time_series import TimeSeriesSum
 
 _PAGES_FROM: Final = 65_536
 
 
-class Reported:
+class ReceivedReports:
     """The subscribers' reports, as relays send them: a batch is a table, and all of them together are one.
 
     Attributes:
@@ -56,7 +56,7 @@ class Reported:
 
 
 @dataclass(slots=True)
-class EpochAnswers:
+class EpochReplies:
     """What has been received about one epoch.
 
     Attributes:
@@ -75,12 +75,12 @@ class EpochAnswers:
     ready: BitMap = field(default_factory=BitMap)
     endpoints: dict[int, str] = field(default_factory=dict)
     publisher_reports: dict[int, PublisherReport] = field(default_factory=dict)
-    subscriber_reports: Reported = field(default_factory=Reported)
+    subscriber_reports: ReceivedReports = field(default_factory=ReceivedReports)
     progress: dict[int, Progress] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
-    sent: CourseSum = field(default_factory=CourseSum)
-    received: CourseSum = field(default_factory=CourseSum)
-    cohort_received: CourseSum = field(default_factory=CourseSum)
+    sent: TimeSeriesSum = field(default_factory=TimeSeriesSum)
+    received: TimeSeriesSum = field(default_factory=TimeSeriesSum)
+    cohort_received: TimeSeriesSum = field(default_factory=TimeSeriesSum)
     _acks: dict[str, BitMap] = field(default_factory=dict)
 
     def acknowledge(self, command: str, clients: BitMap) -> None:
@@ -125,7 +125,7 @@ _BYTES_AT_A_TIME: Final = 16_000_000
 """Limit for the network and the controller's time in one round, however long the command is: 1,000 of 16 kB."""
 
 
-class Outstanding:
+class CommandRetry:
     """Clients that were given a command and have not answered it.
 
     A command or its answer may be lost between the controller and a relay, so the command is sent again, once for all
@@ -169,11 +169,11 @@ class Outstanding:
             self._heard_s = now_s
             self._deadline_s = max(self._deadline_s, now_s + self._margin_s)
 
-    def over(self, now_s: float) -> bool:
+    def expired(self, now_s: float) -> bool:
         """Whether to stop waiting for those that have not answered."""
         return now_s >= self._deadline_s
 
-    def again(self, answered: BitMap, gone: BitMap, now_s: float) -> BitMap:
+    def due(self, answered: BitMap, gone: BitMap, now_s: float) -> BitMap:
         """The clients to send the command to again now; none while that is not due.
 
         Args:

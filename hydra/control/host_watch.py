@@ -12,7 +12,7 @@ import msgspec
 
 from hydra.control.clock_offset import HostKey
 from hydra.model import GroupRole
-from hydra.wire.messages import Hello, Host, Sample, Watch
+from hydra.wire.messages import Hello, HostReadings, Sample, Watch
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 Place = tuple[str, str, str]
@@ -29,7 +29,7 @@ _MUTE_NS: Final = 2 * _AGAIN_NS
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class WatchSource:
     """A relay or server, from which a host and a group can be watched."""
 
     place: Place
@@ -43,10 +43,10 @@ class Post:
         return self.place[:2]
 
 
-def post_of(hello: Hello) -> Post:
+def source_of(hello: Hello) -> WatchSource:
     """The post of whoever says this; an agent without a name is known by its group."""
     place = (hello.boot_id, hello.time_namespace, hello.network_namespace)
-    return Post(place, hello.agent or hello.group, hello.group, hello.role)
+    return WatchSource(place, hello.agent or hello.group, hello.group, hello.role)
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class _Watcher:
             is right behind it, and the reports that are waited for come later still.)
     """
 
-    post: Post
+    post: WatchSource
     told: Watch | None = None
     told_ns: int = 0
     asked_ns: int | None = None
@@ -78,7 +78,7 @@ class _Watching:
     every_s: float
     on: bool = True
     # Packed: of an hour there are thousands, each with dozens of objects.
-    samples: list[tuple[Post, bytes]] = field(default_factory=list)
+    samples: list[tuple[WatchSource, bytes]] = field(default_factory=list)
 
 
 class HostWatch:
@@ -105,7 +105,7 @@ class HostWatch:
 
     # --- who is there ------------------------------------------------------------------------------------------------
 
-    def joined(self, identity: bytes, post: Post) -> None:
+    def joined(self, identity: bytes, post: WatchSource) -> None:
         """A relay or server said hello."""
         self._watchers[identity] = _Watcher(post)
         self._by_place.setdefault(post.place, []).append(identity)
@@ -123,7 +123,7 @@ class HostWatch:
             self._subscribers.get(watcher.post.agent, {}).pop(identity, None)
             self._told.pop(identity, None)
 
-    def posts(self) -> list[Post]:
+    def posts(self) -> list[WatchSource]:
         """Those that are there, and those that have told something in this watch."""
         told = [] if self._now is None else [post for post, _ in self._now.samples]
         return list(dict.fromkeys([*(w.post for w in self._watchers.values()), *told]))
@@ -160,7 +160,7 @@ class HostWatch:
             messages.append((identity, watch))
         return messages
 
-    def heard(self, identity: bytes, message: Host, now_ns: int) -> None:
+    def heard(self, identity: bytes, message: HostReadings, now_ns: int) -> None:
         """Takes what was read; of another watch than this, or from nobody who is there, it is ignored."""
         watcher, watching = self._watchers.get(identity), self._now
         if watcher is not None and watching is not None and message.epoch == watching.epoch:
@@ -172,7 +172,7 @@ class HostWatch:
         """Whether everybody who was told to watch, and is still there, has answered the end."""
         return all(self._watchers[identity].ended for identity in self._told)
 
-    def samples(self, first: int = 0) -> list[tuple[Post, Sample]]:
+    def samples(self, first: int = 0) -> list[tuple[WatchSource, Sample]]:
         """What was read in the watch that is on, or was last, in the order of arrival, from number ``first`` on."""
         packed = [] if self._now is None else self._now.samples[first:]
         return [(post, _sample.decode(zlib.decompress(text))) for post, text in packed]

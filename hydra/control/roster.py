@@ -14,39 +14,39 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from pyroaring import BitMap
 
-from hydra.control import ids as id_sets
-from hydra.control.clock_offset import ClockLine, HostKey, Timekeeper
-from hydra.control.connection import Connection, Exit
-from hydra.control.epoch_replies import EpochAnswers
-from hydra.control.host_watch import HostWatch, post_of
-from hydra.control.ids import bitmap
+from hydra.control import id_bitmaps as id_sets
+from hydra.control.clock_offset import ClockLine, ClockPings, HostKey
+from hydra.control.connection import ProcessExit, RelayConnection
+from hydra.control.epoch_replies import EpochReplies
+from hydra.control.host_watch import HostWatch, source_of
+from hydra.control.id_bitmaps import bitmap
 from hydra.model import PublisherReport
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,
     Ack,
     Batch,
     ChildExit,
-    Course,
     EpochReply,
     Error,
     FromClient,
     Hello,
-    Host,
+    HostReadings,
     Joined,
     Progress,
     ProtocolError,
     Ready,
     Report,
+    TimeSeries,
     decode_from_client,
 )
 from hydra.wire.report_batch import MAX_BATCH_BYTES
 
-__all__ = ["EpochAnswers", "Exit", "Roster", "Welcomed"]
+__all__ = ["EpochReplies", "PeerWelcome", "ProcessExit", "Roster"]
 
 _IDS_AT_LEAST: Final = 1000
 
 
-class Welcomed(NamedTuple):
+class PeerWelcome(NamedTuple):
     """What a peer is to be told at once.
 
     ``welcome``: the clients that it is told are known now; empty: the connection itself; None: no word of it.
@@ -73,10 +73,10 @@ class Roster:
     """
 
     def __init__(self, own: HostKey = ("", ""), network: str = "") -> None:
-        self.answers = EpochAnswers(0)
+        self.answers = EpochReplies(0)
         self.refused: Counter[str] = Counter()
         self.own = own
-        self.timekeeper = Timekeeper(own)
+        self.timekeeper = ClockPings(own)
         self.watch = HostWatch((*own, network))
         # The clients of each group: those that it was launched with, and those that belong to it still.
         self._launched: dict[str, BitMap] = {}
@@ -86,12 +86,12 @@ class Roster:
         self._homes: list[tuple[int, int, str]] | None = None
         # A few bytes can name a million ids. Nobody carries more than were ever expected at once.
         self._most_ids = _IDS_AT_LEAST
-        self._connections: dict[bytes, Connection] = {}
-        self._by_group: dict[str, Connection] = {}
+        self._connections: dict[bytes, RelayConnection] = {}
+        self._by_group: dict[str, RelayConnection] = {}
         # Those whose groups have no clients any more: what they still say of their ends is no offence.
         self._ended: set[bytes] = set()
         self._present = BitMap()
-        self._exits: list[Exit] = []
+        self._exits: list[ProcessExit] = []
 
     # --- commands of the runner --------------------------------------------------------------------------------------
 
@@ -131,9 +131,9 @@ class Roster:
 
     def begin(self, epoch: int) -> None:
         """Starts a new epoch; answers about older ones are ignored from now on."""
-        self.answers = EpochAnswers(epoch)
+        self.answers = EpochReplies(epoch)
 
-    def take_exits(self) -> list[Exit]:
+    def take_exits(self) -> list[ProcessExit]:
         """The deaths that have become known since the last call."""
         exits, self._exits = self._exits, []
         return exits
@@ -211,7 +211,7 @@ class Roster:
 
     def receive(
         self, identity: bytes, frame: bytes, received_ns: int = 0, payload: bytes | None = None
-    ) -> Welcomed | None:
+    ) -> PeerWelcome | None:
         """Takes one message from a peer; returns what is to be answered to a ``hello`` or ``joined``.
 
         ``received_ns`` is when it came, on CLOCK_MONOTONIC; ``payload`` its second frame, where it has one.
@@ -222,7 +222,7 @@ class Roster:
             self.refused["oversized"] += 1
             return None
         try:
-            message = decode_from_client(frame, self._most_ids, id_sets.read)
+            message = decode_from_client(frame, self._most_ids, id_sets.decode_ids)
         except ProtocolError:
             self.refused["malformed"] += 1
             return None
@@ -246,7 +246,7 @@ class Roster:
             self._take(connection, message, ids, payload or b"", received_ns)
         return None
 
-    def _hello(self, identity: bytes, hello: Hello, ids: BitMap, received_ns: int) -> Welcomed | None:
+    def _hello(self, identity: bytes, hello: Hello, ids: BitMap, received_ns: int) -> PeerWelcome | None:
         if not ids or hello.group not in self._expected or not ids <= self._launched[hello.group]:
             self.refused["unexpected_hello"] += 1
             return None
@@ -256,17 +256,17 @@ class Roster:
         if hello.group in self._by_group:
             self.refused["duplicate_hello"] += 1
             return None
-        connection = Connection(identity, hello, ids)
+        connection = RelayConnection(identity, hello, ids)
         self._connections[identity] = self._by_group[hello.group] = connection
         self.timekeeper.joined(identity, _host(hello), received_ns)
-        self.watch.joined(identity, post_of(hello))
+        self.watch.joined(identity, source_of(hello))
         if hello.role == "server":
             # It is what it speaks for.
             itself = Joined(ids=hello.ids, seq=1, incarnations=[0] * len(ids), pids=[hello.pid] * len(ids))
             self._joined(connection, itself, ids)
-        return Welcomed(BitMap(), BitMap())
+        return PeerWelcome(BitMap(), BitMap())
 
-    def _hello_again(self, known: Connection, hello: Hello) -> Welcomed | None:
+    def _hello_again(self, known: RelayConnection, hello: Hello) -> PeerWelcome | None:
         """A peer that has not received its welcome repeats its hello."""
         if msgspec.structs.replace(hello, seq=known.hello.seq) != known.hello:
             self.refused["repeated_hello"] += 1
@@ -274,10 +274,10 @@ class Roster:
             self.refused["replayed"] += 1
         else:
             known.last_seq = hello.seq
-            return Welcomed(BitMap(), BitMap())
+            return PeerWelcome(BitMap(), BitMap())
         return None
 
-    def _joined(self, connection: Connection, message: Joined, ids: BitMap) -> Welcomed:
+    def _joined(self, connection: RelayConnection, message: Joined, ids: BitMap) -> PeerWelcome:
         expected = self._expected[connection.hello.group]
         arrivals = connection.join(message, ids, expected)
         dismissed = ids - expected
@@ -288,9 +288,9 @@ class Roster:
         self._present -= BitMap().union(*(BitMap(exit_.ids) for exit_ in arrivals.gone))
         self._present |= connection.present
         self._exits += arrivals.gone
-        return Welcomed(arrivals.welcome or None, dismissed)
+        return PeerWelcome(arrivals.welcome or None, dismissed)
 
-    def _drop(self, connection: Connection | None) -> None:
+    def _drop(self, connection: RelayConnection | None) -> None:
         """Forgets a connection: nothing is sent to it or taken from it any more."""
         if connection is not None:
             del self._connections[connection.identity]
@@ -298,14 +298,16 @@ class Roster:
             self.timekeeper.left(connection.identity)
             self.watch.left(connection.identity)
 
-    def _take(self, connection: Connection, message: FromClient, ids: BitMap, payload: bytes, received_ns: int) -> None:
+    def _take(
+        self, connection: RelayConnection, message: FromClient, ids: BitMap, payload: bytes, received_ns: int
+    ) -> None:
         match message:
             case ChildExit():
                 self._child_exit(connection, message, ids)
             case Ack(command="ping"):
                 connection.echo_ns = max(connection.echo_ns, message.echo)
                 self.timekeeper.heard(connection.identity, message.echo, message.time_ns, received_ns)
-            case Host():
+            case HostReadings():
                 self.watch.heard(connection.identity, message, received_ns)
             case Error(epoch=0):
                 # It belongs to no epoch; it is kept for the user.
@@ -316,7 +318,7 @@ class Roster:
                 elif message.epoch == self.answers.epoch:  # one that is over: it is late, or a repetition
                     self._answer(connection, message, ids, payload)
 
-    def _answer(self, connection: Connection, message: EpochReply, ids: BitMap, payload: bytes) -> None:
+    def _answer(self, connection: RelayConnection, message: EpochReply, ids: BitMap, payload: bytes) -> None:
         answers = self.answers
         match message:
             case Ack():
@@ -327,9 +329,9 @@ class Roster:
                     answers.endpoints.update(dict.fromkeys(ids, message.endpoint))
             case Progress():
                 answers.progress.update(dict.fromkeys(ids, message))
-            case Course() if connection.hello.role == "publisher":
+            case TimeSeries() if connection.hello.role == "publisher":
                 answers.sent.add(message.seconds)
-            case Course():
+            case TimeSeries():
                 answers.received.add(message.seconds)
                 answers.cohort_received.add(message.cohort)
             case Error():
@@ -357,7 +359,7 @@ class Roster:
         if not as_before:
             self.refused["repeated_report"] += 1
 
-    def _child_exit(self, connection: Connection, message: ChildExit, ids: BitMap) -> None:
+    def _child_exit(self, connection: RelayConnection, message: ChildExit, ids: BitMap) -> None:
         # Ids that now belong to another group are new clients: the end of their old process does not matter any more.
         left, exit_ = connection.end(message, ids & self._expected[connection.hello.group])
         self._present -= left
@@ -366,7 +368,7 @@ class Roster:
 
     # --- whose client it is ------------------------------------------------------------------------------------------
 
-    def _carrier(self, client: int) -> Connection:
+    def _carrier(self, client: int) -> RelayConnection:
         if client not in self._present:
             raise KeyError(client)
         return self._by_group[self._home(client)]

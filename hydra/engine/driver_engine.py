@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
-from hydra.engine.driver_pipe import Channel, Message
+from hydra.engine.driver_pipe import DriverPipe, Message
 from hydra.errors import ClusterError
 from hydra.model import Agent, Group, GroupEvent, Launch
 
 
-class Driver:
+class DriverProcess:
     """The process and the channel to it: the engine says calls, the process what has happened.
 
     Attributes:
@@ -36,7 +36,7 @@ class Driver:
         """
         self._module, self._log = module, log
         ours, theirs = socket.socketpair()
-        self._channel = Channel(ours)
+        self._channel = DriverPipe(ours)
         try:
             with theirs, log.open("ab") as output:
                 self.process = subprocess.Popen(
@@ -79,7 +79,7 @@ class Driver:
             self.process.wait(1.0)
 
 
-class State(Protocol):
+class EngineState(Protocol):
     """What is known of a run's groups, and decided about them; times are in s.
 
     Attributes:
@@ -106,10 +106,10 @@ class State(Protocol):
         """Takes note that the driver has ended, though nobody asked it to; called again and again from then on."""
 
 
-_State = TypeVar("_State", bound=State)
+_State = TypeVar("_State", bound=EngineState)
 
 
-class DrivenEngine(Generic[_State]):
+class DriverEngine(Generic[_State]):
     """What engines with a driver have in common; see :class:`hydra.engine.interface.Engine`.
 
     ``launch`` places groups on what is known to be free and returns; they start afterwards, and ``events`` tells of it.
@@ -121,7 +121,7 @@ class DrivenEngine(Generic[_State]):
     is_local: Final = False
 
     def __init__(
-        self, driver: Driver, state: _State, address: str, stop_within_s: float, clock: Callable[[], float]
+        self, driver: DriverProcess, state: _State, address: str, stop_within_s: float, clock: Callable[[], float]
     ) -> None:
         """An engine that owns its driver.
 

@@ -17,8 +17,8 @@ _BUFFER: Final = 1 << 22
 """Room in the socket for a launch of many groups, so that sending it does not wait for the other side."""
 
 
-class Channel:
-    """One end; nothing here ever blocks but :meth:`wait`.
+class DriverPipe:
+    """One end; nothing here ever blocks but :meth:`wait_for`.
 
     Attributes:
         closed: whether the other end has gone.

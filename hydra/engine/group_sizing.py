@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from hydra.engine.placement import describe, merge, permits, place, why_no_agent_matches
-from hydra.engine.resources import Need, fits, need_of, subtract, taken_by
+from hydra.engine.resources import ResourceNeed, fits, need_of, subtract, taken_by
 from hydra.errors import PlacementError
 from hydra.model import Agent, Group, Launch, RoleSpec
 
@@ -112,7 +112,7 @@ def _room(agent: Agent, spec: RoleSpec, max_group: int, limit: int) -> int:
 
     def goes(clients: int) -> bool:
         groups = -(-clients // max_group)
-        need = Need(
+        need = ResourceNeed(
             cpus=groups * demand.base_cpus + clients * demand.cpus_per_client,
             mem=groups * demand.base_mem + clients * demand.mem_per_client,
             ports=groups * demand.ports,
@@ -174,7 +174,7 @@ def shapes_of(sizes: Sequence[int], spec: RoleSpec, role: str) -> list[Group]:
     ]
 
 
-class Wanted(NamedTuple):
+class RoleDemand(NamedTuple):
     """How many of a role are to run, those that run already among them; ``most`` of them are in one group."""
 
     role: str
@@ -183,7 +183,7 @@ class Wanted(NamedTuple):
     most: int
 
 
-def rehearse(agents: Iterable[Agent], stages: Iterable[Wanted]) -> list[Launch]:
+def dry_run(agents: Iterable[Agent], stages: Iterable[RoleDemand]) -> list[Launch]:
     """Places what is wanted stage by stage, each beside all that the stages before it have placed.
 
     Args:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Final, NamedTuple, cast, get_args
 
-from hydra.engine.resources import Need, add, amounts, fits, need_of, port_count, take
+from hydra.engine.resources import ResourceNeed, add, amounts, fits, need_of, port_count, take
 from hydra.errors import PlacementError
 from hydra.model import Agent, Constraint, Group, Launch, Operator, Resources
 
@@ -117,7 +117,7 @@ _MOST_NAMED: Final = 8
 """How many agents or values a reason names at most: it shall stay one line."""
 
 
-class Unplaced(NamedTuple):
+class UnplacedGroup(NamedTuple):
     """A group that fits nowhere, and the constraint or the resource that is to blame."""
 
     group: Group
@@ -128,15 +128,15 @@ class Placement(NamedTuple):
     """What can be launched and what cannot, both in the order of the groups that were asked for."""
 
     launches: list[Launch]
-    unplaced: list[Unplaced]
+    unplaced: list[UnplacedGroup]
 
 
-class Shape(NamedTuple):
+class GroupShape(NamedTuple):
     """What placement sees of a group; groups of one shape are interchangeable."""
 
     role: str
     constraints: tuple[Constraint, ...]
-    need: Need
+    need: ResourceNeed
 
 
 Rank = tuple[tuple[int, ...], int, int]
@@ -160,24 +160,24 @@ def place(
             more does not keep groups from being spread over those that are left.
     """
     board = _Board(merge(agents), groups, running, others)
-    shapes = [Shape(g.role, g.constraints, need_of(g.demand, g.count)) for g in groups]
+    shapes = [GroupShape(g.role, g.constraints, need_of(g.demand, g.count)) for g in groups]
 
     def urgency(index: int) -> tuple[int, float, float, int]:
         shape = shapes[index]
         return len(board.matching(shape.constraints)), -shape.need.mem, -shape.need.cpus, index
 
     launches: dict[int, Launch] = {}
-    unplaced: dict[int, Unplaced] = {}
+    unplaced: dict[int, UnplacedGroup] = {}
     for index in sorted(range(len(groups)), key=urgency):
         launch = board.place(groups[index], shapes[index])
         if launch is not None:
             launches[index] = launch
         else:
-            unplaced[index] = Unplaced(groups[index], board.reason(shapes[index]))
+            unplaced[index] = UnplacedGroup(groups[index], board.reason(shapes[index]))
     return Placement([launches[i] for i in sorted(launches)], [unplaced[i] for i in sorted(unplaced)])
 
 
-def refusal(unplaced: Sequence[Unplaced], remedy: str) -> PlacementError:
+def refusal(unplaced: Sequence[UnplacedGroup], remedy: str) -> PlacementError:
     """That not all groups were placed: the first of those that were not, and why."""
     group, reason = unplaced[0]
     more = f" (and {len(unplaced) - 1} more groups)" if len(unplaced) > 1 else ""
@@ -240,7 +240,7 @@ class _Board:
         for role, name in self._tallies:
             self._fields[role].append(name)
         self._matching: dict[tuple[Constraint, ...], list[int]] = {}
-        self._queues: dict[Shape, _Queue] = {}
+        self._queues: dict[GroupShape, _Queue] = {}
         # The tallies of those values only that some agent has still.
         there = [*agents, *others]
         self._values = {name: {value_of(agent, name) for agent in there} for _, name in self._tallies}
@@ -256,7 +256,7 @@ class _Board:
             ]
         return self._matching[constraints]
 
-    def place(self, group: Group, shape: Shape) -> Launch | None:
+    def place(self, group: Group, shape: GroupShape) -> Launch | None:
         queue = self._queues.get(shape)
         if queue is None:
             queue = _Queue([(self._rank(shape, index), index) for index in self.matching(shape.constraints)])
@@ -283,14 +283,14 @@ class _Board:
             heappush(heap, entry)
         return launch
 
-    def reason(self, shape: Shape) -> str:
+    def reason(self, shape: GroupShape) -> str:
         """Why a group of this shape was not placed just now."""
         queue = self._queues[shape]
         if queue.failed_at != self._launched:
             queue.failed_at, queue.reason = self._launched, self._explain(shape)
         return queue.reason
 
-    def _explain(self, shape: Shape) -> str:
+    def _explain(self, shape: GroupShape) -> str:
         candidates = self.matching(shape.constraints)
         if not candidates:
             return why_no_agent_matches(shape.constraints, self.agents)
@@ -307,7 +307,7 @@ class _Board:
         text = f"needs {shape.need}: the most that is free on a matching agent is {most} ({self.agents[best].id})"
         return f"{text}; {refused} of {len(candidates)} matching agents" if refused else text
 
-    def _refusal(self, shape: Shape, index: int) -> Constraint | None:
+    def _refusal(self, shape: GroupShape, index: int) -> Constraint | None:
         # A constraint that refuses for good is named before one that only waits for its turn.
         found: Constraint | None = None
         for constraint in shape.constraints:
@@ -322,7 +322,7 @@ class _Board:
         tallies = self._there if constraint.operator == "GROUP_BY" else self._tallies
         return tallies[role, constraint.field]
 
-    def _rank(self, shape: Shape, index: int) -> Rank:
+    def _rank(self, shape: GroupShape, index: int) -> Rank:
         agent = self.agents[index]
         per_value = tuple(
             self._tallies[shape.role, c.field][value_of(agent, c.field)]
@@ -331,7 +331,7 @@ class _Board:
         )
         return per_value, self._clients[shape.role][agent.id], self._all_clients[agent.id]
 
-    def _launch(self, group: Group, shape: Shape, index: int) -> Launch:
+    def _launch(self, group: Group, shape: GroupShape, index: int) -> Launch:
         self.free[index], ports = take(self.free[index], shape.need)
         self._count(group, self.agents[index])
         self._launched += 1
@@ -352,7 +352,7 @@ def _some(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_MOST_NAMED]) + more
 
 
-def _share(need: Need, free: Resources) -> float:
+def _share(need: ResourceNeed, free: Resources) -> float:
     """The part of the need that can be met, by its scarcest resource."""
     pairs = ((need.cpus, free.cpus), (need.mem, free.mem), (need.ports, port_count(free)))
     return min((have / required for required, have in pairs if required > 0), default=1.0)

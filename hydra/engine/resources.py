@@ -20,7 +20,7 @@ _HIGHEST_PORT: Final = 65535
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class ResourceNeed:
     """What one group takes from an agent: CPUs, memory in MB, and a number of ports."""
 
     cpus: float = 0.0
@@ -83,16 +83,16 @@ def format_resources(resources: Resources) -> str:
     return ";".join(parts)
 
 
-def need_of(demand: Demand, count: int) -> Need:
+def need_of(demand: Demand, count: int) -> ResourceNeed:
     """What a group of ``count`` clients needs."""
-    return Need(
+    return ResourceNeed(
         cpus=round(demand.base_cpus + count * demand.cpus_per_client, _DECIMALS),
         mem=round(demand.base_mem + count * demand.mem_per_client, _DECIMALS),
         ports=demand.ports,
     )
 
 
-def fits(need: Need, free: Resources) -> bool:
+def fits(need: ResourceNeed, free: Resources) -> bool:
     """Whether the need can be met from what is free."""
     return (
         round(need.cpus - free.cpus, _DECIMALS) <= 0
@@ -101,7 +101,7 @@ def fits(need: Need, free: Resources) -> bool:
     )
 
 
-def take(free: Resources, need: Need) -> tuple[Resources, tuple[int, ...]]:
+def take(free: Resources, need: ResourceNeed) -> tuple[Resources, tuple[int, ...]]:
     """What is left after the need is met, and the ports it got.
 
     Raises:

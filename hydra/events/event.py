@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, dataclass_transform
 
 import msgspec
 
-from hydra.events.formatting import duration, named, number, ranges
+from hydra.events.formatting import duration, id_ranges, number, ranges
 
 
 class Level(StrEnum):
@@ -28,7 +28,7 @@ class Level(StrEnum):
     """Belongs to every run."""
 
 
-_SAID: Final[Mapping[str, Callable[[Any], str]]] = {"number": number, "duration": duration, "ids": named}
+_SAID: Final[Mapping[str, Callable[[Any], str]]] = {"number": number, "duration": duration, "ids": id_ranges}
 """How a template writes a value, besides the formats of Python."""
 
 
@@ -47,7 +47,7 @@ _TEMPLATE: Final = _Template()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventData:
     """An event as data, beside what it says: what is stored, and what programs read.
 
     Attributes:
@@ -111,10 +111,10 @@ class Event(ABC):
     def __str__(self) -> str:
         return f"{self.text}; {self.remedy}" if self.remedy else self.text
 
-    def told(self) -> Told:
+    def data(self) -> EventData:
         """It as data."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # see above
-        return Told(self.kind, self.level, self.text, self.remedy, msgspec.to_builtins(values, enc_hook=_ids))
+        return EventData(self.kind, self.level, self.text, self.remedy, msgspec.to_builtins(values, enc_hook=_ids))
 
 
 def _ids(clients: Iterable[int]) -> list[list[int]]:
@@ -122,7 +122,7 @@ def _ids(clients: Iterable[int]) -> list[list[int]]:
     return [[run.start, run.stop - 1] for run in ranges(clients)]
 
 
-Note = Callable[[Event], None]
+EventSink = Callable[[Event], None]
 """Takes an event that is worth keeping with the run."""
 
 
@@ -137,17 +137,17 @@ class StoredEvent(NamedTuple):
 
     time_ns: int
     epoch: int | None
-    told: Told
+    data: EventData
 
     @property
     def kind(self) -> str:
         """That of its class."""
-        return self.told.kind
+        return self.data.kind
 
     @property
     def text(self) -> str:
         """Its line for a person."""
-        return str(self.told)
+        return str(self.data)
 
     @property
     def category(self) -> str:

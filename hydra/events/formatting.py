@@ -89,7 +89,7 @@ def ranges(ids: Iterable[int]) -> list[range]:
     return found
 
 
-def named(ids: Iterable[int]) -> str:
+def id_ranges(ids: Iterable[int]) -> str:
     """Clients' ids as ranges; the first few if they are many."""
     found = ranges(sorted(ids))
     text = ", ".join(f"{r.start}" if len(r) == 1 else f"{r.start}–{r.stop - 1}" for r in found[:_RANGES])

@@ -64,8 +64,10 @@ class RunFailed(Event):
     error: str
 
 
-class Resumed(Event):
+class RunResumed(Event):
     """A run goes on after ``steps`` steps; ``again`` failed ones of them are measured again."""
+
+    kind = "resumed"
 
     level = Level.NOTE
     summary = "the run was resumed"
@@ -74,7 +76,7 @@ class Resumed(Event):
     again: int
 
 
-class RunGoesOn(Event):
+class RunResumeSummary(Event):
     """A run is resumed: what is there and what is left.
 
     Attributes:
@@ -127,8 +129,10 @@ class SystemFact(Event):
     value: str
 
 
-class Refused(Event):
+class FramesRejected(Event):
     """Frames that the controller refused for one reason."""
+
+    kind = "refused"
 
     level = Level.NOTE
     summary = "peers and messages that the controller refused"
@@ -137,7 +141,7 @@ class Refused(Event):
     count: int
 
 
-class Revived(Event):
+class SystemRestarted(Event):
     """The system under test had failed and is brought up again."""
 
     kind = "revive"
@@ -184,8 +188,10 @@ class ServersUp(Event):
     took_s: float
 
 
-class ServersAgain(Event):
+class ServersRestarted(Event):
     """A server was lost while they came up: all are brought up once more."""
+
+    kind = "servers_again"
 
     level = Level.NOTE
     summary = "servers that were lost while they came up; all were brought up once more"
@@ -244,8 +250,10 @@ class Launched(Event):
         return f" ({self.host})" if self.host != self.agent else ""
 
 
-class Present(Event):
+class ClientsConnected(Event):
     """All clients have dialled in."""
+
+    kind = "present"
 
     template = "{clients} clients after {took_s:.3f} s"
     clients: int
@@ -264,8 +272,10 @@ class Evicted(Event):
     why: str
 
 
-class LaunchedElsewhere(Event):
+class GroupRelaunched(Event):
     """Clients whose group does not replace them get another group."""
+
+    kind = "launched_elsewhere"
 
     category = Evicted.category
     level = Evicted.level

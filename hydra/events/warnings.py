@@ -104,8 +104,10 @@ class SubscribersFailed(HydraWarning):
         return f"subscribers failed by themselves, the exit code is {EXIT_INCOMPLETE}: {rows}"
 
 
-class LeftBehind(HydraWarning):
+class CleanupFailed(HydraWarning):
     """Something of this run that could not be removed from servers that are not ours; ``removal`` says how to."""
+
+    kind = "left_behind"
 
     template = "{what} may be left at {where}"
     what: str
@@ -117,8 +119,10 @@ class LeftBehind(HydraWarning):
         return self.removal
 
 
-class LeftEarlier(HydraWarning):
+class EarlierCleanup(HydraWarning):
     """Something that an earlier, killed part of this run had left behind, and what has become of it."""
+
+    kind = "left_earlier"
 
     template = "an earlier part of this run left {what} behind: {outcome}"
     what: str

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hydra.errors import UsageError
-from hydra.store.folders import IMAGES, PAGE, database, is_experiment
-from hydra.store.interleaved import is_interleaved
+from hydra.store.interleaved_record import is_interleaved
+from hydra.store.run_folders import IMAGES, PAGE, database, is_experiment
 
 if TYPE_CHECKING:
     from hydra.analysis.comparison import Comparison

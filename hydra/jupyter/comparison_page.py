@@ -11,13 +11,22 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative
 from plotly.subplots import make_subplots
 
-from hydra.analysis.comparison import Compared, Comparison
+from hydra.analysis.comparison import Comparison, FigureComparison
 from hydra.jupyter.blocks import Heading, Html, Page, block, figure, html, scrolling, style, titled
-from hydra.jupyter.drawing import Marked, dress, finish, line, panels
+from hydra.jupyter.drawing import Marked, apply_style, finish, line, panels
 from hydra.measure.column import MICROSECONDS
 from hydra.measure.column_names import CLIENTS, POINT
 from hydra.model import number
-from hydra.report.comparison_report import change, environment, interval, method, notes, table, verdict, warnings
+from hydra.report.comparison_report import (
+    change,
+    environment,
+    interval,
+    method,
+    row_warning_lines,
+    table,
+    verdict,
+    warnings,
+)
 
 _MOST_PANELS: Final = 3
 _MOST_ROWS: Final = 6
@@ -44,12 +53,12 @@ def page(comparison: Comparison) -> Page:
         Heading("What else differs"),
         _environment(comparison),
         Heading("What has to be known of single rows"),
-        _list([*notes(comparison), *_unmatched(comparison)]),
+        _list([*row_warning_lines(comparison), *_unmatched(comparison)]),
     )
     return Page(f"Hydra: {names}", blocks)
 
 
-def _table(comparison: Comparison, compared: Sequence[Compared]) -> Html:
+def _table(comparison: Comparison, compared: Sequence[FigureComparison]) -> Html:
     return block(scrolling(html(table(comparison, compared, figure))))
 
 
@@ -130,13 +139,13 @@ def changes(comparison: Comparison) -> go.Figure | None:
     drawn.add_vline(x=0, line={"color": "#52606d", "width": 1})
     across = f"{comparison.primary.name}: difference from {escape(comparison.sides[0].name)}, {unit}"
     height = 200 + 34 * len(drawable)
-    dress(drawn, height)
+    apply_style(drawn, height)
     drawn.update_xaxes(title_text=across)
     drawn.update_yaxes(type="category", autorange="reversed")
     return drawn
 
 
-def _limited(compared: Compared) -> bool:
+def _limited(compared: FigureComparison) -> bool:
     """Whether its interval can be drawn."""
     known = (compared.change, compared.low, compared.high)
     return all(value is not None and math.isfinite(value) for value in known)
@@ -163,7 +172,7 @@ def repeats(comparison: Comparison) -> go.Figure | None:
                 hovertemplate="repeat %{x}: %{y:,.6g}<extra>%{fullData.name}</extra>",
             )
             drawn.add_trace(trace, row=1, col=panel)
-    dress(drawn, 380)
+    apply_style(drawn, 380)
     longest = max((len(its.repeats) for row in rows for its in row.rows), default=0)
     drawn.update_xaxes(title_text="repeat", dtick=max(1, longest // 10))
     drawn.update_yaxes(title_text=title, col=1)
@@ -196,7 +205,7 @@ def slices(comparison: Comparison) -> go.Figure | None:
                         hovertemplate=f"repeat {steps + 1}, %{{x}} s: %{{y:,.4g}}<extra>%{{fullData.name}}</extra>",
                     )
                     drawn.add_trace(trace, row=height, col=panel)
-    dress(drawn, 520)
+    apply_style(drawn, 520)
     drawn.update_xaxes(title_text="seconds since the start of the step", row=2)
     drawn.update_yaxes(rangemode="tozero", row=1)
     drawn.update_yaxes(type="log", row=2)

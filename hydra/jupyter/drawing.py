@@ -14,7 +14,7 @@ from hydra.events.formatting import duration_us
 from hydra.measure.column import HIGH, INTERVAL, LOW, MICROSECONDS
 from hydra.measure.column_names import CLIENTS
 from hydra.model import Figure, number
-from hydra.report.latency_bound import at_most, beside, margin, shown
+from hydra.report.latency_bound import at_most, beside, bounded_text, margin
 from hydra.sweep import Row
 
 _TEMPLATE: Final = "plotly_white"
@@ -30,7 +30,7 @@ _AXIS_PX: Final = 58
 """What the texts of an axis across take."""
 
 
-def dress(figure: go.Figure, height: int = 460) -> None:
+def apply_style(figure: go.Figure, height: int = 460) -> None:
     """The look of every plot: letters, margins, and a legend below the panels, which makes the plot higher.
 
     Args:
@@ -63,7 +63,7 @@ _LARGEST_PX: Final = 18
 _DASHES: Final = ("dash", "dot", "dashdot")
 
 
-def tell_apart(figure: go.Figure) -> None:
+def distinguish_overlaps(figure: go.Figure) -> None:
     """Makes of curves with the same figures, in each panel, the lower ones wider and the upper ones broken.
 
     An entry of the legend says of which other curve its curve is the same in all panels.
@@ -155,7 +155,7 @@ def _between(count: int) -> float:
     return min(0.1, 0.35 / max(count - 1, 1))
 
 
-class Floor:
+class ZeroLossLevel:
     """Where a logarithmic axis shows a loss of 0: below the smallest loss there is, with a label that says 0."""
 
     def __init__(self, rows: Marked, columns: Sequence[str]) -> None:
@@ -264,7 +264,9 @@ def level(figure: go.Figure, value: float, text: str) -> None:
     figure.add_annotation(text=text, showarrow=False, font={"color": _LEVEL}, **at)
 
 
-def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor | None = None) -> go.Figure | None:
+def finish(
+    figure: go.Figure, across: str, upwards: Sequence[str], floor: ZeroLossLevel | None = None
+) -> go.Figure | None:
     """Axes, legend and size; None if nothing was drawn.
 
     Axes show what was measured; of published lines what lies there, and a click on the legend's home button the rest.
@@ -277,7 +279,7 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
     """
     if not figure.data:
         return None
-    dress(figure)
+    apply_style(figure)
     measured = [trace for trace in figure.data if trace.meta != PUBLISHED]
     values_across = {at for trace in measured for at in trace.x}
     if any(isinstance(at, str) for at in values_across):
@@ -296,7 +298,7 @@ def finish(figure: go.Figure, across: str, upwards: Sequence[str], floor: Floor 
         }
         axis = floor.axis() if floor else log_axis(values, duration_us if in_us else None)
         figure.update_layout({f"yaxis{name[1:]}": look | axis})
-    tell_apart(figure)
+    distinguish_overlaps(figure)
     return figure
 
 
@@ -348,7 +350,7 @@ def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
     elif low is not None and high is not None:
         around = f" [{low:,.4g} – {high:,.4g}]"
     at = f", {x} {row.get(x)}" if x != CLIENTS else ""
-    value = shown(row, y) if at_most(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}{beside(row, y)}"
+    value = bounded_text(row, y) if at_most(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}{beside(row, y)}"
     return f"{row.get(CLIENTS)} clients{at}: {escape(str(value))}{around}"
 
 

@@ -28,9 +28,9 @@ from hydra.jupyter.blocks import (
 from hydra.jupyter.drawing import finish, panels
 from hydra.measure.column import Column
 from hydra.model import Figure, number
-from hydra.report import experiments
-from hydra.report.experiments import Record, View, shown
-from hydra.store.folders import DATABASE
+from hydra.report import experiment_folder
+from hydra.report.experiment_folder import ExperimentRecord, ExperimentTable, shown_columns
+from hydra.store.run_folders import DATABASE
 
 __all__ = ["facts", "load", "parts", "show", "title"]
 
@@ -42,25 +42,25 @@ _MARGIN: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExperimentData:
     """Everything that the report of an experiment is made of."""
 
     folder: Path
-    record: Record
-    views: list[View]
+    record: ExperimentRecord
+    views: list[ExperimentTable]
 
 
-def load(folder: Path | str) -> Found:
+def load(folder: Path | str) -> ExperimentData:
     """Reads an experiment.
 
     Raises:
         RunDirectoryError: the folder holds none.
     """
     path = Path(folder)
-    return Found(path, experiments.read(path), experiments.read_views(path))
+    return ExperimentData(path, experiment_folder.read_record(path), experiment_folder.read_views(path))
 
 
-def title(found: Found) -> Html:
+def title(found: ExperimentData) -> Html:
     """What it is, how it ended, and the look of all that follows."""
     record = found.record
     good = record.ended == "finished" and not any(part.reason for part in record.parts)
@@ -72,7 +72,7 @@ def title(found: Found) -> Html:
     return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{escape(said)}</p></div>')
 
 
-def show(found: Found) -> Section:
+def show(found: ExperimentData) -> Section:
     """Every table with its notes, and the picture of each that has one."""
     shown: list[Block] = []
     for view in found.views:
@@ -82,16 +82,16 @@ def show(found: Found) -> Section:
     return Section(shown)
 
 
-def table(view: View) -> Html:
+def table(view: ExperimentTable) -> Html:
     """A table with its title and its notes."""
-    inner = scrolling(html(experiments.table(view, figure)))
+    inner = scrolling(html(experiment_folder.table(view, figure)))
     notes = "".join(f"<li>{escape(note)}</li>" for note in view.notes)
     if not view.rows:
         inner = '<p class="empty">No row was measured.</p>'
     return block(f"<h2>{escape(view.title)}</h2>{inner}<ul>{notes}</ul>")
 
 
-def plot(view: View) -> go.Figure | None:
+def plot(view: ExperimentTable) -> go.Figure | None:
     """The picture of a view, a panel for each figure, published ones beside; None: it has none, or nothing to show."""
     known = {column.name: column for column in view.columns}
     upwards = [name for name in view.y if any(number(row.get(name)) for row in view.rows)]
@@ -107,7 +107,7 @@ def plot(view: View) -> go.Figure | None:
     return finished
 
 
-def _points(drawn: go.Figure, view: View, name: str, called: str, color: str, panel: int) -> None:
+def _points(drawn: go.Figure, view: ExperimentTable, name: str, called: str, color: str, panel: int) -> None:
     rows = [row for row in view.rows if number(row.get(view.x)) and number(row.get(name))]
     if not rows:
         return
@@ -123,7 +123,7 @@ def _points(drawn: go.Figure, view: View, name: str, called: str, color: str, pa
         mode="lines+markers" if joined else "markers",
         line={"color": color, "width": 2},
         marker={"size": 8, "color": color},
-        customdata=[[_said(shown(view), row)] for row in rows],
+        customdata=[[_said(shown_columns(view), row)] for row in rows],
         hovertemplate="%{customdata[0]}<extra>%{fullData.name}</extra>",
     )
     drawn.add_trace(trace, row=1, col=panel)
@@ -138,7 +138,7 @@ def _short(value: Figure) -> str:
     return f"{value:,.6g}" if isinstance(value, int | float) else escape(str(value))
 
 
-def _marks(drawn: go.Figure, view: View) -> None:
+def _marks(drawn: go.Figure, view: ExperimentTable) -> None:
     """Vertical lines with their texts, and an axis that reaches them."""
     found = [float(at) for trace in drawn.data for at in trace.x] + list(view.marks.values())
     drawn.update_xaxes(range=[math.log10(min(found)) - _MARGIN, math.log10(max(found)) + _MARGIN])
@@ -149,7 +149,7 @@ def _marks(drawn: go.Figure, view: View) -> None:
         drawn.add_annotation(text=escape(text), showarrow=False, font={"color": _MARK}, **at)
 
 
-def parts(found: Found) -> Html:
+def parts(found: ExperimentData) -> Html:
     """The runs that it is made of, with links to their own tables."""
     items = []
     for part in found.record.parts:
@@ -163,7 +163,7 @@ def parts(found: Found) -> Html:
     return block(f"<ul>{''.join(items)}</ul>")
 
 
-def facts(found: Found) -> Html:
+def facts(found: ExperimentData) -> Html:
     """How it was asked for."""
     record = found.record
     told = {
@@ -175,7 +175,7 @@ def facts(found: Found) -> Html:
     return facts_table(told)
 
 
-REPORT: Final[ReportNotebook[Found]] = ReportNotebook(
+REPORT: Final[ReportNotebook[ExperimentData]] = ReportNotebook(
     "experiment",
     ("FOLDER", "of the experiment"),
     "found",

@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.colors import qualitative, sample_colorscale
 
-from hydra.jupyter.drawing import Interval, dotted, dress, finish, line, log_axis, panels
+from hydra.jupyter.drawing import Interval, apply_style, dotted, finish, line, log_axis, panels
 from hydra.jupyter.plot_series import across, by_clients, groups, has, marked, shades, shown_steps
-from hydra.jupyter.run_data import Run, histograms_of, lags_of
+from hydra.jupyter.run_data import RunData, histograms_of, lags_of
 from hydra.measure.column import MICROSECONDS, Column
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, LATENCY_BOUND
 from hydra.measure.lag import Lags
@@ -26,14 +26,14 @@ STEP: Final = {column.name: column for column in step_columns()}
 RATES: Final = (AVG_TX, AVG_RX, AGGREGATE)
 
 
-def rates(run: Run) -> go.Figure | None:
+def rates(run: RunData) -> go.Figure | None:
     """Rates against the client count, the published ones dotted; a panel a figure where settings vary."""
     if not run.scenario.sweep.crossed:
         return _two(run, *kind_of(run.scenario).rates)
     return by_settings(run, [STEP[c] for c in RATES])
 
 
-def batches(run: Run) -> go.Figure | None:
+def batches(run: RunData) -> go.Figure | None:
     """What the size of a batch does, a line a client count; None where it does not vary."""
     rows = marked(run)
     columns = [STEP[c] for c in (*RATES[:2], *(f"{p}_p99_us" for p in (DUE, SENT))) if has(rows, c)]
@@ -47,7 +47,7 @@ def batches(run: Run) -> go.Figure | None:
     return finish(figure, batch.axis_title, [column.unit for column in columns])
 
 
-def _two(run: Run, each: Sequence[str], together: str) -> go.Figure | None:
+def _two(run: RunData, each: Sequence[str], together: str) -> go.Figure | None:
     """Rates of a client on the left, of all clients together on the right."""
     rows = marked(run)
     sides = {"per client": [c for c in each if has(rows, c)], "all clients together": [together]}
@@ -63,7 +63,7 @@ def _two(run: Run, each: Sequence[str], together: str) -> go.Figure | None:
     return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [STEP[AVG_RX].unit] * len(sides))
 
 
-def by_settings(run: Run, shown: Sequence[Column]) -> go.Figure | None:
+def by_settings(run: RunData, shown: Sequence[Column]) -> go.Figure | None:
     """One panel a column; a line for every combination of the settings that vary."""
     rows = marked(run)
     shown = [column for column in shown if has(rows, column.name)]
@@ -77,7 +77,7 @@ def by_settings(run: Run, shown: Sequence[Column]) -> go.Figure | None:
     return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [column.unit for column in shown])
 
 
-def _published(run: Run, like: Row | None = None) -> list[Row]:
+def _published(run: RunData, like: Row | None = None) -> list[Row]:
     """Published rows, with the settings of this one; a table that does not know them has none.
 
     Nothing unless some row of the run has a counterpart: then the table belongs to another experiment.
@@ -93,7 +93,7 @@ def _published(run: Run, like: Row | None = None) -> list[Row]:
     return [row for row in rows if like is None or all(row.get(v) == like.get(v) for v in varied)]
 
 
-def _interval(run: Run, column: str) -> Interval | None:
+def _interval(run: RunData, column: str) -> Interval | None:
     """The 95 % interval of a rate that was searched for."""
     limits = kind_of(run.scenario).limits(column)
     if limits is None:
@@ -109,7 +109,7 @@ _MOST_SLOWEST: Final = 6
 """Lines over the window beside which the slowest subscribers have one of their own."""
 
 
-def latency(run: Run) -> go.Figure | None:
+def latency(run: RunData) -> go.Figure | None:
     """Latency percentiles against the client count; for a search, of the fastest step within its figure."""
     rows = list(kind_of(run.scenario).with_latency(marked(run), run.results, ""))
     percentiles = next((columns for columns in map(latency_columns, (DUE, SENT)) if has(rows, columns[0].name)), None)
@@ -124,7 +124,7 @@ def latency(run: Run) -> go.Figure | None:
     return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [percentiles[0].axis_title])
 
 
-def percentiles(run: Run) -> go.Figure | None:
+def percentiles(run: RunData) -> go.Figure | None:
     """The latency at every percentile, a curve a row: of all messages that its subscribers received."""
     figure = go.Figure()
     for label, color, steps in shown_steps(run):
@@ -158,7 +158,7 @@ def percentiles(run: Run) -> go.Figure | None:
     return drawn
 
 
-def over_time(run: Run) -> go.Figure | None:
+def over_time(run: RunData) -> go.Figure | None:
     """How late the newest messages were in the course of each row's window; None where that was not stored.
 
     Steps whose seconds were kept have a plot of their own.
@@ -172,14 +172,14 @@ def over_time(run: Run) -> go.Figure | None:
             _draw(figure, seconds, np.nanmax(lags, axis=0), label, color, slowest=True)
     if not figure.data:
         return None
-    dress(figure)
+    apply_style(figure)
     figure.update_xaxes(title_text="seconds since the start of the step", rangemode="tozero")
     values = [y for trace in figure.data for y in trace.y if y]
     figure.update_yaxes(type="log", title_text="age of the newest message, ms", **log_axis(values))
     return figure
 
 
-def _lags(run: Run, steps: Sequence[StepResult]) -> tuple[list[float], Lags] | None:
+def _lags(run: RunData, steps: Sequence[StepResult]) -> tuple[list[float], Lags] | None:
     """Seconds since the start, and each subscriber's lag (ms) then; of a repeated row, of the last repeat."""
     step = steps[-1]
     lags = 1000 * lags_of(run, step.epoch)

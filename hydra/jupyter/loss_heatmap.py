@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
-from hydra.jupyter.drawing import dress, panels
-from hydra.jupyter.run_data import Run, losers_of, losses_of, plan_of, subscribers_of
+from hydra.jupyter.drawing import apply_style, panels
+from hydra.jupyter.run_data import RunData, losers_of, losses_of, plan_of, subscribers_of
 from hydra.measure.column_names import GROUP
 from hydra.measure.loss_pattern import edges, shares
 from hydra.model import StepResult
@@ -35,7 +35,7 @@ _COLORS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Losers:
+class LossHeatmap:
     """The plot, and what has to be known of it: one line of text."""
 
     figure: go.Figure
@@ -51,7 +51,7 @@ class _Map:
     percents: list[list[float | None]]
 
 
-def losers(run: Run) -> Losers | None:
+def losers(run: RunData) -> LossHeatmap | None:
     """The heat maps of subscribers against steps and against time; None where nobody lost anything."""
     name = partial(name_of, run.scenario)
     steps, at = kind_of(run.scenario).lossy_steps(run.rows, run.results, name, _MOST_STEPS)
@@ -77,7 +77,7 @@ def losers(run: Run) -> Losers | None:
     floor = min(math.floor(math.log10(lowest)), top - _LEAST_DECADES)
     for panel, each in enumerate(maps, start=1):
         figure.add_trace(_heat(each, floor, top, first=panel == 1), row=1, col=panel)
-    dress(figure, 200 + 6 * max(len(each.names) for each in maps) + 124)
+    apply_style(figure, 200 + 6 * max(len(each.names) for each in maps) + 124)
     figure.update_layout(showlegend=False, margin={"r": 110})
     figure.update_yaxes(autorange="reversed", showgrid=False, nticks=12, type="category")
     figure.update_yaxes(title_text="subscriber", col=1)
@@ -86,10 +86,10 @@ def losers(run: Run) -> Losers | None:
         figure.update_xaxes(title_text="seconds since the start of the step", col=len(maps))
     if maps[0] is everyone:
         figure.update_xaxes(type="category", tickangle=-40, nticks=16, row=1, col=1)
-    return Losers(figure, _remark(ids.step, worst, unlisted, within=within is not None))
+    return LossHeatmap(figure, _caption(ids.step, worst, unlisted, within=within is not None))
 
 
-def _by_step(run: Run, steps: Sequence[tuple[str, StepResult]], ids: range) -> _Map:
+def _by_step(run: RunData, steps: Sequence[tuple[str, StepResult]], ids: range) -> _Map:
     columns = [{each.group: each for each in losses_of(run, step.epoch, ids)} for _, step in steps]
     groups = range(max((group for column in columns for group in column), default=-1) + 1)
     percents: list[list[float | None]] = []
@@ -103,7 +103,7 @@ def _by_step(run: Run, steps: Sequence[tuple[str, StepResult]], ids: range) -> _
     return _Map(labels, [_name(ids, group) for group in groups], percents)
 
 
-def _by_time(run: Run, step: StepResult, ids: range) -> tuple[_Map | None, int]:
+def _by_time(run: RunData, step: StepResult, ids: range) -> tuple[_Map | None, int]:
     """The map of one step, and how many subscribers have more gaps than are stored."""
     found, sent = losers_of(run, step.epoch)
     groups = {each.group: each for each in losses_of(run, step.epoch, ids)}
@@ -159,7 +159,7 @@ def _heat(each: _Map, floor: int, top: int, *, first: bool) -> go.Heatmap:
     )
 
 
-def _remark(size: int, worst: StepResult, unlisted: int, *, within: bool) -> str:
+def _caption(size: int, worst: StepResult, unlisted: int, *, within: bool) -> str:
     said = [
         "What each subscriber lost of what was due to it; pale: nothing, blank: it was not there or did not report."
     ]

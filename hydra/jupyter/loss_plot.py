@@ -9,15 +9,15 @@ from typing import Final
 import plotly.graph_objects as go
 from plotly.colors import qualitative
 
-from hydra.jupyter.drawing import Floor, Interval, Marked, finish, level, line
+from hydra.jupyter.drawing import Interval, Marked, ZeroLossLevel, finish, level, line
 from hydra.jupyter.line_plots import STEP
-from hydra.jupyter.plot_series import Tried, across, groups, has, marked, together, tried
-from hydra.jupyter.run_data import Run
+from hydra.jupyter.plot_series import SearchSteps, across, groups, has, marked, together, tried
+from hydra.jupyter.run_data import RunData
 from hydra.measure import loss_interval
 from hydra.measure.column import HIGH, INTERVAL, LOW
 from hydra.measure.column_names import BURSTS, CLIENTS, LOSS, REQUESTED, SHORTFALL
-from hydra.measure.loss_interval import Limits
-from hydra.measure.loss_pattern import asked_s, read
+from hydra.measure.loss_interval import ConfidenceInterval
+from hydra.measure.loss_pattern import asked_s, decode_bursts
 from hydra.model import StepResult, number
 from hydra.report.interval_display import loss_limits
 from hydra.store.system_columns import columns_of
@@ -30,14 +30,14 @@ _RATE: Final = "rate"
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LossPlot:
     """The plot, and what its bars are: one line of text, "" where there are none."""
 
     figure: go.Figure
     remark: str
 
 
-def loss(run: Run) -> Lost | None:
+def loss(run: RunData) -> LossPlot | None:
     """Loss against the rate where it varies, otherwise against the client count.
 
     Where steps are tried around a target it is what fell short at each rate. Where one line is enough for the loss,
@@ -54,7 +54,7 @@ def loss(run: Run) -> Lost | None:
     else:
         lines, x = groups(run, rows), across(run)
     parts = [LOSS, *(c for c in _NOT_LOST if len(lines) == 1 and any(number(row.get(c)) for row, _ in rows))]
-    floor, figure = Floor(rows, parts), go.Figure()
+    floor, figure = ZeroLossLevel(rows, parts), go.Figure()
     for label, color, group in lines:
         if by_rate:
             group = sorted(group, key=lambda pair: number(pair[0].get(x)) or 0.0)
@@ -64,21 +64,21 @@ def loss(run: Run) -> Lost | None:
             line(figure, group, x, part, name, its, place=floor, interval=interval)
     upwards = "% of what was due" if len(parts) > 1 else STEP[LOSS].axis_title
     drawn = finish(figure, columns_of(run.scenario)[x].axis_title, [upwards], floor)
-    return Lost(drawn, _remark(has(rows, LOSS + HIGH))) if drawn else None
+    return LossPlot(drawn, _caption(has(rows, LOSS + HIGH))) if drawn else None
 
 
 def _limits(column: str) -> Interval:
     return lambda row: (row.get(column + LOW), row.get(column + HIGH))
 
 
-def _remark(some: bool) -> str:
+def _caption(some: bool) -> str:
     return "Bars are the 95 % interval of each point (docs/report.md)." if some else ""
 
 
 # --- rows of a grid --------------------------------------------------------------------------------------------------
 
 
-def _known(run: Run, rows: Marked) -> Marked:
+def _known(run: RunData, rows: Marked) -> Marked:
     """The rows with the limits of their loss beside it."""
     found: Marked = []
     for row, note in rows:
@@ -86,7 +86,7 @@ def _known(run: Run, rows: Marked) -> Marked:
         limits = loss_limits(row, run.rows)
         if limits is None and lost is not None and half is not None:
             # Repeats of earlier versions, whose bursts are not known.
-            limits = Limits(max(lost - half, 0.0), min(lost + half, 100.0))
+            limits = ConfidenceInterval(max(lost - half, 0.0), min(lost + half, 100.0))
         if limits is not None:
             row = {**row, LOSS + LOW: limits.low, LOSS + HIGH: limits.high}
         found.append((row, note))
@@ -96,7 +96,7 @@ def _known(run: Run, rows: Marked) -> Marked:
 def _bursts(row: Row) -> tuple[float, ...] | None:
     """The bursts of a step; None where they were not counted."""
     text = row.get(BURSTS)
-    return None if text is None else read(str(text))
+    return None if text is None else decode_bursts(str(text))
 
 
 def _one_more(bursts: Sequence[Sequence[float]]) -> float | None:
@@ -105,14 +105,14 @@ def _one_more(bursts: Sequence[Sequence[float]]) -> float | None:
     return sum(least) / len(least) if least else None
 
 
-def _percent(limits: Limits | None) -> Limits | None:
-    return limits and Limits(100 * limits.low, min(100 * limits.high, 100.0))
+def _percent(limits: ConfidenceInterval | None) -> ConfidenceInterval | None:
+    return limits and ConfidenceInterval(100 * limits.low, min(100 * limits.high, 100.0))
 
 
 # --- steps around a target --------------------------------------------------------------------------------------------
 
 
-def _tried(run: Run, target: float) -> Lost | None:
+def _tried(run: RunData, target: float) -> LossPlot | None:
     """A point a rate, of all steps at it: whether one loses anything is chance, so no line is drawn to the next.
 
     Args:
@@ -124,12 +124,12 @@ def _tried(run: Run, target: float) -> Lost | None:
     column = SHORTFALL if has([row for each in lines for row in each.rows], SHORTFALL) else LOSS
     shown = [(each, _with_limits(each)) for each in lines]
     everything = [row for _, rows in shown for row in rows]
-    floor, figure = Floor(everything, [column]), go.Figure()
+    floor, figure = ZeroLossLevel(everything, [column]), go.Figure()
     for each, rows in shown:
         line(
             figure, rows, REQUESTED, column, each.label, each.color, place=floor, joined=False, interval=_limits(column)
         )
-    remark = _remark(has(everything, SHORTFALL + HIGH))
+    remark = _caption(has(everything, SHORTFALL + HIGH))
     if len(everything) < sum(len(each.steps) for each in lines):
         remark = f"A point is all steps at its rate. {remark}"
     if figure.data and column == SHORTFALL:
@@ -137,10 +137,10 @@ def _tried(run: Run, target: float) -> Lost | None:
         if _answers(run, target, lines, figure):
             remark += " A diamond is the rate that was found, with its interval from all steps together."
     drawn = finish(figure, STEP[REQUESTED].axis_title, [STEP[column].axis_title], floor)
-    return Lost(drawn, remark.strip()) if drawn else None
+    return LossPlot(drawn, remark.strip()) if drawn else None
 
 
-def _with_limits(each: Tried) -> Marked:
+def _with_limits(each: SearchSteps) -> Marked:
     """The steps at each rate together, with the limits of their shortfall in %."""
     bursts = [_bursts(row) for row, _ in each.rows]
     one_more = _one_more([its for its in bursts if its])
@@ -168,7 +168,7 @@ def _not_passed(steps: Sequence[StepResult]) -> str:
     return "did not pass" if len(steps) == 1 else f"{count} of {len(steps)} steps at this rate did not pass"
 
 
-def _answers(run: Run, target: float, lines: Sequence[Tried], figure: go.Figure) -> bool:
+def _answers(run: RunData, target: float, lines: Sequence[SearchSteps], figure: go.Figure) -> bool:
     """Marks what was found below the target of loss, on its line; whether there was any."""
     some = False
     for row in run.rows:
@@ -181,7 +181,7 @@ def _answers(run: Run, target: float, lines: Sequence[Tried], figure: go.Figure)
     return some
 
 
-def _diamond(figure: go.Figure, found: FoundRate, target: float, its: Tried) -> None:
+def _diamond(figure: go.Figure, found: FoundRate, target: float, its: SearchSteps) -> None:
     low, rate, high, _ = found
     said = f"found: {rate:,.0f}/s, 95 % interval {low:,.0f} to {high:,.0f}/s"
     trace = go.Scatter(

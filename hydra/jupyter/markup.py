@@ -12,16 +12,16 @@ from hydra.events.event import Level, StoredEvent
 from hydra.events.run_events import SystemFact
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, scrolling, style
-from hydra.jupyter.run_data import Run
+from hydra.jupyter.run_data import RunData
 from hydra.jupyter.step_details import details
 from hydra.measure.column import Column
 from hydra.measure.column_names import CLIENTS, POINT
 from hydra.model import SHARED, Settings, StepPlan, value_of
-from hydra.report.interval_display import efforts, legend, whole
-from hydra.report.latency_bound import beside, shown
-from hydra.report.published import Cell, Line, asked, compare, differences
+from hydra.report.interval_display import efforts, legend, whole_rate
+from hydra.report.latency_bound import beside, bounded_text
+from hydra.report.published_tables import CellComparison, RowComparison, asked, compare, differences
 from hydra.report.table import Table, TableRow
-from hydra.report.tables import Written, name_of, said_by
+from hydra.report.tables import FigureFormat, client_versions_line, name_of
 from hydra.report.tables import table as its_table
 from hydra.store.database import CLIENTS_KEY
 from hydra.store.system_columns import columns_of, in_order
@@ -41,7 +41,7 @@ class ReportWarning:
     details: tuple[str, ...] = ()
 
 
-def warnings_of(run: Run) -> list[ReportWarning]:
+def warnings_of(run: RunData) -> list[ReportWarning]:
     """The run's warnings: how it ended, rows by gravity, then what happened on the way."""
     of_rows = [
         _about(name_of(run.scenario, row), warning)
@@ -57,14 +57,14 @@ def _about(about: str, warning: HydraWarning) -> ReportWarning:
     return ReportWarning(warning.level, about, str(warning))
 
 
-def _of_the_end(run: Run) -> Iterator[ReportWarning]:
+def _of_the_end(run: RunData) -> Iterator[ReportWarning]:
     if run.coming is not None:
         yield _about("The run is not complete", RunIncomplete(run.ended, run.error, _plan(run, run.coming)))
     elif run.ended != "finished":
         yield _about("The run did not end well", RunEndedBadly(run.ended, run.error))
 
 
-def _plan(run: Run, plan: StepPlan) -> str:
+def _plan(run: RunData, plan: StepPlan) -> str:
     known: Row = {POINT: plan.point, CLIENTS: plan.clients}
     return name_of(run.scenario, known | {v: value_of(plan.settings, v) for v in run.scenario.sweep.crossed})
 
@@ -73,18 +73,18 @@ def _of_events(events: list[StoredEvent]) -> Iterator[ReportWarning]:
     """What did not have to happen, by category."""
     categories: dict[str, list[StoredEvent]] = {}
     for event in events:
-        if event.told.level != Level.ROUTINE:
+        if event.data.level != Level.ROUTINE:
             categories.setdefault(event.category, []).append(event)
     for category, happened in categories.items():
         details = [f"step {e.epoch}: {e.text}" if e.epoch is not None else e.text for e in happened]
         count = len(happened)
         if count > _MOST_DETAILS:
             details = [*details[:_MOST_DETAILS], f"… and {count - _MOST_DETAILS} more, in the table events of run.db"]
-        gravest = min((event.told.level for event in happened), key=_ORDER.index)
+        gravest = min((event.data.level for event in happened), key=_ORDER.index)
         yield ReportWarning(gravest, f"{count} × {category}", happened[0].summary, tuple(details))
 
 
-def title(run: Run) -> Html:
+def title(run: RunData) -> Html:
     """The name of the experiment, how the run ended, and the look of all that follows."""
     complete = run.ended == "finished" and run.coming is None
     state = "finished" if complete else (run.ended if run.ended != "finished" else "") or "unfinished"
@@ -94,7 +94,7 @@ def title(run: Run) -> Html:
     return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{about}</p></div>')
 
 
-def warnings(run: Run) -> Html:
+def warnings(run: RunData) -> Html:
     """All warnings as a list, or the good news that there are none."""
     found = warnings_of(run)
     if not found:
@@ -111,7 +111,7 @@ def _warning(warning: ReportWarning) -> str:
     return f'<li class="{warning.level}">{text}</li>'
 
 
-def facts(run: Run) -> Html:
+def facts(run: RunData) -> Html:
     """What was run, and where."""
     known = run.metadata
     host: Mapping[str, Any] = known.get("host", {})
@@ -124,7 +124,7 @@ def facts(run: Run) -> Html:
         "System": escape(f"{scenario.system}, client {scenario.client}"),
         "Measured": escape(_asked_for(run)),
         "Settings": escape(_pairs(_settings(run))),
-        "Clients": "<br>".join(escape(text) for text in said_by(known.get(CLIENTS_KEY, ()))),
+        "Clients": "<br>".join(escape(text) for text in client_versions_line(known.get(CLIENTS_KEY, ()))),
         "Versions": escape(_pairs(known.get("versions", {}))),
         "Host": escape(_host(host)),
         "Limits": escape(_pairs(limits)),
@@ -135,11 +135,11 @@ def facts(run: Run) -> Html:
     return facts_table(shown)
 
 
-def _asked_for(run: Run) -> str:
+def _asked_for(run: RunData) -> str:
     return f"{kind_of(run.scenario).asked}{len(run.results)} steps, {len(run.rows)} rows"
 
 
-def _settings(run: Run) -> dict[str, object]:
+def _settings(run: RunData) -> dict[str, object]:
     """The settings that every system has and the system's own, but for those that the run varies."""
     settings = run.scenario.settings
     varied = (*run.scenario.sweep.varied, *run.scenario.sweep.decided, *_idle(settings))
@@ -173,7 +173,7 @@ def _pairs(values: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in values.items()) or UNKNOWN
 
 
-def table(run: Run) -> Html:
+def table(run: RunData) -> Html:
     """The table with the published headings, then all columns, folded away."""
     if not run.rows:
         return block('<p class="empty">No row was measured.</p>')
@@ -187,17 +187,17 @@ def table(run: Run) -> Html:
     )
 
 
-_PAGE: Final = Written(figure, partial(whole, grouped=True))
+_PAGE: Final = FigureFormat(figure, partial(whole_rate, grouped=True))
 
 
 def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
     """All columns, with the unit and the definition of each."""
-    body = [TableRow([figure(c, shown(row, c.name)) + beside(row, c.name) for c in columns]) for row in rows]
+    body = [TableRow([figure(c, bounded_text(row, c.name)) + beside(row, c.name) for c in columns]) for row in rows]
     hints = [": ".join(filter(None, (column.unit, column.help))) for column in columns]
     return scrolling(html(Table([column.name for column in columns], body, hints=hints), "rows every"))
 
 
-def comparison(run: Run) -> Html | None:
+def comparison(run: RunData) -> Html | None:
     """The rows of the run that were published, beside the published ones; None where there are none."""
     if run.published is None:
         return None
@@ -228,13 +228,13 @@ def comparison(run: Run) -> Html | None:
     )
 
 
-def _line(line: Line, keys: Iterable[Column], columns: Iterable[Column]) -> str:
+def _line(line: RowComparison, keys: Iterable[Column], columns: Iterable[Column]) -> str:
     told = "".join(f"<td>{escape(figure(key, line.key[key.name]))}</td>" for key in keys)
     cells = "".join(_cell(c, line.cells[c.name]) for c in columns)
     return f"<tr>{told}{cells}</tr>"
 
 
-def _cell(column: Column, cell: Cell) -> str:
+def _cell(column: Column, cell: CellComparison) -> str:
     ratio = UNKNOWN
     if cell.ratio is not None:
         ratio = f"{cell.ratio:.2f}×" if cell.ratio < 100 else f"{cell.ratio:,.0f}×"

@@ -10,19 +10,19 @@ from typing import Any
 from plotly.colors import qualitative, sample_colorscale
 
 from hydra.jupyter.drawing import Marked
-from hydra.jupyter.run_data import Run
+from hydra.jupyter.run_data import RunData
 from hydra.measure.column_names import CLIENTS
 from hydra.model import SHARED, Figure, Settings, StepResult, number, value_of
 from hydra.report.tables import headings, name_of
 from hydra.sweep.kind import kind_of, rate_of
 
 
-def across(run: Run) -> str:
+def across(run: RunData) -> str:
     """The column that figures are drawn against: the client count, or the name of the row where a sweep lists them."""
     return kind_of(run.scenario).across
 
 
-def marked(run: Run) -> Marked:
+def marked(run: RunData) -> Marked:
     """All rows, each with its notes as one text."""
     return [(row, "; ".join(note.text for note in notes)) for row, notes in zip(run.rows, run.notes, strict=True)]
 
@@ -35,13 +35,13 @@ def has(rows: Marked, column: str) -> bool:
 # --- rows that a line goes through -----------------------------------------------------------------------------------
 
 
-def groups(run: Run, rows: Marked) -> list[tuple[str, str, Marked]]:
+def groups(run: RunData, rows: Marked) -> list[tuple[str, str, Marked]]:
     """(label, colour, rows) for every combination of the settings that vary."""
     varied = run.scenario.sweep.crossed
     return [("", qualitative.D3[0], rows)] if not varied else together(run, rows, varied)
 
 
-def together(run: Run, rows: Marked, names: Sequence[str]) -> list[tuple[str, str, Marked]]:
+def together(run: RunData, rows: Marked, names: Sequence[str]) -> list[tuple[str, str, Marked]]:
     """(label, colour, rows) for every combination of these columns."""
     keys = list(dict.fromkeys(tuple(row.get(v) for v in names) for row, _ in rows))
     titles = headings(run.scenario)
@@ -84,14 +84,14 @@ def shades(count: int) -> list[float]:
 # --- steps -----------------------------------------------------------------------------------------------------------
 
 
-def shown_steps(run: Run) -> list[tuple[str, str, list[StepResult]]]:
+def shown_steps(run: RunData) -> list[tuple[str, str, list[StepResult]]]:
     """(label, colour, steps) of what a plot of single steps shows."""
     found = kind_of(run.scenario).shown_steps(run.rows, run.results, partial(name_of, run.scenario))
     return [(label, color, steps) for (label, steps), color in zip(found, scale(len(found)), strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class SearchSteps:
     """All steps of a search, slowest first, that differ in the rate alone.
 
     Rows are their figures; those of steps that did not pass are marked.
@@ -109,7 +109,7 @@ class Tried:
         return [(dict(step.figures), "" if step.figures.get("passed") else "did not pass") for step in self.steps]
 
 
-def tried(run: Run) -> list[Tried]:
+def tried(run: RunData) -> list[SearchSteps]:
     """The steps of a search without a cohort, by the client count and all settings but the rate."""
     found: dict[tuple[int, Settings], list[StepResult]] = {}
     for r in sorted(run.results, key=rate_of):
@@ -120,7 +120,9 @@ def tried(run: Run) -> list[Tried]:
     varied = [name for name in names if len({value_of(settings, name) for _, settings in found}) > 1]
     order = sorted(found, key=lambda key: (key[0], [_rank(value_of(key[1], name)) for name in varied]))
     return [
-        Tried(clients, settings, f"{clients:,} clients{_set_to(settings, varied)}", color, found[clients, settings])
+        SearchSteps(
+            clients, settings, f"{clients:,} clients{_set_to(settings, varied)}", color, found[clients, settings]
+        )
         for (clients, settings), color in zip(order, scale(len(order)), strict=True)
     ]
 

@@ -14,7 +14,7 @@ from hydra.errors import RunDirectoryError
 from hydra.jupyter import experiment, report
 from hydra.jupyter.blocks import Block, NotebookCell, Page, Plot, notebook
 from hydra.jupyter.images import write_images
-from hydra.store.folders import NOTEBOOK, PAGE, is_experiment, write_whole
+from hydra.store.run_folders import NOTEBOOK, PAGE, is_experiment, write_whole
 
 LIBRARY: Final = f"plotly-{get_plotlyjs_version()}.min.js"
 """The file of plotly.js that pages share, by its version: a page goes on with the one that it was made for."""

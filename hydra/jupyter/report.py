@@ -11,14 +11,14 @@ from hydra.jupyter import time_series_plot as its_course
 from hydra.jupyter.blocks import Heading, ReportNotebook, Section, block, html, titled
 from hydra.jupyter.drawing import PUBLISHED
 from hydra.jupyter.markup import comparison, facts, table, title, warnings
-from hydra.jupyter.run_data import Run
+from hydra.jupyter.run_data import RunData
 from hydra.jupyter.run_data import load as load  # for notebooks, as all that is here
 from hydra.jupyter.summary import summary
-from hydra.report.slo_text import answered, events_table, objectives_table, remarks
+from hydra.report.slo_text import answer_sentence, events_table, objective_warnings, objectives_table
 from hydra.sweep import kind_of
 
 
-def rates(run: Run) -> Section:
+def rates(run: RunData) -> Section:
     """Tx, Rx and aggregate rates, or the rates that were searched for."""
     figure = line_plots.rates(run)
     dotted = figure is not None and any(trace.meta == PUBLISHED for trace in figure.data)
@@ -26,64 +26,64 @@ def rates(run: Run) -> Section:
     return titled("Rates", figure, f"Dotted: as published. {hint}" if dotted else hint)
 
 
-def loss(run: Run) -> Section:
+def loss(run: RunData) -> Section:
     """Loss with its intervals by rate, or by client count where there is one rate."""
     found = loss_plot.loss(run)
     return titled("Loss", found.figure, found.remark) if found else Section()
 
 
-def losers(run: Run) -> Section:
+def losers(run: RunData) -> Section:
     """Who lost messages when."""
     found = its_losers.losers(run)
     return titled("Who lost when", found.figure, found.remark) if found else Section()
 
 
-def latency(run: Run) -> Section:
+def latency(run: RunData) -> Section:
     """Latency percentiles by client count."""
     return titled("Latency", line_plots.latency(run))
 
 
-def percentiles(run: Run) -> Section:
+def percentiles(run: RunData) -> Section:
     """Latency at every percentile, a curve a row."""
     below = f"Of {kind_of(run.scenario).of_rows}: all messages of all subscribers."
     return titled("Latency at every percentile", line_plots.percentiles(run), below)
 
 
-def over_time(run: Run) -> Section:
+def over_time(run: RunData) -> Section:
     """How late messages were in the course of each row's window."""
     text = "The median subscriber, and dotted the slowest, in twenty parts of each row's window (of repeats: the last)."
     return titled("Latency over time", line_plots.over_time(run), text)
 
 
-def batches(run: Run) -> Section:
+def batches(run: RunData) -> Section:
     """The effect of the batch by client count, where it varies."""
     return titled("Effect of the batch", line_plots.batches(run))
 
 
-def published(run: Run) -> Section:
+def published(run: RunData) -> Section:
     """The table beside the published one, where rows of the two match."""
     found = comparison(run)
     return Section() if found is None else Section((Heading("Beside the published table"), found))
 
 
-def answer(run: Run) -> Section:
+def answer(run: RunData) -> Section:
     """Whether the last step whose seconds were kept has kept its objectives, and what its events have done."""
     if not run.answers or not run.scenario.slo.objectives():
         return Section()
     found = run.answers[max(run.answers)]
-    said = [f"<p><strong>{escape(answered(found))}</strong></p>", html(objectives_table(found.objectives))]
-    said += [f'<p class="below">{escape(note)}</p>' for note in remarks(found)]
+    said = [f"<p><strong>{escape(answer_sentence(found))}</strong></p>", html(objectives_table(found.objectives))]
+    said += [f'<p class="below">{escape(note)}</p>' for note in objective_warnings(found)]
     if found.consequences:
         said.append(html(events_table(found)))
     return Section((Heading("Does it hold?"), block("".join(said))))
 
 
-def course(run: Run) -> Section:
+def course(run: RunData) -> Section:
     """The last step second by second, with its events."""
     return titled("Second by second", its_course.course(run), "The last step whose seconds were kept.")
 
 
-REPORT: Final[ReportNotebook[Run]] = ReportNotebook(
+REPORT: Final[ReportNotebook[RunData]] = ReportNotebook(
     "report",
     ("RUN", "the run directory"),
     "run",

@@ -10,21 +10,21 @@ from typing import Any
 from hydra.events.event import StoredEvent
 from hydra.events.warnings import EarlierRates, ForeignRates, HydraWarning
 from hydra.measure.lag import Lags
-from hydra.measure.loss_pattern import Loser
+from hydra.measure.loss_pattern import LossySubscriber
 from hydra.measure.resources import HostSummary, busiest, summarise
 from hydra.model import AgentClock, BusyThread, Histogram, Scenario, StepPlan, StepResult
-from hydra.report.published import Published, published_for
+from hydra.report.published_tables import PublishedTable, published_for
 from hydra.report.row_warnings import warnings_of
 from hydra.store import subscriber_losses
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.format_upgrade import searched_otherwise, stored_rows, stored_scenario
-from hydra.store.slo_results import Answer, answer_of
+from hydra.store.slo_results import SloResult, answer_of
 from hydra.store.subscriber_losses import GroupLoss
 from hydra.sweep import Row, Sweep
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunData:
     """Everything that a report is made of.
 
     Attributes:
@@ -55,13 +55,13 @@ class Run:
     results: list[StepResult]
     coming: StepPlan | None
     events: list[StoredEvent]
-    published: Published | None
+    published: PublishedTable | None
     servers: Mapping[int, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     clocks: Mapping[int, Mapping[str, AgentClock]] = field(default_factory=dict)
     hosts: Mapping[int, Mapping[str, HostSummary]] = field(default_factory=dict)
     host_of: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     threads: Mapping[int, Mapping[str, Sequence[BusyThread]]] = field(default_factory=dict)
-    answers: Mapping[int, Answer] = field(default_factory=dict)
+    answers: Mapping[int, SloResult] = field(default_factory=dict)
     earlier: HydraWarning | None = None
 
     @property
@@ -75,7 +75,7 @@ class Run:
         return str(self.metadata.get(ERROR_KEY, ""))
 
 
-def load(directory: Path | str) -> Run:
+def load(directory: Path | str) -> RunData:
     """Reads a run.
 
     Raises:
@@ -93,7 +93,7 @@ def load(directory: Path | str) -> Run:
             resolved = stored_scenario(metadata["scenario"])
             scenario = resolved.scenario
             # One is shown, and each takes megabytes.
-            shown = store.courses()[-1:] if scenario.has_course else ()
+            shown = store.time_series_epochs()[-1:] if scenario.has_time_series else ()
             answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}
             earlier: HydraWarning | None = EarlierRates() if searched_otherwise(metadata["scenario"]) else None
             coming: StepPlan | None = None
@@ -107,7 +107,7 @@ def load(directory: Path | str) -> Run:
     if metadata.get(ENDED_KEY) == "finished":
         # A version that tried failed steps only once has finished what this one would still try.
         coming = None
-    return Run(
+    return RunData(
         directory=path,
         metadata=metadata,
         scenario=scenario,
@@ -143,40 +143,40 @@ def _played(sweep: Sweep, results: list[StepResult]) -> tuple[list[Row], StepPla
     return sweep.rows(results), sweep.next(results)
 
 
-def histograms_of(run: Run, epochs: Iterable[int]) -> list[Histogram]:
+def histograms_of(run: RunData, epochs: Iterable[int]) -> list[Histogram]:
     """Of each step the latency of all messages that the subscribers outside its cohort received."""
     with RunStore.open(run.directory) as store:
         return [store.histogram(epoch) for epoch in epochs]
 
 
-def lags_of(run: Run, epoch: int) -> Lags:
+def lags_of(run: RunData, epoch: int) -> Lags:
     """See :func:`hydra.store.subscriber_losses.lags`."""
     with RunStore.open(run.directory) as store:
         return store.ask(subscriber_losses.lags, epoch)
 
 
-def subscribers_of(run: Run) -> range:
+def subscribers_of(run: RunData) -> range:
     """See :func:`hydra.store.subscriber_losses.ids`."""
     with RunStore.open(run.directory) as store:
         return store.ask(subscriber_losses.ids)
 
 
-def losses_of(run: Run, epoch: int, ids: range) -> list[GroupLoss]:
+def losses_of(run: RunData, epoch: int, ids: range) -> list[GroupLoss]:
     """What groups of subscribers lost in a step; the step of the ids is the size of a group."""
     with RunStore.open(run.directory) as store:
         return store.ask(subscriber_losses.by_group, epoch, ids.start, ids.step)
 
 
-def losers_of(run: Run, epoch: int) -> tuple[list[Loser], int]:
+def losers_of(run: RunData, epoch: int) -> tuple[list[LossySubscriber], int]:
     """The subscribers that lost something in a step, and the messages of the publisher that sent most."""
     with RunStore.open(run.directory) as store:
         return store.ask(subscriber_losses.losers, epoch), store.ask(subscriber_losses.most_sent, epoch)
 
 
-def plan_of(run: Run, step: StepResult) -> StepPlan | None:
+def plan_of(run: RunData, step: StepResult) -> StepPlan | None:
     """The plan of a step as it was carried out; None where the rate changed and nobody kept how."""
     with RunStore.open(run.directory) as store:
         course = store.course(step.epoch)
     if course is not None:
         return course[0]
-    return None if run.scenario.has_course else step.plan
+    return None if run.scenario.has_time_series else step.plan

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hydra.events.formatting import describe
 from hydra.jupyter.blocks import UNKNOWN, figure, html, scrolling
-from hydra.jupyter.run_data import Run
+from hydra.jupyter.run_data import RunData
 from hydra.measure.column import Column
 from hydra.measure.resources import HostSummary
 from hydra.report.table import plain
@@ -20,7 +20,7 @@ _NAMED: Final = 3
 """Agents of one host that are named."""
 
 
-def details(run: Run) -> Iterator[str]:
+def details(run: RunData) -> Iterator[str]:
     """The tables; nothing in place of one that nothing is known for."""
     yield _servers(run)
     yield _hosts(run)
@@ -28,7 +28,7 @@ def details(run: Run) -> Iterator[str]:
     yield _clocks(run)
 
 
-def _servers(run: Run) -> str:
+def _servers(run: RunData) -> str:
     """What each server told of each step, folded away; nothing where none did."""
     if not run.servers:
         return ""
@@ -41,7 +41,7 @@ def _servers(run: Run) -> str:
     return _by_step(run, "Each server in each step", ("Server", *map(_unit_named, names)), lines)
 
 
-def _hosts(run: Run) -> str:
+def _hosts(run: RunData) -> str:
     """What each host did in each step, folded away; nothing for runs of earlier versions."""
     if not run.hosts:
         return ""
@@ -83,7 +83,7 @@ def _named(agents: Iterable[str]) -> str:
     return (", ".join(every[:_NAMED]) or UNKNOWN) + others
 
 
-def _threads(run: Run) -> str:
+def _threads(run: RunData) -> str:
     """The busiest threads of publishers and servers in each step, folded away; nothing where none were told."""
     if not run.threads:
         return ""
@@ -97,7 +97,7 @@ def _threads(run: Run) -> str:
     return _by_step(run, "Busiest threads of publishers and servers in each step", heads, lines)
 
 
-def _clocks(run: Run) -> str:
+def _clocks(run: RunData) -> str:
     """The clock of each agent on another host than the controller's, folded away; nothing where there is none."""
     if not run.clocks:
         return ""
@@ -114,7 +114,7 @@ def _clocks(run: Run) -> str:
     return _by_step(run, "Clocks: each agent's in each step, against the controller's", heads, lines)
 
 
-def _by_step(run: Run, title: str, heads: Iterable[str], lines: Iterable[Sequence[Any]]) -> str:
+def _by_step(run: RunData, title: str, heads: Iterable[str], lines: Iterable[Sequence[Any]]) -> str:
     """A table, folded away, whose lines begin with the epoch of a step and go on with texts."""
     plans = {result.epoch: describe(result.plan, run.scenario.sweep.varied) for result in run.results}
     lines = list(lines)

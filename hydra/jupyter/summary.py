@@ -10,15 +10,15 @@ from html import escape
 
 from hydra.events.formatting import number as text_of
 from hydra.jupyter.blocks import UNKNOWN, Html, block
-from hydra.jupyter.run_data import Run
+from hydra.jupyter.run_data import RunData
 from hydra.measure.column_names import STATUS, VERDICT
-from hydra.report.tables import name_of, said_by
+from hydra.report.tables import client_versions_line, name_of
 from hydra.store.database import CLIENTS_KEY
 from hydra.sweep import Row, kind_of
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class HeadlineFigure:
     """One figure in large letters: what it is of, and in small letters what has to be known with it."""
 
     label: str
@@ -26,20 +26,20 @@ class Number:
     remark: str = ""
 
 
-def summary(run: Run) -> Html:
+def summary(run: RunData) -> Html:
     """The first paragraph, and the numbers."""
     cards = "".join(
         f'<div class="number"><span>{escape(n.label)}</span><strong>{escape(n.value)}</strong>'
         f"<span>{escape(n.remark)}</span></div>"
         for n in numbers(run)
     )
-    return block(f'<p class="summary">{escape(measured(run))}</p><div class="numbers">{cards}</div>')
+    return block(f'<p class="summary">{escape(measured_sentence(run))}</p><div class="numbers">{cards}</div>')
 
 
-def measured(run: Run) -> str:
+def measured_sentence(run: RunData) -> str:
     """What was measured, in a sentence."""
     sweep, host = run.scenario.sweep, run.metadata.get("host", {})
-    clients = "; ".join(said_by(run.metadata.get(CLIENTS_KEY, ()))) or run.scenario.client
+    clients = "; ".join(client_versions_line(run.metadata.get(CLIENTS_KEY, ()))) or run.scenario.client
     counts = [clients for clients in sweep.counts if clients]
     several = f"{counts[0]:,} to {counts[-1]:,}" if len(counts) > 1 else f"{counts[0]:,}" if counts else "no"
     varied = ", ".join(f"{name} {_listed(run.scenario.values_of(name))}" for name in sweep.varied)
@@ -59,19 +59,19 @@ def _listed(values: Sequence[object]) -> str:
     return f"{values[0]} to {values[-1]}" if len(values) > 2 else " and ".join(map(str, values))
 
 
-def numbers(run: Run) -> list[Number]:
+def numbers(run: RunData) -> list[HeadlineFigure]:
     """What it carries, how late that came or with which loss, and what limits it; fewer where they are not known."""
     good = [row for row in run.rows if row.get(STATUS) == "ok"]
     if not good:
-        return [Number("carried", UNKNOWN, "no row was finished")]
+        return [HeadlineFigure("carried", UNKNOWN, "no row was finished")]
     found = kind_of(run.scenario).headline(good, partial(name_of, run.scenario))
-    return [*(Number(label, value or UNKNOWN, remark) for label, value, remark in found), _limit(good)]
+    return [*(HeadlineFigure(label, value or UNKNOWN, remark) for label, value, remark in found), _limit(good)]
 
 
-def _limit(rows: Iterable[Row]) -> Number:
+def _limit(rows: Iterable[Row]) -> HeadlineFigure:
     """What limited the rows: the verdict that most of them have."""
     verdicts = Counter(str(row[name]) for row in rows for name in row if name.endswith(VERDICT) and row[name])
     if not verdicts:
-        return Number("limited by", UNKNOWN)
+        return HeadlineFigure("limited by", UNKNOWN)
     (first, _), *others = verdicts.most_common()
-    return Number("limited by", first, f"elsewhere: {', '.join(name for name, _ in others)}" if others else "")
+    return HeadlineFigure("limited by", first, f"elsewhere: {', '.join(name for name, _ in others)}" if others else "")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError
-from hydra.jupyter.run_data import Run, load
+from hydra.jupyter.run_data import RunData, load
 
 
 def command(scenario: str, out: Path, flags: Mapping[str, object]) -> list[str]:
@@ -33,7 +33,7 @@ def command(scenario: str, out: Path, flags: Mapping[str, object]) -> list[str]:
     return words
 
 
-def start(scenario: str, out: str | Path = "", **flags: object) -> Run:
+def start(scenario: str, out: str | Path = "", **flags: object) -> RunData:
     """Runs a sweep, shows its progress in the cell, and returns the run.
 
     Jupyter's stop button ends the sweep cleanly; what was measured until then is returned.

@@ -9,15 +9,15 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative
 from plotly.subplots import make_subplots
 
-from hydra.jupyter.drawing import dress
-from hydra.jupyter.run_data import Run
-from hydra.measure.event_recovery import outstanding, stretch_of
-from hydra.store.slo_results import Answer
+from hydra.jupyter.drawing import apply_style
+from hydra.jupyter.run_data import RunData
+from hydra.measure.event_recovery import backlog_by_interval, latency_of_span
+from hydra.store.slo_results import SloResult
 
 _EVENT: Final = "#b44d12"
 
 
-def course(run: Run) -> go.Figure | None:
+def course(run: RunData) -> go.Figure | None:
     """The last step whose seconds were kept; None where none were."""
     if not run.answers:
         return None
@@ -31,13 +31,13 @@ def course(run: Run) -> go.Figure | None:
         figure.add_annotation(
             x=done.at_s, y=1, yref="paper", text=done.kind, showarrow=False, yanchor="bottom", xanchor="left"
         )
-    dress(figure, 720)
+    apply_style(figure, 720)
     figure.update_layout(hovermode="x")
     figure.update_xaxes(title_text="seconds since the start of the step", row=3, col=1)
     return figure
 
 
-def _draw(figure: go.Figure, answer: Answer) -> None:
+def _draw(figure: go.Figure, answer: SloResult) -> None:
     facts, intervals = answer.facts, answer.course
     at = [interval.begin_s for interval in intervals]
     width = facts.interval_s
@@ -49,10 +49,10 @@ def _draw(figure: go.Figure, answer: Answer) -> None:
     colors = iter(qualitative.D3)
     for name, values in rates.items():
         _line(figure, at, values, name, next(colors), 1, dash="dot" if name == "due" else "solid")
-    _line(figure, at, list(outstanding(facts, intervals)), "outstanding", next(colors), 2)
+    _line(figure, at, list(backlog_by_interval(facts, intervals)), "outstanding", next(colors), 2)
     if any(interval.lost for interval in intervals):
         _line(figure, at, [interval.lost for interval in intervals], "lost, by when it was due", next(colors), 2)
-    stretches = [stretch_of([interval]) for interval in intervals]
+    stretches = [latency_of_span([interval]) for interval in intervals]
     latencies = {
         "p50": [s.p50_us for s in stretches],
         "p99": [s.p99_us for s in stretches],

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 
 from hydra.client.server_program import accepts
 from hydra.kafkatest.topics import Topics
-from hydra.system.worker_thread import Background
+from hydra.system.worker_thread import WorkerThread
 
 EVERY_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 1.5
@@ -62,7 +62,7 @@ class BrokerMonitor:
         self._silence = Silence(time.monotonic())
         self._excused = ""
         self._closed = threading.Event()
-        self._thread = Background()
+        self._thread = WorkerThread()
         self._watching = self._thread.submit(self._run)
 
     def failure(self) -> str:

@@ -14,7 +14,7 @@ from hydra.options import (
     PATH,
     SYSTEM,
     Command,
-    Group,
+    CommandGroup,
     duration_flag,
     experiment_command,
     flags,
@@ -147,7 +147,7 @@ def kafka_plan(**_: Any) -> None:
 
 
 @click.command(
-    cls=Group,
+    cls=CommandGroup,
     section=BROKERS,
     examples=("hydra broker up", "hydra kafka-fixed --clients 10 --bootstrap 127.0.0.1:9092", "hydra broker down"),
 )

@@ -14,7 +14,7 @@ from hydra.kafkatest.settings import KILL
 from hydra.kafkatest.topics import Topics
 from hydra.model import Scenario
 from hydra.system import Servers
-from hydra.system.worker_thread import Background
+from hydra.system.worker_thread import WorkerThread
 
 _ASK_FOR_S: Final = 2.0
 LEADERS_MOVE_WITHIN_S: Final = 25.0
@@ -37,7 +37,7 @@ class _Fault:
         self._at = at
         self._topics = topics
         self._topic = topic
-        self._thread = Background()
+        self._thread = WorkerThread()
 
     def close(self) -> None:
         """Ends the thread that asks."""

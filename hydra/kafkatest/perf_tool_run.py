@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from hydra.client.control_loop import StepLoop
 from hydra.client.linux_process import UsageMeter
-from hydra.client.supervised_process import Supervised
+from hydra.client.supervised_process import SupervisedProcess
 from hydra.errors import HydraError
 from hydra.kafkatest.jars import Jars, Java, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import with_files, written
@@ -81,7 +81,7 @@ class ToolRun:
                 *("-cp", jars.classpath, f"org.apache.kafka.tools.{main}", *arguments),
             ]
             self._log = folder / _LOG
-            self._java = Supervised(command, folder, self._log, grace_s=_GRACE_S)
+            self._java = SupervisedProcess(command, folder, self._log, grace_s=_GRACE_S)
             self._stack.callback(self._java.stop)
             self._output = self._stack.enter_context(self._log.open("rb"))
             failing.pop_all()

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.client.server_program import accepts, free_ports
-from hydra.client.supervised_process import Supervised
+from hydra.client.supervised_process import SupervisedProcess
 from hydra.client.transport import read_system
 from hydra.config.file_locations import cache_folder
 from hydra.errors import ServerError
@@ -139,7 +139,7 @@ class Installation:
             self.configure(scratch, values)
             archiving = [*heap_options(1), f"-XX:ArchiveClassesAtExit={archive}"]
             command = self.java_command(archiving, "kafka.Kafka", PROPERTIES)
-            broker = Supervised(command, scratch, scratch / "log", grace_s=TRAINING_S)
+            broker = SupervisedProcess(command, scratch, scratch / "log", grace_s=TRAINING_S)
             deadline = time.monotonic() + TRAINING_S
             try:
                 while not accepts("127.0.0.1", int(values["port"])) and time.monotonic() < deadline:

@@ -11,9 +11,9 @@ from typing import Any, Final, get_args
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from hydra.config.file_locations import state_folder
-from hydra.config.machine_limits import read
+from hydra.config.machine_limits import read_limits
 from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
-from hydra.events.warnings import LeftBehind, LeftEarlier, SettingsSkipped
+from hydra.events.warnings import CleanupFailed, EarlierCleanup, SettingsSkipped
 from hydra.kafkatest.broker import KafkaCluster
 from hydra.kafkatest.broker_monitor import BrokerMonitor
 from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, Move, broker_settings
@@ -28,7 +28,7 @@ from hydra.kafkatest.step_topic import DataTopic, TopicConfig, first_settings, s
 from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
 from hydra.kafkatest.topics import REACH_TIMEOUT_S, Topics, group_id, topic_part
 from hydra.model import Role, Scenario, Settings
-from hydra.native.command import command
+from hydra.native.client_command import command
 from hydra.system import Program, Servers, Waiting
 from hydra.system.embedded_server import EmbeddedServer
 from hydra.system.server_system import ServerSystem
@@ -87,7 +87,7 @@ class KafkaSystem(ServerSystem):
                 return
         if self._is_local:
             find_java()
-            if short := shortage(self._scenario.server.count, read().memory_available_bytes):
+            if short := shortage(self._scenario.server.count, read_limits().memory_available_bytes):
                 raise DoesNotFitError(short, "lower server.count, or run them on agents with --master")
         fetch()
 
@@ -251,7 +251,7 @@ class KafkaSystem(ServerSystem):
         in_run, in_state = self._folder / FOLDER, state_folder() / FOLDER
         records = TopicRegistry(in_run, in_state)
         found = clean(topics, records, among=TopicRegistry(in_run).all())
-        self._warnings += [LeftEarlier("a topic", str(leftover)) for leftover in found]
+        self._warnings += [EarlierCleanup("a topic", str(leftover)) for leftover in found]
         return records
 
     def _wait_for_brokers(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -287,7 +287,7 @@ class KafkaSystem(ServerSystem):
             data.topics.end()
             return
         data.topics.remove_groups(group for group, known in self._groups.items() if not known)
-        self._warnings += [LeftBehind(topic, self._address, CLEAN) for topic in data.close()]
+        self._warnings += [CleanupFailed(topic, self._address, CLEAN) for topic in data.close()]
 
 
 def _check_values(properties: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from hydra.client.process_owner import Owner, start_of, this_process, why_not_dead
+from hydra.client.process_owner import ProcessOwner, start_of, this_process, why_not_dead
 from hydra.errors import ServerError
 from hydra.kafkatest.topics import PREFIX, Topics
 
@@ -30,7 +30,7 @@ class OwnedTopic:
     cluster: str
     bootstrap: str
     run: str
-    owner: Owner
+    owner: ProcessOwner
 
 
 class TopicRegistry:
@@ -99,7 +99,9 @@ class Leftover:
         return f"kept {self.topic}: {self.kept}" if self.kept else f"removed {self.topic}"
 
 
-def why_kept(record: OwnedTopic | None, cluster: str, me: Owner, start: Callable[[int], int | None] = start_of) -> str:
+def why_kept(
+    record: OwnedTopic | None, cluster: str, me: ProcessOwner, start: Callable[[int], int | None] = start_of
+) -> str:
     """Why a topic may not be removed; "" if it may.
 
     Args:

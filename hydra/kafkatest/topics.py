@@ -23,7 +23,7 @@ from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.librdkafka import Complaint, code, text
 from hydra.kafkatest.properties import confluent_config
 from hydra.system import Waiting, wait_alone
-from hydra.system.worker_thread import Background
+from hydra.system.worker_thread import WorkerThread
 
 REACH_TIMEOUT_S: Final = 1.6
 """How long a cluster has to answer the first question, before anything is made for it."""
@@ -95,7 +95,7 @@ class Topics:
         self._mine: list[str] = []
         self._complaint = Complaint()
         self._admin = _admin(bootstrap, properties, self._complaint)
-        self._background = Background(wait)
+        self._background = WorkerThread(wait)
 
     @property
     def bootstrap(self) -> str:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from hydra.client.acks import AckLatency, AckLedger, Sequences
+from hydra.client.ack_ledger import AckLatency, AckLedger, Sequences
 from hydra.client.transport import Delivery, read_system
 from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
 from hydra.kafkatest.membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms

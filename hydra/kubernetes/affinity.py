@@ -28,7 +28,7 @@ _GROUP: Final = re.compile(r"\((?:\?:)?([^()]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AffinityRules:
     """What a Pod's ``spec`` says of where it may run.
 
     Attributes:
@@ -65,7 +65,9 @@ def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[str]:
     return found
 
 
-def rules(constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, str], *, decided: bool = False) -> Rules:
+def rules(
+    constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, str], *, decided: bool = False
+) -> AffinityRules:
     """The rules for one Pod.
 
     Args:
@@ -82,7 +84,7 @@ def rules(constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, s
     spread = _distinct(rule.spread for rule in asked)
     # Two spreads over one label would be refused.
     if len(asked) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
-        return Rules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent.id)]}}}, [])
+        return AffinityRules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent.id)]}}}, [])
     node: Json = {_PREFERRED: [{"weight": _PREFERENCE, "preference": _named(agent.id)}]}
     if expressions := _distinct(rule.node for rule in asked):
         node[_REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
@@ -91,7 +93,7 @@ def rules(constraints: Sequence[Constraint], agent: Agent, match: Mapping[str, s
         affinity["podAffinity"] = {_REQUIRED: together}
     if apart := _distinct(rule.apart for rule in asked):
         affinity["podAntiAffinity"] = {_REQUIRED: apart}
-    return Rules(affinity, spread)
+    return AffinityRules(affinity, spread)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ Kind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ApiFailure:
     """Why a call failed.
 
     Attributes:
@@ -57,7 +57,7 @@ _WHAT_PODS_MUST_HAVE: Final = (
 )
 
 
-def refusal(status: int, reason: str, message: str, *, doing: str, namespace: str) -> Refusal:
+def api_failure(status: int, reason: str, message: str, *, doing: str, namespace: str) -> ApiFailure:
     """Why the API server did not do what it was asked.
 
     Args:
@@ -87,7 +87,7 @@ def refusal(status: int, reason: str, message: str, *, doing: str, namespace: st
         "other": (said, ""),
     }[kind]
     unanswered = kind == "webhook" and "calling webhook" in message
-    return Refusal(kind, f"cannot {doing}{where}: {why}", remedy, final=not (try_again or unanswered))
+    return ApiFailure(kind, f"cannot {doing}{where}: {why}", remedy, final=not (try_again or unanswered))
 
 
 def is_full(message: str) -> bool:
@@ -158,7 +158,7 @@ def not_started(events: Iterable[Json]) -> str:
     return f"{text} ({times} times)" if times > 1 else text
 
 
-def not_made(events: Iterable[Json], *, namespace: str) -> Refusal | None:
+def not_made(events: Iterable[Json], *, namespace: str) -> ApiFailure | None:
     """Why a Job makes no Pod, by its own events: what its controller was refused; None if nothing is told."""
     told = [
         (_when(event), message.removeprefix(_CREATING))
@@ -168,7 +168,7 @@ def not_made(events: Iterable[Json], *, namespace: str) -> Refusal | None:
     if not told:
         return None
     _, message = max(told)
-    return refusal(_FORBIDDEN_STATUS, "", message, doing="create pods", namespace=namespace)
+    return api_failure(_FORBIDDEN_STATUS, "", message, doing="create pods", namespace=namespace)
 
 
 def _when(event: Json) -> str:

@@ -28,14 +28,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from hydra.engine.driver_pipe import Channel, Message, Outbox
+from hydra.engine.driver_pipe import DriverPipe, Message, Outbox
 from hydra.errors import HydraError
-from hydra.kubernetes import names, pod_status
+from hydra.kubernetes import object_names, pod_status
 from hydra.kubernetes.api_client import ANSWER_S, Api, ApiError, Json, Query, forget_credentials
-from hydra.kubernetes.keeper_listener import Door
+from hydra.kubernetes.keeper_listener import KeeperListener
 from hydra.kubernetes.node_listing import listed
 from hydra.kubernetes.nodes import trimmed_node, trimmed_pod
-from hydra.kubernetes.removal import AGAIN, DELETED_WITHIN_S, TRIES_S, remove
+from hydra.kubernetes.run_removal import AGAIN, DELETED_WITHIN_S, TRIES_S, remove
 
 CALLS_AT_ONCE: Final = 8
 WATCH_S: Final = 240
@@ -53,7 +53,7 @@ _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0, 3.0)
 class _Process:
     """Moves messages between the engine and the API server until told to stop, or until the engine has gone."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: DriverPipe) -> None:
         self._channel = channel
         self._outbox = Outbox()
         self._pool = ThreadPoolExecutor(CALLS_AT_ONCE, "calls")
@@ -62,7 +62,7 @@ class _Process:
         self._launches = ThreadPoolExecutor(1, "launches")
         self._closing = threading.Event()
         self._stopped = threading.Event()
-        self._door: Door | None = None
+        self._door: KeeperListener | None = None
         self._created = False
         self._api: Api | None = None
         self._namespace, self._selector = "", ""
@@ -127,7 +127,7 @@ class _Process:
     def _open(self, message: Message) -> None:
         self._api = Api(message["context"])
         self._namespace = message["namespace"] or self._api.namespace
-        self._selector = names.selector(message["run"], opening=message["opening"])
+        self._selector = object_names.selector(message["run"], opening=message["opening"])
         self._say("opened", namespace=self._namespace, server=self._api.server)
         self._tell_nodes(message)
         threading.Thread(target=self._guarded, args=(self._watch, message), name="watch", daemon=True).start()
@@ -150,7 +150,7 @@ class _Process:
 
     def _open_door(self, address: str) -> None:
         try:
-            self._door = Door(address, lambda hello: self._say("keeper", hello=hello))
+            self._door = KeeperListener(address, lambda hello: self._say("keeper", hello=hello))
             self._say("door", port=self._door.port, message="")
         except OSError as e:
             self._say("door", port=0, message=e.strerror or str(e))
@@ -199,7 +199,7 @@ class _Process:
         options = {"gracePeriodSeconds": message["grace"]}
         groups = message["groups"]
         for first in range(0, len(groups), _NAMED_AT_ONCE):
-            named = names.among(groups[first : first + _NAMED_AT_ONCE])
+            named = object_names.among(groups[first : first + _NAMED_AT_ONCE])
             query = {"labelSelector": f"{self._selector},{named}"}
             with contextlib.suppress(ApiError):  # of those that were asked to end, the engine asks again
                 self._patiently("DELETE", self._pods, options, query, DELETED_WITHIN_S)
@@ -321,7 +321,7 @@ class _Process:
 def main() -> None:
     """Runs the process; its only argument is the number of its socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's business
-    _Process(Channel(socket.socket(fileno=int(sys.argv[1])))).run()
+    _Process(DriverPipe(socket.socket(fileno=int(sys.argv[1])))).run()
     sys.stdout.flush()
     forget_credentials()
     # A call may still wait for an API server that does not answer.

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from hydra.engine.driver_engine import DrivenEngine, Driver
+from hydra.engine.driver_engine import DriverEngine, DriverProcess
 from hydra.errors import ClusterError
-from hydra.kubernetes.program_delivery import Delivery
+from hydra.kubernetes.program_delivery import ProgramDelivery
 from hydra.kubernetes.state import KubernetesState
 from hydra.model import Agent, Group, Launch
 from hydra.system import Waiting
@@ -23,14 +23,14 @@ _STOP_WITHIN_S: Final = 120.0
 _TICK_S: Final = 0.1
 
 
-class KubernetesEngine(DrivenEngine[KubernetesState]):
+class KubernetesEngine(DriverEngine[KubernetesState]):
     """Runs groups as Pods that belong to the run's keeper: what its driver ends, the keeper removes where it cannot."""
 
     def __init__(
         self,
-        driver: Driver,
+        driver: DriverProcess,
         state: KubernetesState,
-        delivery: Delivery,
+        delivery: ProgramDelivery,
         address: str,
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -67,7 +67,7 @@ class KubernetesEngine(DrivenEngine[KubernetesState]):
             ClusterError: it is not, or nothing can be launched any more for another reason.
         """
         self._raise_fatal()
-        self._state.look()
+        self._state.check_owner()
         self._send()
 
         def answered() -> bool:

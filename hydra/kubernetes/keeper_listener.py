@@ -15,7 +15,7 @@ _HELLO_S: Final = 5.0
 _LONGEST: Final = 4096
 
 
-class Door:
+class KeeperListener:
     """Listens for the keeper in threads of its own, until it is closed.
 
     Attributes:

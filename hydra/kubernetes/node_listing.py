@@ -67,5 +67,5 @@ def ports_of(settings: KubernetesSettings) -> nodes.Ports:
 
 def refused(e: ApiError, doing: str, namespace: str) -> ClusterError:
     """What the API server said, as an error of a command."""
-    refusal = api_errors.refusal(e.status, e.reason, e.message, doing=doing, namespace=namespace)
+    refusal = api_errors.api_failure(e.status, e.reason, e.message, doing=doing, namespace=namespace)
     return ClusterError(refusal.what, refusal.remedy)

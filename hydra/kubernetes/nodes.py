@@ -11,9 +11,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from hydra.engine.resources import Need
+from hydra.engine.resources import ResourceNeed
 from hydra.engine.resources import without as ranges_without
-from hydra.kubernetes import names
+from hydra.kubernetes import object_names
 from hydra.model import Agent, Resources
 
 Json = dict[str, Any]
@@ -93,7 +93,7 @@ def without(ports: Ports, taken: Iterable[int]) -> Ports:
     return ranges_without(ports, ((port, port) for port in taken))
 
 
-def less(free: Resources, need: Need, ports: Iterable[int]) -> Resources:
+def less(free: Resources, need: ResourceNeed, ports: Iterable[int]) -> Resources:
     """What a group leaves of a node; nothing where the node has less than was known when its Pod came."""
     return replace(
         free,
@@ -225,7 +225,7 @@ def _most(left: _Amounts, right: _Amounts) -> _Amounts:
 
 
 def _ports(pod: Json) -> Iterator[int]:
-    own = (pod["metadata"].get("labels") or {}).get(names.MANAGED_BY) == names.MANAGER
+    own = (pod["metadata"].get("labels") or {}).get(object_names.MANAGED_BY) == object_names.MANAGER
     for container in (*(pod["spec"].get("initContainers") or ()), *(pod["spec"].get("containers") or ())):
         for port in container.get("ports") or ():
             if bound := port["containerPort"] if own else port.get("hostPort"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from hydra.kubernetes import api_errors, names, pod_status
+from hydra.kubernetes import api_errors, object_names, pod_status
 from hydra.kubernetes.pod_status import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
-from hydra.kubernetes.pods import Family, dressed, labels_of, metadata, security, verbatim
+from hydra.kubernetes.pods import RunObjects, labels_of, metadata, security, verbatim, with_user_settings
 
 Json = dict[str, Any]
 
@@ -38,7 +38,7 @@ REACHES_WITHIN_S: Final = 10.0
 """How long the Pod, once it runs, may take to reach the controller."""
 
 
-def job(family: Family, source: str, door: str, image: str) -> Json:
+def job(family: RunObjects, source: str, door: str, image: str) -> Json:
     """The keeper's Job.
 
     Args:
@@ -52,7 +52,7 @@ def job(family: Family, source: str, door: str, image: str) -> Json:
     template = {
         "metadata": {
             "labels": labels_of(family, "keeper"),
-            "annotations": {names.RUN_NAME: family.run, pod_status.MAIN: CONTAINER},
+            "annotations": {object_names.RUN_NAME: family.run, pod_status.MAIN: CONTAINER},
         },
         "spec": {
             "restartPolicy": "Never",
@@ -81,12 +81,12 @@ def job(family: Family, source: str, door: str, image: str) -> Json:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": metadata(family, names.object_name(family.run, "keeper"), "keeper"),
+        "metadata": metadata(family, object_names.object_name(family.run, "keeper"), "keeper"),
         "spec": {
             "backoffLimit": _ATTEMPTS,
             "podFailurePolicy": {"rules": _ENDS},
             "ttlSecondsAfterFinished": REMOVED_AFTER_S,
-            "template": dressed(family, template),
+            "template": with_user_settings(family, template),
         },
     }
 
@@ -134,10 +134,10 @@ def _from_pod(name: str, path: str) -> Json:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-class Arrival:
+class KeeperStartup:
     """Why the keeper's Pod does not reach the controller, by what is seen of it and by the clock."""
 
-    def __init__(self, family: Family, address: str, uid: str, now: float) -> None:
+    def __init__(self, family: RunObjects, address: str, uid: str, now: float) -> None:
         """Nothing has been seen yet.
 
         Args:
@@ -153,7 +153,7 @@ class Arrival:
         self._hopeless: float | None = None
         self._pod: Json = {}
         self._asked = False
-        self._refusal: api_errors.Refusal | None = None
+        self._refusal: api_errors.ApiFailure | None = None
 
     def see(self, pod: Json) -> None:
         """Takes note of a Pod of the run, which may be another one."""

@@ -33,7 +33,7 @@ HOPELESS_S: Final = 2.0
 """A Secret that was just made is not seen by each node at once."""
 
 
-class Waiting(NamedTuple):
+class PendingReason(NamedTuple):
     """What is waited for; ``detail`` is one line for people, with a remedy; ``hopeless`` is what never comes."""
 
     waits_for: For
@@ -72,16 +72,18 @@ _UNPLACED: Final = (
 )
 
 
-def unplaced(reason: str, message: str) -> Waiting:
+def unplaced(reason: str, message: str) -> PendingReason:
     """Why the scheduler has bound a Pod to no node, from its condition ``PodScheduled``."""
     if reason == "SchedulingGated":
-        return Waiting("node", "held back by a scheduling gate; see spec.schedulingGates, and who admits Pods there")
+        return PendingReason(
+            "node", "held back by a scheduling gate; see spec.schedulingGates, and who admits Pods there"
+        )
     text = _PREEMPTION.sub("", one_line(message)).rstrip(". ")
     remedy = next((remedy for says, remedy in _UNPLACED if says in text), "")
     if counts := _COUNTS.fullmatch(text):
         text = f"none of {counts[1]} nodes takes it: {_NODES.sub('', counts[2])}"
     text = text or "the scheduler has not looked at it yet"
-    return Waiting("node", f"{text}; {remedy}" if remedy else text)
+    return PendingReason("node", f"{text}; {remedy}" if remedy else text)
 
 
 # --- an image --------------------------------------------------------------------------------------------------------
@@ -130,19 +132,21 @@ _UNPULLED: Final = (
 )
 
 
-def unpulled(reason: str, message: str, image: str) -> Waiting:
+def unpulled(reason: str, message: str, image: str) -> PendingReason:
     """Why the image is not on the node."""
     says = _NOISE.sub("", one_line(message)).strip(" :")
     if reason == "InvalidImageName":
         text = f"{image!r} cannot be the name of an image ({says}); correct image in [kubernetes], or --image"
-        return Waiting("image", text, hopeless=True)
+        return PendingReason("image", text, hopeless=True)
     if reason == "ErrImageNeverPull":
         text = f'{image} is not on the node, and pull_policy is "Never"'
         remedy = 'load it there (kind load docker-image), or set "IfNotPresent"'
-        return Waiting("image", f"{text}; {remedy}", hopeless=True)
+        return PendingReason("image", f"{text}; {remedy}", hopeless=True)
     found = next(((remedy, again) for word, remedy, again in _UNPULLED if word in says), None)
     text = f"image {image} cannot be pulled: {says or 'the kubelet tries again'}"
-    return Waiting("image", f"{text}; {found[0]}", hopeless=not found[1]) if found else Waiting("image", text)
+    return (
+        PendingReason("image", f"{text}; {found[0]}", hopeless=not found[1]) if found else PendingReason("image", text)
+    )
 
 
 # --- a container -----------------------------------------------------------------------------------------------------
@@ -159,7 +163,7 @@ _CREATION: Final = frozenset(
 _MAY_PASS: Final = ("timed out", "deadline exceeded", "is reserved for", "try again")
 
 
-def unstarted(statuses: Sequence[Json], *, sandbox: bool) -> Waiting:
+def unstarted(statuses: Sequence[Json], *, sandbox: bool) -> PendingReason:
     """What the first container waits for that has not started.
 
     Args:
@@ -173,12 +177,12 @@ def unstarted(statuses: Sequence[Json], *, sandbox: bool) -> Waiting:
             return unpulled(reason, message, status.get("image", ""))
         if reason in _CREATION:
             passes = any(words in message for words in _MAY_PASS)
-            return Waiting("start", f"{reason}: {one_line(message)}{_remedy(message)}", hopeless=not passes)
+            return PendingReason("start", f"{reason}: {one_line(message)}{_remedy(message)}", hopeless=not passes)
         if reason == "CrashLoopBackOff":
-            return Waiting("start", one_line(message))
+            return PendingReason("start", one_line(message))
         if reason == "ContainerCreating":
-            return Waiting("pull", "the image is being pulled") if sandbox else Waiting("start")
-    return Waiting("start")
+            return PendingReason("pull", "the image is being pulled") if sandbox else PendingReason("start")
+    return PendingReason("start")
 
 
 def _remedy(message: str) -> str:
@@ -276,7 +280,7 @@ def _conditions(pod: Json) -> Mapping[str, Json]:
     return {condition["type"]: condition for condition in pod.get("status", {}).get("conditions") or ()}
 
 
-def _waiting(pod: Json, node: str) -> Waiting:
+def _waiting(pod: Json, node: str) -> PendingReason:
     conditions, told = _conditions(pod), pod.get("status", {})
     if not node:
         scheduled = conditions.get("PodScheduled", {})

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from hydra.engine.resources import Need, need_of
-from hydra.kubernetes import names
+from hydra.engine.resources import ResourceNeed, need_of
+from hydra.kubernetes import object_names
 from hydra.kubernetes.affinity import rules
 from hydra.kubernetes.nodes import Json
 from hydra.kubernetes.pod_status import MAIN
@@ -58,7 +58,7 @@ _LEAST_LIMIT: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class RunObjects:
     """What all objects of a run have in common.
 
     Attributes:
@@ -80,20 +80,20 @@ class Family:
     opening: str = ""
 
 
-def metadata(family: Family, name: str, part: str, **labels: str) -> Json:
+def metadata(family: RunObjects, name: str, part: str, **labels: str) -> Json:
     """An object's ``metadata``; ``labels`` as :func:`names.labels` takes them."""
     return {
         "name": name,
         "namespace": family.namespace,
         "labels": labels_of(family, part, **labels),
-        "annotations": {names.RUN_NAME: family.run},
+        "annotations": {object_names.RUN_NAME: family.run},
         **({"ownerReferences": [family.owner]} if family.owner else {}),
     }
 
 
-def labels_of(family: Family, part: str, **more: str) -> dict[str, str]:
+def labels_of(family: RunObjects, part: str, **more: str) -> dict[str, str]:
     """An object's labels; ``more`` as :func:`names.labels` takes them."""
-    return names.labels(family.run, part, **more, **({"opening": family.opening} if family.opening else {}))
+    return object_names.labels(family.run, part, **more, **({"opening": family.opening} if family.opening else {}))
 
 
 def own_image(settings: KubernetesSettings, version: str) -> str:
@@ -102,20 +102,22 @@ def own_image(settings: KubernetesSettings, version: str) -> str:
     return settings.image or f"{OWN_IMAGE}:{version.replace('+', '-')}"
 
 
-def environment(family: Family, values: Mapping[str, str]) -> Json:
+def environment(family: RunObjects, values: Mapping[str, str]) -> Json:
     """The Secret that holds an environment; equal ones have the same name."""
     digest = hashlib.sha256(json.dumps(dict(values), sort_keys=True).encode()).hexdigest()[:16]
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": metadata(family, names.object_name(family.run, f"env-{digest}", family.opening), "environment"),
+        "metadata": metadata(
+            family, object_names.object_name(family.run, f"env-{digest}", family.opening), "environment"
+        ),
         "type": "Opaque",
         "immutable": True,
         "stringData": dict(values),
     }
 
 
-def whole(demand: Demand, count: int) -> Demand:
+def requested_resources(demand: Demand, count: int) -> Demand:
     """The demand of a group of ``count`` as its Pod requests it: thousandths of a CPU and whole MB, rounded up."""
     need = need_of(demand, count)
     return Demand(base_cpus=_up(need.cpus * _MILLI) / _MILLI, base_mem=float(_up(need.mem)), ports=need.ports)
@@ -148,7 +150,7 @@ def verbatim(words: Iterable[str]) -> list[str]:
 
 
 def group_pod(
-    family: Family,
+    family: RunObjects,
     launch: Launch,
     command: Sequence[str],
     secret: str,
@@ -170,10 +172,10 @@ def group_pod(
         decided: as :func:`rules` takes them.
     """
     group, settings = launch.group, family.settings
-    name = names.object_name(family.run, group.id, family.opening)
+    name = object_names.object_name(family.run, group.id, family.opening)
     meta = metadata(family, name, "group", group=group.id, role=group.role)
     meta["annotations"][MAIN] = CONTAINER
-    match = {key: meta["labels"][key] for key in (names.RUN, names.PART, names.ROLE)}
+    match = {key: meta["labels"][key] for key in (object_names.RUN, object_names.PART, object_names.ROLE)}
     where = rules(group.constraints, launch.agent, match, decided=decided)
     pod_security, container_security = security()
     mounts = [{"name": "work", "mountPath": WORK}, {"name": "tmp", "mountPath": "/tmp"}]  # noqa: S108  # the Pod's own
@@ -217,10 +219,10 @@ def group_pod(
         "containers": [container],
         "volumes": [{"name": mount["name"], "emptyDir": {}} for mount in mounts],
     }
-    return {"apiVersion": "v1", "kind": "Pod", **dressed(family, {"metadata": meta, "spec": spec})}
+    return {"apiVersion": "v1", "kind": "Pod", **with_user_settings(family, {"metadata": meta, "spec": spec})}
 
 
-def resources(settings: KubernetesSettings, need: Need) -> Json:
+def resources(settings: KubernetesSettings, need: ResourceNeed) -> Json:
     """A container's ``resources``: requests as much as it needs, limits by the settings' ratios."""
     milli, mem = _up(need.cpus * _MILLI), _up(need.mem)
     limits = {}
@@ -232,7 +234,7 @@ def resources(settings: KubernetesSettings, need: Need) -> Json:
     return {"requests": {"cpu": f"{milli}m", "memory": f"{mem}Mi"}, **({"limits": limits} if limits else {})}
 
 
-def dressed(family: Family, pod: Json) -> Json:
+def with_user_settings(family: RunObjects, pod: Json) -> Json:
     """A Pod, or a Job's template of one, with what the user wants of all Pods of a run.
 
     Hydra's own labels stay as they are, as its objects are found by them.
@@ -258,11 +260,11 @@ def dressed(family: Family, pod: Json) -> Json:
             "labels": {**_OPTED_OUT, **settings.labels, **meta.get("labels", {})},
             "annotations": {**_ANNOTATIONS, **settings.annotations, **meta.get("annotations", {})},
         },
-        "spec": merged(spec, settings.pod),
+        "spec": merge_patch(spec, settings.pod),
     }
 
 
-def merged(document: Any, patch: Any) -> Any:
+def merge_patch(document: Any, patch: Any) -> Any:
     """The document after a JSON merge patch (RFC 7386)."""
     if not isinstance(patch, Mapping):
         return patch
@@ -271,5 +273,5 @@ def merged(document: Any, patch: Any) -> Any:
         if value is None:
             result.pop(key, None)
         else:
-            result[key] = merged(result.get(key), value)
+            result[key] = merge_patch(result.get(key), value)
     return result

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.engine.interface import Opening
-from hydra.kubernetes import names, nodes
+from hydra.kubernetes import nodes, object_names
 from hydra.kubernetes.api_client import Api, ApiError, Json
 from hydra.kubernetes.node_listing import nodes_and_pods, opened
 from hydra.kubernetes.settings import KubernetesSettings
@@ -50,12 +50,12 @@ def check(master: str, settings: KubernetesSettings) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         opening = Opening(master, (), settings, f"check-{secrets.token_hex(4)}", Path(folder), lambda: ())
         with begun(opening) as run:
-            yield from told(run.hello)
+            yield from first_pod_lines(run.hello)
 
 
 def policies(found: Iterable[Json]) -> Iterator[str]:
     """The network policies that choose Hydra's Pods, as they may cut them off. Pure."""
-    ours = {names.MANAGED_BY: names.MANAGER}
+    ours = {object_names.MANAGED_BY: object_names.MANAGER}
     for policy in found:
         spec = policy.get("spec", {})
         wanted = spec.get("podSelector", {})
@@ -90,7 +90,7 @@ def quotas(found: Iterable[Json]) -> Iterator[str]:
             yield f"quota {quota['metadata']['name']}: {', '.join(parts)}"
 
 
-def told(hello: Mapping[str, Any]) -> Iterator[str]:
+def first_pod_lines(hello: Mapping[str, Any]) -> Iterator[str]:
     """What the first Pod found. Pure."""
     yield f"a Pod on {hello.get('node') or 'some node'} reached this machine at {hello['address']}"
     limit = hello.get("pids_max")

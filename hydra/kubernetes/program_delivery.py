@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from hydra.engine.artifacts.archive import Artifact, build
-from hydra.engine.artifacts.script import rewritten
-from hydra.engine.artifacts.server import ArtifactServer
+from hydra.engine.artifacts.archive_server import ArtifactServer
+from hydra.engine.artifacts.start_script import rewritten
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Group
 from hydra.system import Program
@@ -19,7 +19,7 @@ _PYTHON: Final = "python3"
 """In an image of Hydra's own, on PATH like its native client."""
 
 
-class Delivery:
+class ProgramDelivery:
     """The programs of a run, ready for its Pods; serves the archive until it is closed, where there is one.
 
     Attributes:

@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from hydra.kubernetes import api_errors
-from hydra.kubernetes.pods import Family
+from hydra.kubernetes.pods import RunObjects
 
 
-class Standing:
+class RunHealth:
     """How a run stands.
 
     Attributes:
         fatal: why nothing more can be launched, and what to try; ("", "") while it can.
     """
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: RunObjects) -> None:
         self.fatal = ("", "")
         self._family = family
         self._removed = False
         self._unknown = False
 
-    def refusal(self, message: Mapping[str, Any], doing: str) -> api_errors.Refusal:
+    def refusal(self, message: Mapping[str, Any], doing: str) -> api_errors.ApiFailure:
         """Why the API server did not do what it was asked, by the driver's message."""
         status, reason, said = message["status"], message["reason"], message["message"]
-        return api_errors.refusal(status, reason, said, doing=doing, namespace=self._family.namespace)
+        return api_errors.api_failure(status, reason, said, doing=doing, namespace=self._family.namespace)
 
     def owner_gone(self) -> None:
         """The Job is not there to which everything belongs."""
@@ -36,7 +36,7 @@ class Standing:
             "begin again with --resume",
         )
 
-    def refused(self, refusal: api_errors.Refusal, *, making: bool) -> None:
+    def refused(self, refusal: api_errors.ApiFailure, *, making: bool) -> None:
         """Takes note of a refusal, which may be the end of all: of something that was to be made, or of a question."""
         if refusal.kind in ("terminating", "namespace"):
             self._removed = True

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Final
 
-from hydra.engine.address import resolved, route_to
-from hydra.engine.driver_engine import Driver
+from hydra.engine.controller_address import resolved, route_to
+from hydra.engine.driver_engine import DriverProcess
 from hydra.engine.interface import Engine, Opening
 from hydra.errors import ClusterError, UsageError
 from hydra.kubernetes import api_errors, owner_job
@@ -21,9 +21,9 @@ from hydra.kubernetes.api_client import Json, check_context, context_of, require
 from hydra.kubernetes.engine import KubernetesEngine
 from hydra.kubernetes.node_listing import ports_of
 from hydra.kubernetes.pod_scripts.owner_pod import digest
-from hydra.kubernetes.pods import Family, own_image, source
-from hydra.kubernetes.program_delivery import Delivery, sources
-from hydra.kubernetes.removal import AGAIN, TRIES_S
+from hydra.kubernetes.pods import RunObjects, own_image, source
+from hydra.kubernetes.program_delivery import ProgramDelivery, sources
+from hydra.kubernetes.run_removal import AGAIN, TRIES_S
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.kubernetes.state import KubernetesState
 
@@ -39,7 +39,7 @@ POD_IP: Final = "HYDRA_POD_IP"
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedRun:
     """A run that has begun: its engine, and what the keeper has said of the image and of its Pod."""
 
     engine: KubernetesEngine
@@ -54,7 +54,7 @@ def opened(opening: Opening) -> Iterator[Engine]:
 
 
 @contextlib.contextmanager
-def begun(opening: Opening) -> Iterator[Begun]:
+def begun(opening: Opening) -> Iterator[StartedRun]:
     """Begins a run: what its Pods belong to is there, and they reach this machine.
 
     Raises:
@@ -67,22 +67,22 @@ def begun(opening: Opening) -> Iterator[Begun]:
     programs = opening.programs()
     opening.folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        driver = Driver("hydra.kubernetes.driver", opening.folder / "kubernetes.log")
+        driver = DriverProcess("hydra.kubernetes.driver", opening.folder / "kubernetes.log")
         stack.callback(driver.close)
         beginning = _Beginning(driver, opening.tell)
         nonce = secrets.token_hex(4)
         found = beginning.connect(context, settings.namespace, opening.run, nonce)
         address = advertised or _address(found["nodes"])
-        delivery = stack.enter_context(contextlib.closing(Delivery(programs, settings, address)))
+        delivery = stack.enter_context(contextlib.closing(ProgramDelivery(programs, settings, address)))
         image = settings.python_image or own_image(settings, version("hydra-scale"))
-        family = Family(opening.run, beginning.namespace, {}, settings, image, delivery.every, nonce)
+        family = RunObjects(opening.run, beginning.namespace, {}, settings, image, delivery.every, nonce)
         state = KubernetesState(family, ports_of(settings))
         state.handle(found, time.monotonic())
         engine = stack.enter_context(contextlib.closing(KubernetesEngine(driver, state, delivery, address)))
         state.family = beginning.keep(family, address)
         for message in beginning.unread:
             state.handle(message, time.monotonic())
-        yield Begun(engine, {**beginning.hello, "address": address})
+        yield StartedRun(engine, {**beginning.hello, "address": address})
 
 
 def _advertised(settings: KubernetesSettings) -> str:
@@ -124,7 +124,7 @@ def _address(nodes: Sequence[Json]) -> str:
 class _Beginning:
     """Asks the driver one thing after the other, and waits for each answer."""
 
-    def __init__(self, driver: Driver, tell: Callable[[str], None]) -> None:
+    def __init__(self, driver: DriverProcess, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self.namespace = ""
         self.hello: Json = {}
@@ -145,7 +145,7 @@ class _Beginning:
         self.namespace, self._server = told["namespace"], told["server"]
         return self._await(lambda m: m["kind"] == "nodes", ANSWERS_WITHIN_S, f"answer at {self._server}")
 
-    def keep(self, family: Family, address: str) -> Family:
+    def keep(self, family: RunObjects, address: str) -> RunObjects:
         """Makes the keeper and waits until it has reached this machine; returns the family with its owner.
 
         Raises:
@@ -199,10 +199,10 @@ class _Beginning:
                 )
             time.sleep(_AGAIN_S)
 
-    def _keeper(self, family: Family, address: str, owner: Json) -> Json:
+    def _keeper(self, family: RunObjects, address: str, owner: Json) -> Json:
         """What the keeper says when it has reached us."""
         began, said = time.monotonic(), ""
-        arrival = owner_job.Arrival(family, address, owner["uid"], began)
+        arrival = owner_job.KeeperStartup(family, address, owner["uid"], began)
         while True:
             message = self._next(0.2) or {}
             match message:
@@ -263,7 +263,7 @@ class _Beginning:
         return message
 
     def _refused(self, message: Json, doing: str) -> ClusterError:
-        refusal = api_errors.refusal(
+        refusal = api_errors.api_failure(
             message["status"], message["reason"], message["message"], doing=doing, namespace=self.namespace
         )
         return ClusterError(refusal.what, refusal.remedy)

@@ -37,13 +37,13 @@ def _relocate(asked: Relocation) -> int | None:
 
 
 def _leftovers(master: str, settings: KubernetesSettings) -> list[dict[str, object]]:
-    from hydra.kubernetes.removal import leftovers
+    from hydra.kubernetes.run_removal import leftovers
 
     return leftovers(master, settings)
 
 
 def _end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
-    from hydra.kubernetes.removal import end_run
+    from hydra.kubernetes.run_removal import end_run
 
     return end_run(master, settings, run)
 

@@ -12,11 +12,11 @@ from typing import Any, Final, Literal
 
 from hydra.engine.placement import place, refusal
 from hydra.errors import ClusterError
-from hydra.kubernetes import affinity, api_errors, names, nodes, pod_status, pods
-from hydra.kubernetes.inventory import Ending, Inventory
+from hydra.kubernetes import affinity, api_errors, nodes, object_names, pod_status, pods
+from hydra.kubernetes.node_inventory import Inventory, TerminatingPods
 from hydra.kubernetes.pod_status import HOPELESS_S, NODE_WITHIN_S, PATIENCE_S, START_WITHIN_S
-from hydra.kubernetes.pods import Family
-from hydra.kubernetes.run_health import Standing
+from hydra.kubernetes.pods import RunObjects
+from hydra.kubernetes.run_health import RunHealth
 from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
 
 Json = dict[str, Any]
@@ -74,7 +74,7 @@ class KubernetesState:
         looking: whether it is being asked if the run is there still (:meth:`look`).
     """
 
-    def __init__(self, family: Family, ports: nodes.Ports) -> None:
+    def __init__(self, family: RunObjects, ports: nodes.Ports) -> None:
         """Begins without nodes.
 
         Args:
@@ -84,14 +84,14 @@ class KubernetesState:
         self.family = family
         self.calls: list[Json] = []
         self.events: list[GroupEvent] = []
-        self.standing = Standing(family)
+        self.standing = RunHealth(family)
         self._nodes = Inventory(family, ports)
         self._pods: dict[str, _Pod] = {}
         self._environments: set[str] = set()
         self._leaving: dict[int, set[str]] = {}
         self.looking = False
         self._done: set[str] = set()
-        self._ending = Ending()
+        self._ending = TerminatingPods()
 
     # --- what the engine is asked ------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class KubernetesState:
             if group.id in taken:
                 raise ClusterError(f"group {group.id!r} is running already", "give every group an id of its own")
             taken.add(group.id)
-        placed = [replace(group, demand=pods.whole(group.demand, group.count)) for group in groups]
+        placed = [replace(group, demand=pods.requested_resources(group.demand, group.count)) for group in groups]
         # Groups on a node that was lost are about to be told lost: nothing is spread around them any more.
         running = [pod.launch for pod in self._pods.values() if pod.launch.agent.id in self._nodes.answering]
         launches, unplaced = place(self.agents(), placed, running)
@@ -244,7 +244,7 @@ class KubernetesState:
         """Has Pods created once more for which a quota had no room, when others of ours have gone."""
         again: list[Json] = []
         for pod in [pod for pod in self._pods.values() if pod.full]:
-            if pod.killed is not None or now - pod.since >= NODE_WITHIN_S or not self._ending.goes_on(pod.sent):
+            if pod.killed is not None or now - pod.since >= NODE_WITHIN_S or not self._ending.may_have_room(pod.sent):
                 self._end(pod, "failed", pod.full, now, refused=True, exists=False)
             elif self._ending.has_room(pod.sent, now):
                 pod.full, pod.sent = "", now
@@ -287,7 +287,7 @@ class KubernetesState:
             pod.held = pod.held or (now, status.detail or "its Pod was deleted")
             if not gone:
                 self._ending.begin(name)
-            self.look()
+            self.check_owner()
         elif gone or status.state in ("finished", "failed", "killed", "lost"):
             refused = status.state == "failed" and status.hopeless
             self._end(pod, status.state, status.detail, now, refused=refused, exists=not gone)
@@ -307,13 +307,13 @@ class KubernetesState:
     def _take_other(self, seen: Json, *, deleted: bool) -> None:
         """What is no Pod of a group that is known: the keeper's, or of a group that was given up before it was made."""
         labels = seen["metadata"].get("labels", {})
-        if labels.get(names.PART) == "keeper" and deleted:
-            self.look()  # it comes again, or has gone with the whole run
-        elif labels.get(names.PART) == "group" and not deleted and seen["metadata"]["name"] not in self._done:
+        if labels.get(object_names.PART) == "keeper" and deleted:
+            self.check_owner()  # it comes again, or has gone with the whole run
+        elif labels.get(object_names.PART) == "group" and not deleted and seen["metadata"]["name"] not in self._done:
             self._done.add(seen["metadata"]["name"])
-            self._leave(labels.get(names.GROUP, ""), 0)  # another Pod has its clients by now
+            self._leave(labels.get(object_names.GROUP, ""), 0)  # another Pod has its clients by now
 
-    def look(self) -> None:
+    def check_owner(self) -> None:
         """Asks whether the Job is there to which everything belongs."""
         if self.family.owner and not self.looking:
             self.looking = True
@@ -362,7 +362,7 @@ class KubernetesState:
 
     def _may_wait(self, pod: _Pod, now: float) -> bool:
         """Whether a Pod without room in a quota may get some in the time that it has for its placement."""
-        return pod.killed is None and self._ending.goes_on(pod.sent) and now - pod.since < NODE_WITHIN_S
+        return pod.killed is None and self._ending.may_have_room(pod.sent) and now - pod.since < NODE_WITHIN_S
 
     def _take_why(self, message: Mapping[str, Any], now: float) -> None:
         pod = self._pods.get(message["pod"])
@@ -397,5 +397,5 @@ class KubernetesState:
         self.events.append(GroupEvent(pod.launch.group.id, state, pod.launch.agent.id, detail, refused=refused))
 
 
-def _line(refusal: api_errors.Refusal) -> str:
+def _line(refusal: api_errors.ApiFailure) -> str:
     return f"{refusal.what}; {refusal.remedy}" if refusal.remedy else refusal.what

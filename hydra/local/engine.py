@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from hydra.client.network_namespaces import interfaces
-from hydra.engine.address import route_to
+from hydra.engine.controller_address import route_to
 from hydra.engine.placement import merge, place, refusal
 from hydra.engine.resources import add, subtract, taken_by
 from hydra.errors import ClusterError

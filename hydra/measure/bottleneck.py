@@ -19,7 +19,7 @@ from hydra.measure.column_names import (
 )
 from hydra.measure.observation import CPU, Observation
 from hydra.measure.resources import HostSummary, busiest, flow, largest, summarise, used_pct
-from hydra.measure.verdict import BUSY_HOST_PCT, Evidence, Verdict, Worker, ceiling, limited, verdict
+from hydra.measure.verdict import BUSY_HOST_PCT, BottleneckEvidence, BusyWorker, Verdict, ceiling, limited, verdict
 from hydra.model import BusyThread, Figure, Role, ThreadSample, number
 
 
@@ -128,13 +128,13 @@ def _evidence(
     behind: bool,
     summaries: Mapping[str, HostSummary],
     others: Mapping[str, float | None],
-) -> Evidence:
+) -> BottleneckEvidence:
     """What is known of each stage on the messages' way, but for what all hosts together tell."""
     held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], number(columns["tx_lag_p99_us"])
     hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
     busy = max((h for h in summaries if h in hosts), key=lambda host: summaries[host].cpu_mean_pct, default=None)
     threads = {role: _busiest(o, role) for role in ("publisher", "subscriber", "server")}
-    return Evidence(
+    return BottleneckEvidence(
         queue=o.queue,
         direct=o.direct,
         held=held if isinstance(held, bool) else None,
@@ -167,5 +167,5 @@ def _busiest(o: Observation, role: str) -> list[BusyThread]:
     return busiest(_told(o, role), o.window_ns, most=1000)
 
 
-def _worker(threads: Sequence[BusyThread]) -> Worker | None:
-    return Worker(threads[0].name, threads[0].cpu_pct, threads[0].wait_pct) if threads else None
+def _worker(threads: Sequence[BusyThread]) -> BusyWorker | None:
+    return BusyWorker(threads[0].name, threads[0].cpu_pct, threads[0].wait_pct) if threads else None

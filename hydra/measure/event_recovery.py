@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Final
 
 from hydra.model import PERCENTILES as KEPT
-from hydra.model import CourseFacts, CourseInterval, EventSpec, Histogram, SloSpec
+from hydra.model import EventSpec, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import highest_of, index_of, lowest_of, mirrored, percentiles_us
 from hydra.wire.histogram import merge
 
@@ -27,7 +27,7 @@ STEADY: Final = 5
 """Good intervals in a row that make a recovery: one alone may be chance."""
 
 
-def added(first: CourseInterval, second: CourseInterval) -> CourseInterval:
+def added(first: TimeSeriesInterval, second: TimeSeriesInterval) -> TimeSeriesInterval:
     """What is known of one interval from two messages; what was due is what the later one says."""
     return replace(
         second,
@@ -69,13 +69,13 @@ def coarse_lowest(index: int) -> int:
     return value >> bits << bits
 
 
-def outstanding(facts: CourseFacts, course: Sequence[CourseInterval]) -> list[int]:
+def backlog_by_interval(facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]) -> list[int]:
     """The copies that are outstanding at the end of each interval, outside the cohort."""
     steps = (round(i.due * facts.copies) - i.received - (i.lost or 0) for i in course)
     return [max(count, 0) for count in accumulate(steps)]
 
 
-def is_good(facts: CourseFacts, interval: CourseInterval, slo: SloSpec, off_us: float = 0.0) -> bool:
+def is_good(facts: TimeSeriesFacts, interval: TimeSeriesInterval, slo: SloSpec, off_us: float = 0.0) -> bool:
     """Whether an interval keeps what is asked for, if latencies are by so much higher than they were measured."""
     expected = round(interval.due * facts.copies)
     if expected and not interval.received:
@@ -94,7 +94,7 @@ def is_good(facts: CourseFacts, interval: CourseInterval, slo: SloSpec, off_us: 
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SpanLatency:
     """The latency (µs) of what arrived in a part of a step; None where nothing did."""
 
     p50_us: int | None = None
@@ -103,7 +103,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Consequence:
+class EventImpact:
     """What an event has done.
 
     Attributes:
@@ -129,19 +129,19 @@ class Consequence:
     highest_backlog: int
     catch_up_pps: float
     lost: int | None
-    before: Stretch
-    during: Stretch
-    after: Stretch
+    before: SpanLatency
+    during: SpanLatency
+    after: SpanLatency
 
 
-def consequences(
-    facts: CourseFacts,
-    course: Sequence[CourseInterval],
+def event_impacts(
+    facts: TimeSeriesFacts,
+    course: Sequence[TimeSeriesInterval],
     events: Sequence[EventSpec],
     slo: SloSpec,
     at_once: Sequence[str],
     off_us: float = 0.0,
-) -> list[Consequence]:
+) -> list[EventImpact]:
     """What each event has done, in the order of time.
 
     Args:
@@ -152,8 +152,8 @@ def consequences(
         at_once: the kinds of events that last no time.
         off_us: by how much latencies are higher than they were measured; below 0 if lower.
     """
-    waiting = outstanding(facts, course)
-    found: list[Consequence] = []
+    waiting = backlog_by_interval(facts, course)
+    found: list[EventImpact] = []
     events = sorted(events, key=lambda event: event.at_s)
     begun_s = 0.0
     for index, event in enumerate(events):
@@ -169,7 +169,7 @@ def consequences(
         lost = [0 if not course[n].due else course[n].lost for n in during]
         spare = [(course[n].received - course[n].due * facts.copies) / facts.interval_s for n in during]
         found.append(
-            Consequence(
+            EventImpact(
                 *(event.kind, event.at_s, ended_s),
                 recovered_s=None if back is None else max(good_s - ended_s, 0.0),
                 bad_after=0 if back is None else good[back:].count(False),
@@ -177,22 +177,24 @@ def consequences(
                 catch_up_pps=max([0.0, *spare]),
                 lost=None if any(count is None for count in lost) else sum(count or 0 for count in lost),
                 before=_stretch(course, begun_s, event.at_s - facts.interval_s),
-                during=stretch_of(course[n] for n in during),
-                after=stretch_of(course[n] for n in own if n not in during and course[n].begin_s < facts.duration_s),
+                during=latency_of_span(course[n] for n in during),
+                after=latency_of_span(
+                    course[n] for n in own if n not in during and course[n].begin_s < facts.duration_s
+                ),
             )
         )
         begun_s = max(good_s, ended_s)
     return found
 
 
-def _stretch(course: Sequence[CourseInterval], begin_s: float, last_s: float) -> Stretch:
-    return stretch_of(i for i in course if begin_s <= i.begin_s <= last_s)
+def _stretch(course: Sequence[TimeSeriesInterval], begin_s: float, last_s: float) -> SpanLatency:
+    return latency_of_span(i for i in course if begin_s <= i.begin_s <= last_s)
 
 
-def stretch_of(intervals: Iterable[CourseInterval]) -> Stretch:
+def latency_of_span(intervals: Iterable[TimeSeriesInterval]) -> SpanLatency:
     """The latency of what arrived in these intervals together."""
     together = merge(i.latency for i in intervals)
     if not together.counts:
-        return Stretch()
+        return SpanLatency()
     p50, p99 = percentiles_us(together, (KEPT["p50"], KEPT["p99"]))
-    return Stretch(p50, p99, together.max_us)
+    return SpanLatency(p50, p99, together.max_us)

@@ -44,12 +44,12 @@ from hydra.measure.column_names import (
     UNSTEADY,
 )
 from hydra.measure.headerless_steps import only_counts
-from hydra.measure.lag import Growth, growth
+from hydra.measure.lag import BacklogGrowth, growth
 from hydra.measure.latency import latency_bound_ns
-from hydra.measure.loss import Asked, asked_of
-from hydra.measure.loss_interval import Limits
+from hydra.measure.loss import StepSubscribers, asked_of
+from hydra.measure.loss_interval import ConfidenceInterval
 from hydra.measure.loss_pattern import asked_s
-from hydra.measure.message_accounting import Accounts, accounts_of
+from hydra.measure.message_accounting import MessageAccounts, accounts_of
 from hydra.measure.message_accounting import account as log_account
 from hydra.measure.observation import Observation
 from hydra.measure.step_columns import ADDED_UP
@@ -58,7 +58,7 @@ from hydra.model import (
     Histogram,
     PublisherReport,
 )
-from hydra.wire.arrays import Flags, Ints, rising, total
+from hydra.wire.arrays import Flags, Ints, sorted_ids, total
 from hydra.wire.data_message import payload
 from hydra.wire.histogram import merge
 from hydra.wire.report_validation import MAX_ABSENT
@@ -74,7 +74,7 @@ def least_sent(due: float, publishers: int = 1) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedHistograms:
     """Histograms merged over clients: what is stored of a step, and what the percentile columns are made of.
 
     ``latency`` is of the subscribers outside the cohort, ``cohort_latency`` of those inside; ``lag`` is of the
@@ -87,9 +87,9 @@ class Merged:
     ack: Histogram = field(default_factory=Histogram)
 
 
-def merged(o: Observation) -> Merged:
+def merge_histograms(o: Observation) -> MergedHistograms:
     """The step's histograms."""
-    return Merged(
+    return MergedHistograms(
         latency=o.subscriber_reports.latency,
         cohort_latency=o.subscriber_reports.cohort_latency,
         lag=merge(p.lag for p in o.publisher_reports.values()),
@@ -97,21 +97,21 @@ def merged(o: Observation) -> Merged:
     )
 
 
-def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figure]:
+def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[str, Figure]:
     """All columns of the step: the published ones first, then the others.
 
     Args:
         o: the step.
-        histograms: what :func:`merged` gave for it, if it was asked already.
+        histograms: what :func:`merge_histograms` gave for it, if it was asked already.
     """
-    histograms = histograms or merged(o)
+    histograms = histograms or merge_histograms(o)
     asked = asked_of(o.subscribers, o.subscriber_reports, o.cohort, o.dead, o.silent)
     accounts = _accounts(o, asked)
     others = asked.others
     mine = asked.reports_of(others)
     publishers = list(o.publisher_reports.values())
     known = accounts is not None
-    account = accounts.of(others) if accounts else loss.Fate()
+    account = accounts.of(others) if accounts else loss.MessageOutcome()
     # Where it is not known to the message what was received, figures that are made of it are empty.
     exact = account if accounts and accounts.exact else None
     counted = exact if account.expected else None
@@ -171,7 +171,7 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
     interval_s = max(round(o.window_s / len(o.received)), 1) if o.received else 1
     seconds = steadiness.unsteady(o.received, interval_s)
     columns[STEADY] = None if seconds is None else not seconds
-    columns[UNSTEADY] = steadiness.written(seconds) if seconds else None
+    columns[UNSTEADY] = steadiness.encode_unsteadiness(seconds) if seconds else None
     columns |= observation.columns(o.servers)
     columns |= bottleneck(o, columns, _passed(o, accounts, others & asked.reported, growing, reporting=True))
     if not o.counted:
@@ -182,12 +182,12 @@ def figures(o: Observation, histograms: Merged | None = None) -> dict[str, Figur
 
 def _deaths(o: Observation, dead: Ints) -> str:
     """How these ended: ``SIGKILL``, ``2 × SIGKILL, 1 × exit code 3``."""
-    counts = {how: int(np.isin(dead, rising(ids)).sum()) for how, ids in o.deaths.items()}
+    counts = {how: int(np.isin(dead, sorted_ids(ids)).sum()) for how, ids in o.deaths.items()}
     found = {how: count for how, count in counts.items() if count}
     return ", ".join(f"{count} × {how}" if len(found) > 1 else how for how, count in found.items())
 
 
-def _accounts(o: Observation, asked: Asked) -> Accounts | None:
+def _accounts(o: Observation, asked: StepSubscribers) -> MessageAccounts | None:
     """None without every publisher's account: nobody knows then what was to be expected."""
     if not o.publisher_reports or not all(p in o.publisher_reports for p in o.publishers):
         return None
@@ -198,9 +198,9 @@ def _accounts(o: Observation, asked: Asked) -> Accounts | None:
 
 def _passed(
     o: Observation,
-    accounts: Accounts | None,
+    accounts: MessageAccounts | None,
     clients: Flags,
-    growing: Growth,
+    growing: BacklogGrowth,
     *,
     reporting: bool = False,
 ) -> bool | None:
@@ -217,13 +217,13 @@ def _passed(
 
 
 def _shortfall(
-    o: Observation, asked: Asked, accounts: Accounts | None, growing: Growth, held: bool
+    o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None, growing: BacklogGrowth, held: bool
 ) -> dict[str, Figure]:
     """What of the rate did not arrive, and in which bursts; not known at rate ``max`` and without an account."""
     rate = o.plan.settings.rate
     others = asked.others
     mine = asked.reports_of(others)
-    account = accounts.of(others) if accounts else loss.Fate()
+    account = accounts.of(others) if accounts else loss.MessageOutcome()
     if (
         rate == "max"
         or o.plan.load
@@ -246,31 +246,31 @@ def _shortfall(
     unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
     refused = sum(p.sent - p.acknowledged for p in reports) / due
     unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
-    course = loss_pattern.course(accounts.evidence(mine), rate, length_s)
+    course = loss_pattern.loss_profile(accounts.evidence(mine), rate, length_s)
     bursts = loss_pattern.bursts(course, length_s, unsustained)
     columns: dict[str, Figure] = {
         SHORTFALL: 100 * sum(bursts) / length_s,
-        BURSTS: loss_pattern.written(bursts),
+        BURSTS: loss_pattern.encode_bursts(bursts),
         START_LOST: 1000 * loss_pattern.start_lost_s(course, length_s),
     }
     # A member of a group loses nothing by itself.
     lone = None if o.group else loss_pattern.lone_loser(asked.ids, others, accounts.most)
     if lone is not None:
-        rest = loss_pattern.course(mine.take(mine.ids != lone.client), rate, length_s)
+        rest = loss_pattern.loss_profile(mine.take(mine.ids != lone.client), rate, length_s)
         columns |= {
             LONE_LOSER: lone.client,
             LONE_LOSS: 100 * lone.loss,
-            REST_BURSTS: loss_pattern.written(loss_pattern.bursts(rest, length_s, unsustained)),
+            REST_BURSTS: loss_pattern.encode_bursts(loss_pattern.bursts(rest, length_s, unsustained)),
         }
     return columns
 
 
 def _loss_interval(
-    o: Observation, asked: Asked, accounts: Accounts | None, mine: SubscriberTable, lost_pct: Figure
+    o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None, mine: SubscriberTable, lost_pct: Figure
 ) -> dict[str, Figure]:
     """How well the loss of the subscribers outside the cohort is known."""
     found: loss_interval.LossEvidence | None = None
-    limits: Limits | None = None
+    limits: ConfidenceInterval | None = None
     # What somebody lost who died is no matter of chance; what was read from a log has no time at which it was lost.
     told = accounts and accounts.exact and not accounts.truncated and bool(asked.reported[asked.others].all())
     if accounts and told and not o.stored and isinstance(lost_pct, float):
@@ -282,11 +282,11 @@ def _loss_interval(
     return {
         LOSS_CI_LOW: limits.low if limits else None,
         LOSS_CI_HIGH: limits.high if limits else None,
-        LOSS_EVIDENCE: loss_interval.written(found) if found else None,
+        LOSS_EVIDENCE: loss_interval.encode_evidence(found) if found else None,
     }
 
 
-def _receiving_s(o: Observation, asked: Asked) -> float | None:
+def _receiving_s(o: Observation, asked: StepSubscribers) -> float | None:
     """The time that all receive rates of the step are of: the window, or the one in which they read what was stored."""
     if o.reading_ns is None:
         return o.window_s
@@ -294,14 +294,14 @@ def _receiving_s(o: Observation, asked: Asked) -> float | None:
     return read_ns / rates.SECOND_NS if read_ns > 0 else None
 
 
-def _aggregate(o: Observation, asked: Asked, accounts: Accounts) -> float | None:
+def _aggregate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts) -> float | None:
     """Messages/s that all subscribers received together."""
     seconds = _receiving_s(o, asked)
     of_all = accounts.of()
     return (of_all.received if o.stored else of_all.in_window) / seconds if seconds else None
 
 
-def _rx_rate(o: Observation, asked: Asked, accounts: Accounts, rx_span: float | None) -> float | None:
+def _rx_rate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts, rx_span: float | None) -> float | None:
     """Messages/s that a subscriber outside the cohort received, as a mean.
 
     ``rx_span`` is the rate from the first batch to the last: of messages without a header nothing else is known.
@@ -313,7 +313,7 @@ def _rx_rate(o: Observation, asked: Asked, accounts: Accounts, rx_span: float | 
     return total(received) / len(received) / seconds if seconds and len(received) else None
 
 
-def _rx_mb_s(o: Observation, asked: Asked) -> float | None:
+def _rx_mb_s(o: Observation, asked: StepSubscribers) -> float | None:
     """Megabytes/s that all subscribers received together."""
     reports = asked.reports
     seconds = _receiving_s(o, asked)
@@ -331,12 +331,12 @@ def _largest(values: Ints) -> int:
     return int(values.max()) if len(values) else 0
 
 
-def _log(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str, Figure]:
+def _log(o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None) -> dict[str, Figure]:
     """The growth of the servers' log, and how it agrees with what clients count; no columns where there is no log."""
     if o.log_growth is None:
         return {}
     publishers = o.publisher_reports.values()
-    everyone = accounts.of() if accounts else loss.Fate()
+    everyone = accounts.of() if accounts else loss.MessageOutcome()
     told = accounts.ledgers(asked.reports) if accounts else asked.reports
     return {
         LOG_GROWTH: o.log_growth,
@@ -355,7 +355,7 @@ def _log(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str, F
     }
 
 
-def _clocks(o: Observation, asked: Asked, latencies: Histogram) -> dict[str, Figure]:
+def _clocks(o: Observation, asked: StepSubscribers, latencies: Histogram) -> dict[str, Figure]:
     """How far these latencies may be wrong, and how many are below zero; not known where there are none."""
     if not latencies.counts:
         return {LATENCY_BOUND: None, NEGATIVE: None}
@@ -378,7 +378,7 @@ def _fairness(received: Ints) -> dict[str, Figure]:
 
 
 def _publishing(
-    o: Observation, publishers: Sequence[PublisherReport], known: bool, histograms: Merged
+    o: Observation, publishers: Sequence[PublisherReport], known: bool, histograms: MergedHistograms
 ) -> dict[str, Figure]:
     """How the publishers fared with what they were asked for."""
     rate = o.plan.settings.rate
@@ -416,7 +416,7 @@ def _reported(o: Observation, column: ReportColumn) -> Figure:
     return None if column.fold == "common" and min(said) != folded else folded
 
 
-def _counts(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str, Figure]:
+def _counts(o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None) -> dict[str, Figure]:
     """Counts over all subscribers, the cohort included."""
     reports = asked.reports
     ledgers = accounts.ledgers(reports) if accounts else reports
@@ -434,13 +434,13 @@ def _counts(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str
     }
 
 
-def _cohort(o: Observation, asked: Asked, accounts: Accounts | None) -> dict[str, Figure]:
+def _cohort(o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None) -> dict[str, Figure]:
     """The cohort's own account; no columns where there is none."""
     if o.plan.cohort.kind == "none":
         return {}
     reports = asked.reports_of(asked.cohort)
     # What a group misses is nobody's own.
-    account = accounts.of(asked.cohort) if accounts and accounts.exact and not o.group else loss.Fate()
+    account = accounts.of(asked.cohort) if accounts and accounts.exact and not o.group else loss.MessageOutcome()
     # A list that is full may have been joined at its end, over times in which its subscriber was there.
     full = bool((reports.absent_counts >= MAX_ABSENT).any())
     absent_ns = total(reports.absent[1::2] - reports.absent[0::2])

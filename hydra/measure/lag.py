@@ -47,7 +47,7 @@ Lags = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class BacklogGrowth:
     """What the lag says of the backlog.
 
     Attributes:
@@ -62,7 +62,7 @@ class Growth:
     pooled: bool = False
 
 
-def growth(bins_us: NDArray[np.int64], window_s: float) -> Growth:
+def growth(bins_us: NDArray[np.int64], window_s: float) -> BacklogGrowth:
     """The growth of the backlog in a step.
 
     Args:
@@ -73,18 +73,18 @@ def growth(bins_us: NDArray[np.int64], window_s: float) -> Growth:
     known = bins != NULL
     some = known.any(axis=1)
     if not bool(some.any()):
-        return Growth(None)
+        return BacklogGrowth(None)
     lags = bins[some] / 1e6
     lags[~known[some]] = np.nan
     return growth_of(lags, window_s)
 
 
-def growth_of(lags: Lags, window_s: float) -> Growth:
+def growth_of(lags: Lags, window_s: float) -> BacklogGrowth:
     """The same of lags in seconds; every row has one at least."""
     times = (np.arange(lags.shape[1]) + 0.5) * (window_s / lags.shape[1])
     heard = ~np.isnan(lags).all(axis=0)
     if heard.sum() < LEAST_BINS:
-        return Growth(None)
+        return BacklogGrowth(None)
     if not heard.all():
         lags, times = lags[:, heard], times[heard]
     points = (~np.isnan(lags)).sum(axis=1)
@@ -96,14 +96,14 @@ def growth_of(lags: Lags, window_s: float) -> Growth:
     if together:
         sloping = points >= 2
         if not sloping.any():
-            return Growth(None)
+            return BacklogGrowth(None)
         slopes = sen_slopes(lags[sloping], times)
         behind = alone[sloping] | (slopes > LEAST_SHARE)
-        return Growth(max(float(slopes.mean()), 0.0), int(behind.sum()), pooled=True)
+        return BacklogGrowth(max(float(slopes.mean()), 0.0), int(behind.sum()), pooled=True)
     if not alone.any():
-        return Growth(0.0)
+        return BacklogGrowth(0.0)
     slopes = np.maximum(sen_slopes(lags[alone], times), 0.0)
-    return Growth(float(slopes.sum()) / len(lags), int(alone.sum()))
+    return BacklogGrowth(float(slopes.sum()) / len(lags), int(alone.sum()))
 
 
 def _median(values: Lags, axis: int) -> Lags:

@@ -13,12 +13,12 @@ from typing import Final, Literal
 import numpy as np
 
 from hydra.model import DRAIN_ENDS, PublisherReport, SequenceRange
-from hydra.wire.arrays import Flags, Ints, publisher_of, rising, total
+from hydra.wire.arrays import Flags, Ints, publisher_of, sorted_ids, total
 from hydra.wire.subscriber_table import SubscriberTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class StepSubscribers:
     """The subscribers of a step.
 
     Attributes:
@@ -58,11 +58,11 @@ def asked_of(
     cohort: Collection[int] = (),
     dead: Collection[int] = (),
     silent: Collection[int] = (),
-) -> Asked:
+) -> StepSubscribers:
     """Those who were asked; a report of anybody else is left out, and so is whoever else belongs to the other sets."""
-    ids = rising(subscribers)
-    flags = (np.isin(ids, rising(some)) if some else np.zeros(len(ids), bool) for some in (cohort, dead, silent))
-    return Asked(ids, reports.take(np.isin(reports.ids, ids)), np.isin(ids, reports.ids), *flags)
+    ids = sorted_ids(subscribers)
+    flags = (np.isin(ids, sorted_ids(some)) if some else np.zeros(len(ids), bool) for some in (cohort, dead, silent))
+    return StepSubscribers(ids, reports.take(np.isin(reports.ids, ids)), np.isin(ids, reports.ids), *flags)
 
 
 BACKLOG_S: Final = 0.1
@@ -75,7 +75,7 @@ Doubt = Literal["least", "most"]
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedMessages:
     """What every subscriber should get.
 
     Attributes:
@@ -108,7 +108,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class MessageOutcome:
     """What became of the expected messages of one subscriber or several; all but ``in_time`` add up to ``expected``.
 
     Attributes:
@@ -160,8 +160,8 @@ class Fate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fates:
-    """What became of the expected messages of each of many subscribers: arrays with the counts of a :class:`Fate`."""
+class MessageOutcomes:
+    """What became of the expected messages of many subscribers: arrays with the counts of a :class:`MessageOutcome`."""
 
     expected: Ints
     in_window: Ints
@@ -176,10 +176,10 @@ class Fates:
         """Drain included."""
         return self.in_window + self.late
 
-    def total(self, clients: Flags | None = None) -> Fate:
+    def total(self, clients: Flags | None = None) -> MessageOutcome:
         """The sum over these, or over all."""
         columns = (getattr(self, field.name) for field in fields(self))
-        return Fate(*(total(column if clients is None else column[clients]) for column in columns))
+        return MessageOutcome(*(total(column if clients is None else column[clients]) for column in columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,18 +208,20 @@ def _size_below(ranges: Iterable[SequenceRange], limit: int) -> int:
     return size
 
 
-def expected(publishers: Mapping[int, PublisherReport], *, one_publisher: bool = False) -> Expected:
-    """What every subscriber should get, from the reports of all publishers; see :class:`Expected`."""
+def expected(publishers: Mapping[int, PublisherReport], *, one_publisher: bool = False) -> ExpectedMessages:
+    """What every subscriber should get, from the reports of all publishers; see :class:`ExpectedMessages`."""
     joined = {}
     for publisher, report in publishers.items():
         if report.unacknowledged_joined:
             in_ranges = _size_below(report.unacknowledged, report.sent)
             unacknowledged = min(report.sent - report.acknowledged, in_ranges)
             joined[publisher] = (in_ranges - unacknowledged, unacknowledged)
-    return Expected({p: report.acknowledged for p, report in publishers.items()}, joined, one_publisher)
+    return ExpectedMessages({p: report.acknowledged for p, report in publishers.items()}, joined, one_publisher)
 
 
-def fates(reports: SubscriberTable, due: Expected, window_s: float, doubt: Doubt = "most") -> Fates:
+def outcomes_of_reports(
+    reports: SubscriberTable, due: ExpectedMessages, window_s: float, doubt: Doubt = "most"
+) -> MessageOutcomes:
     """What became of the messages that each subscriber with a report should get.
 
     Args:
@@ -237,7 +239,7 @@ def fates(reports: SubscriberTable, due: Expected, window_s: float, doubt: Doubt
     rest = missing - undrained
     allowed = (each * min(BACKLOG_S / window_s, 1.0)).astype(np.int64)
     cut_off = reports.drain == DEADLINE
-    return Fates(
+    return MessageOutcomes(
         expected=each,
         in_window=in_window,
         late=late,
@@ -248,30 +250,30 @@ def fates(reports: SubscriberTable, due: Expected, window_s: float, doubt: Doubt
     )
 
 
-def fates_of(
-    asked: Asked, due: Expected, window_s: float, last_words: Mapping[int, int], doubt: Doubt = "most"
-) -> Fates:
+def outcomes_of_all(
+    asked: StepSubscribers, due: ExpectedMessages, window_s: float, last_words: Mapping[int, int], doubt: Doubt = "most"
+) -> MessageOutcomes:
     """The same of all who were asked; one without a report has lost all after its last word."""
     each = due.of(asked.ids[~asked.reported])
     words = np.minimum(asked.last_words(last_words), each)
     nothing = np.zeros_like(words)
-    gone = Fates(each, words, nothing, nothing, nothing, each - words, words)
-    return placed(asked.reported, fates(asked.reports, due, window_s, doubt), gone)
+    gone = MessageOutcomes(each, words, nothing, nothing, nothing, each - words, words)
+    return placed(asked.reported, outcomes_of_reports(asked.reports, due, window_s, doubt), gone)
 
 
-def placed(reported: Flags, theirs: Fates, gone: Fates) -> Fates:
+def placed(reported: Flags, theirs: MessageOutcomes, gone: MessageOutcomes) -> MessageOutcomes:
     """The fates of those who reported and of those who did not, in the order in which they were asked."""
     if bool(reported.all()):
         return theirs
     columns: list[Ints] = []
-    for field in fields(Fates):
+    for field in fields(MessageOutcomes):
         column = np.empty(len(reported), np.int64)
         column[reported], column[~reported] = getattr(theirs, field.name), getattr(gone, field.name)
         columns.append(column)
-    return Fates(*columns)
+    return MessageOutcomes(*columns)
 
 
-def failed_clients(asked: Asked, clients: Flags, found: Fates | None) -> FailedClients:
+def failed_clients(asked: StepSubscribers, clients: Flags, found: MessageOutcomes | None) -> FailedClients:
     """Who of these failed, each under the gravest of the three; one without a report that did not die is silent.
 
     Args:

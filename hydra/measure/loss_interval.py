@@ -89,15 +89,15 @@ class LossEvidence:
         return self.freedom > 0
 
 
-def written(evidence: LossEvidence) -> str:
+def encode_evidence(evidence: LossEvidence) -> str:
     """Evidence as a figure holds it: its numbers with a space between them."""
     e = evidence
     numbers = (e.length_s, e.count, e.total, e.squares, e.largest, e.error, e.freedom)
     return " ".join(f"{value:.6g}" for value in numbers)
 
 
-def read(text: str) -> LossEvidence:
-    """What :func:`written` wrote."""
+def decode_evidence(text: str) -> LossEvidence:
+    """What :func:`encode_evidence` wrote."""
     length_s, count, *others = map(float, text.split())
     return LossEvidence(length_s, int(count), *others)
 
@@ -151,14 +151,16 @@ def of_reports(reports: SubscriberTable, plan: StepPlan, sent: int) -> LossEvide
     return evidence(np.clip(lost, 0.0, 1.0), length_s, due / len(some))
 
 
-def around(lost_pct: float, steps: Sequence[LossEvidence], next_burst: float | None = None) -> Limits | None:
+def around(
+    lost_pct: float, steps: Sequence[LossEvidence], next_burst: float | None = None
+) -> ConfidenceInterval | None:
     """The interval of a loss (%) that the bursts of these steps have made; as for :func:`interval`."""
     limits, total = interval(steps, next_burst), sum(each.total for each in steps)
     if limits is None:
         return None
     # What was lost is known exactly: the evidence, of some of the subscribers, says how wide around it the limits are.
     scale = lost_pct * sum(each.length_s for each in steps) / total if total else 100.0
-    return Limits(min(limits.low * scale, lost_pct), min(max(limits.high * scale, lost_pct), 100.0))
+    return ConfidenceInterval(min(limits.low * scale, lost_pct), min(max(limits.high * scale, lost_pct), 100.0))
 
 
 def pooled(steps: Sequence[LossEvidence]) -> LossEvidence:
@@ -228,7 +230,7 @@ def _mean_error(parts: Floats) -> tuple[float, float]:
     return sqrt(variance / count * effective / (effective - 1) / effective), effective - 1
 
 
-def interval(steps: Sequence[LossEvidence], next_burst: float | None = None) -> Limits | None:
+def interval(steps: Sequence[LossEvidence], next_burst: float | None = None) -> ConfidenceInterval | None:
     """The interval of the share that is lost, from one step or from several of the same.
 
     Args:
@@ -247,7 +249,7 @@ def interval(steps: Sequence[LossEvidence], next_burst: float | None = None) -> 
     return of_sums(sum(each.count for each in steps), total, squares, largest, length_s, next_burst)
 
 
-def _around(steps: Sequence[LossEvidence], length_s: float) -> Limits:
+def _around(steps: Sequence[LossEvidence], length_s: float) -> ConfidenceInterval:
     """Student's interval where every step lost all the time: the wider one of that within steps and between them."""
     from scipy.special import stdtrit  # it takes half a second, which only who asks for an interval waits
 
@@ -257,21 +259,21 @@ def _around(steps: Sequence[LossEvidence], length_s: float) -> Limits:
     if len(steps) > 1:
         errors.append((stdev(shares) / sqrt(len(shares)), len(shares) - 1.0))
     half = max(float(stdtrit(freedom, 1 - _TAIL)) * error for error, freedom in errors)
-    return Limits(max(mean - half, 0.0), min(mean + half, 1.0))
+    return ConfidenceInterval(max(mean - half, 0.0), min(mean + half, 1.0))
 
 
 _UNSEEN: Final = 4.0
 """How much larger a burst may be than the largest of n that were seen: this over n, and one."""
 
 
-class Limits(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """A 95 % interval, in the unit of what it is of."""
 
     low: float
     high: float
 
 
-def of_bursts(bursts: Sequence[float], length: float, next_burst: float | None = None) -> Limits | None:
+def of_bursts(bursts: Sequence[float], length: float, next_burst: float | None = None) -> ConfidenceInterval | None:
     """The interval of the share of a step's traffic that fell short, as a fraction.
 
     Args:
@@ -288,14 +290,14 @@ def of_bursts(bursts: Sequence[float], length: float, next_burst: float | None =
 
 def of_sums(
     count: int, total: float, squares: float, largest: float, length: float, next_burst: float | None = None
-) -> Limits | None:
+) -> ConfidenceInterval | None:
     """The same of bursts by their number and the sum, the sum of squares and the largest of their costs."""
     beyond = largest * (1 + _UNSEEN / count) if count else next_burst
     if beyond is None or length <= 0:
         return None
     low = _gamma_quantile(_TAIL, total, squares) if count else 0.0
     high = _gamma_quantile(1 - _TAIL, total + beyond, squares + beyond * beyond)
-    return Limits(low / length, min(high / length, 1.0))
+    return ConfidenceInterval(low / length, min(high / length, 1.0))
 
 
 def _gamma_quantile(p: float, mean: float, variance: float) -> float:

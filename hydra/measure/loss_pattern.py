@@ -8,7 +8,7 @@ a step of 5 s says what five of 1 s would.
 What piles up, or is never sent, goes on for the whole step: that part of the rate is one burst in every second.
 
 One subscriber may lose alone, and some is lost as a step starts: that does not come of the rate. A step tells of each
-only what it saw. Whether that is so at every rate is for a search to say (sweep/answer.py).
+only what it saw. Whether that is so at every rate is for a search to say (sweep/search_answer.py).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.loss import DEADLINE, Fates
+from hydra.measure.loss import DEADLINE, MessageOutcomes
 from hydra.model import StepPlan
 from hydra.wire.arrays import Flags, Ints, sums
-from hydra.wire.load import Load
+from hydra.wire.load_schedule import LoadSchedule
 from hydra.wire.report_validation import MAX_MISSING_RANGES
 from hydra.wire.subscriber_table import SubscriberTable
 
@@ -36,10 +36,10 @@ _LONGEST_S: Final = 1.0
 _AT_ONCE: Final = 16_384
 """Subscribers whose missing ranges are added up at once: of a million they are gigabytes as floating point numbers."""
 
-Course = npt.NDArray[np.float64]
+LossProfile = npt.NDArray[np.float64]
 
 
-def course(reports: SubscriberTable, rate_pps: float, window_s: float) -> Course:
+def loss_profile(reports: SubscriberTable, rate_pps: float, window_s: float) -> LossProfile:
     """The share of what was due in each slice of the window that was lost, as a mean over the subscribers.
 
     What is missing at a subscriber whose drain ran into its deadline may be on its way and is no loss.
@@ -51,14 +51,14 @@ def course(reports: SubscriberTable, rate_pps: float, window_s: float) -> Course
     """
     slices = max(ceil(window_s / SLICE_S), 1)
     width = rate_pps * window_s / slices
-    edges: Course = np.arange(slices + 1, dtype=np.float64) * width
+    edges: LossProfile = np.arange(slices + 1, dtype=np.float64) * width
     before = np.zeros(slices + 1)
     for part in reports.parts(_AT_ONCE):
         before += lost_before(part, rate_pps * window_s, edges)
     return np.clip(np.diff(before) / (width * max(len(reports.missing), 1)), 0.0, 1.0)
 
 
-def lost_before(reports: SubscriberTable, due: float, edges: Course) -> Course:
+def lost_before(reports: SubscriberTable, due: float, edges: LossProfile) -> LossProfile:
     """How many messages were lost before each edge (a sequence), of all subscribers; ``due`` were due in the window."""
     lossy = np.repeat(reports.drain != DEADLINE, reports.ledger_counts) & (reports.missing > 0)
     if not bool(lossy.any()):
@@ -73,7 +73,7 @@ def lost_before(reports: SubscriberTable, due: float, edges: Course) -> Course:
     return before(first, density, edges) - before(end, density, edges)
 
 
-def before(points: Course, weights: Course, edges: Course) -> Course:
+def before(points: LossProfile, weights: LossProfile, edges: LossProfile) -> LossProfile:
     """Σ weight · max(0, edge − point) over the points, for every edge; the edges rise."""
     # A point counts from the first edge behind it on.
     at = np.searchsorted(edges, points, side="right")
@@ -82,7 +82,7 @@ def before(points: Course, weights: Course, edges: Course) -> Course:
     return np.asarray((weight * np.append(edges, 0.0) - moment)[:-1])
 
 
-def _unlisted(reports: SubscriberTable, lossy: Flags, due: float) -> tuple[Course, Course, Course]:
+def _unlisted(reports: SubscriberTable, lossy: Flags, due: float) -> tuple[LossProfile, LossProfile, LossProfile]:
     """Where the missing sequences are that lists of ranges had no room for, and how many: from, to and count of each.
 
     They are somewhere behind the last that is listed; that they are spread evenly there is the least that is claimed.
@@ -96,7 +96,7 @@ def _unlisted(reports: SubscriberTable, lossy: Flags, due: float) -> tuple[Cours
     return begin, np.maximum(due, begin + count[cut]), count[cut].astype(np.float64)
 
 
-def bursts(lost: Course, window_s: float, unsustained: float) -> list[float]:
+def bursts(lost: LossProfile, window_s: float, unsustained: float) -> list[float]:
     """What each burst cost, in seconds of traffic.
 
     Args:
@@ -120,13 +120,13 @@ def bursts(lost: Course, window_s: float, unsustained: float) -> list[float]:
     return found
 
 
-def written(sizes: Sequence[float]) -> str:
+def encode_bursts(sizes: Sequence[float]) -> str:
     """Bursts as a figure holds them: seconds with a space between them."""
     return " ".join(f"{size:.4g}" for size in sizes)
 
 
-def read(text: str) -> tuple[float, ...]:
-    """What :func:`written` wrote."""
+def decode_bursts(text: str) -> tuple[float, ...]:
+    """What :func:`encode_bursts` wrote."""
     return tuple(map(float, text.split()))
 
 
@@ -139,7 +139,7 @@ def asked_s(plan: StepPlan) -> float:
     return plan.duration_s if rate == "max" or messages is None else min(plan.duration_s, messages / rate)
 
 
-def edges(plan: StepPlan, sent: int, parts: int) -> tuple[Course, Course]:
+def edges(plan: StepPlan, sent: int, parts: int) -> tuple[LossProfile, LossProfile]:
     """Where equal parts of a step's window begin and end: in seconds, and as sequences of a publisher.
 
     A message belongs to the part in which it was due. Without due times, at rate ``max``, it belongs where it stands
@@ -153,14 +153,14 @@ def edges(plan: StepPlan, sent: int, parts: int) -> tuple[Course, Course]:
     rate, length_s = plan.settings.rate, asked_s(plan)
     seconds = np.linspace(0.0, length_s, parts + 1)
     if plan.load:
-        load = Load(plan.load)
+        load = LoadSchedule(plan.load)
         due = np.array([load.count_by(round(at * _SECOND_NS) - 1) for at in seconds.tolist()], np.float64)
         return seconds, due
     return seconds, seconds * (sent / length_s if rate == "max" else rate)
 
 
 @dataclass(frozen=True, slots=True)
-class Loser:
+class LossySubscriber:
     """A subscriber that lost messages.
 
     Attributes:
@@ -187,7 +187,9 @@ class Loser:
         return max(self.lost - sum(last - first + 1 for ranges in self.gaps.values() for first, last in ranges), 0)
 
 
-def shares(losers: Iterable[Loser], groups: Sequence[range], expected: Sequence[int], sequences: Course) -> Course:
+def shares(
+    losers: Iterable[LossySubscriber], groups: Sequence[range], expected: Sequence[int], sequences: LossProfile
+) -> LossProfile:
     """The share of what was due that was lost, by group and part of the window.
 
     NaN where it is not known: where a list of gaps had no room for more, these lie somewhere behind the last one.
@@ -228,14 +230,14 @@ START_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Lone:
+class LoneLossySubscriber:
     """A subscriber that lost alone: its id, and the share of its messages (a fraction)."""
 
     client: int
     loss: float
 
 
-def lone_loser(ids: Ints, clients: Flags, fates: Fates) -> Lone | None:
+def lone_loser(ids: Ints, clients: Flags, fates: MessageOutcomes) -> LoneLossySubscriber | None:
     """The subscriber that lost at least ``ALONE`` times as much as every other one, if there is one.
 
     Args:
@@ -250,10 +252,10 @@ def lone_loser(ids: Ints, clients: Flags, fates: Fates) -> Lone | None:
     second, first = (int(at) for at in np.argsort(shares, kind="stable")[-2:])
     if lost[first] < FEWEST or shares[first] < ALONE * shares[second]:
         return None
-    return Lone(int(ids[clients][first]), float(shares[first]))
+    return LoneLossySubscriber(int(ids[clients][first]), float(shares[first]))
 
 
-def start_lost_s(lost: Course, window_s: float) -> float:
+def start_lost_s(lost: LossProfile, window_s: float) -> float:
     """What was lost within ``START_S`` of the start, in seconds of traffic.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from hydra.measure import loss
-from hydra.measure.loss import DEADLINE, Asked, Doubt, Expected, Fate, fates
+from hydra.measure.loss import DEADLINE, Doubt, ExpectedMessages, MessageOutcome, StepSubscribers, outcomes_of_reports
 from hydra.model import (
     BATCH_COLUMNS,
     DRAIN_ENDS,
@@ -28,7 +28,7 @@ from hydra.wire.subscriber_table import SubscriberTable, table_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Accounts:
+class MessageAccounts:
     """What became of every subscriber's messages, as it was asked: at most and at least received.
 
     They differ only where a publisher's unacknowledged ranges were joined, or where members of a group could not list
@@ -42,9 +42,9 @@ class Accounts:
         joined: whether a publisher's unacknowledged ranges were joined.
     """
 
-    most: loss.Fates
-    least: loss.Fates
-    group: Mapping[loss.Doubt, loss.Fate] | None = None
+    most: loss.MessageOutcomes
+    least: loss.MessageOutcomes
+    group: Mapping[loss.Doubt, loss.MessageOutcome] | None = None
     together: SubscriberTable | None = None
     gone: bool = False
     joined: bool = False
@@ -64,13 +64,13 @@ class Accounts:
         """Whether members of a group could not list what they received."""
         return self.together is not None and bool(self.together.truncated.any())
 
-    def of(self, clients: Flags | None = None, doubt: loss.Doubt = "most") -> loss.Fate:
+    def of(self, clients: Flags | None = None, doubt: loss.Doubt = "most") -> loss.MessageOutcome:
         """The account of several, or of everybody; of any members of a group, the group's."""
         if self.group is not None:
             return self.group[doubt]
         return (self.most if doubt == "most" else self.least).total(clients)
 
-    def of_reporting(self, clients: Flags, doubt: loss.Doubt = "most") -> loss.Fate:
+    def of_reporting(self, clients: Flags, doubt: loss.Doubt = "most") -> loss.MessageOutcome:
         """The same of subscribers that reported: what a group misses may be what those of it had that did not."""
         found = self.of(clients, doubt)
         if self.group is None or not self.gone:
@@ -103,14 +103,14 @@ class Accounts:
 
 
 def accounts_of(
-    asked: Asked,
+    asked: StepSubscribers,
     publishers: Mapping[int, PublisherReport],
     window_s: float,
     last_words: Mapping[int, int],
     *,
     group: bool,
     one_publisher: bool = False,
-) -> Accounts:
+) -> MessageAccounts:
     """The accounts of all these subscribers.
 
     Args:
@@ -123,40 +123,42 @@ def accounts_of(
     """
     due = loss.expected(publishers, one_publisher=one_publisher)
     if not group:
-        most = loss.fates_of(asked, due, window_s, last_words)
-        at_least = loss.fates_of(asked, due, window_s, last_words, "least") if due.joined else most
-        return Accounts(most, at_least, joined=bool(due.joined))
+        most = loss.outcomes_of_all(asked, due, window_s, last_words)
+        at_least = loss.outcomes_of_all(asked, due, window_s, last_words, "least") if due.joined else most
+        return MessageAccounts(most, at_least, joined=bool(due.joined))
     words = asked.last_words(last_words)
-    together = united(asked.reports, publishers)
+    together = merge_members(asked.reports, publishers)
     joined = bool(due.joined)
     doubtful = joined or bool(together.truncated.any())
-    least = united(asked.reports, publishers, "least") if doubtful else together
-    of_group: dict[loss.Doubt, loss.Fate] = {
-        "most": group_fate(together, due, window_s, total(words)),
-        "least": group_fate(least, due, window_s, total(words), "least"),
+    least = merge_members(asked.reports, publishers, "least") if doubtful else together
+    of_group: dict[loss.Doubt, loss.MessageOutcome] = {
+        "most": group_outcome(together, due, window_s, total(words)),
+        "least": group_outcome(least, due, window_s, total(words), "least"),
     }
     each = loss.placed(asked.reported, _shares(asked.reports), _last(words))
-    return Accounts(each, replace(each) if doubtful else each, of_group, together, gone=len(words) > 0, joined=joined)
+    return MessageAccounts(
+        each, replace(each) if doubtful else each, of_group, together, gone=len(words) > 0, joined=joined
+    )
 
 
-def _shares(reports: SubscriberTable) -> loss.Fates:
+def _shares(reports: SubscriberTable) -> loss.MessageOutcomes:
     """The accounts of members with a report."""
     received, in_window = reports.of_clients(reports.received), reports.of_clients(reports.in_window)
     nothing = np.zeros_like(received)
-    return loss.Fates(received, in_window, received - in_window, nothing, nothing, nothing, received)
+    return loss.MessageOutcomes(received, in_window, received - in_window, nothing, nothing, nothing, received)
 
 
-def _last(words: Ints) -> loss.Fates:
+def _last(words: Ints) -> loss.MessageOutcomes:
     """The accounts of members without one."""
     nothing = np.zeros_like(words)
-    return loss.Fates(words, words, nothing, nothing, nothing, nothing, words)
+    return loss.MessageOutcomes(words, words, nothing, nothing, nothing, nothing, words)
 
 
 _ADDED: Final = [column.name for column in BATCH_COLUMNS if column.added]
 _BLANK: Final = table_of({0: SubscriberReport([], 0, 0, 0, 0, 0, 0, Histogram(), ProcessUsage())})
 
 
-def united(
+def merge_members(
     members: SubscriberTable, publishers: Mapping[int, PublisherReport], doubt: Doubt = "most"
 ) -> SubscriberTable:
     """The group as one subscriber: its ledgers, what is undrained, and how the drain ended; the rest is empty.
@@ -184,24 +186,26 @@ def united(
     )
 
 
-def whole(members: SubscriberTable, publishers: Mapping[int, PublisherReport]) -> bool:
+def is_complete(members: SubscriberTable, publishers: Mapping[int, PublisherReport]) -> bool:
     """Whether it is known that the group has received all that it should get."""
-    group = united(members, publishers)
+    group = merge_members(members, publishers)
     return not (group.missing.any() or group.truncated.any())
 
 
-def group_fate(group: SubscriberTable, due: Expected, window_s: float, last_words: int, doubt: Doubt = "most") -> Fate:
+def group_outcome(
+    group: SubscriberTable, due: ExpectedMessages, window_s: float, last_words: int, doubt: Doubt = "most"
+) -> MessageOutcome:
     """What became of the messages that a group should get.
 
     Args:
-        group: what :func:`united` made of the members' reports.
+        group: what :func:`merge_members` made of the members' reports.
         due: what the group should get.
         window_s: length of the step's window.
         last_words: messages that the members without a report had reported in their progress, all together. So many of
             what nobody else has may have been received by them.
         doubt: what is assumed of messages that may have been received.
     """
-    found = fates(group, due, window_s, doubt).total()
+    found = outcomes_of_reports(group, due, window_s, doubt).total()
     unknown = min(found.lost, last_words)
     return replace(found, unknown=found.unknown + unknown, lost=found.lost - unknown)
 

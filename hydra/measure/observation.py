@@ -96,7 +96,7 @@ class Observation:
 
     Attributes:
         plan: what was asked for.
-        queue, direct: of the system, as in :class:`~hydra.measure.verdict.Evidence`.
+        queue, direct: of the system, as in :class:`~hydra.measure.verdict.BottleneckEvidence`.
         batch: how many messages travel together: the figure of the system's batch column.
         columns: what the system adds.
         publishers: ids of the publishers that were asked.

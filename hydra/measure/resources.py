@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from hydra.measure.rates import SECOND_NS
-from hydra.measure.verdict import Flow
+from hydra.measure.verdict import TcpWaits
 from hydra.model import BusyThread, HostCounters, HostSample, InterfaceCounts, ThreadSample
 from hydra.wire.messages import MAX_THREADS
 
@@ -139,7 +139,7 @@ def used_pct(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> flo
     return sum(thread.cpu_pct for thread in busiest(inside, window_ns, most=sys.maxsize))
 
 
-def flow(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> Flow | None:
+def flow(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> TcpWaits | None:
     """What the connections out of these groups waited for in the window; None where nobody told of any."""
     told = [
         (sample.time_ns - before.time_ns, sample.connections)
@@ -151,7 +151,7 @@ def flow(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> Flow | 
     if not sending:
         return None
     elapsed_ns = sum(ns for ns, _ in told)
-    return Flow(
+    return TcpWaits(
         connections=sending / elapsed_ns,
         reader=sum(ns * c.reader_limited for ns, c in told) / sending,
         network=sum(ns * c.network_limited for ns, c in told) / sending,

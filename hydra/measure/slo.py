@@ -5,7 +5,7 @@ is within the rest of 100 %, and a loss is such a share by itself. What is known
 late for certain if its latency is above the target by more than clocks may be wrong, and may be late if it is above the
 target less that; a copy of which nobody knows what became may be lost. A copy that did not arrive is later than all
 others. A yes needs the upper 95 % limit of the larger share to be within what is allowed, a no the lower limit of the
-smaller share to be above it (:mod:`hydra.measure.share`, :mod:`hydra.measure.share`).
+smaller share to be above it (:mod:`hydra.measure.share_interval`, :mod:`hydra.measure.share_interval`).
 
 A maximum, a loss of 0, the rate and a recovery are facts of the run: nothing is concluded from them.
 """
@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from hydra.measure.column_names import LATENCY_BOUND, RATE_HELD
-from hydra.measure.event_recovery import PERCENTILES, Consequence
+from hydra.measure.event_recovery import PERCENTILES, EventImpact
 from hydra.measure.figures import least_sent
-from hydra.measure.share import DOUBT, Copies, Lateness, copies_of, least_s
-from hydra.model import CourseFacts, CourseInterval, Figure, Histogram, SloSpec
+from hydra.measure.share_interval import DOUBT, CopyOutcomes, Lateness, copies_of, least_s
+from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import percentiles_us
 
 LOSS: Final = "loss_pct"
@@ -42,7 +42,7 @@ def word(holds: bool | None) -> Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ObjectiveResult:
     """One objective.
 
     Attributes:
@@ -103,8 +103,8 @@ def shortest_s(slo: SloSpec) -> int:
 class Recoveries:
     """What the events of a step have done, if latencies are as low, or as high, as clocks allow; None: unknown."""
 
-    best: Sequence[Consequence]
-    worst: Sequence[Consequence] | None
+    best: Sequence[EventImpact]
+    worst: Sequence[EventImpact] | None
 
 
 def clock_bound_us(figures: Mapping[str, Figure], latency: Histogram) -> float | None:
@@ -120,15 +120,15 @@ def clock_bound_us(figures: Mapping[str, Figure], latency: Histogram) -> float |
     return float(bound)
 
 
-def judged(
+def objective_results(
     slo: SloSpec,
     figures: Mapping[str, Figure],
     latency: Histogram,
-    facts: CourseFacts,
-    course: Sequence[CourseInterval],
+    facts: TimeSeriesFacts,
+    course: Sequence[TimeSeriesInterval],
     recoveries: Recoveries | None = None,
     publishers: int = 1,
-) -> list[Judged]:
+) -> list[ObjectiveResult]:
     """Every objective of a step.
 
     Args:
@@ -155,14 +155,16 @@ def judged(
     return found
 
 
-def _rate(figures: Mapping[str, Figure], due: float, publishers: int) -> Judged:
+def _rate(figures: Mapping[str, Figure], due: float, publishers: int) -> ObjectiveResult:
     sent, held, least = figures.get("total_tx"), figures.get(RATE_HELD), least_sent(due, publishers)
     if not isinstance(sent, int | float) or held is None:
-        return Judged(RATE, least, None, None, None, holds=None, why="nobody knows how many messages were sent")
+        return ObjectiveResult(
+            RATE, least, None, None, None, holds=None, why="nobody knows how many messages were sent"
+        )
     # What was refused was sent in time, and is of no use to anybody.
     kept = held is True and sent >= least
     why = "" if kept else f"not sent as it was due; what limited it: {figures.get('verdict') or 'not known'}"
-    return Judged(RATE, least, float(sent), None, None, kept, why)
+    return ObjectiveResult(RATE, least, float(sent), None, None, kept, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +173,8 @@ class _Step:
 
     slo: SloSpec
     latency: Histogram
-    facts: CourseFacts
-    copies: Copies
+    facts: TimeSeriesFacts
+    copies: CopyOutcomes
     lateness: Lateness
     figures: Mapping[str, Figure]
 
@@ -180,9 +182,9 @@ class _Step:
     def bound_us(self) -> float | None:
         return clock_bound_us(self.figures, self.latency)
 
-    def percentile(self, name: str, target: float) -> Judged:
+    def percentile(self, name: str, target: float) -> ObjectiveResult:
         if not self.copies.expected:
-            return Judged(name, target, None, None, None, holds=None, why="nothing was due")
+            return ObjectiveResult(name, target, None, None, None, holds=None, why="nothing was due")
         share = 1 - PERCENTILES[name] / 100
         bound_us, target_us = self.bound_us, 1000 * target
         least, most = self.copies.gone
@@ -197,11 +199,11 @@ class _Step:
         low = None if low == math.inf else low
         if holds is not None:
             why = self._gone_words() if not holds and measured is None else ""
-            return Judged(name, target, measured, low, high, holds, why)
+            return ObjectiveResult(name, target, measured, low, high, holds, why)
         if most is None:
-            return Judged(name, target, measured, low, high, None, _UNACCOUNTED)
+            return ObjectiveResult(name, target, measured, low, high, None, _UNACCOUNTED)
         if bound_us is None:
-            return Judged(name, target, measured, low, high, None, self._clock_words())
+            return ObjectiveResult(name, target, measured, low, high, None, self._clock_words())
         may_be = self.lateness.at_most(target_us - bound_us, most)
         is_late = self.lateness.at_least(target_us + bound_us, least)
         if may_be.share < share or is_late.share > share:
@@ -209,7 +211,7 @@ class _Step:
             return self._longer(name, target, measured, (low, high), times)
         # The ends of what is known lie on both sides of the target, in any number of seconds.
         why = self._between_words(bound_us)
-        return Judged(name, target, measured, low, high, None, why)
+        return ObjectiveResult(name, target, measured, low, high, None, why)
 
     def _measured(self, part: float) -> float | None:
         """The percentile (ms) of all copies; None if the copy at its rank did not arrive, or perhaps did not."""
@@ -233,39 +235,45 @@ class _Step:
         at = bisect_left(values, True, key=lambda us: self.lateness.at_least(us - 1, gone).within(share) > DOUBT)
         return None if at == 0 else max(values[at - 1], self.latency.min_us)
 
-    def maximum(self, target: float) -> Judged:
+    def maximum(self, target: float) -> ObjectiveResult:
         least, most = self.copies.gone
         bound_us = self.bound_us
         measured = self.latency.max_us / 1000 if self.latency.counts and not most else None
         off = math.inf if bound_us is None else bound_us / 1000
         known = self.latency.max_us / 1000 if self.latency.counts else 0.0
         if least or known - off > target:
-            return Judged(MAX, target, measured, None, None, holds=False, why=self._gone_words() if least else "")
+            return ObjectiveResult(
+                MAX, target, measured, None, None, holds=False, why=self._gone_words() if least else ""
+            )
         if most == 0 and self.latency.counts and known + off <= target:
-            return Judged(MAX, target, measured, None, None, holds=True)
+            return ObjectiveResult(MAX, target, measured, None, None, holds=True)
         why = _UNACCOUNTED if most is None else self._gone_words() if most else self._clock_words()
-        return Judged(MAX, target, measured, None, None, None, why if self.latency.counts else "nothing arrived")
+        return ObjectiveResult(
+            MAX, target, measured, None, None, None, why if self.latency.counts else "nothing arrived"
+        )
 
-    def loss(self, target: float) -> Judged:
+    def loss(self, target: float) -> ObjectiveResult:
         least, most = self.copies.gone
         if not self.copies.expected:
-            return Judged(LOSS, target, None, None, None, holds=None, why="nothing was due")
+            return ObjectiveResult(LOSS, target, None, None, None, holds=None, why="nothing was due")
         low = 100 * self.lateness.gone(least).lower() if least else 0.0
         if most is None:
             holds = False if low > target else None
-            return Judged(LOSS, target, None, low, None, holds, _UNACCOUNTED)
+            return ObjectiveResult(LOSS, target, None, low, None, holds, _UNACCOUNTED)
         may_be, is_gone = self.lateness.gone(most), self.lateness.gone(least)
         measured, limits = 100 * may_be.share, (low, 100 * may_be.upper())
         if not target:
             # None lost is a fact of this run; of how it would go on, the limit tells.
             holds = False if least else True if not most else None
-            return Judged(LOSS, target, measured, *limits, holds, "" if holds is not None else self._gone_words())
+            return ObjectiveResult(
+                LOSS, target, measured, *limits, holds, "" if holds is not None else self._gone_words()
+            )
         if limits[1] <= target or low > target:
-            return Judged(LOSS, target, measured, *limits, limits[1] <= target)
+            return ObjectiveResult(LOSS, target, measured, *limits, limits[1] <= target)
         if measured < target or 100 * is_gone.share > target:
             times = (may_be if measured < target else is_gone).times_needed(target / 100)
             return self._longer(LOSS, target, measured, limits, times)
-        return Judged(LOSS, target, measured, *limits, None, self._between_words(0.0))
+        return ObjectiveResult(LOSS, target, measured, *limits, None, self._between_words(0.0))
 
     def _longer(
         self,
@@ -274,12 +282,14 @@ class _Step:
         measured: float | None,
         limits: tuple[float | None, float | None],
         times: float | None,
-    ) -> Judged:
+    ) -> ObjectiveResult:
         """Unknown, for there were too few seconds."""
         if times is None:
-            return Judged(name, target, measured, *limits, None, "too near the target for any length of step to tell")
+            return ObjectiveResult(
+                name, target, measured, *limits, None, "too near the target for any length of step to tell"
+            )
         seconds = math.ceil(times * self.facts.duration_s)
-        return Judged(name, target, measured, *limits, None, f"measure for at least {seconds} s", seconds)
+        return ObjectiveResult(name, target, measured, *limits, None, f"measure for at least {seconds} s", seconds)
 
     def _gone_words(self) -> str:
         least, most = self.copies.gone
@@ -305,28 +315,30 @@ class _Step:
 _UNACCOUNTED: Final = "nobody knows how many copies did not arrive"
 
 
-def _recovery(target: float, recoveries: Recoveries | None, facts: CourseFacts) -> Judged:
+def _recovery(target: float, recoveries: Recoveries | None, facts: TimeSeriesFacts) -> ObjectiveResult:
     if recoveries is None or not recoveries.best:
-        return Judged(RECOVERY, target, None, None, None, holds=None, why="there was no event to recover from")
+        return ObjectiveResult(RECOVERY, target, None, None, None, holds=None, why="there was no event to recover from")
     best, worst = _slowest(recoveries.best), None if recoveries.worst is None else _slowest(recoveries.worst)
     if best is None or best > target:
         never = next((c for c in recoveries.best if c.recovered_s is None), None)
         why = f"not recovered from {never.kind} at {never.at_s:g} s" if never else ""
-        return Judged(RECOVERY, target, best, None, None, holds=False, why=why)
+        return ObjectiveResult(RECOVERY, target, best, None, None, holds=False, why=why)
     if worst is None or worst > target:
-        return Judged(RECOVERY, target, None, best, worst, holds=None, why="clocks may be wrong by too much to tell")
+        return ObjectiveResult(
+            RECOVERY, target, None, best, worst, holds=None, why="clocks may be wrong by too much to tell"
+        )
     if facts.complete is False:
-        return Judged(RECOVERY, target, worst, None, None, holds=None, why="figures of some seconds were lost")
-    return Judged(RECOVERY, target, worst, None, None, holds=True)
+        return ObjectiveResult(RECOVERY, target, worst, None, None, holds=None, why="figures of some seconds were lost")
+    return ObjectiveResult(RECOVERY, target, worst, None, None, holds=True)
 
 
-def _slowest(consequences: Sequence[Consequence]) -> float | None:
+def _slowest(consequences: Sequence[EventImpact]) -> float | None:
     """The longest recovery in seconds; None: there was one that never was."""
     times = [c.recovered_s for c in consequences]
     return None if None in times else max((time for time in times if time is not None), default=None)
 
 
-def holds(objectives: Sequence[Judged]) -> bool | None:
+def holds(objectives: Sequence[ObjectiveResult]) -> bool | None:
     """The answer: a no to one is a no, and a yes is a yes to all."""
     answers = {o.holds for o in objectives}
     return False if False in answers else None if None in answers else True

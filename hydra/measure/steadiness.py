@@ -26,7 +26,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hydra.model import CourseFacts, CourseInterval
+from hydra.model import TimeSeriesFacts, TimeSeriesInterval
 
 LEAST: Final = 0.05
 """Part of the mean by which seconds have to differ."""
@@ -46,7 +46,7 @@ KINDS: Final[Sequence[Kind]] = ("beginning", "change", "second", "first")
 
 
 @dataclass(frozen=True, slots=True)
-class Unsteady:
+class Unsteadiness:
     """Something that was not steady.
 
     Attributes:
@@ -61,7 +61,7 @@ class Unsteady:
     by: float
 
 
-def received_of(facts: CourseFacts, course: Sequence[CourseInterval]) -> list[int]:
+def received_of(facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]) -> list[int]:
     """What was received in each whole interval of the window; nothing where the seconds are not complete."""
     if not facts.complete:
         return []
@@ -74,7 +74,7 @@ def settled(received: Sequence[int]) -> bool:
     return len(received) > 1 and abs(received[-1] - received[-2]) <= LEAST * max(received[-2:])
 
 
-def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteady] | None:
+def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteadiness] | None:
     """What was not steady in a step, a change before single seconds; None where there are too few to tell.
 
     Args:
@@ -92,15 +92,17 @@ def unsteady(received: Sequence[float], interval_s: int = 1) -> list[Unsteady] |
         at, before, after = change
         at_s = int(rest[at]) * interval_s
         if after > before and at <= _BEGINNING * len(rest):
-            found.append(Unsteady("beginning", at_s, before / after - 1))
+            found.append(Unsteadiness("beginning", at_s, before / after - 1))
         else:
-            found.append(Unsteady("change", at_s, (after - before) / (before or 1.0)))
+            found.append(Unsteadiness("change", at_s, (after - before) / (before or 1.0)))
     middle = float(np.median(values))
-    found += [Unsteady("second", int(at) * interval_s, float(values[at]) / middle - 1) for at in np.flatnonzero(apart)]
+    found += [
+        Unsteadiness("second", int(at) * interval_s, float(values[at]) / middle - 1) for at in np.flatnonzero(apart)
+    ]
     return found
 
 
-def slow_first(received: Sequence[float]) -> Unsteady | None:
+def slow_first(received: Sequence[float]) -> Unsteadiness | None:
     """What the first of several steps of the same lacks: ``LEAST``, and more than chance, of what the others received.
 
     Student's test of one value against a sample, at ``ALPHA``.
@@ -120,7 +122,7 @@ def slow_first(received: Sequence[float]) -> Unsteady | None:
 
         if float(stdtr(len(later) - 1, (first - usual) / error)) >= ALPHA:
             return None
-    return Unsteady("first", 0, first / usual - 1)
+    return Unsteadiness("first", 0, first / usual - 1)
 
 
 def _apart(values: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
@@ -156,15 +158,15 @@ def _change(values: npt.NDArray[np.float64]) -> tuple[int, float, float] | None:
     return (at, before, after) if p < ALPHA else None
 
 
-def written(found: Sequence[Unsteady]) -> str:
+def encode_unsteadiness(found: Sequence[Unsteadiness]) -> str:
     """What was not steady as a figure holds it: kind, seconds and fraction of each."""
     return "; ".join(f"{each.kind} {each.at_s} {each.by:.3g}" for each in found)
 
 
-def read(text: str) -> list[Unsteady]:
-    """What :func:`written` wrote."""
+def decode_unsteadiness(text: str) -> list[Unsteadiness]:
+    """What :func:`encode_unsteadiness` wrote."""
     parts = (part.split() for part in text.split("; ") if part)
-    return [Unsteady(KINDS[KINDS.index(kind)], int(at_s), float(by)) for kind, at_s, by in parts]
+    return [Unsteadiness(KINDS[KINDS.index(kind)], int(at_s), float(by)) for kind, at_s, by in parts]
 
 
 def autocorrelation(residuals: npt.NDArray[np.float64], fitted: int, most: float) -> float:

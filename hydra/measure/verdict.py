@@ -51,7 +51,7 @@ UNDECIDED: Final = "undecided: "
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class BusyWorker:
     """The thread of several processes that wanted most CPU: for what part of the time (%) it ran, and waited to."""
 
     name: str
@@ -84,7 +84,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class TcpWaits:
     """What the TCP connections out of several processes waited for, over the window.
 
     ``reader`` and ``network`` are parts (0 to 1) of the connections and of the time.
@@ -103,7 +103,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class BottleneckEvidence:
     """What is known of a step. What was not measured is None.
 
     Attributes:
@@ -138,13 +138,13 @@ class Evidence:
     losing: bool = False
     blocked_share: float = 0.0
     lag_p99_ms: float | None = None
-    publisher: Worker | None = None
-    library: Worker | None = None
-    subscribers: Worker | None = None
-    server: Worker | None = None
+    publisher: BusyWorker | None = None
+    library: BusyWorker | None = None
+    subscribers: BusyWorker | None = None
+    server: BusyWorker | None = None
     server_idle: float | None = None
-    out_of_publishers: Flow | None = None
-    out_of_servers: Flow | None = None
+    out_of_publishers: TcpWaits | None = None
+    out_of_servers: TcpWaits | None = None
     subscriber_host_pct: float | None = None
     subscribers_cpu: float | None = None
     steal_pct: float | None = None
@@ -160,7 +160,7 @@ class Evidence:
         return self.behind or self.blocked_share >= BLOCKED_SHARE
 
     @property
-    def out_to_subscribers(self) -> Flow | None:
+    def out_to_subscribers(self) -> TcpWaits | None:
         """The connections that end at subscribers."""
         return self.out_of_publishers if self.direct else self.out_of_servers
 
@@ -173,7 +173,7 @@ class Verdict:
     evidence: str
 
 
-def verdict(evidence: Evidence) -> Verdict:
+def verdict(evidence: BottleneckEvidence) -> Verdict:
     """What limited the point, with the figures for it.
 
     The cause is ``requested rate``, ``publisher``, ``network``, ``server``, ``subscriber hosts``, the name of the
@@ -184,7 +184,7 @@ def verdict(evidence: Evidence) -> Verdict:
     return Verdict(causes[0] if len(causes) == 1 else UNDECIDED + " or ".join(causes), said)
 
 
-def _causes(e: Evidence) -> list[str]:
+def _causes(e: BottleneckEvidence) -> list[str]:
     if e.held and not e.behind:
         # A loss that is just within the target is the limit's all the same, where one shows.
         return (_of_connections(e) or list(_suspects(e)) if e.losing else []) or [REQUESTED]
@@ -199,7 +199,7 @@ def _causes(e: Evidence) -> list[str]:
     return [*lossy, SERVER, e.queue]
 
 
-def _slow(e: Evidence) -> list[str]:
+def _slow(e: BottleneckEvidence) -> list[str]:
     """Why the publishers sent less than they were asked for, though everything arrived at once."""
     if _crowded_out(e):
         return [SUBSCRIBERS]
@@ -211,7 +211,7 @@ def _slow(e: Evidence) -> list[str]:
     return behind_them or [PUBLISHER, e.queue if e.direct else SERVER]
 
 
-def _of_connections(e: Evidence) -> list[str]:
+def _of_connections(e: BottleneckEvidence) -> list[str]:
     """What the kernel says of each connection: it is about the very messages that are late."""
     to_subscribers = e.out_to_subscribers
     if _reader_waited_for(to_subscribers) or (not e.crossing and _waits(to_subscribers)):
@@ -225,7 +225,7 @@ def _of_connections(e: Evidence) -> list[str]:
     return []
 
 
-def _suspects(e: Evidence) -> Iterator[str]:
+def _suspects(e: BottleneckEvidence) -> Iterator[str]:
     """Whoever could do no more, where something did not keep up."""
     # The loop itself is behind, or a thread of its library, which it only hands messages to.
     loop = e.publisher if e.held is False and e.blocked_share < BLOCKED_SHARE else None
@@ -239,21 +239,21 @@ def _suspects(e: Evidence) -> Iterator[str]:
         yield SUBSCRIBERS
 
 
-def _reader_waited_for(flow: Flow | None) -> bool:
+def _reader_waited_for(flow: TcpWaits | None) -> bool:
     return flow is not None and flow.reader >= WAITING
 
 
-def _waits(flow: Flow | None) -> bool:
+def _waits(flow: TcpWaits | None) -> bool:
     """Whether they waited for anything: on one host that can only be the reader, who answers late."""
     return flow is not None and flow.reader + flow.network >= WAITING
 
 
-def _waits_for_network(e: Evidence) -> bool:
+def _waits_for_network(e: BottleneckEvidence) -> bool:
     flows = (e.out_of_publishers, e.out_of_servers)
     return e.crossing and any(flow is not None and flow.network >= WAITING for flow in flows)
 
 
-def _may_be_lossy(e: Evidence) -> bool:
+def _may_be_lossy(e: BottleneckEvidence) -> bool:
     """Whether nothing but segments that were sent again speaks of the network, and nothing against it.
 
     A link that is known to be idle, or connections that did not wait for it, held nothing up: some segments are sent
@@ -264,19 +264,19 @@ def _may_be_lossy(e: Evidence) -> bool:
     return (e.segments_retransmitted or 0.0) >= LOSSY_NETWORK and not idle
 
 
-def _crowded_out(e: Evidence) -> bool:
+def _crowded_out(e: BottleneckEvidence) -> bool:
     """Whether the publishers had to wait for CPU that subscribers used."""
     if (e.subscriber_host_pct or 0.0) < BUSY_HOST_PCT or (e.subscribers_cpu or 0.0) < SUBSCRIBERS_CPU:
         return False
     return e.publisher is not None and e.publisher.wait_pct >= CROWDED_PCT
 
 
-def _seen(e: Evidence) -> bool:
+def _seen(e: BottleneckEvidence) -> bool:
     """Whether it is known how busy subscribers were: only then is nobody busy."""
     return e.subscribers is not None or e.subscriber_host_pct is not None
 
 
-def _figures(e: Evidence, causes: list[str]) -> Iterator[str]:
+def _figures(e: BottleneckEvidence, causes: list[str]) -> Iterator[str]:
     """What was measured, what speaks for the causes first."""
     if e.held and not e.behind:
         yield "the rate was held and passed" + (", though messages were lost" if e.losing else "")
@@ -296,7 +296,7 @@ def _figures(e: Evidence, causes: list[str]) -> Iterator[str]:
         yield from of[stage]
 
 
-def _of_publishers(e: Evidence) -> Iterator[str]:
+def _of_publishers(e: BottleneckEvidence) -> Iterator[str]:
     if e.publisher is not None:
         yield f"publishers: {e.publisher}"
     if e.library is not None and e.library != e.publisher:
@@ -305,7 +305,7 @@ def _of_publishers(e: Evidence) -> Iterator[str]:
         yield f"schedule lag p99 {number(e.lag_p99_ms)} ms"
 
 
-def _of_network(e: Evidence) -> Iterator[str]:
+def _of_network(e: BottleneckEvidence) -> Iterator[str]:
     if e.out_of_publishers is not None:
         yield f"publishers' {e.out_of_publishers}"
     if e.out_of_servers is not None:
@@ -318,14 +318,14 @@ def _of_network(e: Evidence) -> Iterator[str]:
         yield f"interfaces dropped {e.drops:,} packets"
 
 
-def _of_servers(e: Evidence) -> Iterator[str]:
+def _of_servers(e: BottleneckEvidence) -> Iterator[str]:
     if e.server_idle is not None:
         yield f"servers' request threads idle {100 * e.server_idle:.0f} %"
     if e.server is not None:
         yield f"servers: {e.server}"
 
 
-def _of_subscribers(e: Evidence) -> Iterator[str]:
+def _of_subscribers(e: BottleneckEvidence) -> Iterator[str]:
     if e.subscribers is not None:
         yield f"subscribers: {e.subscribers}"
     if e.subscriber_host_pct is not None:

@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import pymesos
 
-from hydra.engine.driver_pipe import Channel, Message, Outbox
+from hydra.engine.driver_pipe import DriverPipe, Message, Outbox
 from hydra.errors import ClusterError
 from hydra.mesos.master import OperatorApi
 
@@ -128,7 +128,7 @@ def _address(master_info: Any) -> str:
 class _Process:
     """Moves messages between the channel and the driver until told to stop, or until the engine has gone."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: DriverPipe) -> None:
         self._channel = channel
         self._outbox = Outbox()
         self._calls: queue.SimpleQueue[Message] = queue.SimpleQueue()
@@ -268,7 +268,7 @@ def main() -> None:
     """Runs the process; its only argument is the number of its socket."""
     # pymesos has set a handler of its own; Ctrl-C is the engine's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _Process(Channel(socket.socket(fileno=int(sys.argv[1])))).run()
+    _Process(DriverPipe(socket.socket(fileno=int(sys.argv[1])))).run()
     sys.stdout.flush()
     # A call may still wait for a master that does not answer.
     os._exit(0)

@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from hydra.engine.address import resolved
 from hydra.engine.artifacts.archive import Artifact
-from hydra.engine.artifacts.script import RUNNER, rewritten
-from hydra.engine.artifacts.server import ArtifactServer
-from hydra.engine.driver_engine import DrivenEngine, Driver
+from hydra.engine.artifacts.archive_server import ArtifactServer
+from hydra.engine.artifacts.start_script import RUNNER, rewritten
+from hydra.engine.controller_address import resolved
+from hydra.engine.driver_engine import DriverEngine, DriverProcess
 from hydra.errors import ClusterError, MissingDependencyError
 from hydra.mesos import translate
 from hydra.mesos.master import INSTALL, hosts, route_to
@@ -37,7 +37,7 @@ _STOP_WITHIN_S: Final = 12.0
 """The teardown is one HTTP call, for which pymesos waits 10 s at most."""
 
 
-class MesosEngine(DrivenEngine[MesosState]):
+class MesosEngine(DriverEngine[MesosState]):
     """Runs groups as tasks of a framework of its own, which ends with it.
 
     A group starts when an offer of its agent comes, within about a second.
@@ -80,7 +80,7 @@ class MesosEngine(DrivenEngine[MesosState]):
                 server = ArtifactServer(artifact, address)
                 stack.callback(server.close)
                 url = server.url
-            driver = Driver("hydra.mesos.driver", log)
+            driver = DriverProcess("hydra.mesos.driver", log)
             stack.callback(driver.close)
             super().__init__(driver, MesosState(_program(url, artifact)), address, _STOP_WITHIN_S, clock)
             self._log = log

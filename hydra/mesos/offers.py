@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from hydra.engine.resources import add, subtract, without
-from hydra.mesos.translate import Offer
+from hydra.mesos.translate import AgentOffer
 from hydra.model import Agent, Resources
 
 
@@ -20,7 +20,7 @@ class KnownAgent:
     benched_until: float = 0.0
 
 
-class Offered:
+class FrameworkOffers:
     """The offers of a framework, and its agents.
 
     What is known to be free on an agent becomes less by offers only where it is told (:meth:`believe`): the master may
@@ -32,10 +32,10 @@ class Offered:
     """
 
     def __init__(self) -> None:
-        self.offers: dict[str, Offer] = {}
+        self.offers: dict[str, AgentOffer] = {}
         self.known: dict[str, KnownAgent] = {}
 
-    def of(self, agent: str) -> list[Offer]:
+    def of(self, agent: str) -> list[AgentOffer]:
         """The offers of an agent."""
         return [offer for offer in self.offers.values() if offer.agent.id == agent]
 
@@ -46,7 +46,7 @@ class Offered:
             held = add(held, offer.agent.resources)
         return held
 
-    def take(self, offers: Sequence[Offer]) -> None:
+    def take(self, offers: Sequence[AgentOffer]) -> None:
         """Notes new offers, and the agents that they are of."""
         for offer in offers:
             self.offers[offer.id] = offer
@@ -57,17 +57,17 @@ class Offered:
                 known.address, known.ip = offer.address, offer.ip
                 known.agent = replace(offer.agent, resources=known.agent.resources)
 
-    def drop(self, offers: Iterable[Offer]) -> None:
+    def drop(self, offers: Iterable[AgentOffer]) -> None:
         """Forgets offers that were used."""
         for offer in offers:
             del self.offers[offer.id]
 
-    def lose(self, agent: str) -> None:
+    def forget_agent(self, agent: str) -> None:
         """Forgets an agent and its offers."""
         self.known.pop(agent, None)
         self.drop(self.of(agent))
 
-    def raise_estimate(self, agent: str, waiting: Iterable[Resources]) -> None:
+    def raise_free(self, agent: str, waiting: Iterable[Resources]) -> None:
         """Offers that hold more than was known to be free are believed at once.
 
         Args:
@@ -86,21 +86,21 @@ class Offered:
         )
         known.agent = replace(known.agent, resources=more)
 
-    def believe(self, agent: str, free: Resources) -> None:
+    def set_free(self, agent: str, free: Resources) -> None:
         """From now on this is what is free on an agent."""
         if agent in self.known:
             known = self.known[agent]
             known.agent = replace(known.agent, resources=free)
 
-    def give(self, agent: str, resources: Resources) -> None:
+    def add_free(self, agent: str, resources: Resources) -> None:
         """More is free on an agent, as something has ended there."""
         if agent in self.known:
-            self.believe(agent, add(self.known[agent].agent.resources, resources))
+            self.set_free(agent, add(self.known[agent].agent.resources, resources))
 
-    def spend(self, agent: str, resources: Resources) -> None:
+    def subtract_free(self, agent: str, resources: Resources) -> None:
         """Less is free on an agent, as something will be launched there."""
         if agent in self.known:
-            self.believe(agent, _less(self.known[agent].agent.resources, resources))
+            self.set_free(agent, _less(self.known[agent].agent.resources, resources))
 
 
 def _less(left: Resources, right: Resources) -> Resources:

@@ -14,8 +14,8 @@ from hydra.engine.placement import place, refusal
 from hydra.engine.resources import format_resources, need_of, taken_by
 from hydra.errors import ClusterError
 from hydra.mesos import translate as mesos
-from hydra.mesos.offers import Offered
-from hydra.mesos.translate import Json, Offer, TaskUpdate
+from hydra.mesos.offers import FrameworkOffers
+from hydra.mesos.translate import AgentOffer, Json, TaskUpdate
 from hydra.model import Agent, Group, GroupEvent, Launch
 
 ATTEMPTS: Final = 4
@@ -97,7 +97,7 @@ class MesosState:
         self.fatal = ""
         self.agents_there: int | None = None
         self.program = program
-        self._offered = Offered()
+        self._offered = FrameworkOffers()
         self._tasks: dict[str, _Task] = {}
         self._autopsies: dict[str, tuple[GroupEvent, float]] = {}
         self._reviving = True
@@ -135,10 +135,10 @@ class MesosState:
             if group.id in ("", ".", "..") or "/" in group.id or not group.id.isprintable():
                 raise ClusterError(f"group id {group.id!r} cannot be a task id", "use letters, digits, - and _")
             taken.add(group.id)
-        required = [replace(group, demand=mesos.whole(group.demand, group.count)) for group in groups]
+        required = [replace(group, demand=mesos.rounded_demand(group.demand, group.count)) for group in groups]
         launches = self._place(required, now)
         for launch in launches:
-            self._offered.spend(launch.agent.id, taken_by(launch))
+            self._offered.subtract_free(launch.agent.id, taken_by(launch))
             task = _Task(launch, now)
             self._tasks[task.id] = task
         self._want(now)
@@ -238,11 +238,11 @@ class MesosState:
 
     # --- offers ------------------------------------------------------------------------------------------------------
 
-    def _take_offers(self, offers: Sequence[Offer], now: float) -> None:
+    def _take_offers(self, offers: Sequence[AgentOffer], now: float) -> None:
         self._offered.take(offers)
         for agent in {offer.agent.id for offer in offers}:
             waiting = (taken_by(t.launch) for t in self._tasks.values() if t.agent == agent and t.phase == "waiting")
-            self._offered.raise_estimate(agent, waiting)
+            self._offered.raise_free(agent, waiting)
         self._match(now)
 
     def _want(self, now: float) -> None:
@@ -339,7 +339,7 @@ class MesosState:
         text = f"no offer of {task.launch.agent.hostname} held what it needs within {OFFER_WITHIN_S:g} s"
         held = format_resources(offered) or "nothing"
         self._end(task, GroupEvent(task.launch.group.id, "lost", task.agent, f"{text}; it offers {held}"))
-        self._offered.believe(task.agent, offered)
+        self._offered.set_free(task.agent, offered)
 
     # --- what became of tasks ----------------------------------------------------------------------------------------
 
@@ -411,7 +411,7 @@ class MesosState:
             self._end(task, GroupEvent(task.launch.group.id, "lost", task.agent, f"it could not be launched: {why}"))
 
     def _agent_lost(self, agent: str, now: float) -> None:
-        self._offered.lose(agent)
+        self._offered.forget_agent(agent)
         if self.agents_there is not None:
             self.agents_there = max(0, self.agents_there - 1)
         for task in [t for t in self._tasks.values() if t.agent == agent]:
@@ -426,4 +426,4 @@ class MesosState:
 
     def _remove(self, task: _Task) -> None:
         del self._tasks[task.id]
-        self._offered.give(task.agent, taken_by(task.launch))
+        self._offered.add_free(task.agent, taken_by(task.launch))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from hydra.engine.resources import Need, without
+from hydra.engine.resources import ResourceNeed, without
 from hydra.model import Agent, Demand, GroupState, Resources
 
 Json = dict[str, Any]
@@ -60,7 +60,7 @@ _MILLI: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class AgentOffer:
     """What a master offers of one agent.
 
     Attributes:
@@ -102,7 +102,7 @@ class TaskUpdate:
 # --- what a master says ----------------------------------------------------------------------------------------------
 
 
-def offer(message: Json) -> Offer:
+def offer(message: Json) -> AgentOffer:
     """An offer."""
     address = message.get("url", {}).get("address", {})
     host = address.get("ip") or address.get("hostname") or ""
@@ -114,7 +114,7 @@ def offer(message: Json) -> Offer:
         resources=total(parts),
     )
     port = address.get("port")
-    return Offer(
+    return AgentOffer(
         id=message["id"]["value"],
         agent=agent,
         address=f"{host}:{port}" if host and port else "",
@@ -189,7 +189,7 @@ def framework_info(
     return info
 
 
-def whole(demand: Demand, count: int) -> Demand:
+def rounded_demand(demand: Demand, count: int) -> Demand:
     """The demand of a group of ``count`` as Mesos can keep it: three decimals, rounded up, and never nothing."""
 
     def up(amount: float, least: float) -> float:
@@ -203,7 +203,7 @@ def whole(demand: Demand, count: int) -> Demand:
     )
 
 
-def take(parts: Sequence[Json], need: Need) -> tuple[list[Json], list[Json], tuple[int, ...]] | None:
+def take(parts: Sequence[Json], need: ResourceNeed) -> tuple[list[Json], list[Json], tuple[int, ...]] | None:
     """The pieces of offered resources that meet the need, what is left of them, and the ports; None if they do not.
 
     Reserved resources go first, as nobody else can use them. Everything else that Mesos said of a piece (role,

@@ -32,20 +32,20 @@ from hydra.model.cluster import (
 )
 from hydra.model.hosts import (
     BusyThread,
-    Connections,
     CoreTimes,
     HostCounters,
     HostSample,
     InterfaceCounts,
+    TcpConnections,
     TcpCounts,
     ThreadSample,
 )
 from hydra.model.load import (
     BURST,
     EVENT_KINDS,
+    IMPAIRMENTS,
+    MAX_IMPAIRMENTS,
     MAX_POINTS,
-    MAX_SPELLS,
-    SPELLS,
     EventSpec,
     LoadShape,
     LoadSpec,
@@ -60,8 +60,6 @@ from hydra.model.reports import (
     PERCENTILES,
     AgentClock,
     BatchColumn,
-    CourseFacts,
-    CourseInterval,
     DrainEnd,
     Histogram,
     LedgerCounts,
@@ -70,8 +68,10 @@ from hydra.model.reports import (
     SequenceRange,
     SubscriberColumns,
     SubscriberReport,
+    TimeSeriesFacts,
+    TimeSeriesInterval,
 )
 from hydra.model.scenario import NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
 from hydra.model.settings import SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
-from hydra.model.step import SKIPPED_BY, USER, Cohort, CohortKind, SpellSpec, StepPlan, StepResult, StepStatus
+from hydra.model.step import SKIPPED_BY, USER, Cohort, CohortKind, ImpairmentSpec, StepPlan, StepResult, StepStatus
 from hydra.model.sweep import SweepSpec

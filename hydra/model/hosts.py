@@ -75,7 +75,7 @@ class BusyThread:
 
 
 @dataclass(frozen=True, slots=True)
-class Connections:
+class TcpConnections:
     """The TCP connections of a group's processes that carried something out since the sample before.
 
     Attributes:
@@ -115,4 +115,4 @@ class ThreadSample:
     group: str
     threads: list[BusyThread] = field(default_factory=list)
     role: str = ""
-    connections: Connections | None = None
+    connections: TcpConnections | None = None

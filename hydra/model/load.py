@@ -16,11 +16,11 @@ Points = Sequence[tuple[float, float]]
 MAX_POINTS: Final = 8192
 
 BURST: Final = "burst"
-SPELLS: Final = ("slow", "gone")
+IMPAIRMENTS: Final = ("slow", "gone")
 """The kinds of events that a part of the subscribers goes through."""
-MAX_SPELLS: Final = 64
+MAX_IMPAIRMENTS: Final = 64
 """Spells of one subscriber in a step."""
-EVENT_KINDS: Final = (BURST, *SPELLS)
+EVENT_KINDS: Final = (BURST, *IMPAIRMENTS)
 """The kinds of events of every system."""
 
 LoadShape = Literal["constant", "ramp", "steps", "daily", "recorded"]

@@ -58,8 +58,8 @@ class LedgerCounts:
         duplicates: messages whose sequence had been received already.
         reordered: messages that came after a later sequence.
         extra: distinct sequences received that were not expected (sent but never acknowledged).
-        received_bits: of a member of a group, all sequences that it received (``hydra/wire/packing.py``); "" otherwise,
-            and where it is ``truncated``.
+        received_bits: of a member of a group, all sequences that it received (``hydra/wire/compact_encoding.py``); ""
+            otherwise, and where it is ``truncated``.
     """
 
     publisher: int
@@ -296,7 +296,7 @@ BATCH_COLUMNS: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class CourseFacts:
+class TimeSeriesFacts:
     """What the seconds of a step belong to.
 
     ``start_ns`` is the begin of the window on the step's clock. Of each message that was due, so many copies are
@@ -313,7 +313,7 @@ class CourseFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class CourseInterval:
+class TimeSeriesInterval:
     """What happened in one interval of a step, a second or longer, which begins at ``begin_s`` after its start.
 
     ``due`` and ``sent`` are of all publishers; ``received`` and ``latency`` of all subscribers outside the cohort, by

@@ -109,10 +109,10 @@ class Scenario:
     def keeps_seconds(self) -> bool:
         """Whether the figures of each second of a step are kept: of grids whose messages are in flight all the time."""
         stored = any(value == "stored" for value in self.values_of("read"))
-        return self.has_course or not (self.sweep.decided or stored or self.settings.messages is not None)
+        return self.has_time_series or not (self.sweep.decided or stored or self.settings.messages is not None)
 
     @property
-    def has_course(self) -> bool:
+    def has_time_series(self) -> bool:
         """Whether what was asked for needs the figures of each second of a step."""
         asked = self.sweep.seconds or self.events or self.slo.objectives() or self.load.shape != "constant"
         return bool(asked)

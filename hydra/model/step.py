@@ -11,14 +11,14 @@ from hydra.model.reports import Histogram
 from hydra.model.settings import Settings
 
 CohortKind = Literal["none", "slow", "reconnecting", "spells"]
-SpellKind = Literal["slow", "gone"]
+ImpairmentKind = Literal["slow", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
-class SpellSpec:
+class ImpairmentSpec:
     """A part of the window, in seconds since its start, in which the cohort is slow (``rate`` messages/s) or gone."""
 
-    kind: SpellKind
+    kind: ImpairmentKind
     begin_s: float
     end_s: float
     rate: float = 0.0
@@ -61,7 +61,7 @@ class StepPlan:
     publishers: int | None = None
     point: str = ""
     load: tuple[tuple[float, float], ...] = ()
-    spells: tuple[SpellSpec, ...] = ()
+    spells: tuple[ImpairmentSpec, ...] = ()
     course: bool = False
     rest_s: float = 0.0
 

@@ -17,7 +17,7 @@ _LOCAL: Final = 3
 _BY_LINE: Final = termios.ICANON | termios.ECHO
 
 
-class Keys:
+class Keyboard:
     """The keys that are pressed at a terminal, as long as this process is in its foreground.
 
     Args:

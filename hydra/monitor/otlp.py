@@ -26,8 +26,8 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-from hydra.monitor.families import Family
-from hydra.monitor.snapshot import BOUNDS_US, Distribution
+from hydra.monitor.metric_families import MetricFamily
+from hydra.monitor.run_snapshot import BOUNDS_US, Distribution
 
 EVERY_S: Final = 5.0
 """Between two pushes."""
@@ -50,7 +50,7 @@ class OtlpPusher:
         every_s: seconds between two pushes.
     """
 
-    def __init__(self, url: str, read: Callable[[], Sequence[Family]], every_s: float = EVERY_S) -> None:
+    def __init__(self, url: str, read: Callable[[], Sequence[MetricFamily]], every_s: float = EVERY_S) -> None:
         # It would write what is wrong into the lines of the run, each time.
         library = logging.getLogger("opentelemetry")
         library.addHandler(logging.NullHandler())
@@ -98,14 +98,14 @@ class OtlpPusher:
         if done is not MetricExportResult.SUCCESS:
             self._failed.set()
 
-    def _data(self, found: Sequence[Family]) -> MetricsData:
+    def _data(self, found: Sequence[MetricFamily]) -> MetricsData:
         span = self._began_ns, time.time_ns()
         metrics = [_metric(family, span) for family in found]
         scope = ScopeMetrics(self._scope, metrics, "")
         return MetricsData([ResourceMetrics(self._resource, [scope], "")])
 
 
-def _metric(family: Family, span: tuple[int, int]) -> Metric:
+def _metric(family: MetricFamily, span: tuple[int, int]) -> Metric:
     """A family in the library's form; ``span`` is when counting began, and now."""
     began_ns, now_ns = span
     data: Sum | Gauge | Histogram

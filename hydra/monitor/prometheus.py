@@ -15,9 +15,9 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from hydra.monitor.families import Family
-from hydra.monitor.snapshot import BOUNDS_US
-from hydra.options.types import cannot_listen, family_of, written
+from hydra.monitor.metric_families import MetricFamily
+from hydra.monitor.run_snapshot import BOUNDS_US
+from hydra.options.flag_types import cannot_listen, family_of, url_host
 
 _READER_S: Final = 10.0
 """Who asks and then says or takes nothing for so long is left."""
@@ -44,7 +44,7 @@ class PrometheusEndpoint:
         UsageError: nobody can listen there.
     """
 
-    def __init__(self, host: str, port: int, read: Callable[[], Sequence[Family]]) -> None:
+    def __init__(self, host: str, port: int, read: Callable[[], Sequence[MetricFamily]]) -> None:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Families(read))
         self._answers = _Answers()
@@ -54,7 +54,7 @@ class PrometheusEndpoint:
         except OSError as e:
             raise cannot_listen(host, port, e) from e
         self._server.set_app(self._answers.counted(make_wsgi_app(registry)))
-        self.url = f"http://{written(host, self._server.server_port)}/metrics"
+        self.url = f"http://{url_host(host, self._server.server_port)}/metrics"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="prometheus", daemon=True)
         self._thread.start()
 
@@ -75,7 +75,7 @@ class PrometheusEndpoint:
 
 
 class _Families(Collector):
-    def __init__(self, read: Callable[[], Sequence[Family]]) -> None:
+    def __init__(self, read: Callable[[], Sequence[MetricFamily]]) -> None:
         self._read = read
 
     def collect(self) -> Iterator[Metric]:
@@ -83,7 +83,7 @@ class _Families(Collector):
             yield _metric(family)
 
 
-def _metric(family: Family) -> Metric:
+def _metric(family: MetricFamily) -> Metric:
     """A family in the library's form."""
     if family.kind == "histogram":
         names = list(family.distributions[0][0])

@@ -19,7 +19,7 @@ Doing = Literal["sending", "draining", "reading"]
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class ProgressDetails:
     """What can be told of a running step beside its rates: made only for who shows it.
 
     Attributes:
@@ -37,7 +37,7 @@ class Watched:
     cpu_pct: Mapping[str, float] = field(default_factory=dict)
 
 
-class Told(NamedTuple):
+class ReportedTotals(NamedTuple):
     """What clients have told of a step: how many have, their messages, and the sum of their mean rates (messages/s)."""
 
     clients: int = 0
@@ -50,11 +50,11 @@ class Told(NamedTuple):
         return self.rates_pps / self.clients if self.clients else 0.0
 
 
-NOTHING_TOLD: Final = Told()
+NOTHING_TOLD: Final = ReportedTotals()
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StepProgress:
     """A moment of a step's window, of its drain, or of the reading of what was stored.
 
     Attributes:
@@ -79,11 +79,11 @@ class Moment:
     received_pps: float = 0.0
     doing: Doing = "sending"
     time_ns: int = 0
-    sent: Told = NOTHING_TOLD
-    received: Told = NOTHING_TOLD
+    sent: ReportedTotals = NOTHING_TOLD
+    received: ReportedTotals = NOTHING_TOLD
     hosts: Callable[[], Mapping[str, tuple[HostSample, HostSample]]] = dict
     p99_us: float | None = None
-    watched: Callable[[], Watched] = Watched
+    watched: Callable[[], ProgressDetails] = ProgressDetails
 
     @property
     def left_s(self) -> float | None:
@@ -91,13 +91,13 @@ class Moment:
         return self.elapsed_s * (1 - self.share) / self.share if self.share > 0 else None
 
 
-Tick = Callable[[Moment], None]
+Tick = Callable[[StepProgress], None]
 """Called a few times a second while a step goes on."""
 
 
 def sending(
     plan: StepPlan, progress: Mapping[int, Progress], publishers: range, subscribers: range, start_ns: int, now_ns: int
-) -> Moment:
+) -> StepProgress:
     """A moment of the window.
 
     Args:
@@ -114,14 +114,14 @@ def sending(
         messages = sum(progress[p].messages for p in publishers if p in progress)
         share = max(share, messages / (plan.settings.messages * len(publishers)))
     sent, received = _told(progress, publishers, start_ns), _told(progress, subscribers, start_ns)
-    return Moment(
+    return StepProgress(
         *(elapsed_s, min(share, 1.0), sent.rates_pps, received.mean_pps), time_ns=now_ns, sent=sent, received=received
     )
 
 
 def reading(
     expected: int, progress: Mapping[int, Progress], subscribers: range, start_ns: int, now_ns: int, *, shared: bool
-) -> Moment:
+) -> StepProgress:
     """A moment of the reading of what was stored.
 
     Args:
@@ -136,23 +136,23 @@ def reading(
     share = read / max(expected * (1 if shared else len(subscribers)), 1)
     told = _told(progress, subscribers, start_ns)
     elapsed_s = max(now_ns - start_ns, 0) / 1e9
-    return Moment(elapsed_s, min(share, 1.0), 0.0, told.mean_pps, "reading", time_ns=now_ns, received=told)
+    return StepProgress(elapsed_s, min(share, 1.0), 0.0, told.mean_pps, "reading", time_ns=now_ns, received=told)
 
 
-def draining(drain_s: float, start_ns: int, now_ns: int) -> Moment:
+def draining(drain_s: float, start_ns: int, now_ns: int) -> StepProgress:
     """A moment of the drain, which takes ``drain_s`` seconds at most; it began and now is on the step's clock."""
     elapsed_s = max(now_ns - start_ns, 0) / 1e9
-    return Moment(elapsed_s, min(elapsed_s / drain_s, 1.0) if drain_s else 1.0, doing="draining", time_ns=now_ns)
+    return StepProgress(elapsed_s, min(elapsed_s / drain_s, 1.0) if drain_s else 1.0, doing="draining", time_ns=now_ns)
 
 
 def watched(
-    moment: Moment,
+    moment: StepProgress,
     progress: Mapping[int, Progress],
     clients: BitMap,
     start_ns: int,
     publishers_each: float,
     cpu_pct: Mapping[str, float],
-) -> Watched:
+) -> ProgressDetails:
     """What else can be told of a moment of the window.
 
     Args:
@@ -161,7 +161,7 @@ def watched(
         clients: the subscribers outside the cohort.
         start_ns: the window's begin on the step's clock.
         publishers_each: to which part of the publishers each subscriber listens; 0: nobody knows who gets what.
-        cpu_pct: as of :class:`Watched`.
+        cpu_pct: as of :class:`ProgressDetails`.
     """
     rates = {
         client: p.messages / (p.time_ns - start_ns) * 1e9
@@ -171,10 +171,10 @@ def watched(
     due_pps = moment.sent_pps * publishers_each
     missing = max(1 - moment.received_pps / due_pps, 0.0) if due_pps and moment.received_pps else None
     slowest = nsmallest(_SLOWEST, rates.items(), key=lambda each: each[1])
-    return Watched(missing, tuple(slowest), len(rates), cpu_pct)
+    return ProgressDetails(missing, tuple(slowest), len(rates), cpu_pct)
 
 
-def _told(progress: Mapping[int, Progress], clients: range, start_ns: int) -> Told:
+def _told(progress: Mapping[int, Progress], clients: range, start_ns: int) -> ReportedTotals:
     """What these clients have told since the start."""
     count, messages, rates_pps = 0, 0, 0.0
     # Few publishers are not looked for among a million subscribers.
@@ -185,4 +185,4 @@ def _told(progress: Mapping[int, Progress], clients: range, start_ns: int) -> To
             count += 1
             messages += said.messages
             rates_pps += said.messages / (said.time_ns - start_ns) * 1e9
-    return Told(count, messages, rates_pps)
+    return ReportedTotals(count, messages, rates_pps)

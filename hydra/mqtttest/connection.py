@@ -28,7 +28,7 @@ _FAILURE: Final = 0x80
 """Reason codes from here on are refusals."""
 
 
-class Connection:
+class MqttConnection:
     """A session with a server.
 
     Arguments:

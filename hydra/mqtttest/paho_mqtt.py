@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hydra.client import process_group
 from hydra.client.transport import Answers, Delivery, Kind, SubscriberTransport, read_system
-from hydra.control.client import poll_ms
-from hydra.mqtttest.connection import Connection
+from hydra.control.control_client import poll_ms
+from hydra.mqtttest.connection import MqttConnection
 from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_of
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
 
-    from hydra.control.client import ControlClient
+    from hydra.control.control_client import ControlClient
     from hydra.wire.messages import Configure
 
 FULL_WAIT_S: Final = 0.005
@@ -28,14 +28,14 @@ FLUSH_STEP_S: Final = 0.005
 PROBE_FLUSH_S: Final = 0.05
 
 
-class Publisher:
+class PahoPublisher:
     """Publishes to one topic of its own, with at most ``max_inflight`` messages that wait for their answer."""
 
     marks_end = True
 
     def __init__(self, client: int) -> None:
         self._client = client
-        self._connection: Connection | None = None
+        self._connection: MqttConnection | None = None
         self._built_for: MqttStep | None = None
         self._topic = self._signals = ""
         self._qos = 0
@@ -53,7 +53,7 @@ class Publisher:
         if self._connection is None or self._connection.lost or _connected_by(step) != self._built_for:
             self.close()
             self._waiting.clear()
-            self._connection = Connection(client_id(step, self._client), step, on_answer=self._on_answer)
+            self._connection = MqttConnection(client_id(step, self._client), step, on_answer=self._on_answer)
             self._built_for = _connected_by(step)
         self._topic, self._signals = topic_of(step, self._client), signals_of(step, self._client)
         self._qos, self._retain = step.qos, step.retain
@@ -137,7 +137,7 @@ class Publisher:
         if connection is not None:
             connection.close()
 
-    def _opened(self) -> Connection:
+    def _opened(self) -> MqttConnection:
         if self._connection is None:
             raise OSError("the publisher is not configured")
         return self._connection
@@ -154,13 +154,13 @@ class Publisher:
         self._answers.take()
 
 
-class Subscriber(SubscriberTransport):
+class PahoSubscriber(SubscriberTransport):
     """Subscribed to the topic of every publisher."""
 
     def __init__(self, client: int, control: ControlClient) -> None:
         self._client = client
         self._control = control.socket
-        self._connection: Connection | None = None
+        self._connection: MqttConnection | None = None
         self._built_for: tuple[MqttStep, tuple[str, ...]] | None = None
         self._arrived: deque[bytes] = deque()
 
@@ -184,7 +184,7 @@ class Subscriber(SubscriberTransport):
         if self._built_for is None:
             raise ValueError("a subscriber is configured before it connects")
         step, subscriptions = self._built_for
-        connection = Connection(client_id(step, self._client), step, on_message=self._on_message)
+        connection = MqttConnection(client_id(step, self._client), step, on_message=self._on_message)
         try:
             connection.subscribe(subscriptions, step.qos)
         except BaseException:
@@ -204,7 +204,7 @@ class Subscriber(SubscriberTransport):
         arrived = self._arrived
         return [arrived.popleft() for _ in range(min(limit, len(arrived)))]
 
-    def _wait(self, connection: Connection, timeout_s: float) -> bool:
+    def _wait(self, connection: MqttConnection, timeout_s: float) -> bool:
         """Waits for data or for the controller; whether there is data."""
         if self._control.poll(0):
             return False
@@ -250,7 +250,7 @@ def _connected_by(step: MqttStep) -> MqttStep:
     return replace(step, retain=False)
 
 
-def _account(connection: Connection | None) -> dict[str, Any]:
+def _account(connection: MqttConnection | None) -> dict[str, Any]:
     return {"lost_connections": int(connection is not None and bool(connection.lost))}
 
 
@@ -261,8 +261,8 @@ def _versions() -> dict[str, str]:
 def kinds() -> Mapping[str, Kind]:
     """The two kinds of client that this module offers."""
     return {
-        "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, lambda client, _: Publisher(client)),
-        "mqtt-sub": Kind("subscriber", "paho-mqtt", _versions, Subscriber),
+        "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, lambda client, _: PahoPublisher(client)),
+        "mqtt-sub": Kind("subscriber", "paho-mqtt", _versions, PahoSubscriber),
     }
 
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from hydra.errors import ServerError, UsageError
-from hydra.events.warnings import LeftBehind
+from hydra.events.warnings import CleanupFailed
 from hydra.model import Role, Scenario, Settings
-from hydra.mqtttest.connection import Connection
+from hydra.mqtttest.connection import MqttConnection
 from hydra.mqtttest.program import KIND, MosquittoProgram, ServerLimits
 from hydra.mqtttest.settings import MqttSettings, MqttStep, most_in_flight, password_of, spec_of, split
-from hydra.native.command import command
+from hydra.native.client_command import command
 from hydra.system import Program
 from hydra.system.server_system import ServerSystem
-from hydra.system.worker_thread import Background
+from hydra.system.worker_thread import WorkerThread
 from hydra.wire.protocol_constants import kind_of
 
 if TYPE_CHECKING:
@@ -119,10 +119,10 @@ def forget(address: str, topic: str, username: str = "", password: str = "") -> 
 
 def _connection(
     address: str, username: str, password: str, on_message: Callable[[mqtt.MQTTMessage], None] | None = None
-) -> Connection:
+) -> MqttConnection:
     host, port = split(address)
     step = MqttStep(host=host, port=port, topic="hydra", keepalive=_KEEPALIVE_S, username=username, password=password)
-    return Connection(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S)
+    return MqttConnection(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S)
 
 
 CLEAN: Final = "mosquitto_sub --remove-retained removes them"
@@ -206,7 +206,7 @@ class MqttSystem(ServerSystem):
             try:
                 self._on_a_thread(partial(forget, self._address, self._run, self._spec.username, self._password))
             except ServerError:
-                self._warnings.append(LeftBehind(f"retained messages under {self._run}", self._address, CLEAN))
+                self._warnings.append(CleanupFailed(f"retained messages under {self._run}", self._address, CLEAN))
 
     def _on_a_thread(self, question: Callable[[], _T]) -> _T:
         """The server's answer.
@@ -214,7 +214,7 @@ class MqttSystem(ServerSystem):
         Raises:
             ServerError: there is none.
         """
-        with contextlib.closing(Background(self._wait)) as background:
+        with contextlib.closing(WorkerThread(self._wait)) as background:
             try:
                 return background.ask(question, _ASK_WITHIN_S)
             except OSError as e:

@@ -18,8 +18,8 @@ import nats.errors
 import nats.js
 from nats.aio.client import Client
 
-from hydra.control.client import ControlClient
-from hydra.natstest.settings import Trouble
+from hydra.control.control_client import ControlClient
+from hydra.natstest.settings import NatsTrouble
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 5.0
@@ -34,12 +34,12 @@ library would wait without end."""
 _T = TypeVar("_T")
 
 
-class Connection:
+class NatsConnection:
     """One connection to the servers, and the account of its troubles.
 
     Arguments:
         name: as the server lists it.
-        control: the control channel, whose messages end :meth:`wait`; None for whoever has none.
+        control: the control channel, whose messages end :meth:`wait_for`; None for whoever has none.
     """
 
     def __init__(self, name: str, control: ControlClient | None = None) -> None:
@@ -187,7 +187,7 @@ class Connection:
         timer.cancel()
 
     def stir(self) -> None:
-        """Ends :meth:`wait`."""
+        """Ends :meth:`wait_for`."""
         self._stirred.set()
 
     def run_while(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -221,9 +221,9 @@ class Connection:
         """A message got through: the next one that is dropped begins another time of being slow."""
         self._slow = False
 
-    def trouble(self) -> Trouble:
+    def trouble(self) -> NatsTrouble:
         """What happened since :meth:`begin_step`."""
-        return Trouble(slow_consumers=self._slow_consumers, dropped=self._dropped, disconnects=self._disconnects)
+        return NatsTrouble(slow_consumers=self._slow_consumers, dropped=self._dropped, disconnects=self._disconnects)
 
     async def _on_error(self, error: Exception) -> None:
         if isinstance(error, nats.errors.SlowConsumerError):

@@ -19,9 +19,9 @@ from nats.js import JetStreamContext, api
 
 from hydra.client import process_group
 from hydra.client.transport import Answers, Delivery, Kind, read_system
-from hydra.control.client import ControlClient
+from hydra.control.control_client import ControlClient
 from hydra.natstest import settings
-from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, Connection
+from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, NatsConnection
 from hydra.wire.messages import Configure, SystemObject
 
 UNWRITTEN_BYTES: Final = 2 * 1024 * 1024
@@ -31,7 +31,7 @@ HAND_OVER_S: Final = 0.01
 _PROBE: Final = -1
 
 
-class Publisher:
+class NatsPublisher:
     """Publishes on one subject.
 
     Every message to a stream names a reply subject that ends with its sequence; what the server answers there is the
@@ -40,8 +40,8 @@ class Publisher:
     """
 
     def __init__(self, client: int, control: ControlClient) -> None:
-        self._connection = Connection(f"hydra-{client}", control)
-        self._step: settings.Step | None = None
+        self._connection = NatsConnection(f"hydra-{client}", control)
+        self._step: settings.NatsStep | None = None
         self._replies: Subscription | None = None
         self._inbox = ""
         self._prefix = ""
@@ -56,7 +56,7 @@ class Publisher:
 
     def configure(self, command: Configure) -> str:
         """See transport.py. The connection is kept unless the servers changed."""
-        step = read_system(command.system, settings.Step)
+        step = read_system(command.system, settings.NatsStep)
         if self._connection.open(step.servers):
             self._replies = None
         if step.stream and self._replies is None:
@@ -153,7 +153,7 @@ class Publisher:
         """See transport.py."""
         self._connection.close()
 
-    def _configured(self) -> settings.Step:
+    def _configured(self) -> settings.NatsStep:
         if self._step is None:
             raise OSError("the publisher is not configured")
         return self._step
@@ -211,7 +211,7 @@ in front of the stream."""
 _Subscribed = Subscription | JetStreamContext.PushSubscription | JetStreamContext.PullSubscription
 
 
-class Subscriber:
+class NatsSubscriber:
     """Takes messages as its loop runs.
 
     A slow reader does not run it while it waits: like an application that is busy, it leaves messages in the
@@ -219,8 +219,8 @@ class Subscriber:
     """
 
     def __init__(self, client: int, control: ControlClient) -> None:
-        self._connection = Connection(f"hydra-{client}", control)
-        self._step: settings.Step | None = None
+        self._connection = NatsConnection(f"hydra-{client}", control)
+        self._step: settings.NatsStep | None = None
         self._subscribed: _Subscribed | None = None
         self._consumer = ""
         self._fetching: asyncio.Task[None] | None = None
@@ -231,7 +231,7 @@ class Subscriber:
 
     def configure(self, command: Configure) -> None:
         """See transport.py. A consumer that stands where the step begins is kept."""
-        step = read_system(command.system, settings.Step)
+        step = read_system(command.system, settings.NatsStep)
         anew = self._connection.open(step.servers) or self._step is None or self._failure != ""
         same = self._step is not None and replace(self._step, first=step.first) == step
         if anew or not same or (step.stream and self._position + 1 != step.first):
@@ -244,7 +244,7 @@ class Subscriber:
             self._step = step
         self._connection.begin_step()
 
-    def _subscribe(self, step: settings.Step) -> None:
+    def _subscribe(self, step: settings.NatsStep) -> None:
         client, do = self._connection.client, self._connection.do
         limits: dict[str, Any] = {
             "pending_msgs_limit": step.pending_messages,
@@ -304,7 +304,7 @@ class Subscriber:
         """See transport.py. Core keeps nothing that could be known."""
         if system is None or self._step is None or not self._step.stream:
             return 0
-        return max(0, read_system(system, settings.End).last - self._position)
+        return max(0, read_system(system, settings.NatsEnd).last - self._position)
 
     def report_system(self) -> dict[str, Any]:
         """See transport.py."""
@@ -349,7 +349,7 @@ class Subscriber:
             parts = message.reply.split(".")
             self._position = max(self._position, int(parts[5 if len(parts) == _SHORT_REPLY else 7]))
 
-    async def _fetch(self, pulled: JetStreamContext.PullSubscription, step: settings.Step) -> None:
+    async def _fetch(self, pulled: JetStreamContext.PullSubscription, step: settings.NatsStep) -> None:
         while True:
             try:
                 messages = await pulled.fetch(step.fetch_batch, timeout=FETCH_FOR_S)
@@ -378,8 +378,8 @@ def _versions() -> dict[str, str]:
 def kinds() -> Mapping[str, Kind]:
     """The clients that this program offers."""
     return {
-        "nats-pub": Kind("publisher", "nats-py", _versions, Publisher),
-        "nats-sub": Kind("subscriber", "nats-py", _versions, Subscriber),
+        "nats-pub": Kind("publisher", "nats-py", _versions, NatsPublisher),
+        "nats-sub": Kind("subscriber", "nats-py", _versions, NatsSubscriber),
     }
 
 

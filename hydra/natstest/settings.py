@@ -85,7 +85,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step(NatsSettings):
+class NatsStep(NatsSettings):
     """Of ``configure``: the settings but for the stream's own (``NatsSystem.configure``), and where a step's data goes.
 
     ``stream`` is "" in core mode; ``first`` is the stream sequence that the step's first message gets.
@@ -97,13 +97,13 @@ class Step(NatsSettings):
     first: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)] = 1
 
 
-class End(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NatsEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of ``finish``: the stream's last sequence when every publisher had reported."""
 
     last: Count
 
 
-class Trouble(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class NatsTrouble(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Of the reports: what a connection went through in a step.
 
     ``slow_consumers`` is how often a subscription became too slow for its pending limits, ``dropped`` how many messages

@@ -12,9 +12,9 @@ from typing import Final, TypeVar
 from nats.js import JetStreamContext, api
 
 from hydra.errors import ServerError
-from hydra.natstest.connection import Connection
+from hydra.natstest.connection import NatsConnection
 from hydra.system import Waiting, wait_alone
-from hydra.system.worker_thread import Background
+from hydra.system.worker_thread import WorkerThread
 
 QUESTION_TIMEOUT_S: Final = 4.0
 CHANGE_TIMEOUT_S: Final = 10.0
@@ -26,7 +26,7 @@ FILE: Final = "nats-streams"
 _T = TypeVar("_T")
 
 
-class Streams:
+class JetStreams:
     """The streams of one run; it deletes those that it created.
 
     Arguments:
@@ -36,8 +36,8 @@ class Streams:
 
     def __init__(self, servers: Sequence[str], wait: Waiting = wait_alone) -> None:
         self._servers = list(servers)
-        self._connection = Connection("hydra-controller")
-        self._background = Background(wait)
+        self._connection = NatsConnection("hydra-controller")
+        self._background = WorkerThread(wait)
         self._ours: list[str] = []
 
     @property

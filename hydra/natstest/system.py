@@ -17,15 +17,15 @@ import msgspec
 
 from hydra.client.server_program import accepts
 from hydra.errors import ServerError, UsageError
-from hydra.events.warnings import LeftBehind, LeftEarlier
+from hydra.events.warnings import CleanupFailed, EarlierCleanup
 from hydra.model import Role, Scenario, Settings
-from hydra.native.command import command
+from hydra.native.client_command import command
 from hydra.natstest.program import KIND, PROGRAM, NatsJoin, NatsProgram
-from hydra.natstest.settings import End, NatsSettings, spec_of
-from hydra.natstest.streams import StreamRegistry, Streams
+from hydra.natstest.settings import NatsEnd, NatsSettings, spec_of
+from hydra.natstest.streams import JetStreams, StreamRegistry
 from hydra.system import Program
 from hydra.system.server_system import ServerSystem
-from hydra.system.worker_thread import Background
+from hydra.system.worker_thread import WorkerThread
 from hydra.wire.protocol_constants import kind_of
 
 _ANSWER_TIMEOUT_S: Final = 0.5
@@ -63,7 +63,7 @@ class NatsCluster:
         """
         deadline = time.monotonic() + _WARM_UP_WITHIN_S
         name = f"hydra-warm-up-{secrets.token_hex(4)}"
-        with contextlib.closing(Streams(address.split(","))) as streams:
+        with contextlib.closing(JetStreams(address.split(","))) as streams:
             while True:
                 try:
                     streams.create(name, name, "memory")
@@ -108,7 +108,7 @@ class NatsSystem(ServerSystem):
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._spec = spec_of(scenario)
         super().__init__(scenario, self._spec.servers, deploy=deploy, is_local=is_local)
-        self._streams: Streams | None = None
+        self._streams: JetStreams | None = None
         self._registry: StreamRegistry | None = None  # of what is on the user's
         self._version = ""
         self._stream = ""  # of the present step, "" in core mode
@@ -154,7 +154,7 @@ class NatsSystem(ServerSystem):
         if not stream:
             self._asked(lambda: streams.reach(jetstream=False))
             return None
-        return msgspec.to_builtins(End(last=self._asked(lambda: streams.last(stream))))  # type: ignore[no-any-return]
+        return msgspec.to_builtins(NatsEnd(last=self._asked(lambda: streams.last(stream))))  # type: ignore[no-any-return]
 
     def proof(self, settings: Settings) -> Hashable:
         """The servers, and all settings but a publisher's: with others a subscriber subscribes anew."""
@@ -168,7 +168,7 @@ class NatsSystem(ServerSystem):
         streams, stream = self._opened(), self._stream
         return self._asked(lambda: streams.last(stream))
 
-    def _opened(self) -> Streams:
+    def _opened(self) -> JetStreams:
         if self._streams is None:
             raise ServerError("the NATS system is not open")
         return self._streams
@@ -190,7 +190,7 @@ class NatsSystem(ServerSystem):
         return f"hydra-{part}-{secrets.token_hex(4)}"
 
     def _reach(self) -> None:
-        with contextlib.closing(Streams(self._theirs.split(","))) as streams:
+        with contextlib.closing(JetStreams(self._theirs.split(","))) as streams:
             try:
                 streams.reach(jetstream=self._needs_streams())
             except ServerError as e:
@@ -212,22 +212,22 @@ class NatsSystem(ServerSystem):
     def _connect(self) -> None:
         """Removes what a killed predecessor left on the user's servers; streams are made when a step asks for one."""
         self._began = {}
-        self._streams = Streams(self._address.split(","), self._wait)
+        self._streams = JetStreams(self._address.split(","), self._wait)
         self._version = self._streams.reach(jetstream=self._needs_streams())
         self._watch()
         if self._theirs:
             self._remove_earlier(self._streams)
 
-    def _remove_earlier(self, streams: Streams) -> None:
+    def _remove_earlier(self, streams: JetStreams) -> None:
         registry = self._registry = StreamRegistry(self._folder)
         for stream in registry.all():
             try:
                 streams.delete(stream)
             except ServerError as e:
-                self._warnings.append(LeftEarlier("a stream", f"kept {stream}: {e.what}"))
+                self._warnings.append(EarlierCleanup("a stream", f"kept {stream}: {e.what}"))
             else:
                 registry.remove(stream)
-                self._warnings.append(LeftEarlier("a stream", f"removed {stream}"))
+                self._warnings.append(EarlierCleanup("a stream", f"removed {stream}"))
 
     def _observed(self) -> ServerMonitor | None:
         return ServerMonitor(self._address.split(",")) if self._theirs else None
@@ -249,7 +249,7 @@ class NatsSystem(ServerSystem):
                     streams.delete(stream)
                 except ServerError as e:
                     self._warnings.append(
-                        LeftBehind(stream, self._address, f"remove it once they answer again: {e.what}")
+                        CleanupFailed(stream, self._address, f"remove it once they answer again: {e.what}")
                     )
                 else:
                     if self._registry is not None:
@@ -270,7 +270,7 @@ class ServerMonitor:
         self._addresses = [(host.strip("[]"), int(port)) for host, _, port in (s.rpartition(":") for s in servers)]
         self._gone = ""
         self._closed = threading.Event()
-        self._thread = Background()
+        self._thread = WorkerThread()
         self._thread.submit(self._run)
 
     def failure(self) -> str:

@@ -7,7 +7,20 @@ replaces a key of the scenario names it (:func:`keyed`); nothing else has to kno
 takes more is a function that imports it, for flags are made when their command is used (:class:`LateCommand`).
 """
 
-from hydra.options.command import Command, Concerning, Group, Keyed, LateCommand, keyed, late_command, overrides
+from hydra.options.flag_types import (
+    BANDWIDTH,
+    COUNTS,
+    MEMORY,
+    NUMBER,
+    PATH,
+    PERCENT,
+    RATE,
+    UNITS,
+    WORD,
+    CountList,
+    Duration,
+    FiniteFloatRange,
+)
 from hydra.options.help import (
     CLIENTS,
     CLUSTER,
@@ -23,14 +36,24 @@ from hydra.options.help import (
     group_of,
     grouped,
 )
+from hydra.options.late_commands import (
+    Command,
+    CommandGroup,
+    DerivedOption,
+    LateCommand,
+    ScenarioKeyOption,
+    keyed,
+    late_command,
+    overrides,
+)
 from hydra.options.scenario_commands import (
     ExperimentCommand,
-    Runs,
+    RunCommands,
     ScenarioCommand,
     experiment_command,
     scenario_command,
 )
-from hydra.options.settings import (
+from hydra.options.setting_flags import (
     implementation_flag,
     native_flags,
     packing_flag,
@@ -38,7 +61,7 @@ from hydra.options.settings import (
     setting_flag,
     system_flags,
 )
-from hydra.options.shared import (
+from hydra.options.shared_flags import (
     KEY_VALUE,
     SET,
     agents_flags,
@@ -56,18 +79,4 @@ from hydra.options.shared import (
     shown,
     slo_flags,
     sweep_flags,
-)
-from hydra.options.types import (
-    BANDWIDTH,
-    COUNTS,
-    MEMORY,
-    NUMBER,
-    PATH,
-    PERCENT,
-    RATE,
-    UNITS,
-    WORD,
-    Counts,
-    Duration,
-    Finite,
 )

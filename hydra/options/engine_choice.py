@@ -18,7 +18,7 @@ from hydra.system import Program
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedEngine:
     """An engine that ``--master`` names, with its settings; these may hold secrets and are never stored."""
 
     master: str
@@ -63,7 +63,7 @@ class Chosen:
         return self.spec.secrets(self.settings), self.spec.users(self.settings)
 
 
-def choose(master: str, config: Path | None, flags: Mapping[str, object] | None = None) -> Chosen:
+def choose(master: str, config: Path | None, flags: Mapping[str, object] | None = None) -> SelectedEngine:
     """The engine of a ``--master``, with the settings of its table, of the environment and of flags.
 
     The tables of the other engines are read as well, so that a mistake in one is not found only when it is needed.
@@ -88,7 +88,7 @@ def choose(master: str, config: Path | None, flags: Mapping[str, object] | None 
     for name, theirs in owners.items():
         raise UsageError(f"{name} is for another --master: {', or '.join(theirs)}", f"name one, or leave out {name}")
     settings = {name: load_engine(name, config, own if name == spec.name else None) for name in engines()}
-    return Chosen(master, spec, settings[spec.name])
+    return SelectedEngine(master, spec, settings[spec.name])
 
 
 def _engine_of(master: str) -> EngineSpec:

@@ -86,7 +86,7 @@ MORE: Final = "More"
 """Sections of the list of commands."""
 
 
-class Helped(click.Command):
+class GroupedHelpCommand(click.Command):
     """A command that shows its flags in groups, and examples below them.
 
     Args:

@@ -31,7 +31,7 @@ def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.C
     listed = plugins.commands()
     for name in listed:
         if name in found:
-            raise _taken(plugins.named(plugins.COMMANDS)[name], f"command {name}")
+            raise _taken(plugins.entry_points(plugins.COMMANDS)[name], f"command {name}")
         found[name] = partial(listed.__getitem__, name)
     specs: list[SystemSpec | EngineSpec] = [systems()[name] for name in plugins.without_commands(plugins.SYSTEMS)]
     specs += [engines()[name] for name in plugins.without_commands(plugins.ENGINES)]

@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from hydra.errors import ConfigError, UsageError
-from hydra.options.command import SCENARIO, Keyed, LateCommand, first_of, overrides
 from hydra.options.help import (
     CLUSTER,
     COMPARISON,
@@ -23,9 +22,10 @@ from hydra.options.help import (
     grouped,
     put,
 )
+from hydra.options.late_commands import SCENARIO, LateCommand, ScenarioKeyOption, first_of, overrides
 from hydra.options.plugin_commands import commands, params_of
-from hydra.options.settings import system_flags
-from hydra.options.shared import (
+from hydra.options.setting_flags import system_flags
+from hydra.options.shared_flags import (
     comparing_flags,
     duration_flag,
     experiment_flags,
@@ -46,7 +46,7 @@ MEASURE: Final = "Measure"
 """The section of these commands in a list."""
 
 
-class Runs(NamedTuple):
+class RunCommands(NamedTuple):
     """What commands of systems, which know nothing of runs, have done for them: the object of a command's context.
 
     Attributes:
@@ -106,7 +106,7 @@ def scenario_command(
 
     def decorate(function: Replaced) -> click.Command:
         def callback(**values: Any) -> None:
-            runs: Runs = click.get_current_context().obj
+            runs: RunCommands = click.get_current_context().obj
             runs.scenario(scenario, overrides(function(**values)), values)
 
         callback.__doc__ = function.__doc__
@@ -140,7 +140,7 @@ def experiment_command(
 
     def decorate(function: Replaced) -> click.Command:
         def callback(experiment: str = one, listed: str = "", **values: Any) -> None:
-            runs: Runs = click.get_current_context().obj
+            runs: RunCommands = click.get_current_context().obj
             if listed:
                 (runs.presets if listed == "presets" else runs.experiments)(system, values["as_json"])
             else:
@@ -186,7 +186,7 @@ _OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
 _ARGUMENT: Final = "scenario"
 
 
-class OfScenario(LateCommand):
+class ScenarioArgumentCommand(LateCommand):
     """A command with an argument ``scenario``: it has the flags of the scenario's system.
 
     They are known once the scenario is: ``hydra run mine.toml --help`` shows them.
@@ -250,12 +250,12 @@ def _subject(scenario: str | Path) -> _Subject:
         ConfigError: there is no such scenario, or it is no TOML file.
     """
     from hydra.config.file_locations import experiment_named, scenario_path, scenarios
-    from hydra.config.toml import read
+    from hydra.config.toml import read_toml
 
     experiment = experiment_named(str(scenario))
     if experiment is not None:
         return _Subject(experiment.system, experiment=True)
-    data = read(scenario_path(scenario), lambda: f"known scenarios: {', '.join(scenarios())}")
+    data = read_toml(scenario_path(scenario), lambda: f"known scenarios: {', '.join(scenarios())}")
     sweep = data.get("sweep")
     sweep = sweep if isinstance(sweep, dict) else {}
     vary = sweep.get("vary")
@@ -282,7 +282,7 @@ def _flags_of(its: _Subject) -> list[click.Option]:
         param
         for command in _commands_of(its)
         for param in params_of(command)
-        if isinstance(param, Keyed)
+        if isinstance(param, ScenarioKeyOption)
         and param.key.removeprefix("settings.") not in kind.decided
         and (kind.decided or group_of(param) != SEARCH)
     ]

@@ -9,19 +9,29 @@ from typing import Any, Final
 
 import msgspec
 
-from hydra.analysis.compared_runs import Repeat, Side, SideRow, Slice
-from hydra.config.resolved import ResolvedScenario
+from hydra.analysis.compared_runs import ComparedRow, ComparedRun, RowRepeat, RowSlice
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.run_events import SystemFact
 from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
-from hydra.measure.event_recovery import stretch_of
-from hydra.model import SHARED, SKIPPED_BY, USER, CourseFacts, CourseInterval, Figure, Scenario, StepResult, value_of
+from hydra.measure.event_recovery import latency_of_span
+from hydra.model import (
+    SHARED,
+    SKIPPED_BY,
+    USER,
+    Figure,
+    Scenario,
+    StepResult,
+    TimeSeriesFacts,
+    TimeSeriesInterval,
+    value_of,
+)
 from hydra.report.latency_bound import at_most
 from hydra.report.row_warnings import warnings_of
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore
-from hydra.store.folders import is_experiment
 from hydra.store.format_upgrade import searched_otherwise, stored_scenario
-from hydra.store.interleaved import folders_of, took_turns
+from hydra.store.interleaved_record import folders_of, took_turns
+from hydra.store.run_folders import is_experiment
 from hydra.sweep import Row, kind_of
 
 _NOT_COMPARED: Final = re.compile(r"description|.*\bdemand\b.*")
@@ -29,7 +39,7 @@ _NOT_COMPARED: Final = re.compile(r"description|.*\bdemand\b.*")
 _ADDRESS: Final = re.compile(r":\d+\b")
 
 
-def load_sides(folders: Sequence[Path]) -> tuple[list[Side], bool]:
+def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
     """Reads the runs that are to be compared; the sides, and whether these took turns.
 
     Args:
@@ -48,7 +58,7 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[Side], bool]:
             "name two run directories, or the folder of runs that took turns",
         )
     names = _names(runs)
-    sides: list[Side] = []
+    sides: list[ComparedRun] = []
     first: dict[object, str] = {}
     for run, name in zip(runs, names, strict=True):
         side, identity = _load(run, name)
@@ -76,7 +86,7 @@ def _names(runs: Sequence[Path]) -> list[str]:
     return [str(run) for run in resolved]
 
 
-def _load(run: Path, name: str) -> tuple[Side, object]:
+def _load(run: Path, name: str) -> tuple[ComparedRun, object]:
     """A side, and what tells its run from every other one wherever it was copied to."""
     with RunStore.open(run) as store:
         metadata, results, events = store.metadata(), store.results(), store.events()
@@ -88,12 +98,12 @@ def _load(run: Path, name: str) -> tuple[Side, object]:
             scenario = resolved.scenario
             rows, repeats = _played(run, resolved, results)
         slices = slices_of(store, results, scenario.sweep.varied)
-        told = {e.told.fields["name"]: e.told.fields["value"] for e in events if e.kind == SystemFact.kind}
+        told = {e.data.fields["name"]: e.data.fields["value"] for e in events if e.kind == SystemFact.kind}
         # Addresses and names that each run makes for itself differ always and mean nothing.
         its_own = str(metadata.get("name") or run.name)
         facts = {name: text for name, text in told.items() if its_own not in text and not _ADDRESS.search(text)}
         began = tuple(store.window_ns(result.epoch) for result in results[:1])
-    side = Side(
+    side = ComparedRun(
         name=name,
         directory=str(run),
         system=scenario.system,
@@ -119,7 +129,9 @@ def _played(run: Path, resolved: ResolvedScenario, results: list[StepResult]) ->
         ) from e
 
 
-def _row(scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Row], slices: SlicesOfRows) -> SideRow:
+def _row(
+    scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Row], slices: SlicesOfRows
+) -> ComparedRow:
     names = dict.fromkeys((*SHARED, *scenario.settings.system))
     settings: dict[str, Figure] = {name: value_of(scenario.settings, name) for name in names}
     for name in scenario.sweep.decided:
@@ -132,14 +144,14 @@ def _row(scenario: Scenario, row: Row, rows: Sequence[Row], repeats: Sequence[Ro
     }
     notes = [str(warning) for warning in warnings_of(row, scenario, rows)]
     its_slices = slices.get(key_of_row(row, scenario.sweep.varied), [])
-    return SideRow(settings, [_repeat(each) for each in repeats], row, notes, its_slices)
+    return ComparedRow(settings, [_repeat(each) for each in repeats], row, notes, its_slices)
 
 
-def _repeat(row: Row) -> Repeat:
+def _repeat(row: Row) -> RowRepeat:
     if row[STATUS] != "ok":
         reason = str(row.get(REASON) or row[STATUS])
-        return Repeat({}, problem=reason, passed_over=row[STATUS] == "partial" or row.get(SKIPPED_BY) == USER)
-    return Repeat(row, frozenset(name for name in row if at_most(row, name) is not None))
+        return RowRepeat({}, problem=reason, passed_over=row[STATUS] == "partial" or row.get(SKIPPED_BY) == USER)
+    return RowRepeat(row, frozenset(name for name in row if at_most(row, name) is not None))
 
 
 def _facts(metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str]) -> dict[str, object]:
@@ -173,7 +185,7 @@ def _without(table: Mapping[str, Any], key: str = "") -> dict[str, object]:
     return found
 
 
-SlicesOfRows = Mapping[tuple[Figure, ...], list[list[Slice]]]
+SlicesOfRows = Mapping[tuple[Figure, ...], list[list[RowSlice]]]
 """Of each row, by what tells it from the others, a list for each step."""
 
 
@@ -185,8 +197,8 @@ def slices_of(store: RunStore, results: Sequence[StepResult], varied: Sequence[s
         results: its steps.
         varied: the settings that its rows differ in.
     """
-    found: dict[tuple[Figure, ...], list[list[Slice]]] = {}
-    kept = set(store.courses())
+    found: dict[tuple[Figure, ...], list[list[RowSlice]]] = {}
+    kept = set(store.time_series_epochs())
     for result in results:
         plan = result.plan
         course = store.course(result.epoch) if result.status == "ok" and result.epoch in kept else None
@@ -203,6 +215,6 @@ def key_of_row(row: Row, varied: Sequence[str]) -> tuple[Figure, ...]:
     return (row.get(POINT) or None, row[CLIENTS], row.get(PUBLISHERS), *(row.get(name) for name in varied))
 
 
-def _slice(facts: CourseFacts, interval: CourseInterval) -> Slice:
+def _slice(facts: TimeSeriesFacts, interval: TimeSeriesInterval) -> RowSlice:
     width_s = min(facts.interval_s, facts.duration_s - interval.begin_s)
-    return Slice(interval.begin_s, interval.received / width_s, stretch_of([interval]).p99_us)
+    return RowSlice(interval.begin_s, interval.received / width_s, latency_of_span([interval]).p99_us)

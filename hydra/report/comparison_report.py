@@ -11,13 +11,21 @@ from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.analysis.comparison import NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, Comparison, compare, family
-from hydra.analysis.figures import measured
+from hydra.analysis.compared_figures import measured_columns
+from hydra.analysis.comparison import (
+    NO_DIFFERENCE,
+    NO_SPREAD,
+    NO_VERDICT,
+    Comparison,
+    FigureComparison,
+    compare,
+    family,
+)
 from hydra.events.formatting import number
 from hydra.measure.column import Column
 from hydra.model import Figure
 from hydra.report.comparison_input import load_sides
-from hydra.report.conditions import Condition, met, numbers, parse
+from hydra.report.row_conditions import Condition, conditions_met, numbers, parse
 from hydra.report.table import Document, Table, TableCell, TableRow, plain
 from hydra.report.warnings import MARK
 
@@ -80,7 +88,7 @@ def warnings(comparison: Comparison) -> Iterator[str]:
 
 def table(
     comparison: Comparison,
-    compared: Sequence[Compared],
+    compared: Sequence[FigureComparison],
     text: Callable[[Column, Figure], str],
     left_out: Sequence[str] = (),
     warned: Container[str] = (),
@@ -121,12 +129,12 @@ def _figure(_: Column, value: Figure) -> str:
     return "—" if value is None else number(value)
 
 
-def change(compared: Compared) -> str:
+def change(compared: FigureComparison) -> str:
     """``+3.2 %``, or the difference in the figure's unit."""
     return _changed(compared, compared.change)
 
 
-def interval(compared: Compared) -> str:
+def interval(compared: FigureComparison) -> str:
     """``+1.0 … +5.4 %``."""
     if compared.low is None or compared.high is None:
         return "—"
@@ -135,7 +143,7 @@ def interval(compared: Compared) -> str:
     return f"{low.removesuffix(f' {unit}') if unit and high.endswith(unit) else low} … {high}"
 
 
-def _changed(compared: Compared, value: float | None) -> str:
+def _changed(compared: FigureComparison, value: float | None) -> str:
     if value is None or math.isnan(value):
         return "—"
     if math.isinf(value) or (compared.kind == "ratio" and value <= -1):
@@ -155,14 +163,14 @@ def probability(p: float | None) -> str:
     return "—" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def samples(compared: Compared, *, paired: bool) -> str:
+def samples(compared: FigureComparison, *, paired: bool) -> str:
     """How many repeats, and what was left out."""
     a, b = compared.repeats
     text = f"{a} pairs" if paired else f"{a} and {b}"
     return f"{text} ({compared.left_out})" if compared.left_out else text
 
 
-def verdict(compared: Compared) -> str:
+def verdict(compared: FigureComparison) -> str:
     """The verdict, and why there is none."""
     return f"{compared.verdict}: {compared.reason}" if compared.reason else compared.verdict
 
@@ -184,7 +192,7 @@ def _unmatched(comparison: Comparison) -> list[str]:
     return [f"{name}: {row}" for name, rows in comparison.unmatched.items() for row in rows]
 
 
-def notes(comparison: Comparison) -> list[str]:
+def row_warning_lines(comparison: Comparison) -> list[str]:
     """The notes of single rows of each run."""
     return [
         f"{row.name}, {side.name}: {'; '.join(its.notes)}"
@@ -226,12 +234,12 @@ def json_text(comparison: Comparison) -> str:
             {"what": each.what, **dict(zip((side.name for side in comparison.sides), each.values, strict=True))}
             for each in comparison.environment
         ],
-        "warnings": [*warnings(comparison), *notes(comparison)],
+        "warnings": [*warnings(comparison), *row_warning_lines(comparison)],
     }
     return json.dumps(body, indent=1, allow_nan=False) + "\n"
 
 
-def _told(compared: Compared, *, is_primary: bool) -> dict[str, Any]:
+def _told(compared: FigureComparison, *, is_primary: bool) -> dict[str, Any]:
     column: Column = compared.column
     told = {name: _finite(value) for name, value in asdict(compared).items() if name != "column"}
     return {"figure": column.name, "unit": column.unit, "primary": is_primary, **told}
@@ -241,12 +249,12 @@ def _finite(value: Figure | Sequence[int]) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def held(conditions: Sequence[Condition], comparison: Comparison) -> list[str]:
+def condition_lines(conditions: Sequence[Condition], comparison: Comparison) -> list[str]:
     """One line for every condition of ``--fail-if`` that is true, of a row of a run or of it against the base."""
     lines = [
         f"{side.name}, {line}"
         for number, side in enumerate(comparison.sides)
-        for line in met(
+        for line in conditions_met(
             [condition for condition in conditions if not condition.of_base],
             [dict(row.rows[number].shown) for row in comparison.rows],
         )
@@ -266,13 +274,13 @@ def held(conditions: Sequence[Condition], comparison: Comparison) -> list[str]:
     return lines
 
 
-def _of(comparison: Comparison, column: str) -> Sequence[Compared]:
+def _of(comparison: Comparison, column: str) -> Sequence[FigureComparison]:
     """A figure of each row and run: as the tables have it, where they do."""
     told = [each for each in (*comparison.first, *comparison.others) if each.column.name == column]
     return told or family(comparison.sides, comparison.rows, [column], paired=comparison.paired)
 
 
-def _against(compared: Compared) -> tuple[float, float]:
+def _against(compared: FigureComparison) -> tuple[float, float]:
     """The figure and that of the base, in any unit."""
     base = 1.0 if compared.level is None else compared.level
     change_ = compared.change or 0.0
@@ -293,6 +301,6 @@ def compare_runs(folders: Sequence[Path], figure: str, fail_if: Sequence[str]) -
     """
     sides, paired = load_sides(folders)
     columns = sides[0].columns
-    conditions = [parse(text, numbers(columns), measured(columns)) for text in fail_if]
+    conditions = [parse(text, numbers(columns), measured_columns(columns)) for text in fail_if]
     comparison = compare(sides, paired=paired, figure=figure)
-    return comparison, held(conditions, comparison)
+    return comparison, condition_lines(conditions, comparison)

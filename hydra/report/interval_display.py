@@ -7,13 +7,13 @@ from typing import Final
 
 from hydra.events.formatting import number
 from hydra.measure.column_names import CLIENTS, GONE, LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
-from hydra.measure.loss_interval import Limits, LossEvidence, around, read
+from hydra.measure.loss_interval import ConfidenceInterval, LossEvidence, around, decode_evidence
 from hydra.model import Figure, Scenario
 from hydra.model import number as number_of
 from hydra.sweep import Row, kind_of
 
 
-def loss_limits(row: Row, rows: Sequence[Row] = ()) -> Limits | None:
+def loss_limits(row: Row, rows: Sequence[Row] = ()) -> ConfidenceInterval | None:
     """The limits of the 95 % interval of a row's loss (%); None where nothing tells.
 
     A row without a burst says how rare they are, and not what one would cost: that is told by the row of as many
@@ -25,7 +25,7 @@ def loss_limits(row: Row, rows: Sequence[Row] = ()) -> Limits | None:
     """
     low, high = number_of(row.get(LOSS_CI_LOW)), number_of(row.get(LOSS_CI_HIGH))
     if low is not None and high is not None:
-        return Limits(low, high)
+        return ConfidenceInterval(low, high)
     evidence = _evidence(row)
     if (
         evidence is None
@@ -41,14 +41,14 @@ def loss_limits(row: Row, rows: Sequence[Row] = ()) -> Limits | None:
 
 def _evidence(row: Row) -> LossEvidence | None:
     text = row.get(LOSS_EVIDENCE)
-    return None if text is None else read(str(text))
+    return None if text is None else decode_evidence(str(text))
 
 
 _LEAST_WHOLE: Final = 100.0
 """Rates (messages/s) of at least this are shown as whole numbers."""
 
 
-def whole(rate: Figure, grouped: bool = False) -> str:
+def whole_rate(rate: Figure, grouped: bool = False) -> str:
     """A rate that was searched for, in messages/s, without decimals: it is not known that exactly."""
     if not isinstance(rate, float):
         return str(rate)

@@ -25,7 +25,7 @@ _SOME_BELOW_P1: Final = 100
 """From so many values on, more than one is at or below the first percentile."""
 
 
-def shown(row: Row, name: str) -> Figure:
+def bounded_text(row: Row, name: str) -> Figure:
     """A figure of a row in a table for spreadsheets: ``< 305`` for a latency of 152 µs where the bound is 153 µs.
 
     The row itself keeps what was measured.

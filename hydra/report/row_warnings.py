@@ -15,7 +15,7 @@ from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure import column_names
 from hydra.measure.column import COUNT, REPEATS
 from hydra.measure.loss import BACKLOG_S
-from hydra.measure.steadiness import Unsteady, read
+from hydra.measure.steadiness import Unsteadiness, decode_unsteadiness
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.model import SKIPPED_BY, USER, Figure, Scenario
 from hydra.model import number as number_of
@@ -28,7 +28,7 @@ _QUIET: Final = "end what else runs on that host, or measure while it is quiet"
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class RowContext:
     """A row and what it is looked at beside: the scenario of its run, and all rows of it."""
 
     row: Row
@@ -87,11 +87,11 @@ def warnings_of(row: Row, scenario: Scenario, rows: Sequence[Row] = ()) -> list[
         scenario: of the run.
         rows: all rows of the run.
     """
-    about = About(row, scenario, rows)
+    about = RowContext(row, scenario, rows)
     return [*_found(about, StatusWarning), *kind_of(scenario).warnings(row), *_found(about, FigureWarning)]
 
 
-def _found(about: About, of: type[RowWarning]) -> list[HydraWarning]:
+def _found(about: RowContext, of: type[RowWarning]) -> list[HydraWarning]:
     """In the order in which their classes are defined."""
     return [each for kind in Event.kinds.values() if issubclass(kind, of) for each in kind.found_in(about)]
 
@@ -100,7 +100,7 @@ class RowWarning(HydraWarning):
     """What has to be known of a row."""
 
     @classmethod
-    def found_in(cls, _: About) -> Iterable[HydraWarning]:
+    def found_in(cls, _: RowContext) -> Iterable[HydraWarning]:
         """What a row has of it."""
         return []
 
@@ -130,7 +130,7 @@ class RowSkipped(StatusWarning):
         return "measure it in another run" if self.by_user else fewer
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         if about.row.get(column_names.STATUS) == "skipped":
             yield cls(about.reason or _NO_REASON, about.row.get(SKIPPED_BY) == USER)
 
@@ -147,7 +147,7 @@ class RowFailed(StatusWarning):
     reason: str
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         return [cls(about.reason or _NO_REASON)] if about.row.get(column_names.STATUS) == "failed" else []
 
 
@@ -158,25 +158,29 @@ class RowPartial(StatusWarning):
     remedy = GO_ON
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         return [cls()] if about.row.get(column_names.STATUS) == "partial" else []
 
 
-class SecondTry(StatusWarning):
+class StepRetried(StatusWarning):
     """A row that has figures, although a step of it had failed."""
+
+    kind = "second_try"
 
     template = "{reason}"
     remedy = "--repeat measures it several times and shows the spread"
     reason: str
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         if about.row.get(column_names.STATUS) not in ("skipped", "failed", "partial") and about.reason:
             yield cls(about.reason)
 
 
-class FewerFigures(StatusWarning):
+class PartialRepeats(StatusWarning):
     """Columns that only some of the repeats have a figure for."""
+
+    kind = "fewer_figures"
 
     template = "only {count} of {repeats} repeats have a figure for {named}"
     remedy = "measure for longer, or repeat it more often"
@@ -191,7 +195,7 @@ class FewerFigures(StatusWarning):
         return ", ".join(self.columns[:_NAMED]) + others
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         columns: dict[Figure, list[str]] = {}
         for column, count in about.row.items():
             if REPEATS in about.row and column.endswith(COUNT) and column.removesuffix(COUNT) in about.row:
@@ -217,14 +221,16 @@ _UNLISTED: Final[Mapping[str, str]] = {
 }
 
 
-class LossBetween(FigureWarning):
+class LossInterval(FigureWarning):
     """Loss (%) that is known as an interval only.
 
     Attributes:
         low_pct, high_pct: the interval.
         unlisted: who could not list messages, ``publisher`` or ``members`` of a group; several: one of them, or both.
-        as_much_at_pps: as of :class:`Loss`.
+        as_much_at_pps: as of :class:`MessagesLost`.
     """
+
+    kind = "loss_between"
 
     level = Level.LOSS
     template = "LOSS: {low_pct:number} to {high_pct:number} %. It cannot be told more exactly: {because}"
@@ -247,7 +253,7 @@ class LossBetween(FigureWarning):
         return "; ".join(remedy for who, remedy in remedies.items() if who in self.unlisted)
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
         # Runs of earlier versions do not say who: of a group it may have been either.
         said = str(
@@ -259,7 +265,7 @@ class LossBetween(FigureWarning):
         return [found] if isinstance(row.get(column_names.LOSS_HIGH), float) else []
 
 
-class Loss(FigureWarning):
+class MessagesLost(FigureWarning):
     """Messages that were lost.
 
     Attributes:
@@ -267,6 +273,8 @@ class Loss(FigureWarning):
         with_waiting: an earlier version counted those that still waited among them.
         as_much_at_pps: the next rate that was measured, where as much was lost; None: there is none.
     """
+
+    kind = "loss"
 
     level = Level.LOSS
     pct: float
@@ -283,7 +291,7 @@ class Loss(FigureWarning):
         return _less_loss(self.as_much_at_pps)
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         if (pct := about.number(column_names.LOSS)) and not isinstance(about.row.get(column_names.LOSS_HIGH), float):
             yield cls(pct, bool(about.number("undrained")) and "lost" not in about.row, about.as_much_lost_at)
 
@@ -296,24 +304,28 @@ class Undrained(FigureWarning):
     messages: float
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         return [cls(messages)] if (messages := about.number("undrained")) else []
 
 
-class FateUnknown(FigureWarning):
+class OutcomeUnknown(FigureWarning):
     """Messages that may have been on their way when the drain had to end."""
+
+    kind = "fate_unknown"
 
     template = "nobody knows what became of {messages:,.0f} messages: they had not come when the drain had to end"
     remedy = "raise drain_max_s"
     messages: float
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         return [cls(messages)] if (messages := about.number("unknown")) and not _had_by_gone(about.row) else []
 
 
-class FateOfGone(FigureWarning):
+class GroupOutcomeUnknown(FigureWarning):
     """Messages that no member of a group has reported; members without a report may have had them."""
+
+    kind = "fate_of_gone"
 
     template = (
         "nobody knows what became of {messages:,.0f} messages of the group: members that died or never answered may "
@@ -323,7 +335,7 @@ class FateOfGone(FigureWarning):
     messages: float
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         return [cls(messages)] if (messages := about.number("unknown")) and _had_by_gone(about.row) else []
 
 
@@ -332,8 +344,10 @@ def _had_by_gone(row: Row) -> bool:
     return bool(row.get(column_names.GROUP)) and bool(gone_of(row))
 
 
-class Lagged(FigureWarning):
+class BacklogAtEnd(FigureWarning):
     """Subscribers that received less than was sent, and yet lost nothing; ``share`` of what was due."""
+
+    kind = "lagged"
 
     remedy = "ask for a lower rate, or divide the work among more subscribers"
     messages: float
@@ -348,7 +362,7 @@ class Lagged(FigureWarning):
         )
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
         share = (about.number("late_pct") + about.number("undrained_pct")) / 100
         behind_s = share * about.scenario.sweep.length_s(str(row.get(column_names.POINT) or ""))
@@ -360,15 +374,17 @@ class Lagged(FigureWarning):
         return [cls(messages, share, behind_s)] if behind_s > BACKLOG_S else []
 
 
-class NotSteady(FigureWarning):
+class UnsteadyRow(FigureWarning):
     """A row whose seconds are not alike, so that its figures are means of different things.
 
     ``seconds`` says how they differ; nothing where only some of its repeats are not steady. Of repeats it says whether
     the first one was slow.
     """
 
+    kind = "not_steady"
+
     remedy = "measure for longer, or warm up for longer (warmup_max_s); the report shows the seconds"
-    seconds: Sequence[Unsteady]
+    seconds: Sequence[Unsteadiness]
 
     @property
     def text(self) -> str:
@@ -376,15 +392,15 @@ class NotSteady(FigureWarning):
         return f"not steady{how}"
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         if about.row.get(column_names.STEADY) is False:
             text = str(about.row.get(column_names.UNSTEADY) or "")
             if REPEATS in about.row:  # of each it is said how many repeats it is of, but for what is said of the first
                 text = text.split("; ")[0] if text.startswith("first ") else ""
-            yield cls(read(text))
+            yield cls(decode_unsteadiness(text))
 
 
-def _differs(found: Unsteady) -> str:
+def _differs(found: Unsteadiness) -> str:
     """How seconds of a row differ from the others."""
     by = f"{number(100 * abs(found.by))} % {'less' if found.by < 0 else 'more'}"
     if found.kind == "beginning":
@@ -399,13 +415,15 @@ def _differs(found: Unsteady) -> str:
 # --- clients and hosts -----------------------------------------------------------------------------------------------
 
 
-class SubscribersGone(FigureWarning):
+class SubscribersWithoutReport(FigureWarning):
     """Subscribers that told nothing of what they received.
 
     Attributes:
         died, silent: how many; means of repeats.
         died_by: how those who died did, as the column of that name has it; "": nobody knows.
     """
+
+    kind = "subscribers_gone"
 
     template = "subscribers that failed without an account: {gone}"
     remedy = "how each of them ended is among the events of run.db"
@@ -421,7 +439,7 @@ class SubscribersGone(FigureWarning):
         return ", ".join(f"{number(count)} {what}{by}" for count, what, by in counts if count)
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         died, silent = map(about.number, column_names.GONE)
         return [cls(died, silent, str(about.row.get(column_names.DIED_BY) or ""))] if died or silent else []
 
@@ -429,7 +447,7 @@ class SubscribersGone(FigureWarning):
 def gone_of(row: Row) -> str:
     """How many subscribers died or fell silent in a row, "" if none did: ``1 died (SIGKILL), 2 never answered``."""
     died, silent = (number_of(row.get(column)) or 0.0 for column in column_names.GONE)
-    return SubscribersGone(died, silent, str(row.get(column_names.DIED_BY) or "")).gone
+    return SubscribersWithoutReport(died, silent, str(row.get(column_names.DIED_BY) or "")).gone
 
 
 class RateMissed(FigureWarning):
@@ -447,7 +465,7 @@ class RateMissed(FigureWarning):
         return missed if self.repeats is None else f"in some of {self.repeats} repeats {missed} on average"
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
         if row.get(column_names.RATE_HELD) is False:
             yield cls(about.number(column_names.REQUESTED), number_of(row.get("avg_tx_rate_pps")), row.get(REPEATS))
@@ -461,7 +479,7 @@ class StoppedEarly(FigureWarning):
     why: Figure
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         return [cls(why)] if (why := about.row.get("stopped_early")) else []
 
 
@@ -473,7 +491,7 @@ class SendsRefused(FigureWarning):
     messages: float
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         return [cls(messages)] if (messages := about.number("tx_failed")) else []
 
 
@@ -497,7 +515,7 @@ class HostBusy(FigureWarning):
         return _QUIET if theirs else "use fewer clients on this host, or more hosts"
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         others = about.number(column_names.HOST_OTHERS)
         if (mean := about.number("host_cpu_mean_pct")) >= BUSY_HOST_PCT:
             yield cls(mean, others if others >= OTHERS_PCT else None)
@@ -511,7 +529,7 @@ class HostShared(FigureWarning):
     others_pct: float
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         others = about.number(column_names.HOST_OTHERS)
         return [cls(others)] if others >= OTHERS_PCT and about.number("host_cpu_mean_pct") < BUSY_HOST_PCT else []
 
@@ -528,7 +546,7 @@ class GeneratorLimited(FigureWarning):
         return f"{which}generator-limited: the clients were measured, the system can do more"
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         ends = f"_{column_names.GENERATOR_LIMITED}"
         limited = [f"_{column}" for column, value in about.row.items() if value is True]
         return [cls(each.removesuffix(ends).removeprefix("_")) for each in limited if each.endswith(ends)]
@@ -537,7 +555,7 @@ class GeneratorLimited(FigureWarning):
 # --- of a search -----------------------------------------------------------------------------------------------------
 
 
-class SlowNotFelt(FigureWarning):
+class SlowClientsWithoutEffect(FigureWarning):
     """Slow clients that never held anything up, and what it would have taken.
 
     Attributes:
@@ -547,6 +565,8 @@ class SlowNotFelt(FigureWarning):
         queues: the settings that say so.
         kernel: messages that the kernel's buffers hold beside those at most.
     """
+
+    kind = "slow_not_felt"
 
     sent_pps: float | None = None
     read_pps: float | None = None
@@ -590,7 +610,7 @@ class SlowNotFelt(FigureWarning):
         return float(self.sent_pps or 0) - float(self.read_pps or 0)
 
     @classmethod
-    def found_in(cls, about: About) -> Iterable[HydraWarning]:
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         rates = kind_of(about.scenario).slow_rates(about.row)
         if rates is None or about.row.get("slow_cohort_felt") is not False:
             return []

@@ -8,15 +8,15 @@ from dataclasses import asdict
 
 from hydra.events.formatting import number
 from hydra.events.warnings import HydraWarning
-from hydra.measure.event_recovery import Consequence, Stretch
-from hydra.measure.slo import Judged, word
+from hydra.measure.event_recovery import EventImpact, SpanLatency
+from hydra.measure.slo import ObjectiveResult, word
 from hydra.model import Scenario
 from hydra.report.table import Document, Table, plain
 from hydra.report.warnings import MARK
-from hydra.store.slo_results import Answer
+from hydra.store.slo_results import SloResult
 
 
-def json_text(answer: Answer, warnings: Sequence[HydraWarning] = ()) -> str:
+def json_text(answer: SloResult, warnings: Sequence[HydraWarning] = ()) -> str:
     """The answer as JSON, with the warnings of its row."""
     objectives = [{**asdict(o), "answer": word(o.holds), "margin": o.margin} for o in answer.objectives]
     body = {
@@ -27,12 +27,12 @@ def json_text(answer: Answer, warnings: Sequence[HydraWarning] = ()) -> str:
         "events": [asdict(c) for c in answer.consequences],
         "highest_backlog": answer.highest_backlog,
         "complete": answer.complete,
-        "warnings": [asdict(warning.told()) for warning in warnings],
+        "warnings": [asdict(warning.data()) for warning in warnings],
     }
     return json.dumps(body, indent=1, allow_nan=False) + "\n"
 
 
-def answered(answer: Answer) -> str:
+def answer_sentence(answer: SloResult) -> str:
     """Yes, no or unknown, in a sentence."""
     if answer.holds is not None:
         return f"{word(answer.holds)}: the workload {'holds' if answer.holds else 'does not hold'}"
@@ -41,14 +41,14 @@ def answered(answer: Answer) -> str:
     return f"{word(None)}{more}"
 
 
-def measure_s(answer: Answer) -> int | None:
+def measure_s(answer: SloResult) -> int | None:
     """How long a step would tell; None: the answer is known, or something else is missing than seconds."""
     unknown = [o.measure_s for o in answer.objectives if o.holds is None]
     known = [seconds for seconds in unknown if seconds is not None]
     return max(known) if known and answer.holds is None and len(known) == len(unknown) else None
 
 
-def remarks(answer: Answer) -> list[str]:
+def objective_warnings(answer: SloResult) -> list[str]:
     """What has to be known besides, one text each."""
     notes = [f"{o.name}: {o.why}" for o in answer.objectives if o.why]
     if answer.complete is False:
@@ -56,23 +56,23 @@ def remarks(answer: Answer) -> list[str]:
     return notes
 
 
-def document(scenario: Scenario, answer: Answer, warnings: Sequence[HydraWarning] = ()) -> Document:
+def document(scenario: Scenario, answer: SloResult, warnings: Sequence[HydraWarning] = ()) -> Document:
     """The answer, each objective with its margin, what each event has done, and the warnings of the row."""
-    parts: list[str | Table] = [f"# {scenario.name}: {answered(answer)}", objectives_table(answer.objectives)]
-    if lines := [*remarks(answer), *(f"{MARK} {warning}" for warning in warnings)]:
+    parts: list[str | Table] = [f"# {scenario.name}: {answer_sentence(answer)}", objectives_table(answer.objectives)]
+    if lines := [*objective_warnings(answer), *(f"{MARK} {warning}" for warning in warnings)]:
         parts.append("\n".join(f"- {line}" for line in lines))
     if answer.consequences:
         parts.append(events_table(answer))
     return [*parts, f"Highest backlog: {answer.highest_backlog:,} copies."]
 
 
-def objectives_table(objectives: Sequence[Judged]) -> Table:
+def objectives_table(objectives: Sequence[ObjectiveResult]) -> Table:
     """Each objective with its margin."""
     headings = ["objective", "target", "measured", "margin", "95 % limits", "holds"]
     return plain(headings, map(_objective_row, objectives))
 
 
-def _objective_row(o: Judged) -> list[str]:
+def _objective_row(o: ObjectiveResult) -> list[str]:
     unit = {"ms": " ms", "pct": " %", "s": " s"}.get(o.name.rpartition("_")[2], " messages")
     sign = ">=" if o.name == "rate" else "<="
 
@@ -89,7 +89,7 @@ def _objective_row(o: Judged) -> list[str]:
     ]
 
 
-def events_table(answer: Answer) -> Table:
+def events_table(answer: SloResult) -> Table:
     """What each event has done."""
     rows = [
         [
@@ -108,12 +108,12 @@ def events_table(answer: Answer) -> Table:
     return plain(headings, rows)
 
 
-def _recovered(c: Consequence, interval_s: float) -> str:
+def _recovered(c: EventImpact, interval_s: float) -> str:
     if c.recovered_s is None:
         return "not recovered"
     return f"{c.recovered_s:g} s" + (f", then {c.bad_after * interval_s:g} s bad" if c.bad_after else "")
 
 
-def _latency(stretch: Stretch) -> str:
+def _latency(stretch: SpanLatency) -> str:
     values = (stretch.p50_us, stretch.p99_us, stretch.max_us)
     return " / ".join("—" if us is None else f"{number(us / 1000)}" for us in values) + " ms"

@@ -19,19 +19,19 @@ from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import CLIENTS, LOSS, PUBLISHERS, STATUS
 from hydra.model import Figure, Scenario
-from hydra.report.interval_display import efforts, legend, loss_limits, whole
-from hydra.report.latency_bound import beside, shown
+from hydra.report.interval_display import efforts, legend, loss_limits, whole_rate
+from hydra.report.latency_bound import beside, bounded_text
 from hydra.report.row_warnings import warnings_of
 from hydra.report.table import Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
-from hydra.report.warnings import MARK, told_once, warnings
-from hydra.store.folders import write_whole
+from hydra.report.warnings import MARK, merge_equal_warnings, warnings
 from hydra.store.format_upgrade import ROWS
+from hydra.store.run_folders import write_whole
 from hydra.store.system_columns import columns_of, in_order, published_columns
 from hydra.sweep import Row, kind_of
 
 
-class Written(NamedTuple):
+class FigureFormat(NamedTuple):
     """How figures of a column, and rates that were searched for, are written."""
 
     figure: Callable[[Column, Figure], str]
@@ -80,11 +80,11 @@ def terminal(
 
 
 def document(
-    scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]], written: Written
+    scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]], written: FigureFormat
 ) -> list[str | Table]:
     """The table, and around it what has to be known about the run and about single rows."""
     notes = [warnings_of(row, scenario, rows) for row in rows]
-    about = told_once([(name_of(scenario, row), its) for row, its in zip(rows, notes, strict=True)])
+    about = merge_equal_warnings([(name_of(scenario, row), its) for row, its in zip(rows, notes, strict=True)])
     parts: list[str | Table] = [
         f"# {scenario.name}",
         scenario.description,
@@ -97,7 +97,9 @@ def document(
     return [part for part in parts if part]
 
 
-def table(scenario: Scenario, rows: Sequence[Row], notes: Sequence[Sequence[HydraWarning]], written: Written) -> Table:
+def table(
+    scenario: Scenario, rows: Sequence[Row], notes: Sequence[Sequence[HydraWarning]], written: FigureFormat
+) -> Table:
     """The table with the published headings; a row with a note is marked, so that nobody reads its figures without it.
 
     Args:
@@ -123,10 +125,10 @@ def clients_line(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> st
     """Which implementation the clients are, with what libraries, and whether each of them is a process of its own."""
     packed = scenario.native.clients_per_process
     each = f"{packed} subscribers to a process" if packed > 1 else "one process each"
-    return f"Clients: {'; '.join(said_by(clients)) or scenario.client}, {each}"
+    return f"Clients: {'; '.join(client_versions_line(clients)) or scenario.client}, {each}"
 
 
-def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
+def client_versions_line(clients: Iterable[Mapping[str, Any]]) -> list[str]:
     """What clients said that they are, such as ``native (libx 4.3.4)``; with the role where roles differ.
 
     Args:
@@ -144,7 +146,9 @@ def said_by(clients: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _with_interval(column: Column, row: Row, scenario: Scenario, rows: Sequence[Row], written: Written) -> TableCell:
+def _with_interval(
+    column: Column, row: Row, scenario: Scenario, rows: Sequence[Row], written: FigureFormat
+) -> TableCell:
     """A cell with the 95 % interval of what was searched for or repeated, and of how many repeats if not of all."""
     name, text = column.name, partial(written.figure, column)
     kind = kind_of(scenario)
@@ -160,7 +164,7 @@ def _with_interval(column: Column, row: Row, scenario: Scenario, rows: Sequence[
         notes.append(f"± {text(half)}")
     if count is not None:
         notes.append(f"({count} of {row.get(REPEATS)})")
-    return TableCell(text(shown(row, name)) + beside(row, name), " ".join(notes))
+    return TableCell(text(bounded_text(row, name)) + beside(row, name), " ".join(notes))
 
 
 def _rounded(limit: float) -> float:
@@ -180,8 +184,8 @@ def cell(column: Column, value: Figure) -> str:
     return str(value)
 
 
-_FILE: Final = Written(cell, whole)
-_TERMINAL: Final = Written(lambda _, value: number(value), number)
+_FILE: Final = FigureFormat(cell, whole_rate)
+_TERMINAL: Final = FigureFormat(lambda _, value: number(value), number)
 
 
 def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
@@ -194,7 +198,7 @@ def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: shown(row, name) for name in row} for row in rows)
+    writer.writerows({name: bounded_text(row, name) for name in row} for row in rows)
     return out.getvalue()
 
 

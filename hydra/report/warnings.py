@@ -27,22 +27,22 @@ def warnings(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEve
 
     Returns:
         Of each: ``row`` (its place in ``rows``, from 0; None: the run), ``clients`` of that row, ``step`` in which it
-        happened (None: of none, or of several), and what :class:`hydra.events.event.Told` has.
+        happened (None: of none, or of several), and what :class:`hydra.events.event.EventData` has.
     """
     of_run = [
-        {"row": None, "clients": None, "step": event.epoch, **asdict(event.told)}
+        {"row": None, "clients": None, "step": event.epoch, **asdict(event.data)}
         for event in events
-        if event.told.level != Level.ROUTINE
+        if event.data.level != Level.ROUTINE
     ]
     of_rows = [
-        {"row": place, "clients": row.get("clients"), "step": None, **asdict(warning.told())}
+        {"row": place, "clients": row.get("clients"), "step": None, **asdict(warning.data())}
         for place, row in enumerate(rows)
         for warning in warnings_of(row, scenario, rows)
     ]
     return [*of_run, *of_rows]
 
 
-def told_once(about: Sequence[tuple[str, Sequence[HydraWarning]]]) -> list[tuple[str, str]]:
+def merge_equal_warnings(about: Sequence[tuple[str, Sequence[HydraWarning]]]) -> list[tuple[str, str]]:
     """Every warning once, gravest first, with the rows that have it: their names, and what is said of them.
 
     What would change it stands once behind all that has the same remedy.

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from pyroaring import BitMap
 
-from hydra.control.ids import array, bitmap, runs
+from hydra.control.id_bitmaps import array, bitmap, runs
 from hydra.wire.arrays import publisher_of
 
 
-class Homes:
+class GroupClients:
     """The clients of every group.
 
     Attributes:
@@ -52,7 +52,7 @@ class Homes:
         yield from self._ids.items()
 
 
-class Agents(Mapping[int, str]):
+class AgentOfClient(Mapping[int, str]):
     """The id of the agent that each client is on, as a pointer a client.
 
     Arguments:
@@ -89,7 +89,7 @@ Audience = tuple[Sequence[int], BitMap]
 """Publishers, and who listens to all of them and to no other."""
 
 
-def audiences(subscribers: BitMap, publishers: Sequence[int], *, one: bool) -> list[Audience]:
+def subscription_map(subscribers: BitMap, publishers: Sequence[int], *, one: bool) -> list[Audience]:
     """Everybody once, with their publishers; nobody's are left out.
 
     Args:

@@ -8,9 +8,9 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.control.epoch_replies import Outstanding
+from hydra.control.epoch_replies import CommandRetry
 from hydra.errors import StepError
-from hydra.events.formatting import named
+from hydra.events.formatting import id_ranges
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.wire.messages import FromController, encode
@@ -23,7 +23,7 @@ Shares = Sequence[tuple[BitMap, FromController]]
 """Clients, and the command that is theirs."""
 
 
-class Asker:
+class CommandExchange:
     """Asks the clients of a deployment, and finds out what keeps them from answering.
 
     Arguments:
@@ -63,7 +63,7 @@ class Asker:
         required = _everybody(shares)
         longest = max((len(encode(command)) for _, command in shares), default=1)
         connections = [ids for _, ids in self._run.controller.roster.identities(required)]
-        outstanding = Outstanding(
+        outstanding = CommandRetry(
             connections, self._run.now_s(), timeout_s, margin_s=margin_s, every_s=every_s, command_bytes=longest
         )
         if not told:
@@ -76,9 +76,9 @@ class Asker:
             if _all_in(required, answers, deployment.died):
                 return True
             outstanding.heard(len(answers), now_s)
-            if again := outstanding.again(answers, deployment.died, now_s):
+            if again := outstanding.due(answers, deployment.died, now_s):
                 self._tell(shares, again)
-            return outstanding.over(now_s)
+            return outstanding.expired(now_s)
 
         self._run.controller.wait_until(done, math.inf)
         return required - answered() - deployment.died
@@ -108,17 +108,19 @@ class Asker:
             for client, text in self._run.controller.roster.answers.errors.items():
                 if client in asked:
                     raise StepError(f"client {client}: {text}")
-            self.look_for_failure()
+            self.check_system()
 
-        self.insist(self.ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
+        self.evict_unanswered(self.ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
 
-    def insist(self, missing: BitMap, asked: int, who: str, what: str, timeout_s: float) -> None:
+    def evict_unanswered(self, missing: BitMap, asked: int, who: str, what: str, timeout_s: float) -> None:
         """Evicts the clients that have not answered; raises StepError if there are any."""
         if missing:
             self._deployment.evict(missing)
-            raise StepError(f"{len(missing)} of {asked} {who} did not {what} within {timeout_s:g} s: {named(missing)}")
+            raise StepError(
+                f"{len(missing)} of {asked} {who} did not {what} within {timeout_s:g} s: {id_ranges(missing)}"
+            )
 
-    def look_for_failure(self) -> None:
+    def check_system(self) -> None:
         """Raises StepError if the system under test can carry no more."""
         if failure := self._run.system.failure():
             raise StepError(failure)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from pyroaring import BitMap
 
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
 from hydra.engine.interface import Engine, GroupEvents
 from hydra.events.warnings import Journal
 from hydra.model import ClusterSpec, Scenario, StepPlan
-from hydra.monitor.exports import Exports
-from hydra.monitor.progress import Observer
+from hydra.monitor.metrics_exports import Exports
+from hydra.monitor.progress_view import Observer
 from hydra.store.database import RunStore
 from hydra.sweep.workload import cohort_ids
 from hydra.system import System, SystemSpec

@@ -7,14 +7,23 @@ from typing import Final
 
 from pyroaring import BitMap
 
-from hydra.control.roster import Exit
+from hydra.control.roster import ProcessExit
 from hydra.engine.group_sizing import split
 from hydra.engine.interface import GONE, where_it_runs
 from hydra.errors import ClusterError, ReadinessError
-from hydra.events.formatting import named, ranges
-from hydra.events.run_events import ClientExit, Evicted, GroupExit, Launched, LaunchedElsewhere, Present, cause, end_of
+from hydra.events.formatting import id_ranges, ranges
+from hydra.events.run_events import (
+    ClientExit,
+    ClientsConnected,
+    Evicted,
+    GroupExit,
+    GroupRelaunched,
+    Launched,
+    cause,
+    end_of,
+)
 from hydra.model import Group, GroupEvent, Launch, Role, RoleSpec
-from hydra.run.client_sets import Agents, Homes
+from hydra.run.client_sets import AgentOfClient, GroupClients
 from hydra.run.context import RunContext
 from hydra.wire.protocol_constants import EXIT_DISMISSED, RESEND_EVERY_S
 
@@ -45,7 +54,7 @@ class Deployment:
         self._last_end = ""
         self._refused = ""
         self._relaunches: Counter[int] = Counter()
-        self._homes = Homes()
+        self._homes = GroupClients()
         self._renewed = BitMap()
         self._started: set[str] = set()
         # Clients whose processes we have asked to end, with their incarnations: neither their end nor a replacement is
@@ -77,9 +86,9 @@ class Deployment:
         """The clients that have been launched and are not known to be gone for good."""
         return self._homes.everyone
 
-    def agents(self) -> Agents:
+    def agents(self) -> AgentOfClient:
         """The id of the agent that each client is on now."""
-        return Agents((ids, self.launches[group].agent.id) for group, ids in self._homes.groups())
+        return AgentOfClient((ids, self.launches[group].agent.id) for group, ids in self._homes.groups())
 
     def watch(self) -> None:
         """Records every death that has become known; cheap, called while waiting."""
@@ -152,7 +161,7 @@ class Deployment:
                 self._run.engine.agents()  # where no other row can be launched either, that is told instead
                 raise ReadinessError(refused)
         if self._groups_made > before:
-            self._run.journal.note(Present(len(self._homes.everyone), self._run.now_s() - began))
+            self._run.journal.note(ClientsConnected(len(self._homes.everyone), self._run.now_s() - began))
         return self._groups_made > before
 
     def evict(self, clients: BitMap, why: str = "did not answer") -> None:
@@ -304,7 +313,7 @@ class Deployment:
                 missing = self._missing(required)
                 raise ReadinessError(
                     f"{len(missing)} of {len(required)} clients did not dial in within "
-                    f"{self._run.scenario.ready_timeout_s:g} s: {named(missing)}",
+                    f"{self._run.scenario.ready_timeout_s:g} s: {id_ranges(missing)}",
                     "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
                 )
             heard = hellos()
@@ -332,7 +341,7 @@ class Deployment:
         self._refuse_hopeless(late)
         self.evict(late - given_up, "did not dial in")
         if given_up:
-            self._run.journal.note(LaunchedElsewhere(given_up))
+            self._run.journal.note(GroupRelaunched(given_up))
             self._let_go(given_up)
 
     def _evict_again(self) -> None:
@@ -359,7 +368,7 @@ class Deployment:
 
     # --- deaths ----------------------------------------------------------------------------------------------------
 
-    def _ended(self, client: int, exit_: Exit) -> None:
+    def _ended(self, client: int, exit_: ProcessExit) -> None:
         """A client's process ended, of itself or because it was evicted."""
         if self._closing and exit_.status == EXIT_DISMISSED:
             return  # as it was told

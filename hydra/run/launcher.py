@@ -11,26 +11,26 @@ from typing import Final
 import click
 
 from hydra.client.linux_process import raise_open_files
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED
-from hydra.events.run_events import EngineWaits, Resumed, RunBegan, RunComplete, RunGoesOn
+from hydra.events.run_events import EngineWaits, RunBegan, RunComplete, RunResumed, RunResumeSummary
 from hydra.events.warnings import Interrupted
 from hydra.measure.column_names import STATUS
 from hydra.model import ClusterSpec
-from hydra.monitor.exports import Exports
-from hydra.monitor.progress import Observer, servers_of
-from hydra.options.engine_choice import Chosen
+from hydra.monitor.metrics_exports import Exports
+from hydra.monitor.progress_view import Observer, servers_of
+from hydra.options.engine_choice import SelectedEngine
 from hydra.report.tables import name_of, write
 from hydra.run.context import RunContext
-from hydra.run.metadata import metadata
+from hydra.run.deployed_servers import required
 from hydra.run.placement_check import check_placement
+from hydra.run.run_metadata import metadata
 from hydra.run.runner import FINISHED, RunEnd, exit_code, run
-from hydra.run.servers import required
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
-from hydra.store.folders import DATABASE, alone_in, check_folder
 from hydra.store.redaction import Redactor
-from hydra.sweep import Turn
-from hydra.sweep.interface import Pace
+from hydra.store.run_folders import DATABASE, check_folder, locked
+from hydra.sweep import RepeatTurn
+from hydra.sweep.interface import StepPace
 from hydra.system import System, programs
 
 _THERE_OR_FAILED: Final = (("ok", "skipped"), ("failed",))
@@ -51,7 +51,7 @@ class RunRequest:
     measured where the run takes turns with others; None: all of it. ``exports`` is where figures are read meanwhile.
     """
 
-    engine: Chosen
+    engine: SelectedEngine
     cluster: ClusterSpec
     out: Path
     command_line: Sequence[str]
@@ -61,7 +61,7 @@ class RunRequest:
     plain: bool = False
     label: str = ""
     whole: Path | None = None
-    turn: Turn | None = None
+    turn: RepeatTurn | None = None
     exports: Exports = field(default_factory=Exports)
 
     def part(self, name: str, label: str) -> RunRequest:
@@ -101,8 +101,8 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
     raise_open_files()
     with contextlib.ExitStack() as stack:
         if request.resume:
-            stack.enter_context(alone_in(request.out))
-            if request.turn is None and (left := left_of(resolved, request.out)) is None:
+            stack.enter_context(locked(request.out))
+            if request.turn is None and (left := resume_summary(resolved, request.out)) is None:
                 return _complete(resolved, request, observer, redactor)
         system = system_for(resolved, is_local=request.engine.spec.is_local)
         system.check()
@@ -115,7 +115,7 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         check_placement(resolved, request.cluster, its_engine.agents(), is_local=its_engine.is_local)
         store = stack.enter_context(_store(resolved, request, redactor))
         if not request.resume:
-            stack.enter_context(alone_in(request.out))
+            stack.enter_context(locked(request.out))
         if request.turn is None:
             sweep = resolved.sweep
             name, servers = resolved.scenario.name, servers_of(resolved)
@@ -138,7 +138,7 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         return end
 
 
-def left_of(resolved: ResolvedScenario, directory: Path) -> RunGoesOn | None:
+def resume_summary(resolved: ResolvedScenario, directory: Path) -> RunResumeSummary | None:
     """What is there of a run that is resumed, and what is left; None: nothing is."""
     with RunStore.open(directory) as store, store.reading():
         results = store.results()
@@ -151,8 +151,8 @@ def left_of(resolved: ResolvedScenario, directory: Path) -> RunGoesOn | None:
         return None
     steps, done = sweep.steps(), sum(result.status != "failed" for result in kept)
     to_go = None if steps is None else max(steps - done, 1)
-    left_s = Pace(scenario, sweep).left_s(kept, coming)
-    return RunGoesOn(str(directory), names[0], scenario.sweep.rows, names[1], to_go, left_s)
+    left_s = StepPace(scenario, sweep).left_s(kept, coming)
+    return RunResumeSummary(str(directory), names[0], scenario.sweep.rows, names[1], to_go, left_s)
 
 
 def _complete(resolved: ResolvedScenario, request: RunRequest, observer: Observer, redactor: Redactor) -> RunEnd:
@@ -195,5 +195,5 @@ def offer_again(resolved: ResolvedScenario, store: RunStore) -> None:
     """Has a run that goes on measure every row that failed once more."""
     results = store.results()
     again = resolved.sweep.offered_again(results)
-    store.add_event(Resumed(len(results), len(again)))
+    store.add_event(RunResumed(len(results), len(again)))
     store.offer_again(again)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from hydra.config.resolved import ResolvedScenario
-from hydra.engine.group_sizing import Wanted, rehearse
+from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.engine.group_sizing import RoleDemand, dry_run
 from hydra.engine.placement import permits
 from hydra.engine.resources import fits, need_of
 from hydra.errors import PlacementError
 from hydra.model import Agent, ClusterSpec, RoleSpec
-from hydra.run.servers import required
+from hydra.run.deployed_servers import required
 
 Size = tuple[int, int]
 """Publishers and subscribers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RowPlacement:
     """One size of a scenario's deployment on a cluster elsewhere.
 
     Attributes:
@@ -66,32 +66,32 @@ def check_placement(
         PlacementError: the text names the role and the constraint or resource.
     """
     publishers, subscribers = (min(counts) for counts in zip(*resolved.scenario.sizes, strict=True))
-    rehearse(agents, _stages(resolved, cluster, [(publishers, subscribers)], is_local=is_local))
+    dry_run(agents, _stages(resolved, cluster, [(publishers, subscribers)], is_local=is_local))
 
 
-def rows_on(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> list[Placed]:
+def rows_on(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> list[RowPlacement]:
     """What each row of a scenario takes of a cluster elsewhere, or why it cannot be placed.
 
     The groups of a row are those of a run that has measured every smaller row before: it launches what is missing, and
     so has more groups than one that begins with this row.
     """
-    rows: list[Placed] = []
+    rows: list[RowPlacement] = []
     sizes = resolved.scenario.sizes
     for publishers, clients in sizes:
         smaller = [each for each in sizes if each[0] <= publishers and each[1] <= clients]
         try:
-            launches = rehearse(agents, _stages(resolved, cluster, smaller, is_local=False))
+            launches = dry_run(agents, _stages(resolved, cluster, smaller, is_local=False))
         except PlacementError as e:
-            rows.append(Placed(publishers, clients, refusal=e))
+            rows.append(RowPlacement(publishers, clients, refusal=e))
         else:
             needs = [need_of(launch.group.demand, launch.group.count) for launch in launches]
             on = {launch.agent.id for launch in launches}
             cpus, memory = sum(need.cpus for need in needs), sum(need.mem for need in needs)
-            rows.append(Placed(publishers, clients, len(launches), len(on), cpus, memory))
+            rows.append(RowPlacement(publishers, clients, len(launches), len(on), cpus, memory))
     return rows
 
 
-def placed_line(row: Placed) -> dict[str, object]:
+def placed_line(row: RowPlacement) -> dict[str, object]:
     """A row for a table of what is taken."""
     memory_gb = None if row.memory_mb is None else row.memory_mb / 1000
     taken = {"groups": row.groups, "on agents": row.on_agents, "cpus": row.cpus, "memory (GB)": memory_gb}
@@ -105,12 +105,12 @@ def placed_line(row: Placed) -> dict[str, object]:
 
 def _stages(
     resolved: ResolvedScenario, cluster: ClusterSpec, sizes: Iterable[Size], *, is_local: bool
-) -> Iterator[Wanted]:
+) -> Iterator[RoleDemand]:
     """What a run launches that grows from size to size, in its order."""
     scenario = resolved.scenario
     if servers := required(resolved, is_local=is_local):
-        yield Wanted("server", servers.count, servers, 1)
+        yield RoleDemand("server", servers.count, servers, 1)
     most = cluster.most_in_group(scenario.native.clients_per_process)
     for publishers, subscribers in sizes:
-        yield Wanted("publisher", publishers, scenario.publisher, cluster.max_group)
-        yield Wanted("subscriber", subscribers, scenario.subscriber, most)
+        yield RoleDemand("publisher", publishers, scenario.publisher, cluster.max_group)
+        yield RoleDemand("subscriber", subscribers, scenario.subscriber, most)

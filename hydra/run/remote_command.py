@@ -15,13 +15,13 @@ from typing import Any, Final
 import msgspec
 
 from hydra.config.plugins import engines
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.engine.interface import Relocation, Shipment
 from hydra.model import ClusterSpec
-from hydra.options.engine_choice import Chosen
+from hydra.options.engine_choice import SelectedEngine
 from hydra.store.format_upgrade import as_stored, from_stored
 from hydra.store.redaction import Redactor
-from hydra.system import Order
+from hydra.system import ExperimentOptions
 
 _ODD: Final = re.compile(r"[^\w.-]")
 
@@ -44,7 +44,7 @@ class ResolvedCommand:
     replaced: Mapping[str, object]
     flags: Mapping[str, Any]
     experiment: str = ""
-    order: Order | None = None
+    order: ExperimentOptions | None = None
 
     @property
     def first(self) -> ResolvedScenario:
@@ -70,7 +70,9 @@ class ResolvedCommand:
         return replace(self, scenarios=scenarios, replaced=replaced)
 
 
-def run_elsewhere(command: ResolvedCommand, engine: Chosen, cluster: ClusterSpec, out: Path, *, resumed: bool) -> None:
+def run_elsewhere(
+    command: ResolvedCommand, engine: SelectedEngine, cluster: ClusterSpec, out: Path, *, resumed: bool
+) -> None:
     """Leaves with the exit code of the whole command if its engine has run it elsewhere; it may never.
 
     Every command that runs a scenario asks once all that its user gave is checked, and before anything starts here.
@@ -96,7 +98,9 @@ def run_elsewhere(command: ResolvedCommand, engine: Chosen, cluster: ClusterSpec
         sys.exit(code)
 
 
-def _shipment(command: ResolvedCommand, engine: Chosen, cluster: ClusterSpec, master: str, folder: str) -> Shipment:
+def _shipment(
+    command: ResolvedCommand, engine: SelectedEngine, cluster: ClusterSpec, master: str, folder: str
+) -> Shipment:
     paths = dict.fromkeys(command.files().values())
     copies = {path: f"{folder}/{number}/{_ODD.sub('_', Path(path).name)}" for number, path in enumerate(paths)}
     there = command.with_files(copies)
@@ -116,12 +120,12 @@ def _shipment(command: ResolvedCommand, engine: Chosen, cluster: ClusterSpec, ma
     return Shipment(lzma.compress(json.dumps(msgspec.to_builtins(order)).encode()), copies)
 
 
-def received(order: bytes) -> tuple[ResolvedCommand, Chosen, ClusterSpec]:
+def received(order: bytes) -> tuple[ResolvedCommand, SelectedEngine, ClusterSpec]:
     """The command of a shipment, its engine and its cluster, where it is carried out."""
     told = json.loads(lzma.decompress(order))
     spec = engines()[told["engine"]]
     scenarios = {name: ResolvedScenario.of(from_stored(each)).with_tables() for name, each in told["scenarios"].items()}
-    its_order = told["order"] and msgspec.convert(told["order"], Order)
+    its_order = told["order"] and msgspec.convert(told["order"], ExperimentOptions)
     command = ResolvedCommand(told["kind"], scenarios, told["replaced"], told["flags"], told["experiment"], its_order)
-    engine = Chosen(told["master"], spec, msgspec.convert(told["settings"], spec.settings))
+    engine = SelectedEngine(told["master"], spec, msgspec.convert(told["settings"], spec.settings))
     return command, engine, msgspec.convert(told["cluster"], ClusterSpec)

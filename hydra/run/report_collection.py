@@ -14,13 +14,13 @@ from pyroaring import BitMap
 from hydra.control.list_limits import fit_unacknowledged
 from hydra.model import DRAIN_ENDS, PublisherReport
 from hydra.monitor.step_progress import Tick, draining, reading
-from hydra.run.client_sets import audiences
-from hydra.run.command_exchange import ANSWER_WITHIN_S, Asker
+from hydra.run.client_sets import subscription_map
+from hydra.run.command_exchange import ANSWER_WITHIN_S, CommandExchange
 from hydra.run.context import RunContext, StepSetup
 from hydra.run.deployment import Deployment
 from hydra.run.server_counters import settled
-from hydra.run.window import TICK_NS
-from hydra.wire.messages import Finish, Sent, Stop
+from hydra.run.step_window import TICK_NS
+from hydra.wire.messages import Finish, PublisherTotal, Stop
 from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable
 
@@ -40,7 +40,7 @@ Publishers = Mapping[int, PublisherReport]
 """Their reports by id."""
 
 
-class Collector:
+class ReportCollector:
     """Takes the reports of one step.
 
     Attributes:
@@ -59,7 +59,7 @@ class Collector:
         self,
         run: RunContext,
         deployment: Deployment,
-        asker: Asker,
+        asker: CommandExchange,
         step: StepSetup,
         window: tuple[int, int],
         now_ns: Callable[[], int],
@@ -99,10 +99,10 @@ class Collector:
             [(publishers, stop)],
             lambda: BitMap(answers.publisher_reports),
             timeout_s,
-            self._asker.look_for_failure,
+            self._asker.check_system,
             margin_s=_REPORT_MARGIN_S,
         )
-        self._asker.insist(missing, len(publishers), "publishers", "report", timeout_s)
+        self._asker.evict_unanswered(missing, len(publishers), "publishers", "report", timeout_s)
         self._asker.require_publishers()
         if round(self._plan.duration_s * 1e9) > self._window[1] - self._window[0]:
             # Only this message tells a subscriber that the window has ended earlier than planned.
@@ -145,13 +145,15 @@ class Collector:
 
         def look() -> None:
             nonlocal next_tick_ns
-            self._asker.look_for_failure()
+            self._asker.check_system()
             now_ns = self._now_ns()
             if now_ns >= next_tick_ns:
                 next_tick_ns = now_ns + TICK_NS
                 tell(now_ns)
 
-        sent = {p: Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in publishers.items()}
+        sent = {
+            p: PublisherTotal(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in publishers.items()
+        }
         finish = Finish(
             epoch=self._run.epoch,
             publishers=[],
@@ -163,7 +165,7 @@ class Collector:
         self._asker.ask(
             [
                 (listeners, msgspec.structs.replace(finish, publishers=[sent[p] for p in theirs]))
-                for theirs, listeners in audiences(subscribers, sorted(sent), one=one)
+                for theirs, listeners in subscription_map(subscribers, sorted(sent), one=one)
             ],
             lambda: answers.subscriber_reports.ids,
             self.drain_max_s + _REPORT_MARGIN_S,

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, HydraError
 from hydra.events.event import StoredEvent
@@ -20,17 +20,17 @@ from hydra.events.run_events import RunDone, RunFailed
 from hydra.events.warnings import SubscribersFailed
 from hydra.measure.column_names import CLIENTS, STATUS
 from hydra.model import Scenario, StepPlan, StepResult
-from hydra.monitor.progress import Observer, Starting, servers_of
+from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.options.interrupts import leave_at_once_on_the_next
 from hydra.report.row_warnings import gone_of
 from hydra.report.tables import write
 from hydra.run.context import RunContext
+from hydra.run.deployed_servers import DeployedServers, required
 from hydra.run.deployment import Deployment
-from hydra.run.servers import DeployedServers, required
-from hydra.run.step_sequence import Steps
+from hydra.run.step_sequence import StepSequence
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
-from hydra.sweep import Row, Sweep, Turn
-from hydra.sweep.interface import Pace
+from hydra.sweep import RepeatTurn, Row, Sweep
+from hydra.sweep.interface import StepPace
 from hydra.sweep.search_columns import answers
 from hydra.sweep.workload import loaded
 
@@ -87,7 +87,7 @@ def code_of(rows: Sequence[Row]) -> int:
     return EXIT_GOOD if good else EXIT_INCOMPLETE
 
 
-def run(context: RunContext, turn: Turn | None = None) -> RunEnd:
+def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
     """Runs a scenario into a run directory, from the first step that is not there yet.
 
     Args:
@@ -103,7 +103,7 @@ def run(context: RunContext, turn: Turn | None = None) -> RunEnd:
     store, observer, exports = context.store, context.observer, context.exports
     results = store.results()
     ended, error = "failed", ""
-    pace = Pace(scenario, sweep)
+    pace = StepPace(scenario, sweep)
     observer.sweep_begins(sweep.steps(), results, scenario.sweep.varied)
     try:
         with _up(context) as steps:
@@ -142,14 +142,14 @@ def run(context: RunContext, turn: Turn | None = None) -> RunEnd:
     return replace(end, code=exit_code(end.rows, observer))
 
 
-def _coming(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> StepPlan | None:
+def _coming(sweep: Sweep, results: Sequence[StepResult], turn: RepeatTurn | None) -> StepPlan | None:
     """The next step; None where there is none, or none of this turn."""
     if turn is not None and sweep.turn(results) != turn:
         return None
     return sweep.next(results)
 
 
-def _again(sweep: Sweep, results: Sequence[StepResult], turn: Turn | None) -> bool:
+def _again(sweep: Sweep, results: Sequence[StepResult], turn: RepeatTurn | None) -> bool:
     """Whether the last step failed and is tried once more; the next repeat of a row has the same plan and is no try."""
     *earlier, last = results
     if last.status != "failed" or _coming(sweep, results, turn) != last.plan:
@@ -166,7 +166,7 @@ def _as_sent(plan: StepPlan, scenario: Scenario) -> StepPlan:
 
 
 @contextlib.contextmanager
-def _up(run: RunContext) -> Iterator[Steps]:
+def _up(run: RunContext) -> Iterator[StepSequence]:
     """Everything that the steps need, brought up in order and torn down in the reverse order on every way out."""
     engine, system = run.engine, run.system
     with contextlib.ExitStack() as stack:
@@ -187,14 +187,14 @@ def _up(run: RunContext) -> Iterator[Steps]:
         # The terminal is as it was before the tear-down begins: whoever is impatient may end that at once.
         stack.callback(run.observer.close)
         program, joined, spec = system.server(), system.cluster(), required(run.resolved, is_local=engine.is_local)
-        starting = Starting(run.observer, servers_of(run.resolved), controller.wait_until)
+        starting = ServerStartup(run.observer, servers_of(run.resolved), controller.wait_until)
         servers = None
         if program is not None and joined is not None and spec is not None:
             servers = DeployedServers(run, program, joined, spec, starting)
         with starting.shown():
             system.open(name, run.store.directory, starting.wait, servers)
         warn()
-        steps = Steps(run, deployment, starting)
+        steps = StepSequence(run, deployment, starting)
         yield steps
         steps.close()
 

@@ -11,7 +11,7 @@ from hydra.measure.observation import ServerFigures, ServerSample, between
 from hydra.model import Settings
 from hydra.run.context import RunContext
 from hydra.system import System, Waiting
-from hydra.system.worker_thread import Background
+from hydra.system.worker_thread import WorkerThread
 
 _WITHIN_S: Final = 5.0
 """How long the sample of the window's end is waited for."""
@@ -26,7 +26,7 @@ class ServerCounters:
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
-        self._thread = Background(run.controller.wait_until)
+        self._thread = WorkerThread(run.controller.wait_until)
         self._samples: list[Future[ServerSample]] = []
 
     def sample(self) -> None:

@@ -8,21 +8,21 @@ from dataclasses import replace
 from pyroaring import BitMap
 
 from hydra.events.run_events import ClientError, PhasesTimed, WindowOpened
-from hydra.measure.message_accounting import whole
+from hydra.measure.message_accounting import is_complete
 from hydra.measure.observation import Observation
 from hydra.model import StepPlan
-from hydra.monitor.step_progress import Moment, Tick, watched
-from hydra.run.command_exchange import Asker
+from hydra.monitor.step_progress import StepProgress, Tick, watched
+from hydra.run.command_exchange import CommandExchange
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
-from hydra.run.hosts import StepHosts
-from hydra.run.report_collection import Collector, caught_up, stored_only
+from hydra.run.host_sampling import StepHosts
+from hydra.run.report_collection import ReportCollector, caught_up, stored_only
 from hydra.run.server_counters import ServerCounters
-from hydra.run.step_start import Beginner, Phases
-from hydra.run.window import run_window
+from hydra.run.step_start import StepStarter, StepTiming
+from hydra.run.step_window import run_window
 
 
-class Stepper:
+class StepRunner:
     """Measures one step after the other on a deployment.
 
     Arguments:
@@ -36,8 +36,8 @@ class Stepper:
     def __init__(self, run: RunContext, deployment: Deployment) -> None:
         self.run = run
         self._deployment = deployment
-        self._asker = Asker(run, deployment)
-        self._beginner = Beginner(run, deployment, self._asker)
+        self._asker = CommandExchange(run, deployment)
+        self._beginner = StepStarter(run, deployment, self._asker)
 
     def measure(self, plan: StepPlan, tick: Tick) -> Observation:
         """Carries out one step, under the number that is then the run's.
@@ -56,7 +56,7 @@ class Stepper:
             self.run.system.after_step()
 
     def _measure(self, plan: StepPlan, tick: Tick, counters: ServerCounters) -> Observation:
-        phases = Phases()
+        phases = StepTiming()
         deployment = self._deployment
         deployment.begin_step()
         asked, agents = BitMap(deployment.subscribers), deployment.agents()
@@ -78,7 +78,7 @@ class Stepper:
         if step.one_publisher:
             each /= len(deployment.publishers)
 
-        def sampled(moment: Moment) -> None:
+        def sampled(moment: StepProgress) -> None:
             hosts.sample(moment.time_ns)
             start_ns = begun.start.start_at_ns
             tick(
@@ -94,7 +94,7 @@ class Stepper:
         finally:
             hosts.end()
         phases.end("lead and window")
-        collect = Collector(self.run, deployment, self._asker, step, window, now_ns)
+        collect = ReportCollector(self.run, deployment, self._asker, step, window, now_ns)
         publishers, grown = collect.publishers(begun.log_begin)
         servers = counters.figures()
         reading_ns: int | None = None
@@ -115,7 +115,7 @@ class Stepper:
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
             # A member of a group cannot know that nothing follows; that nothing is missing, all of them together tell.
-            nothing_left = step.group != "" and whole(reports, publishers)
+            nothing_left = step.group != "" and is_complete(reports, publishers)
             self._beginner.ready(begun, caught_up(reports, cohort, nothing_left=nothing_left))
         for client, text in answers.errors.items():
             self.run.journal.note(ClientError(client, text))

@@ -15,20 +15,20 @@ from pyroaring import BitMap
 from hydra.config import machine_limits
 from hydra.config.shortages import check_row
 from hydra.control.roster import Roster
-from hydra.errors import DoesNotFitError, PassedOverError, PlacementError, ReadinessError, StepError
-from hydra.events.run_events import Refused, Revived, StepStored, SystemFact
-from hydra.measure.figures import Merged, figures, merged
+from hydra.errors import DoesNotFitError, PlacementError, ReadinessError, RowSkippedError, StepError
+from hydra.events.run_events import FramesRejected, StepStored, SystemFact, SystemRestarted
+from hydra.measure.figures import MergedHistograms, figures, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.steadiness import received_of, settled
 from hydra.model import SKIPPED_BY, USER, Cohort, Histogram, Role, StepPlan, StepResult
-from hydra.monitor.progress import Starting
-from hydra.monitor.snapshot import Present, Progress
-from hydra.monitor.step_progress import Moment, Told
+from hydra.monitor.progress_view import ServerStartup
+from hydra.monitor.run_snapshot import ClientCounts, WindowProgress
+from hydra.monitor.step_progress import ReportedTotals, StepProgress
 from hydra.run import time_series_recorder
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
-from hydra.run.step import Stepper
-from hydra.store.ceiling import load as load_ceilings
+from hydra.run.step import StepRunner
+from hydra.store.ceiling_cache import load as load_ceilings
 from hydra.store.database import CLIENTS_KEY, RunStore
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 from hydra.sweep.workload import loaded
@@ -40,15 +40,15 @@ _WARM_UPS: Final = 2
 """How often a row is warmed up at most: a second time if groups had to be launched again after the first."""
 
 
-class Steps:
+class StepSequence:
     """Takes the steps of a run, with everything that they need brought up."""
 
-    def __init__(self, run: RunContext, deployment: Deployment, starting: Starting) -> None:
+    def __init__(self, run: RunContext, deployment: Deployment, starting: ServerStartup) -> None:
         self._run = run
         self._deployment = deployment
         self._starting = starting
         run.epoch = run.store.last_epoch()
-        self._stepper = Stepper(run, deployment)
+        self._stepper = StepRunner(run, deployment)
         self._begun = self._run.epoch > 0
         self._implementations = Implementations(run.store)
         self._ceilings = load_ceilings()
@@ -68,7 +68,7 @@ class Steps:
             result = StepResult(self._run.epoch, plan, "skipped", reason=self._run.store.redact(str(e)))
             self._run.store.add_step(result)
             self._run.exports.keeper.step_ended(result)
-        except PassedOverError:
+        except RowSkippedError:
             result = self._passed_over(plan)
         except (StepError, ReadinessError) as e:
             self._deployment.confirm()
@@ -79,7 +79,7 @@ class Steps:
             if len(observation.dead) or len(observation.silent):
                 self._deployment.confirm()
             began = time.monotonic()
-            histograms = merged(observation)
+            histograms = merge_histograms(observation)
             result = StepResult(
                 self._run.epoch, plan, "ok", figures(observation, histograms), histograms=self._kept(histograms)
             )
@@ -104,7 +104,7 @@ class Steps:
         self._run.exports.keeper.step_ended(result)
         return result
 
-    def _kept(self, histograms: Merged) -> dict[str, Histogram]:
+    def _kept(self, histograms: MergedHistograms) -> dict[str, Histogram]:
         """The histograms that repeated rows are made of, as the store returns them to a resumed run."""
         repeated = self._run.scenario.sweep.repeat > 1
         return {name: h for name in MERGED_IN_REPEATS if (h := getattr(histograms, name)).counts} if repeated else {}
@@ -115,7 +115,7 @@ class Steps:
             self._run.controller.wait_until(lambda: self._run.observer.passes_over, plan.rest_s)
         self._require_room(plan)
         if failure := self._run.system.failure():
-            self._run.journal.note(Revived(failure))
+            self._run.journal.note(SystemRestarted(failure))
             with self._starting.shown():
                 self._run.system.revive()
         changed = self._deployment.scale(plan.clients, plan.publishers)
@@ -138,7 +138,7 @@ class Steps:
                 plan = replace(plan, settings=self._run.spec.disturbed(plan.settings, event, plan.duration_s))
         # A tool does not tell what happens in a second.
         plan = replace(plan, course=plan.course and self._run.scenario.client not in self._run.spec.tools)
-        observation = self._take_course(plan) if plan.course else self._stepper.measure(plan, self._tick)
+        observation = self._take_time_series(plan) if plan.course else self._stepper.measure(plan, self._tick)
         kept = self._run.store.course(self._run.epoch) if plan.course and not self._run.scenario.events else None
         self._deployment.evict(BitMap(observation.silent))
         return replace(
@@ -149,13 +149,13 @@ class Steps:
             languages=self._implementations.languages(),
         )
 
-    def _take_course(self, plan: StepPlan) -> Observation:
+    def _take_time_series(self, plan: StepPlan) -> Observation:
         """Measures a step, and stores its seconds while it goes on."""
         publishers, subscribers = self._deployment.publishers, self._deployment.subscribers
         copies = time_series_recorder.copies(self._run.setup(plan, subscribers), len(subscribers), len(publishers))
-        keeper = time_series_recorder.CourseKeeper(self._run, plan, len(publishers), copies)
+        keeper = time_series_recorder.TimeSeriesRecorder(self._run, plan, len(publishers), copies)
 
-        def tick(moment: Moment) -> None:
+        def tick(moment: StepProgress) -> None:
             if moment.doing != "draining":
                 keeper.tick(moment)
             self._tick(replace(moment, p99_us=keeper.p99_us))
@@ -164,30 +164,30 @@ class Steps:
         keeper.end(observation)
         return observation
 
-    def _tick(self, moment: Moment) -> None:
+    def _tick(self, moment: StepProgress) -> None:
         """The step goes on: whoever watches the run is told.
 
         Raises:
-            PassedOverError: the user wants no more of this row.
+            RowSkippedError: the user wants no more of this row.
         """
         self._run.observer.tick(moment)
         if self._run.observer.passes_over:
-            raise PassedOverError("the user wants no more of this row")
+            raise RowSkippedError("the user wants no more of this row")
         if self._run.exports.are_read and moment.doing != "draining":  # nothing new is told in a drain
             self._export(moment)
 
-    def _export(self, moment: Moment) -> None:
+    def _export(self, moment: StepProgress) -> None:
         there = self._run.controller.roster.present()
-        roles: Sequence[tuple[Role, range, Told]] = (
+        roles: Sequence[tuple[Role, range, ReportedTotals]] = (
             ("publisher", self._deployment.publishers, moment.sent),
             ("subscriber", self._deployment.subscribers, moment.received),
         )
         clients = {
-            role: Present(len(ids), there.range_cardinality(ids.start, ids.stop), told.clients)
+            role: ClientCounts(len(ids), there.range_cardinality(ids.start, ids.stop), told.clients)
             for role, ids, told in roles
         }
         sent, received = moment.sent, moment.received
-        progress = Progress(
+        progress = WindowProgress(
             *(moment.elapsed_s, moment.share),
             sent_pps=sent.mean_pps if sent.clients else None,
             received_pps=received.mean_pps if received.clients else None,
@@ -206,7 +206,7 @@ class Steps:
         size = (plan.publishers or self._run.scenario.publishers, plan.clients)
         if not deployment.is_local or (size[0] <= running[0] and size[1] <= running[1]):
             return
-        free = machine_limits.read(self._run.store.directory)
+        free = machine_limits.read_limits(self._run.store.directory)
         checked = check_row(self._run.resolved, self._run.cluster, free, size, running, self._run.system.stored_bytes())
         if not checked.fits:
             raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
@@ -237,7 +237,7 @@ class Steps:
     def close(self) -> None:
         """Stores what the controller refused and what is known of the system only now."""
         for reason, count in self._run.controller.refused().items():
-            self._run.journal.note(Refused(reason, count))
+            self._run.journal.note(FramesRejected(reason, count))
         for name, text in self._run.system.metadata().items():
             self._run.journal.note(SystemFact(name, text))
 

@@ -13,21 +13,21 @@ import msgspec
 from pyroaring import BitMap
 
 from hydra.errors import StepError
-from hydra.events.formatting import named
+from hydra.events.formatting import id_ranges
 from hydra.events.run_events import StartUnacknowledged
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
-from hydra.run.client_sets import audiences, turns
-from hydra.run.clocks import StepClocks, known, unknown
-from hydra.run.command_exchange import ANSWER_WITHIN_S, Asker, Shares
+from hydra.run.client_sets import subscription_map, turns
+from hydra.run.command_exchange import ANSWER_WITHIN_S, CommandExchange, Shares
 from hydra.run.context import RunContext, StepSetup
 from hydra.run.deployment import Deployment
 from hydra.run.server_counters import settled
+from hydra.run.step_clocks import StepClocks, known, unknown
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.data_message import compression
-from hydra.wire.messages import Configure, Ping, PublisherEndpoint, Spell, Start
+from hydra.wire.messages import Configure, Impairment, Ping, PublisherEndpoint, Start
 
 
-class Phases:
+class StepTiming:
     """Times the parts of a step.
 
     Attributes:
@@ -49,7 +49,7 @@ _SAMPLED: Final = 100
 """Subscribers that report progress every second, for the progress display."""
 _PROGRESS_A_SECOND: Final = 100
 """Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
-_COURSES_A_SECOND: Final = 1000
+_TIME_SERIES_A_SECOND: Final = 1000
 """Clients that tell of their seconds in a second at most: more tell of several seconds at once."""
 _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 80_000
@@ -70,7 +70,7 @@ _EASILY: Final = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Proofs:
+class ReadinessProof:
     """Subscribers whose readiness is proven, and what it was proven for beside the processes at both ends."""
 
     clients: BitMap = field(default_factory=BitMap)
@@ -78,7 +78,7 @@ class Proofs:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartedStep:
     """A step that goes on.
 
     Attributes:
@@ -90,13 +90,13 @@ class Begun:
     """
 
     start: Start
-    proven: Proofs
+    proven: ReadinessProof
     log_begin: int | None
     command: Configure
     clocks: StepClocks
 
 
-class Beginner:
+class StepStarter:
     """Begins one step after the other.
 
     Arguments:
@@ -105,21 +105,21 @@ class Beginner:
         asker: of those.
     """
 
-    def __init__(self, run: RunContext, deployment: Deployment, asker: Asker) -> None:
+    def __init__(self, run: RunContext, deployment: Deployment, asker: CommandExchange) -> None:
         self._run = run
         self._deployment = deployment
         self._asker = asker
         # A subscriber of another process, or which has to be ready for something else, is probed again.
-        self._proven = Proofs()
+        self._proven = ReadinessProof()
         # How often the lead of the next start is doubled, because it was too short for some client.
         self._doublings = 0
         self._settings_ns = 0
 
-    def ready(self, begun: Begun, subscribers: BitMap) -> None:
+    def ready(self, begun: StartedStep, subscribers: BitMap) -> None:
         """After a step: these subscribers are ready for the next one, as long as it needs no other proof."""
         self._proven = replace(begun.proven, clients=begun.proven.clients & subscribers)
 
-    def begin(self, step: StepSetup, phases: Phases) -> Begun:
+    def begin(self, step: StepSetup, phases: StepTiming) -> StartedStep:
         """Configures and starts all clients; under a new epoch each time some client does not acknowledge it in time.
 
         Raises:
@@ -130,18 +130,20 @@ class Beginner:
             self._run.journal.epoch = self._run.epoch
             command, log_begin = self._configure(step, phases)
             # No subscriber is ready for the next step until it is known that no more data of this one can arrive.
-            proven, self._proven = self._proven, Proofs()
+            proven, self._proven = self._proven, ReadinessProof()
             start, clocks, missing = self._start(step)
             if not missing:
-                return Begun(start, proven, log_begin, command, clocks)
+                return StartedStep(start, proven, log_begin, command, clocks)
             phases.end("start that failed")
             self._run.journal.note(StartUnacknowledged(self._run.epoch, missing))
             self._doublings = min(self._doublings + 1, _STARTS - 1)
             self._run.epoch += 1
         self._deployment.evict(missing)
-        raise StepError(f"{len(missing)} clients did not acknowledge one of {_STARTS} starts in time: {named(missing)}")
+        raise StepError(
+            f"{len(missing)} clients did not acknowledge one of {_STARTS} starts in time: {id_ranges(missing)}"
+        )
 
-    def read_stored(self, step: StepSetup, begun: Begun, read_max_s: float) -> int:
+    def read_stored(self, step: StepSetup, begun: StartedStep, read_max_s: float) -> int:
         """Has the subscribers read what the publishers of this step have stored; returns since when they do (ns).
 
         That is the moment in which they are told where it begins: some libraries fetch from then on.
@@ -159,12 +161,12 @@ class Beginner:
         self._asker.require(shares, lambda: answers.acked("start"), "subscribers", "begin to read", ANSWER_WITHIN_S)
         return began_ns
 
-    def _configure(self, step: StepSetup, phases: Phases) -> tuple[Configure, int | None]:
+    def _configure(self, step: StepSetup, phases: StepTiming) -> tuple[Configure, int | None]:
         """Tells everyone the step's settings and waits until they are ready.
 
         Subscribers that read what was stored are told when it is: nobody has to be ready for it.
 
-        Returns ``Begun.command`` and ``Begun.log_begin``.
+        Returns ``StartedStep.command`` and ``StartedStep.log_begin``.
         """
         deployment, answers = self._deployment, self._run.controller.roster.answers
         plan = step.plan
@@ -174,7 +176,7 @@ class Beginner:
         needed = (deployment.publishers, step.group, self._run.system.proof(plan.settings))
         renewed = deployment.take_renewed()
         if renewed.intersect(publishers) or (subscribers and needed != self._proven.of):
-            self._proven = Proofs()
+            self._proven = ReadinessProof()
         self._proven = replace(self._proven, clients=self._proven.clients - renewed)
         unproven = subscribers - self._proven.clients
         shared = self._shared(plan.settings)
@@ -187,7 +189,7 @@ class Beginner:
             group=step.group,
             payload_share=compression(shared).share if shared.payload == "json" else 0,
             load=list(plan.load),
-            course_s=max(1.0, len(deployment.subscribers) / _COURSES_A_SECOND) if plan.course else 0.0,
+            course_s=max(1.0, len(deployment.subscribers) / _TIME_SERIES_A_SECOND) if plan.course else 0.0,
             system=told,
         )
         timeout_s = self._run.scenario.ready_timeout_s
@@ -199,7 +201,7 @@ class Beginner:
             phases.end("settings")
             self._await_proofs([(ids, share) for ids, share in shares if share.probe])
             phases.end("readiness")
-            self._proven = Proofs(self._proven.clients | unproven, needed)
+            self._proven = ReadinessProof(self._proven.clients | unproven, needed)
         if not unproven:
             return command, self._run.system.log_end(plan.settings)
         # The log has grown by the probes, which are no messages of the step: end them, and wait until it stops growing.
@@ -235,7 +237,7 @@ class Beginner:
             ids = everyone
             for has, those in ((in_cohort, step.cohort), (probe, unproven), (sample, sampled)):
                 ids = ids & those if has else ids - those
-            for publishers, listeners in audiences(ids, deployment.publishers, one=one):
+            for publishers, listeners in subscription_map(ids, deployment.publishers, one=one):
                 told = msgspec.structs.replace(
                     command,
                     settings=self._shared(cohort_settings(plan) if in_cohort else plan.settings),
@@ -244,7 +246,7 @@ class Beginner:
                     progress_s=command.progress_s if sample else seldom_s,
                     cohort=in_cohort,
                     load=[],
-                    spells=[Spell(s.kind, s.begin_s, s.end_s, s.rate) for s in plan.spells] if in_cohort else [],
+                    spells=[Impairment(s.kind, s.begin_s, s.end_s, s.rate) for s in plan.spells] if in_cohort else [],
                 )
                 shares.append((listeners, told))
         self._asker.require(
@@ -299,7 +301,7 @@ class Beginner:
             nonlocal missing, dead
             self._deployment.watch()
             self._asker.require_publishers()
-            self._asker.look_for_failure()
+            self._asker.check_system()
             if len(died) > dead:
                 # A host may have nobody left. (With thousands of clients this is not asked after every message.)
                 missing, dead = unknown(roster, clients), len(died)
@@ -326,7 +328,7 @@ class Beginner:
         self._await_clocks(everyone)
         clocks = StepClocks(self._run.controller.roster, everyone, self._run.clock_ns(), wall_offset_ns())
         subscribers = BitMap() if step.stored else everyone - publishers
-        lead_ns = lead(clocks.most_on_a_host(subscribers), self._settings_ns) << self._doublings
+        lead_ns = start_lead_ns(clocks.most_on_a_host(subscribers), self._settings_ns) << self._doublings
         start_ns = clocks.step_ns(self._run.clock_ns()) + lead_ns
         command = Start(
             epoch=self._run.epoch,
@@ -346,7 +348,7 @@ class Beginner:
                 shares,
                 lambda: answers.acked("start"),
                 left_ns / 1e9,
-                self._asker.look_for_failure,
+                self._asker.check_system,
                 every_s=lead_ns / 1e9 / _RESENDS_IN_LEAD,
             )
             self._asker.require_publishers()
@@ -367,7 +369,7 @@ class Beginner:
         return replace(shared_of(settings), burst=burst, payload_file=file)
 
 
-def lead(clients: int, settings_ns: int) -> int:
+def start_lead_ns(clients: int, settings_ns: int) -> int:
     """How far ahead of its window a start is told, ns: one client that hangs does not make it late.
 
     Args:

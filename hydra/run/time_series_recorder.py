@@ -12,21 +12,21 @@ from hydra.measure.event_recovery import coarse
 from hydra.measure.latency import count
 from hydra.measure.loss_pattern import lost_before
 from hydra.measure.observation import Observation
-from hydra.model import CourseFacts, CourseInterval, Histogram, Points, StepPlan
-from hydra.monitor.step_progress import Moment
+from hydra.model import Histogram, Points, StepPlan, TimeSeriesFacts, TimeSeriesInterval
+from hydra.monitor.step_progress import StepProgress
 from hydra.run.context import RunContext, StepSetup
-from hydra.wire.arrays import rising
+from hydra.wire.arrays import sorted_ids
 from hydra.wire.buckets import percentiles_us
-from hydra.wire.load import Load
-from hydra.wire.messages import Second
-from hydra.wire.time_series import CourseSum
+from hydra.wire.load_schedule import LoadSchedule
+from hydra.wire.messages import SecondCounts
+from hydra.wire.time_series import TimeSeriesSum
 
 _MOST_INTERVALS: Final = 3600
 """Of one step: an hour has each of its seconds, a day intervals of 24 s."""
 _SECOND_NS: Final = 1_000_000_000
 
 
-class CourseKeeper:
+class TimeSeriesRecorder:
     """Stores the course of one step.
 
     Args:
@@ -42,14 +42,14 @@ class CourseKeeper:
         self._arrived = run.exports.keeper.arrived
         self._plan = plan
         self._publishers = publishers
-        self._facts = CourseFacts(0, plan.duration_s, ceil(plan.duration_s / _MOST_INTERVALS), *copies)
+        self._facts = TimeSeriesFacts(0, plan.duration_s, ceil(plan.duration_s / _MOST_INTERVALS), *copies)
         self._epoch = 0
         self._next_ns = 0
         self._through = 0  # intervals before this one are stored, if with nothing but what was due
         self._told = 0
         rate = plan.settings.rate
         points: Points = plan.load or ([] if rate == "max" else [(0.0, float(rate))])
-        self._load = Load(points) if points else None
+        self._load = LoadSchedule(points) if points else None
         self._latest = Histogram()
 
     @property
@@ -57,13 +57,13 @@ class CourseKeeper:
         """Of the latency in the last interval that was told; None before any was."""
         return percentiles_us(self._latest, [99.0])[0]
 
-    def tick(self, moment: Moment) -> None:
+    def tick(self, moment: StepProgress) -> None:
         """Stores what has come, once a second while the window lasts."""
         if self._epoch == 0:
             self._epoch = self._controller.roster.answers.epoch
             begun_ns = moment.time_ns - round(moment.elapsed_s * _SECOND_NS)
             self._facts = replace(self._facts, start_ns=begun_ns)
-            self._store.begin_course(self._epoch, self._plan, self._facts)
+            self._store.begin_time_series(self._epoch, self._plan, self._facts)
             self._next_ns = moment.time_ns + _SECOND_NS
         elif moment.time_ns >= self._next_ns:
             self._next_ns = moment.time_ns + _SECOND_NS
@@ -80,7 +80,7 @@ class CourseKeeper:
         self._keep(self._plan.duration_s)
         reported = count(o.subscriber_reports.latency) + count(o.subscriber_reports.cohort_latency)
         self._facts = replace(self._facts, complete=self._told == reported)
-        self._store.begin_course(self._epoch, self._plan, self._facts)
+        self._store.begin_time_series(self._epoch, self._plan, self._facts)
         if self._load is not None and not o.group and not o.dead and not o.silent:
             self._store.add_lost(self._epoch, self._lost(o, self._load))
 
@@ -89,10 +89,10 @@ class CourseKeeper:
         if answers.epoch != self._epoch:
             return
         width = self._facts.interval_s
-        found: dict[int, CourseInterval] = {}
+        found: dict[int, TimeSeriesInterval] = {}
 
-        def at(begin_s: int) -> CourseInterval:
-            return found.setdefault(begin_s, CourseInterval(begin_s, self._due(begin_s)))
+        def at(begin_s: int) -> TimeSeriesInterval:
+            return found.setdefault(begin_s, TimeSeriesInterval(begin_s, self._due(begin_s)))
 
         # Also where nothing has been told: that nothing has come is what has to be seen.
         while self._through < min(elapsed_s, self._plan.duration_s):
@@ -122,7 +122,7 @@ class CourseKeeper:
         first, last = (self._load.count_by(edge) for edge in edges)
         return (last - first) * self._publishers
 
-    def _lost(self, o: Observation, load: Load) -> dict[int, int]:
+    def _lost(self, o: Observation, load: LoadSchedule) -> dict[int, int]:
         """Copies that were lost outside the cohort, by the interval in which they were due."""
         width, duration_s = self._facts.interval_s, self._plan.duration_s
         begins = list(range(0, ceil(duration_s), width))
@@ -130,18 +130,18 @@ class CourseKeeper:
         edges = np.array([load.count_by(round(at_s * _SECOND_NS) - 1) for at_s in times], np.float64)
         others = o.subscriber_reports
         if o.cohort:
-            others = others.take(~np.isin(others.ids, rising(o.cohort)))
+            others = others.take(~np.isin(others.ids, sorted_ids(o.cohort)))
         before = lost_before(others, float(edges[-1]), edges)
         return {begin_s: round(lost) for begin_s, lost in zip(begins, np.diff(before), strict=True)}
 
 
-def _by_interval(told: CourseSum, width: int) -> list[Second]:
+def _by_interval(told: TimeSeriesSum, width: int) -> list[SecondCounts]:
     """What has been told, by intervals of so many seconds, named by their begin."""
     seconds = told.take()
     if width == 1:
         return seconds
-    together = CourseSum()
-    together.add(Second(s.second // width * width, s.messages, s.latency) for s in seconds)
+    together = TimeSeriesSum()
+    together.add(SecondCounts(s.second // width * width, s.messages, s.latency) for s in seconds)
     return together.take()
 
 

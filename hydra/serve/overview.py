@@ -17,16 +17,16 @@ import msgspec
 import hydra
 from hydra.errors import HydraError
 from hydra.jupyter.run_data import load
-from hydra.jupyter.summary import Number, numbers
-from hydra.report.catalog import UNREADABLE, directories, entry
-from hydra.report.experiments import TABLE
-from hydra.store import interleaved
-from hydra.store.folders import DATABASE, RECORD, is_experiment, write_whole
-from hydra.store.interleaved import is_interleaved
+from hydra.jupyter.summary import HeadlineFigure, numbers
+from hydra.report.experiment_folder import TABLE
+from hydra.report.run_catalog import UNREADABLE, directories, entry
+from hydra.store import interleaved_record
+from hydra.store.interleaved_record import is_interleaved
+from hydra.store.run_folders import DATABASE, RECORD, is_experiment, write_whole
 
 # A run that goes on writes into the second of these first.
 _OF_A_RUN: Final = (DATABASE, f"{DATABASE}-wal")
-_OF_SEVERAL: Final = (RECORD, TABLE, interleaved.RECORD)
+_OF_SEVERAL: Final = (RECORD, TABLE, interleaved_record.RECORD)
 
 _SOURCES: Final = (".py", ".j2", ".css")
 
@@ -59,7 +59,7 @@ Kind = Literal["run", "experiment", "together", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RunEntry:
     """What is told of a run.
 
     Attributes:
@@ -82,7 +82,7 @@ class Entry:
     counts: str
     steps: str
     bad: str
-    numbers: tuple[Number, ...]
+    numbers: tuple[HeadlineFigure, ...]
     began: str
     ended: str
     why: str
@@ -104,10 +104,10 @@ class Overview:
     def __init__(self, folder: Path, cache: Path) -> None:
         self._folder: Final = folder
         self._file: Final = cache / f"list-{sha256(os.fsencode(folder.resolve())).hexdigest()[:16]}.json"
-        self._known: dict[str, tuple[str, Entry]] = _kept(self._file)
+        self._known: dict[str, tuple[str, RunEntry]] = _kept(self._file)
         self._lock: Final = Lock()  # of what is known: a page is asked for by several threads
 
-    def entries(self, within: str = "") -> list[Entry]:
+    def entries(self, within: str = "") -> list[RunEntry]:
         """The runs in the folder, or in one of its folders, newest first."""
         folder = self._folder / within if within else self._folder
         with self._lock:
@@ -129,7 +129,7 @@ class Overview:
         folder = self._folder / parent if parent else self._folder
         return name in {directory.name for directory in directories(folder)}
 
-    def _entry(self, directory: Path) -> Entry:
+    def _entry(self, directory: Path) -> RunEntry:
         name = str(directory.relative_to(self._folder))
         now = f"{stamp([directory])} {code()}"
         before = self._known.get(name)
@@ -138,15 +138,15 @@ class Overview:
         return before[1]
 
 
-def _kept(file: Path) -> dict[str, tuple[str, Entry]]:
+def _kept(file: Path) -> dict[str, tuple[str, RunEntry]]:
     """What was kept; nothing where that cannot be read, or is of another version."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, tuple[str, Entry]])
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, tuple[str, RunEntry]])
     except (OSError, msgspec.MsgspecError, UnicodeError):
         return {}
 
 
-def _keep(file: Path, known: Mapping[str, tuple[str, Entry]]) -> None:
+def _keep(file: Path, known: Mapping[str, tuple[str, RunEntry]]) -> None:
     # A name that is no UTF-8 has no place in JSON, and a full disk is no reason to show no list.
     with contextlib.suppress(HydraError):
         sound = {name: each for name, each in known.items() if name.isprintable()}
@@ -157,7 +157,7 @@ def _is_folder_of_runs(folder: Path) -> bool:
     return is_experiment(folder) or is_interleaved(folder)
 
 
-def _read(name: str, directory: Path) -> Entry:
+def _read(name: str, directory: Path) -> RunEntry:
     told = entry(directory)
     if told["ended"] == UNREADABLE:
         return _unreadable(name, told)
@@ -178,9 +178,9 @@ def _made(
     told: dict[str, Any],
     system: str = "",
     counts: str = "",
-    figures: tuple[Number, ...] = (),
-) -> Entry:
-    return Entry(
+    figures: tuple[HeadlineFigure, ...] = (),
+) -> RunEntry:
+    return RunEntry(
         name=name,
         kind=kind,
         scenario=str(told["scenario"]),
@@ -196,5 +196,5 @@ def _made(
     )
 
 
-def _unreadable(name: str, told: dict[str, Any]) -> Entry:
+def _unreadable(name: str, told: dict[str, Any]) -> RunEntry:
     return _made(name, "unreadable", dict.fromkeys(told, "") | {"ended": UNREADABLE, "why": told["why"]})

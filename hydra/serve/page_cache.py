@@ -18,7 +18,7 @@ from typing import Final
 from hydra.errors import EXIT_USAGE, HydraError, UsageError
 from hydra.serve.overview import code, stamp
 from hydra.serve.page_worker import ROOM, command
-from hydra.store.folders import write_whole
+from hydra.store.run_folders import write_whole
 
 _MOST: Final = 200
 """Pages that are kept."""
@@ -26,14 +26,14 @@ _NONCE: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CachedPage:
     """A page, and what its scripts carry."""
 
     html: str
     nonce: str
 
 
-class Pages:
+class PageCache:
     """Makes pages and keeps them; one is made at a time.
 
     Args:
@@ -51,7 +51,7 @@ class Pages:
         except OSError as e:
             raise UsageError(f"cannot write {folder}: {e.strerror or e}", "set XDG_CACHE_HOME") from e
 
-    def page(self, kind: str, runs: Sequence[Path]) -> Made:
+    def page(self, kind: str, runs: Sequence[Path]) -> CachedPage:
         """A page of these runs as they are now, made if that was not done before.
 
         Raises:
@@ -71,14 +71,14 @@ class Pages:
             html = _made(command(os.getpid(), kind, self.folder, nonce, [run.absolute() for run in runs]))
             write_whole(self.folder / f"{place}-{state}-{nonce}.html", html, ROOM)
             self._forget()
-            return Made(html, nonce)
+            return CachedPage(html, nonce)
 
-    def _kept(self, place: str, state: str) -> Made | None:
+    def _kept(self, place: str, state: str) -> CachedPage | None:
         for file in self.folder.glob(f"{place}-{state}-*.html"):
             nonce = file.stem.rpartition("-")[2]
             if _NONCE.fullmatch(nonce):
                 with contextlib.suppress(FileNotFoundError):
-                    return Made(file.read_text(encoding="utf-8"), nonce)
+                    return CachedPage(file.read_text(encoding="utf-8"), nonce)
         return None
 
     def _forget(self) -> None:

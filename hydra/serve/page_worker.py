@@ -42,7 +42,7 @@ def made(kind: str, cache: Path, nonce: str, runs: list[Path]) -> str:
 
     from hydra.jupyter import comparison_page, rendering
     from hydra.report.comparison_report import compare_runs
-    from hydra.store.folders import write_whole
+    from hydra.store.run_folders import write_whole
 
     library = cache / rendering.LIBRARY
     if not library.exists():

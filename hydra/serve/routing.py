@@ -23,28 +23,28 @@ _MOST_RUNS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class RunListPage:
     """The runs of the folder; or of an experiment, or of runs that took turns, in it."""
 
     within: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportPage:
     """The report of a run or of an experiment, by its path in the folder."""
 
     run: str
 
 
 @dataclass(frozen=True, slots=True)
-class Comparing:
+class ComparisonPage:
     """Several runs in one page, the base first. One folder of runs that took turns stands for all of these."""
 
     runs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class RunFile:
     """A file of a run's folder, one of :data:`FILES`."""
 
     run: str
@@ -59,23 +59,23 @@ class Asset:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class Redirect:
     """The same under another address."""
 
     to: str
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class BadRequest:
     """What cannot be asked for, and what to do instead."""
 
     status: HTTPStatus
     what: str
 
 
-Asked = Listing | Report | Comparing | File | Asset | Moved | Refused
+Asked = RunListPage | ReportPage | ComparisonPage | RunFile | Asset | Redirect | BadRequest
 
-_NOWHERE: Final = Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
+_NOWHERE: Final = BadRequest(HTTPStatus.NOT_FOUND, "There is no such page.")
 
 
 def route(target: str) -> Asked:
@@ -86,16 +86,16 @@ def route(target: str) -> Asked:
     """
     path, _, query = target.partition("?")
     if not path.startswith("/"):
-        return Refused(HTTPStatus.BAD_REQUEST, "The address must begin with a slash.")
+        return BadRequest(HTTPStatus.BAD_REQUEST, "The address must begin with a slash.")
     # Names of folders are bytes: those that are no UTF-8 come through as they are.
     first, *rest = [unquote(part, errors="surrogateescape") for part in path[1:].split("/")]
     if not all(_is_name(part) for part in [first, *rest] if part):
         return _NOWHERE
     match first, rest:
         case "", []:
-            return Listing()
+            return RunListPage()
         case "in", [name, ""] if name:
-            return Listing(name)
+            return RunListPage(name)
         case "run", [*names]:
             return _of_a_run(path, names)
         case "compare", []:
@@ -111,25 +111,25 @@ def _of_a_run(path: str, names: list[str]) -> Asked:
         return _NOWHERE
     run = "/".join(folders)
     if run and not last:
-        return Report(run)
+        return ReportPage(run)
     if run and last in FILES:
-        return File(run, last)
+        return RunFile(run, last)
     if run and last == _PAGE:
-        return Moved(path.removesuffix(_PAGE))
-    return Moved(f"{path}/") if last and len(folders) < _DEPTH else _NOWHERE
+        return Redirect(path.removesuffix(_PAGE))
+    return Redirect(f"{path}/") if last and len(folders) < _DEPTH else _NOWHERE
 
 
 def _comparing(query: str) -> Asked:
     try:
         asked = parse_qs(query, errors="surrogateescape", max_num_fields=_MOST_RUNS + 1)
     except ValueError:
-        return Refused(HTTPStatus.BAD_REQUEST, f"At most {_MOST_RUNS} runs are compared at once.")
+        return BadRequest(HTTPStatus.BAD_REQUEST, f"At most {_MOST_RUNS} runs are compared at once.")
     names = list(dict.fromkeys(asked.get("run", [])))
     if not all(len(parts := name.split("/")) <= _DEPTH and all(map(_is_name, parts)) for name in names):
         return _NOWHERE
     if not names:
-        return Refused(HTTPStatus.BAD_REQUEST, "No run was chosen: go back, and choose two or more.")
-    return Comparing(tuple(names))
+        return BadRequest(HTTPStatus.BAD_REQUEST, "No run was chosen: go back, and choose two or more.")
+    return ComparisonPage(tuple(names))
 
 
 def _is_name(part: str) -> bool:

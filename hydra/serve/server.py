@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from hydra.errors import UsageError
-from hydra.serve.site import METHODS, Answer, Site, refused
+from hydra.serve.request_handler import METHODS, HttpResponse, Site, refused
 
 _IDLE_S: Final = 30.0
 _REMEDIES: Final = {
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Requests are not told in the terminal."""
 
-    def _say(self, answer: Answer) -> None:
+    def _say(self, answer: HttpResponse) -> None:
         self.send_response(answer.status)
         for name, value in answer.headers().items():
             self.send_header(name, value)

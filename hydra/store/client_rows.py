@@ -13,7 +13,7 @@ from hydra.measure.loss import asked_of
 from hydra.measure.observation import Observation
 from hydra.measure.rates import MEGABYTE, SECOND_NS
 from hydra.model import BATCH_COLUMNS, DRAIN_ENDS, LAG_BINS, PERCENTILES, BatchColumn, ProcessUsage, PublisherReport
-from hydra.wire.arrays import Flags, Floats, Ints, firsts
+from hydra.wire.arrays import Flags, Floats, Ints, item_indices
 from hydra.wire.buckets import percentiles_us
 from hydra.wire.report_batch import NULL
 from hydra.wire.subscriber_table import SubscriberTable
@@ -74,7 +74,7 @@ def _ranges(r: SubscriberTable) -> list[str | None]:
     """The first missing ranges of each publisher, by its id."""
     found: list[str | None] = [None] * len(r)
     listed = np.minimum(r.range_counts, MOST_RANGES)
-    texts = iter(_pairs(r.ranges.reshape(-1, 2)[firsts(r.range_offsets[:-1], listed)], listed))
+    texts = iter(_pairs(r.ranges.reshape(-1, 2)[item_indices(r.range_offsets[:-1], listed)], listed))
     publishers, ledgers, some = r.publisher.tolist(), r.ledger_offsets.tolist(), (listed > 0).tolist()
     for row in np.flatnonzero(r.of_clients(listed)).tolist():
         of_client = range(ledgers[row], ledgers[row + 1])

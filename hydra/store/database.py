@@ -25,13 +25,11 @@ from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
 from hydra.events.event import Event, StoredEvent
 from hydra.measure import latency
 from hydra.measure.event_recovery import added
-from hydra.measure.figures import Merged, merged
+from hydra.measure.figures import MergedHistograms, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.measure.step_columns import SystemColumns, step_columns
 from hydra.model import (
     AgentClock,
-    CourseFacts,
-    CourseInterval,
     Figure,
     Histogram,
     HostSample,
@@ -39,13 +37,15 @@ from hydra.model import (
     StepResult,
     StepStatus,
     ThreadSample,
+    TimeSeriesFacts,
+    TimeSeriesInterval,
 )
 from hydra.store import host_samples as samples
 from hydra.store import time_series
 from hydra.store.client_rows import AT_ONCE, COLUMNS, client_rows, compact
-from hydra.store.folders import DATABASE as DATABASE
-from hydra.store.folders import database, refuse_run_in
 from hydra.store.format_upgrade import event_of, skipped_by, upgraded_plan
+from hydra.store.run_folders import DATABASE as DATABASE
+from hydra.store.run_folders import database, refuse_run_in
 from hydra.store.schema import ADDED, FORMAT, SCHEMA, SINCE
 from hydra.sweep.repetition import MERGED_IN_REPEATS
 
@@ -157,7 +157,7 @@ class RunStore:
         self,
         result: StepResult,
         observation: Observation | None = None,
-        histograms: Merged | None = None,
+        histograms: MergedHistograms | None = None,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
         """Commits a step with all that belongs to it, as one transaction.
@@ -181,7 +181,7 @@ class RunStore:
             while some := list(islice(rows, AT_ONCE)):
                 self._db.executemany(insert, some)
                 meanwhile()
-            histograms = histograms or merged(o)
+            histograms = histograms or merge_histograms(o)
             for name in _HISTOGRAMS:
                 h: Histogram = getattr(histograms, name)
                 if h.counts:
@@ -193,12 +193,12 @@ class RunStore:
             self._db.executemany("INSERT INTO clocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", clocks)
             samples.add(self._db, result.epoch, o)
 
-    def begin_course(self, epoch: int, plan: StepPlan, facts: CourseFacts) -> None:
+    def begin_time_series(self, epoch: int, plan: StepPlan, facts: TimeSeriesFacts) -> None:
         """Keeps what the seconds of a step belong to, in place of what was kept."""
         with self._transaction():
             time_series.begin(self._db, epoch, plan, facts)
 
-    def add_seconds(self, epoch: int, intervals: Iterable[CourseInterval]) -> None:
+    def add_seconds(self, epoch: int, intervals: Iterable[TimeSeriesInterval]) -> None:
         """Adds what happened in intervals of a step to what was stored of them before."""
         with self._transaction():
             for interval in intervals:
@@ -217,7 +217,7 @@ class RunStore:
     def add_event(self, event: Event, epoch: int | None = None) -> None:
         """Keeps that something happened now, in the step of this number or between steps."""
         with self._transaction():
-            data = _to_json(self._redacted(msgspec.to_builtins(event.told())))
+            data = _to_json(self._redacted(msgspec.to_builtins(event.data())))
             self._db.execute(
                 "INSERT INTO events (time_ns, epoch, kind, detail, data) VALUES (?, ?, ?, ?, ?)",
                 (time.time_ns(), epoch, event.category, self.redact(str(event)), data),
@@ -295,13 +295,13 @@ class RunStore:
             last = int(self._db.execute("SELECT coalesce(max(epoch), 0) FROM steps").fetchone()[0])
             return max([last, *(time_series.epochs(self._db) if self._has("courses") else [])])
 
-    def course(self, epoch: int) -> tuple[StepPlan, CourseFacts, list[CourseInterval]] | None:
+    def course(self, epoch: int) -> tuple[StepPlan, TimeSeriesFacts, list[TimeSeriesInterval]] | None:
         """The seconds of a step with what they belong to, also of one that never ended; None where none were kept."""
         with self.reading():
             found = time_series.facts_of(self._db, epoch) if self._has("courses") else None
             return None if found is None else (*found, time_series.of(self._db, epoch))
 
-    def courses(self) -> list[int]:
+    def time_series_epochs(self) -> list[int]:
         """The epochs of the steps whose seconds were kept."""
         with self.reading():
             return time_series.epochs(self._db) if self._has("courses") else []

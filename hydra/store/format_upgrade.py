@@ -11,10 +11,10 @@ from typing import Any, Final
 import msgspec
 
 from hydra.config import plugins
-from hydra.config.resolved import ResolvedScenario
-from hydra.config.toml import Names
+from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.toml import KeyAliases
 from hydra.errors import RunDirectoryError
-from hydra.events.event import Event, Level, Told
+from hydra.events.event import Event, EventData, Level
 from hydra.events.run_events import SystemFact
 from hydra.model import SHARED, SKIPPED_BY, USER, Figure, NativeSpec, Scenario
 from hydra.sweep import Row, SweepTable, as_table, of_table
@@ -84,7 +84,7 @@ def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:
 def _of_earlier(stored: Mapping[str, Any], system: str) -> tuple[SystemSpec, dict[str, Any]]:
     """The system of what an earlier version stored, which has to be installed, and that by the keys that are meant."""
     spec = plugins.system(system)
-    _, named = Names(spec.aliases).resolve("", dict(stored))
+    _, named = KeyAliases(spec.aliases).resolve("", dict(stored))
     return spec, dict(named)  # type: ignore[call-overload]  # a table stays one
 
 
@@ -121,13 +121,13 @@ def skipped_by(status: str, reason: str) -> dict[str, Figure]:
     return {SKIPPED_BY: USER} if (status, reason) == ("skipped", _PASSED_OVER) else {}
 
 
-def event_of(kind: str, text: str) -> Told:
+def event_of(kind: str, text: str) -> EventData:
     """An event of which no more than its kind and its text are stored."""
     known = Event.kinds.get(kind)
     name, _, value = text.partition(": ")
     fields = {"name": name, "value": value} if kind == SystemFact.kind else {}
     # One that this version does not know either is worth a look.
-    return Told(kind, known.level if known else Level.NOTE, text, "", fields)
+    return EventData(kind, known.level if known else Level.NOTE, text, "", fields)
 
 
 def stored_rows(directory: Path) -> list[Row]:

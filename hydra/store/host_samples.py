@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 
 from hydra.measure.observation import Observation
-from hydra.model import BusyThread, Connections, HostCounters, HostSample, ThreadSample
+from hydra.model import BusyThread, HostCounters, HostSample, TcpConnections, ThreadSample
 
 _json: Final = msgspec.json.Encoder()
 _counters: Final = msgspec.json.Decoder(HostCounters)
-_connections: Final = msgspec.json.Decoder(Connections)
+_connections: Final = msgspec.json.Decoder(TcpConnections)
 _busiest: Final = msgspec.json.Decoder(list[BusyThread])
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from hydra.config import plugins
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.toml import parse_set
 from hydra.errors import ConfigError, HydraError
 from hydra.options import KEY_VALUE, SET

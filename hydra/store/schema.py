@@ -136,7 +136,7 @@ CREATE TABLE events (
     epoch INTEGER,                   -- the step in which it happened, NULL between steps
     kind TEXT NOT NULL,              -- its category: several kinds may share one
     detail TEXT NOT NULL,            -- text and remedy
-    data TEXT                        -- JSON of hydra.events.event.Told; NULL in runs of earlier versions
+    data TEXT                        -- JSON of hydra.events.event.EventData; NULL in runs of earlier versions
 );
 """
 )

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from hydra.measure.event_recovery import Consequence, consequences, outstanding
-from hydra.measure.slo import Judged, Recoveries, clock_bound_us, holds, judged
-from hydra.model import EVENT_KINDS, CourseFacts, CourseInterval, EventSpec, SloSpec
+from hydra.measure.event_recovery import EventImpact, backlog_by_interval, event_impacts
+from hydra.measure.slo import ObjectiveResult, Recoveries, clock_bound_us, holds, objective_results
+from hydra.model import EVENT_KINDS, EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.store.database import RunStore
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SloResult:
     """What came of a step that had something to keep.
 
     ``holds`` is None where that is unknown; ``highest_backlog`` are most copies outstanding; ``complete`` whether all
@@ -23,12 +23,12 @@ class Answer:
     """
 
     holds: bool | None
-    objectives: Sequence[Judged]
-    consequences: Sequence[Consequence]
+    objectives: Sequence[ObjectiveResult]
+    consequences: Sequence[EventImpact]
     highest_backlog: int
     complete: bool | None
-    facts: CourseFacts
-    course: Sequence[CourseInterval]
+    facts: TimeSeriesFacts
+    course: Sequence[TimeSeriesInterval]
 
 
 def workload_of(store: RunStore) -> tuple[SloSpec, tuple[EventSpec, ...]]:
@@ -39,7 +39,7 @@ def workload_of(store: RunStore) -> tuple[SloSpec, tuple[EventSpec, ...]]:
         return slo, msgspec.convert(scenario.get("events", []), tuple[EventSpec, ...])
 
 
-def answer_of(store: RunStore, epoch: int) -> Answer | None:
+def answer_of(store: RunStore, epoch: int) -> SloResult | None:
     """The answer of this step; None where its seconds were not kept."""
     found = store.course(epoch)
     if found is None:
@@ -50,20 +50,20 @@ def answer_of(store: RunStore, epoch: int) -> Answer | None:
     latency = store.histogram(epoch, "latency")
     figures = next((r.figures for r in store.results() if r.epoch == epoch), {})
 
-    def done(off_us: float = 0.0) -> Sequence[Consequence]:
-        return consequences(facts, course, events, slo, at_once, off_us)
+    def done(off_us: float = 0.0) -> Sequence[EventImpact]:
+        return event_impacts(facts, course, events, slo, at_once, off_us)
 
     measured, bound_us = done(), clock_bound_us(figures, latency)
     best = done(-math.inf if bound_us is None else -bound_us) if bound_us != 0 else measured
     worst = None if bound_us is None else done(bound_us) if bound_us else measured
     publishers = plan.publishers or store.meta("scenario", {}).get("publishers", 1)
-    objectives = judged(slo, figures, latency, facts, course, Recoveries(best, worst), publishers)
+    objectives = objective_results(slo, figures, latency, facts, course, Recoveries(best, worst), publishers)
     gone = sum(
         int(count) for name in ("failed_dead", "failed_silent") if isinstance(count := figures.get(name), int | float)
     )
     if gone:
         what = "died, or did not answer"
         why = f"{gone} subscribers {what}"
-        objectives.append(Judged("failed_subscribers", 0, gone, None, None, holds=False, why=why))
-    backlog = max(outstanding(facts, course), default=0)
-    return Answer(holds(objectives), objectives, measured, backlog, facts.complete, facts, course)
+        objectives.append(ObjectiveResult("failed_subscribers", 0, gone, None, None, holds=False, why=why))
+    backlog = max(backlog_by_interval(facts, course), default=0)
+    return SloResult(holds(objectives), objectives, measured, backlog, facts.complete, facts, course)

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from hydra.measure.lag import Lags
-from hydra.measure.loss_pattern import Loser
+from hydra.measure.loss_pattern import LossySubscriber
 
 _gaps: Final = msgspec.json.Decoder(dict[int, list[tuple[int, int]]])
 _bins: Final = msgspec.json.Decoder(list[int | None])
@@ -57,14 +57,17 @@ def by_group(db: sqlite3.Connection, epoch: int, first: int, size: int) -> list[
     return [GroupLoss(part, count, silent, int(expected), int(lost)) for part, count, silent, expected, lost in rows]
 
 
-def losers(db: sqlite3.Connection, epoch: int) -> list[Loser]:
+def losers(db: sqlite3.Connection, epoch: int) -> list[LossySubscriber]:
     """The subscribers that lost something in a step, in the order of their ids."""
     rows = db.execute(
         f"SELECT client, messages + missing, {_LOST} AS lost, missing_ranges FROM clients "  # noqa: S608  # a constant
         "WHERE epoch = ? AND role = 'subscriber' AND missing > 0 AND lost > 0 ORDER BY client",
         (epoch,),
     )
-    return [Loser(client, expected, lost, _gaps.decode(gaps) if gaps else {}) for client, expected, lost, gaps in rows]
+    return [
+        LossySubscriber(client, expected, lost, _gaps.decode(gaps) if gaps else {})
+        for client, expected, lost, gaps in rows
+    ]
 
 
 def most_sent(db: sqlite3.Connection, epoch: int) -> int:

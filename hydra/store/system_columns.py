@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.measure.column import Column
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Scenario
 from hydra.sweep import column_table
-from hydra.system import Held
+from hydra.system import QueueCapacity
 
 
 def added_by(scenario: Scenario) -> SystemColumns:
@@ -32,6 +32,6 @@ def in_order(scenario: Scenario, rows: Iterable[Mapping[str, object]]) -> list[C
     return column_table.in_order(scenario, added_by(scenario), rows)
 
 
-def held_by(scenario: Scenario) -> Held | None:
+def held_by(scenario: Scenario) -> QueueCapacity | None:
     """What waits for a slow subscriber before messages are lost; None: the system does not say."""
     return ResolvedScenario.of(scenario).system.held(scenario)

@@ -12,7 +12,7 @@ from hydra.measure.step_columns import SystemColumns
 from hydra.model import Scenario, SweepSpec
 from hydra.model.base import require
 from hydra.sweep.grid import GridSweep
-from hydra.sweep.interface import Row, Sweep, Turn
+from hydra.sweep.interface import RepeatTurn, Row, Sweep
 from hydra.sweep.kind import SweepKind, kind_of
 from hydra.sweep.points import PointSweep, SweepPoint
 from hydra.sweep.search import SearchSweep
@@ -76,6 +76,6 @@ def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None
     if scenario.sweep.repeat == 1:
         return kind_of(scenario).begin(scenario)
     from hydra.sweep.column_table import columns_of
-    from hydra.sweep.repetition import Repeated  # numpy: what is refused does not wait for it
+    from hydra.sweep.repetition import RepeatedSweep  # numpy: what is refused does not wait for it
 
-    return Repeated(scenario, columns_of(scenario, SystemColumns()) if columns is None else columns)
+    return RepeatedSweep(scenario, columns_of(scenario, SystemColumns()) if columns is None else columns)

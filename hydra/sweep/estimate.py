@@ -3,10 +3,11 @@
 Definition. L(r) is the share of what is due at rate r that is lost, or piles up instead of being delivered, in the mean
 over time. The figure looked for is R, the highest rate with L(R) ≤ t. It does not depend on how long steps are.
 
-Model. L(r) = f + g(r/K): a *floor* f that is lost at any rate, and what the rate costs, of :mod:`hydra.sweep.curves`.
-Where f ≥ t no rate holds, which is an atom of the same posterior. The evidence of a step of s seconds is y, the seconds
-of traffic that it lost: a sum of bursts that come as a Poisson process, of exponential size with mean μ (a compound
-Poisson-gamma or Tweedie law; B. Jørgensen, J. R. Stat. Soc. B 49, 1987). With a = sL/μ, b = y/μ and z = 2√(ab),
+Model. L(r) = f + g(r/K): a *floor* f that is lost at any rate, and what the rate costs, of
+:mod:`hydra.sweep.loss_curves`. Where f ≥ t no rate holds, which is an atom of the same posterior. The evidence of a
+step of s seconds is y, the seconds of traffic that it lost: a sum of bursts that come as a Poisson process, of
+exponential size with mean μ (a compound Poisson-gamma or Tweedie law; B. Jørgensen, J. R. Stat. Soc. B 49, 1987). With
+a = sL/μ, b = y/μ and z = 2√(ab),
 
     log p(y) = −a for y = 0, and else −a − b + ln(a/μ) + ln(I₁(z)·2/z),   ln(I₁(z)·2/z) ≈ z − 1.5·ln(1 + 1.1624·z).
 
@@ -34,8 +35,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
-from hydra.sweep.answer import Interval
-from hydra.sweep.curves import COARSE, FINE, PER_COARSE, REACH, SIZES_S, Curves, Floats, Singles, curves
+from hydra.sweep.loss_curves import COARSE, FINE, PER_COARSE, REACH, SIZES_S, Floats, LossCurves, Singles, curves
+from hydra.sweep.search_answer import CredibleInterval
 
 Ints = npt.NDArray[np.int32]
 
@@ -77,7 +78,7 @@ _LARGE_DRIFT: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RateObservation:
     """What a step says of its rate.
 
     Attributes:
@@ -143,7 +144,7 @@ class _Cells:
 
 
 def _cells(
-    model: Curves, target: float, places: tuple[int, int], floors: Floats, sizes: Floats, priors: Floats
+    model: LossCurves, target: float, places: tuple[int, int], floors: Floats, sizes: Floats, priors: Floats
 ) -> _Cells:
     """The prior of every K (between coarse ``places``), curve and burst size with each of the floors."""
     curve, size = np.nonzero(model.prior > 0)
@@ -164,7 +165,7 @@ def _cells(
     )
 
 
-def _answers(model: Curves, target: float, floors: Floats) -> Ints:
+def _answers(model: LossCurves, target: float, floors: Floats) -> Ints:
     """Place of R less that of K, by (curve, floor)."""
     found = np.full((len(model.loss), len(floors)), _NEVER, dtype=np.int64)
     for c, loss in enumerate(np.maximum.accumulate(model.loss, axis=1)):
@@ -190,7 +191,7 @@ class RateEstimate:
         self._model = model = curves(target)
         self._loss, self._rise = model.loss.ravel(), model.rise.ravel()
         self._sizes = model.size.ravel()
-        self.evidence: list[Evidence] = []
+        self.evidence: list[RateObservation] = []
         self._least: list[float | None] = []
         self._concluded: dict[float, tuple[float, int, Floats]] = {}
         """What :meth:`_answers` gave for the evidence so far."""
@@ -208,7 +209,7 @@ class RateEstimate:
 
     # --- evidence ------------------------------------------------------------------------------------------------
 
-    def add(self, evidence: Evidence, *, far: bool = False) -> None:
+    def add(self, evidence: RateObservation, *, far: bool = False) -> None:
         """Takes what a step says; of one ``far`` above R only that it lost much."""
         much = _FAR * self._target * evidence.seconds
         least = much if far and evidence.lost_s > much else None
@@ -232,7 +233,7 @@ class RateEstimate:
         self,
         cells: _Cells,
         where: npt.NDArray[np.int64],
-        step: Evidence,
+        step: RateObservation,
         lost_s: float,
         least: float | None,
         *,
@@ -312,10 +313,10 @@ class RateEstimate:
         logs = (np.arange(len(sums)) + first - reach) * FINE
         return np.asarray(_ORIGIN * np.exp(np.interp(at, sums / sums[-1], logs)))
 
-    def interval(self, temper: float = 1.0) -> Interval:
+    def interval(self, temper: float = 1.0) -> CredibleInterval:
         """The figure and its 95 % interval, in messages/s."""
         low, figure, high = self.quantiles((0.025, 0.5, 0.975), temper)
-        return Interval(float(low), float(figure), float(high))
+        return CredibleInterval(float(low), float(figure), float(high))
 
     def none_holds(self) -> float:
         """How likely no rate holds."""
@@ -357,7 +358,7 @@ class RateEstimate:
             total += float(weight.sum())
         return found / total
 
-    def surprise(self, evidence: Evidence, within: Interval, temper: float) -> float:
+    def surprise(self, evidence: RateObservation, within: CredibleInterval, temper: float) -> float:
         """How likely a step loses as much as it did, where R is within an interval."""
         if not evidence.lost_s:
             return 1.0

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from scipy.special import stdtrit
 
-from hydra.sweep.answer import Answer, Hole, Interval, Why
-from hydra.sweep.estimate import FEW_BURSTS, Evidence, RateEstimate, rate_at
+from hydra.sweep.estimate import FEW_BURSTS, RateEstimate, RateObservation, rate_at
+from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRange, SearchAnswer
 
 WIDEST: Final = 4.0
 """Upper over lower limit of an interval above which the figure in it is not vouched for: a factor of 2 either way."""
@@ -57,10 +57,10 @@ class Findings:
     target: float = 0.0
     lowest: int = 0
     highest: int = 0
-    evidence: list[Evidence] = field(default_factory=list)
+    evidence: list[RateObservation] = field(default_factory=list)
     given_s: float = 0.0
-    unrested: list[Evidence] = field(default_factory=list)
-    after_effects: list[Evidence] = field(default_factory=list)
+    unrested: list[RateObservation] = field(default_factory=list)
+    after_effects: list[RateObservation] = field(default_factory=list)
     holes: list[tuple[int, int]] = field(default_factory=list)
     short_from: float = 0.0
     _widened: float = 1.0
@@ -85,7 +85,7 @@ class Findings:
         """Seconds of measuring so far."""
         return sum(e.seconds for e in self.evidence) - self.given_s
 
-    def short(self, step: Evidence) -> bool:
+    def short(self, step: RateObservation) -> bool:
         """Whether a step lost more than the target."""
         return step.shortfall > self.target
 
@@ -94,7 +94,7 @@ class Findings:
         steps = [e for e in self.evidence if e.rate <= rate / 2 and e not in self.unrested]
         return _usual_loss(steps) if len(steps) >= _FEWEST_LEVEL else 0.0
 
-    def is_usual(self, step: Evidence) -> bool:
+    def is_usual(self, step: RateObservation) -> bool:
         """Whether a step lost what much lower rates lose as well, or what double its rate did: it was no overload."""
         if step.shortfall > OVERLOAD:
             return False
@@ -108,7 +108,7 @@ class Findings:
     def _in_hole(self, rate: float) -> bool:
         return any(rate_at(low) < rate < rate_at(high) for low, high in self.holes)
 
-    def take(self, step: Evidence) -> None:
+    def take(self, step: RateObservation) -> None:
         """Adds a step to the estimate."""
         if self._estimate is not None and not self._in_hole(step.rate):
             self._estimate.add(step, far=step.rate > _FAR * self._widened * self.short_from)
@@ -138,29 +138,29 @@ class Findings:
             self._widened *= 4
             self._between(least, min(most * 4, highest))
 
-    def concluded(self, budget_s: float) -> Answer:
+    def concluded(self, budget_s: float) -> SearchAnswer:
         """What all steps so far come to."""
         estimate = self.estimate
         temper, none = estimate.temper(), estimate.none_holds()
         interval = estimate.interval(temper)
         if estimate.changing() > _CHANGING:
-            return self.unknown(Why.CHANGING)
+            return self.unknown(Inconclusive.CHANGING)
         if none > _NONE_HOLDS:
-            return Answer("none", loss=self._loss(self.short_from))
+            return SearchAnswer("none", loss=self._loss(self.short_from))
         if none > SOME_HOLDS or interval.width > WIDEST or not self.keeps_below(interval.low / CLEARLY_BELOW):
-            return self.unknown(Why.TOO_SHORT)
+            return self.unknown(Inconclusive.TOO_SHORT)
         if interval.low < 1.1 * self._range[0]:
-            return self.unknown(Why.BELOW_LOWEST)
+            return self.unknown(Inconclusive.BELOW_LOWEST)
         if any(
             estimate.surprise(e, interval, temper) < SURPRISE / len(self.evidence)
             for e in estimate.evidence
             if e.rate <= interval.high
         ):
-            return self.unknown(Why.CONTRADICTED)
+            return self.unknown(Inconclusive.CONTRADICTED)
         below_s = sum(e.seconds for e in self.evidence if e.rate <= interval.figure)
         loss = self._loss(interval.low / 1.3) if estimate.floor() > _FLOOR_SURE else None
         form = below_s < LEAST_BELOW_S or LAST_SHARE * budget_s < LAST_S or temper < _BY_FORM
-        return Answer("figure", interval, loss, holes=self._named_holes(), form=form)
+        return SearchAnswer("figure", interval, loss, holes=self._named_holes(), form=form)
 
     def keeps_below(self, rate: float) -> bool:
         """Whether what was lost up to a rate, and one burst more, is what the target allows in that time."""
@@ -169,21 +169,21 @@ class Findings:
         largest_s = max((max(e.bursts, default=0.0) for e in steps), default=0.0)
         return lost_s + largest_s <= self.target * sum(e.seconds for e in steps) or not largest_s
 
-    def unknown(self, why: Why) -> Answer:
+    def unknown(self, why: Inconclusive) -> SearchAnswer:
         """That the search cannot tell, and what would tell."""
         estimate = self.estimate
         interval = estimate.interval(estimate.temper())
         needed_s = None
-        if why is Why.TOO_SHORT:
+        if why is Inconclusive.TOO_SHORT:
             times = max(2.0, (log(interval.width) / log(WIDEST)) ** 2)
             bursts = FEW_BURSTS * estimate.burst_s() / self.target
             needed_s = float(10 * ceil(max(times * self.spent_s, bursts, 2 * LEAST_BELOW_S) / 10))
-        return Answer("unknown", interval, why=why, needed_s=needed_s, holes=self._named_holes())
+        return SearchAnswer("unknown", interval, why=why, needed_s=needed_s, holes=self._named_holes())
 
-    def _named_holes(self) -> tuple[Hole, ...]:
-        return tuple(Hole(rate_at(low), rate_at(high)) for low, high in self.holes)
+    def _named_holes(self) -> tuple[LossyRange, ...]:
+        return tuple(LossyRange(rate_at(low), rate_at(high)) for low, high in self.holes)
 
-    def _loss(self, up_to: float) -> Interval | None:
+    def _loss(self, up_to: float) -> CredibleInterval | None:
         """The share that is lost at rates up to this one: mean over the copies, Student's interval over the steps."""
         steps = [e for e in self.evidence if e.rate <= up_to and not self._in_hole(e.rate)]
         if not steps:
@@ -195,10 +195,10 @@ class Findings:
         # By their copies, they tell as much as so many equal steps (L. Kish, Survey Sampling, 1965).
         freedom = max(1 / float(weights @ weights) - 1, 1.0)
         half = float(stdtrit(freedom, 0.975)) * spread if len(steps) > 1 else mean
-        return Interval(max(mean - half, 0.0), mean, mean + half)
+        return CredibleInterval(max(mean - half, 0.0), mean, mean + half)
 
 
-def _usual_loss(steps: Sequence[Evidence]) -> float:
+def _usual_loss(steps: Sequence[RateObservation]) -> float:
     """The median loss of steps, each counted by its copies."""
     if not steps:
         return 0.0

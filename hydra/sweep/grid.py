@@ -12,7 +12,7 @@ from typing import ClassVar
 from hydra.errors import Key
 from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
 from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of, with_values
-from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, step_bound_s, usual_s
+from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, expected_step_s, step_bound_s
 from hydra.sweep.kind import RowSettings, SweepKind
 from hydra.sweep.step_retry import GRID_TRIES
 
@@ -110,7 +110,7 @@ class Grid(Sweep):
     def __init__(self, scenario: Scenario, plans: Sequence[StepPlan]) -> None:
         self._points = [(plan, _known(plan, scenario.sweep.varied)) for plan in plans]
         self._bound_s = sum(GRID_TRIES * step_bound_s(scenario, plan.duration_s) for plan in plans)
-        self._expected_s = sum(usual_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
+        self._expected_s = sum(expected_step_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
         self._warmup_s = max(scenario.warmup_s, scenario.warmup_max_s) * len(scenario.sizes)
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:

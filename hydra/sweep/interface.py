@@ -19,7 +19,7 @@ _USUAL_RATE: Final = 100_000.0
 """Messages/s of all publishers together at full speed, where nothing better is known."""
 
 
-class Turn(NamedTuple):
+class RepeatTurn(NamedTuple):
     """One repetition of one part of a sweep: what is measured at once where several runs take turns.
 
     Attributes:
@@ -61,16 +61,16 @@ class Sweep(Protocol):
         return [[row] for row in self.rows(results)]
 
     @property
-    def turns(self) -> Sequence[Turn]:
+    def turns(self) -> Sequence[RepeatTurn]:
         """All its turns, in the order in which it takes them: every repetition of every part; none of one alone."""
         return ()
 
-    def turn(self, results: Sequence[StepResult]) -> Turn | None:
+    def turn(self, results: Sequence[StepResult]) -> RepeatTurn | None:
         """Which of its turns the step after these results belongs to; None when there is no such step."""
         return None
 
 
-def usual_s(scenario: Scenario, plan: StepPlan) -> float:
+def expected_step_s(scenario: Scenario, plan: StepPlan) -> float:
     """About how many seconds the window of a step takes: until every message is sent, where it has a number of them."""
     settings = plan.settings
     if settings.messages is None:
@@ -124,7 +124,7 @@ def check_plan(asked: StepPlan, result: StepResult) -> None:
         )
 
 
-class Pace:
+class StepPace:
     """What steps of this run took beside what they take when nothing is backlogged.
 
     Args:
@@ -155,4 +155,4 @@ class Pace:
         return ahead_s * (self._took_s / self._expected_s if self._expected_s else 1.0)
 
     def _usual_s(self, plan: StepPlan) -> float:
-        return plan.rest_s + usual_s(self._scenario, plan) + QUICK_DRAIN_S
+        return plan.rest_s + expected_step_s(self._scenario, plan) + QUICK_DRAIN_S

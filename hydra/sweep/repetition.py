@@ -29,10 +29,10 @@ from hydra.measure.column_names import (
     STEADY,
     UNSTEADY,
 )
-from hydra.measure.loss_interval import around, pooled, read, written
+from hydra.measure.loss_interval import around, decode_evidence, encode_evidence, pooled
 from hydra.measure.step_columns import DUE, SENT, step_columns
 from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, number, value_of
-from hydra.sweep.interface import Row, Sweep, Turn, apart
+from hydra.sweep.interface import RepeatTurn, Row, Sweep, apart
 from hydra.sweep.kind import kind_of
 from hydra.wire.histogram import merge
 
@@ -46,7 +46,7 @@ Histograms = Mapping[str, Histogram]
 """A step's merged histograms by their stored name."""
 
 
-class Repeated(Sweep):
+class RepeatedSweep(Sweep):
     """A sweep whose rows are each measured ``sweep.repeat`` times; see :class:`hydra.sweep.interface.Sweep`."""
 
     def __init__(self, scenario: Scenario, columns: Mapping[str, Column]) -> None:
@@ -69,7 +69,7 @@ class Repeated(Sweep):
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
         """See :class:`hydra.sweep.interface.Sweep`."""
         return [
-            merged([r for r, _ in of_point], self._columns, [h for _, h in of_point])
+            merge_repeats([r for r, _ in of_point], self._columns, [h for _, h in of_point])
             for of_point in self._of_points(results)
         ]
 
@@ -78,15 +78,15 @@ class Repeated(Sweep):
         return [[row for row, _ in of_point] for of_point in self._of_points(results)]
 
     @property
-    def turns(self) -> list[Turn]:
+    def turns(self) -> list[RepeatTurn]:
         """See :class:`hydra.sweep.interface.Sweep`."""
-        return [Turn(part, number) for part, rounds in enumerate(self._rounds) for number in range(len(rounds))]
+        return [RepeatTurn(part, number) for part, rounds in enumerate(self._rounds) for number in range(len(rounds))]
 
-    def turn(self, results: Sequence[StepResult]) -> Turn | None:
+    def turn(self, results: Sequence[StepResult]) -> RepeatTurn | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
         # Parts are left out behind one that is open only: until then, dealt ones have their numbers.
         open_ = (
-            Turn(part, number)
+            RepeatTurn(part, number)
             for part, rounds in enumerate(self._deal(results))
             for number, each in enumerate(rounds)
             if each.coming
@@ -215,7 +215,7 @@ class _Round:
         return True
 
 
-def merged(
+def merge_repeats(
     rows: Sequence[Row], columns: Mapping[str, Column] = _OF_STEPS, histograms: Sequence[Histograms] = ()
 ) -> Row:
     """One row of several measurements of the same.
@@ -263,7 +263,10 @@ def _cold(rows: Sequence[Row], unsteady: Figure) -> Row:
     slow = steadiness.slow_first([pps for pps in received if pps is not None]) if received[0] is not None else None
     if slow is None:
         return {}
-    return {STEADY: False, UNSTEADY: "; ".join(filter(None, (steadiness.written([slow]), str(unsteady or ""))))}
+    return {
+        STEADY: False,
+        UNSTEADY: "; ".join(filter(None, (steadiness.encode_unsteadiness([slow]), str(unsteady or "")))),
+    }
 
 
 def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[str, Figure]:
@@ -285,7 +288,7 @@ def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
     A repeat without a burst has lost nothing by chance, so that Student's interval of a few repeats, 0 ± 0 of those
     without any, says too little.
     """
-    steps = [read(str(row[LOSS_EVIDENCE])) for row in rows if row.get(LOSS_EVIDENCE) is not None]
+    steps = [decode_evidence(str(row[LOSS_EVIDENCE])) for row in rows if row.get(LOSS_EVIDENCE) is not None]
     if lost_pct is None or len(steps) < sum(row.get(LOSS) is not None for row in rows):
         return dict.fromkeys((LOSS_CI_LOW, LOSS_CI_HIGH, LOSS_EVIDENCE))
     limits = around(lost_pct, steps)
@@ -293,7 +296,7 @@ def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
         LOSS + INTERVAL: None,
         LOSS_CI_LOW: limits and limits.low,
         LOSS_CI_HIGH: limits and limits.high,
-        LOSS_EVIDENCE: written(pooled(steps)),
+        LOSS_EVIDENCE: encode_evidence(pooled(steps)),
     }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from hydra.sweep.answer import Answer, Beside, Interval, Why
 from hydra.sweep.interface import Row
+from hydra.sweep.search_answer import CredibleInterval, Inconclusive, SearchAnswer, SideFindings
 from hydra.sweep.search_columns import (
     ANSWER,
     FLOOR,
@@ -25,9 +25,9 @@ from hydra.sweep.search_warnings import SEVERAL, SearchWarning
 
 def columns_of(
     prefix: str,
-    answer: Answer,
+    answer: SearchAnswer,
     tried: Sequence[float],
-    beside: Beside,
+    beside: SideFindings,
     against: Iterable[type[SearchWarning]] = (),
 ) -> Row:
     """The columns beside a figure that say what it is; there are none for what was not found.
@@ -40,9 +40,9 @@ def columns_of(
         against: what else speaks against it.
     """
     low, _, high = answer.interval or (None, None, None)
-    if answer.interval is None and answer.why is Why.ABOVE_HIGHEST:
+    if answer.interval is None and answer.why is Inconclusive.ABOVE_HIGHEST:
         low = max(tried, default=None)
-    elif answer.interval is None and answer.why is Why.BELOW_LOWEST:
+    elif answer.interval is None and answer.why is Inconclusive.BELOW_LOWEST:
         high = min(tried, default=None)
     words = [*([answer.why.value] if answer.why else []), *(warning.why for warning in against)]
     always: Row = {
@@ -64,7 +64,7 @@ def columns_of(
     return always | {name: value for name, value in sometimes.items() if value is not None}
 
 
-def _three(prefix: str, names: tuple[str, str, str], of: Interval | None, unit: float = 1.0) -> Row:
+def _three(prefix: str, names: tuple[str, str, str], of: CredibleInterval | None, unit: float = 1.0) -> Row:
     """The columns of a value and of its limits."""
     values = (of.figure, of.low, of.high) if of else (None, None, None)
     return {f"{prefix}{n}": None if v is None else unit * v for n, v in zip(names, values, strict=True)}

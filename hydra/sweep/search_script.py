@@ -37,19 +37,19 @@ from hydra.model import (
     number,
     with_values,
 )
-from hydra.sweep import answer as beside
+from hydra.sweep import search_answer as beside
 from hydra.sweep import search_warnings
-from hydra.sweep.answer import Beside, Why
 from hydra.sweep.findings import LAST_S
 from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, by_clients, check_plan, step_bound_s
 from hydra.sweep.repetition import mean_and_interval
+from hydra.sweep.search_answer import Inconclusive, SideFindings
 from hydra.sweep.search_columns import WHY, published, rates, sndhwm_prefix
 from hydra.sweep.search_columns import beside as beside_it
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
-from hydra.sweep.search_warnings import SearchWarning, note_of
-from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, Asked, GivenUpError, unmeasured
-from hydra.sweep.threshold import Script, Threshold, rest_s
+from hydra.sweep.search_warnings import SearchWarning, text_of_search
+from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, ClientCountFailedError, StepRetry, unmeasured
+from hydra.sweep.threshold import Script, ThresholdSearch, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double: they look for the highest rate that is received at all."""
@@ -82,17 +82,17 @@ class _Searched:
     """
 
     name: str
-    threshold: Threshold
+    threshold: ThresholdSearch
     steps: list[StepResult] = field(default_factory=list)
-    without: Threshold | None = None
+    without: ThresholdSearch | None = None
     more: list[StepResult] = field(default_factory=list)
 
-    def beside(self, target: float) -> Beside:
+    def beside(self, target: float) -> SideFindings:
         """What was found beside the figure."""
         telling = self.telling()
         lone = beside.lone_loser(telling, target)
         answer = self.without.answer if self.without and lone else None
-        return Beside(
+        return SideFindings(
             lone,
             answer.interval if answer and answer.kind == "figure" else None,
             beside.start_lost_ms(telling, target),
@@ -199,17 +199,17 @@ class Search(Sweep):
 
     def _script(self, clients: int, row: Row) -> Script:
         row.update(dict.fromkeys(column.name for column in published(self._search)))
-        asked = Asked(self._scenario, clients)
+        asked = StepRetry(self._scenario, clients)
         row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
         try:
             yield from self._row(asked, clients, row)
-        except GivenUpError as e:
+        except ClientCountFailedError as e:
             row |= {**e.figures, STATUS: e.status, REASON: e.reason}
         else:
             row[STATUS] = "ok"
         row[FAILED_STEPS] = asked.failed
 
-    def _row(self, asked: Asked, clients: int, row: Row) -> Script:
+    def _row(self, asked: StepRetry, clients: int, row: Row) -> Script:
         """All searches of one client count."""
         search = self._search
         settings = self._scenario.settings
@@ -225,7 +225,7 @@ class Search(Sweep):
             elif series == "loss" and search.sndhwms:
                 for sndhwm in search.sndhwms:
                     found = _Searched(
-                        sndhwm_prefix(sndhwm), Threshold(with_values(settings, {"sndhwm": sndhwm}), series)
+                        sndhwm_prefix(sndhwm), ThresholdSearch(with_values(settings, {"sndhwm": sndhwm}), series)
                     )
                     yield from self._search_into(row, asked, found, max_rate)
             else:
@@ -234,14 +234,14 @@ class Search(Sweep):
                     _warn(row, series, cohort)
                     continue
                 known = undisturbed.threshold.figure if undisturbed else None
-                found = _Searched(series, Threshold(settings, series, cohort))
+                found = _Searched(series, ThresholdSearch(settings, series, cohort))
                 yield from self._search_into(row, asked, found, known or max_rate)
                 if series == "loss":
                     undisturbed = found
                 elif undisturbed is not None:
                     yield from self._reconcile(row, asked, undisturbed, found)
 
-    def _search_into(self, row: Row, asked: Asked, found: _Searched, near: float | None) -> Script:
+    def _search_into(self, row: Row, asked: StepRetry, found: _Searched, near: float | None) -> Script:
         """Searches, and shows in the row what is known, also where the client count is given up on the way."""
         start = near / 2 if near else self._search.start_rate
         try:
@@ -253,7 +253,7 @@ class Search(Sweep):
         finally:
             self._fill(row, found)
 
-    def _reconcile(self, row: Row, asked: Asked, undisturbed: _Searched, disturbed: _Searched) -> Script:
+    def _reconcile(self, row: Row, asked: StepRetry, undisturbed: _Searched, disturbed: _Searched) -> Script:
         """Measures both again where clients that disturb seem to make the system faster; marks what stays so."""
         for found in (undisturbed, disturbed):
             if not _above(disturbed.threshold, undisturbed.threshold):
@@ -282,7 +282,7 @@ class Search(Sweep):
         return Cohort("slow", search.cohort_fraction, search.slow_share * max_rate, seed)
 
     def _max_rate(
-        self, asked: Asked, settings: Settings, series: SearchSeries, row: Row
+        self, asked: StepRetry, settings: Settings, series: SearchSeries, row: Row
     ) -> Generator[StepPlan, StepResult, float | None]:
         """Doubles the rate until doubling gains nothing; the figure is what is received at the fastest of them."""
         search = self._search
@@ -315,7 +315,7 @@ class Search(Sweep):
         return (yield from self._received_anew(asked, settings, series, fastest, row)) or best
 
     def _received_anew(
-        self, asked: Asked, settings: Settings, series: SearchSeries, fastest: float, row: Row
+        self, asked: StepRetry, settings: Settings, series: SearchSeries, fastest: float, row: Row
     ) -> Generator[StepPlan, StepResult, float | None]:
         """The mean of further steps at the fastest rate: that of the step it was chosen by is too high by chance."""
         fresh: list[StepResult] = []
@@ -342,7 +342,7 @@ class Search(Sweep):
             row.pop(column.name, None)  # of what was known before it was measured again
         row[f"{name}_steps"] = len(found.findings.evidence) + len(searched.more)
         row |= columns_of(name, found.answer, tried, searched.beside(self._search.target), against)
-        row[f"{name}_note"] = note_of(row, name)
+        row[f"{name}_note"] = text_of_search(row, name)
         row[f"{name}_verdict"] = found.limiting(VERDICT)
         _mark(row, name, found.limiting(GENERATOR_LIMITED))
         if name in ("slow", "reconnecting"):
@@ -353,7 +353,7 @@ class Search(Sweep):
 
 def _warn(row: Row, name: str, warning: type[SearchWarning]) -> None:
     row[f"{name}{WHY}"] = warning.why
-    row[f"{name}_note"] = note_of(row, name)
+    row[f"{name}_note"] = text_of_search(row, name)
 
 
 def _recorded(script: Script, steps: list[StepResult]) -> Script:
@@ -392,11 +392,11 @@ def _rested(plan: StepPlan) -> StepPlan:
     return dataclasses.replace(plan, rest_s=0.0)
 
 
-def _above(disturbed: Threshold, undisturbed: Threshold) -> bool:
+def _above(disturbed: ThresholdSearch, undisturbed: ThresholdSearch) -> bool:
     """Whether the disturbed figure lies above the undisturbed one, beyond both intervals."""
     if disturbed.interval is None or undisturbed.interval is None:
         return False
-    if {disturbed.answer.why, undisturbed.answer.why} & {Why.CHANGING, Why.CONTRADICTED}:
+    if {disturbed.answer.why, undisturbed.answer.why} & {Inconclusive.CHANGING, Inconclusive.CONTRADICTED}:
         return False
     return disturbed.interval.low > undisturbed.interval.high
 

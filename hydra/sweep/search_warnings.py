@@ -19,8 +19,8 @@ from hydra.measure.column_names import STEP_S
 from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep import search_columns
-from hydra.sweep.answer import Hole, Why
 from hydra.sweep.interface import Row
+from hydra.sweep.search_answer import Inconclusive, LossyRange
 
 SEVERAL: Final = ", "
 """Between the words of one search."""
@@ -38,7 +38,7 @@ def _within(value: float | None, limits: Limits, unit: str) -> str:
     return f"{number(value)}{unit}{between}"
 
 
-class Searched(NamedTuple):
+class SearchedFigure(NamedTuple):
     """What a row says of a figure: ``search`` is what the columns beside it begin with."""
 
     row: Row
@@ -64,7 +64,7 @@ def of_figure(row: Row, search: str) -> list[SearchWarning]:
         row: a search's, with the columns of :func:`~hydra.sweep.search_figures.columns_of`.
         search: what they begin with.
     """
-    about = Searched(row, search)
+    about = SearchedFigure(row, search)
     kinds = [kind for kind in Event.kinds.values() if issubclass(kind, SearchWarning)]
     found = [warning for kind in kinds for warning in kind.found_in(about)]
     note = about.get("_note")
@@ -72,18 +72,18 @@ def of_figure(row: Row, search: str) -> list[SearchWarning]:
         return found
     # Repeats say it each in their words; an earlier version said nothing else.
     tried = dict.fromkeys(warning.remedy for warning in found if warning.why)
-    return [SearchNote(search, note, "; ".join(tried))] if note else []
+    return [SearchText(search, note, "; ".join(tried))] if note else []
 
 
-def note_of(row: Row, search: str) -> str | None:
+def text_of_search(row: Row, search: str) -> str | None:
     """All that a row says of a search's figure, in words."""
     return "; ".join(warning.said for warning in of_figure(row, search)) or None
 
 
-def holes_of(text: Figure) -> list[Hole]:
+def lossy_ranges_of(text: Figure) -> list[LossyRange]:
     """The holes that a column holds."""
     pairs = (pair.split() for pair in str(text or "").split(SEVERAL) if pair)
-    return [Hole(float(low), float(high)) for low, high in pairs]
+    return [LossyRange(float(low), float(high)) for low, high in pairs]
 
 
 class SearchWarning(HydraWarning):
@@ -103,13 +103,15 @@ class SearchWarning(HydraWarning):
         """The text without the figure's name: what stands beside the figure in its row."""
 
     @classmethod
-    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         """What a row has of it: where nothing else is said, one where its word is."""
         return [cls(about.search)] if cls.why and cls.why in about.words(search_columns.WHY) else []
 
 
-class SearchNote(SearchWarning):
+class SearchText(SearchWarning):
     """What a row says in words: one that was repeated, or that an earlier version made."""
+
+    kind = "search_note"
 
     words: Figure
     tried: str = ""
@@ -140,7 +142,7 @@ class NoRateHolds(SearchWarning):
         return f"no rate holds: {_within(self.pct, self.limits, ' %')} is lost at any rate"
 
     @classmethod
-    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         pct, low, high = search_columns.FLOOR
         found = cls(about.search, number_of(about.get(pct)), about.limits(low, high))
         return [found] if cls.why in about.words(search_columns.ANSWER) else []
@@ -156,7 +158,7 @@ class CannotTell(SearchWarning):
     """
 
     level = Level.LOSS
-    why = Why.GIVEN_UP.value
+    why = Inconclusive.GIVEN_UP.value
     because: ClassVar[str] = "its steps could not be measured"
     needed_s: float | None = None
     step_s: float | None = None
@@ -172,7 +174,7 @@ class CannotTell(SearchWarning):
         return f"{GO_ON}: its failed steps are measured again"
 
     @classmethod
-    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         needed, step_s = number_of(about.get(search_columns.NEEDED)), number_of(about.row.get(STEP_S))
         found = cls(about.search, needed, step_s, about.limits(search_columns.LOW_PPS, search_columns.HIGH_PPS))
         return [found] if cls.why in about.words(search_columns.WHY) else []
@@ -189,18 +191,22 @@ class CannotTell(SearchWarning):
         return "take longer steps, or more of them (--search-steps)"
 
 
-class Changing(CannotTell):
+class RateDrifted(CannotTell):
     """The rate that holds moved while it was searched for."""
 
+    kind = "changing"
+
     remedy = "raise warmup_s, or see at one rate what changes (sweep.seconds of a fixed-rate command)"
-    why = Why.CHANGING.value
+    why = Inconclusive.CHANGING.value
     because = "the rate that holds changed during the search"
 
 
-class TooShort(CannotTell):
+class SearchTooShort(CannotTell):
     """What was measured leaves it open."""
 
-    why = Why.TOO_SHORT.value
+    kind = "too_short"
+
+    why = Inconclusive.TOO_SHORT.value
     because = "too few seconds were measured"
 
     @property
@@ -208,10 +214,12 @@ class TooShort(CannotTell):
         return self._longer
 
 
-class Contradicted(CannotTell):
+class AnswerContradicted(CannotTell):
     """A step lost what an answer all but excludes."""
 
-    why = Why.CONTRADICTED.value
+    kind = "contradicted"
+
+    why = Inconclusive.CONTRADICTED.value
     because = "a step lost what the other steps all but exclude"
 
     @property
@@ -219,11 +227,13 @@ class Contradicted(CannotTell):
         return self._longer
 
 
-class BelowLowest(CannotTell):
+class AnswerBelowLowest(CannotTell):
     """Every rate that is tried is too high."""
 
+    kind = "below_lowest"
+
     remedy = "lower sweep.search.floor_rate, or raise the target (sweep.search.loss_target)"
-    why = Why.BELOW_LOWEST.value
+    why = Inconclusive.BELOW_LOWEST.value
     because = "the rates that were tried end above the answer"
 
     @property
@@ -234,11 +244,13 @@ class BelowLowest(CannotTell):
         return f"cannot tell: {self.because}{self._so_far}"
 
 
-class AboveHighest(CannotTell):
+class AnswerAboveHighest(CannotTell):
     """Nothing fell short."""
 
+    kind = "above_highest"
+
     remedy = "raise --start-rate"
-    why = Why.ABOVE_HIGHEST.value
+    why = Inconclusive.ABOVE_HIGHEST.value
 
     @property
     def said(self) -> str:
@@ -289,14 +301,16 @@ class AboveUndisturbed(SearchWarning):
     said = "above the rate without the cohort, beyond both intervals, also when both were measured again"
 
 
-class ByForm(SearchWarning):
+class AnswerByCurve(SearchWarning):
     """A figure of which the seconds near it alone would not tell."""
+
+    kind = "by_form"
 
     remedy = "take longer steps, or more of them (--search-steps)"
     said = "the figure rests on how losses usually grow with the rate, more than on what was seen near it"
 
     @classmethod
-    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         return [cls(about.search)] if about.get(search_columns.SEEN) is False else []
 
 
@@ -312,12 +326,12 @@ class LossyBetween(SearchWarning):
         return f"loses {ranges} and not above"
 
     @classmethod
-    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
-        ranges = [(hole.low, hole.high) for hole in holes_of(about.get(search_columns.HOLES))]
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
+        ranges = [(hole.low, hole.high) for hole in lossy_ranges_of(about.get(search_columns.HOLES))]
         return [cls(about.search, ranges)] if ranges else []
 
 
-class LosesAlone(SearchWarning):
+class SubscriberLosesAlone(SearchWarning):
     """A subscriber that loses at every rate, and by itself.
 
     Attributes:
@@ -326,6 +340,8 @@ class LosesAlone(SearchWarning):
         without: what the others carry, messages/s; None: not known, or no rate holds for them either.
         limits: of ``without``.
     """
+
+    kind = "loses_alone"
 
     level = Level.LOSS
     remedy = "hydra report shows when it loses; see what its host or connection has of its own"
@@ -340,15 +356,17 @@ class LosesAlone(SearchWarning):
         return f"subscriber {self.client} loses {number(self.pct)} % at every rate{others}"
 
     @classmethod
-    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         rate, low, high = search_columns.WITHOUT
         pct, without = (number_of(about.get(end)) for end in (search_columns.LONE_PCT, rate))
         lone = about.get(search_columns.LONE)
         return [] if pct is None else [cls(about.search, lone, pct, without, about.limits(low, high))]
 
 
-class LosesAtStart(SearchWarning):
+class LossAtStart(SearchWarning):
     """What is lost as each step starts."""
+
+    kind = "loses_at_start"
 
     remedy = "longer steps make less of it"
     lost_ms: float
@@ -358,5 +376,5 @@ class LosesAtStart(SearchWarning):
         return f"{number(self.lost_ms)} ms of traffic are lost at the start of each step"
 
     @classmethod
-    def found_in(cls, about: Searched) -> Iterable[SearchWarning]:
+    def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         return [cls(about.search, lost_ms)] if (lost_ms := number_of(about.get(search_columns.START_MS))) else []

@@ -24,7 +24,7 @@ GRID_TRIES: Final = 2
 Steps = Generator[StepPlan, StepResult, StepResult]
 
 
-class GivenUpError(Exception):
+class ClientCountFailedError(Exception):
     """The client count at hand cannot be measured.
 
     Attributes:
@@ -40,7 +40,7 @@ class GivenUpError(Exception):
         self.figures = figures
 
 
-class Asked:
+class StepRetry:
     """Asks for the steps of one client count, and counts those that failed.
 
     Attributes:
@@ -77,7 +77,7 @@ class Asked:
             rest_s: how long to wait before it, in seconds.
 
         Raises:
-            GivenUpError: it was skipped, or failed too often.
+            ClientCountFailedError: it was skipped, or failed too often.
         """
         length_s = self.step_s if duration_s is None else duration_s
         paced = dataclasses.replace(settings, rate=rate)
@@ -85,7 +85,7 @@ class Asked:
         while True:
             result = yield plan
             if result.status == "skipped":
-                raise GivenUpError("skipped", result.reason, result.figures)
+                raise ClientCountFailedError("skipped", result.reason, result.figures)
             problem = unmeasured(result)
             if not problem:
                 self._in_a_row = 0
@@ -102,9 +102,11 @@ class Asked:
                     self._in_a_row = 0
                     return result
             if self._in_a_row >= FAILURES_IN_A_ROW:
-                raise GivenUpError("failed", f"{FAILURES_IN_A_ROW} steps in a row failed, the last: {problem}")
+                raise ClientCountFailedError(
+                    "failed", f"{FAILURES_IN_A_ROW} steps in a row failed, the last: {problem}"
+                )
             if self.failed - self._explained >= MOST_FAILURES:
-                raise GivenUpError("failed", f"{MOST_FAILURES} steps failed, the last: {problem}")
+                raise ClientCountFailedError("failed", f"{MOST_FAILURES} steps failed, the last: {problem}")
 
 
 def unmeasured(result: StepResult) -> str:

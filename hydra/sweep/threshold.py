@@ -24,10 +24,9 @@ import numpy as np
 from scipy.special import pdtr
 
 from hydra.measure.column_names import GONE
-from hydra.measure.loss_pattern import Lone
+from hydra.measure.loss_pattern import LoneLossySubscriber
 from hydra.model import Cohort, Figure, Settings, StepPlan, StepResult, number
-from hydra.sweep.answer import Answer, Interval, Why, bursts_of
-from hydra.sweep.estimate import Evidence, place, rate_at
+from hydra.sweep.estimate import RateObservation, place, rate_at
 from hydra.sweep.findings import (
     CLEARLY_BELOW,
     FALLING,
@@ -40,8 +39,9 @@ from hydra.sweep.findings import (
     WIDEST,
     Findings,
 )
+from hydra.sweep.search_answer import CredibleInterval, Inconclusive, SearchAnswer, bursts_of
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
-from hydra.sweep.step_retry import Asked, unmeasured
+from hydra.sweep.step_retry import StepRetry, unmeasured
 
 LEAST_BURST: Final = 0.02
 """Bursts that cost less than this share of what the target allows in a second are left out: they change nothing."""
@@ -70,11 +70,11 @@ _MUCH: Final = 4.0
 """An overload loses more than so many targets."""
 
 Script = Generator[StepPlan, StepResult, None]
-Step = Generator[StepPlan, StepResult, Evidence]
+Step = Generator[StepPlan, StepResult, RateObservation]
 
 
 @dataclass
-class Threshold:
+class ThresholdSearch:
     """One search: what was asked, and what is known of the answer.
 
     Attributes:
@@ -87,16 +87,16 @@ class Threshold:
     settings: Settings
     series: SearchSeries
     cohort: Cohort = field(default_factory=Cohort)
-    without: Lone | None = None
+    without: LoneLossySubscriber | None = None
     findings: Findings = field(default_factory=Findings)
-    answer: Answer = field(default_factory=lambda: Answer("unknown", why=Why.GIVEN_UP))
+    answer: SearchAnswer = field(default_factory=lambda: SearchAnswer("unknown", why=Inconclusive.GIVEN_UP))
     _now_s: float = 0.0
     _tires: bool | None = None
     """Whether this system loses more right after an overload; None: not known."""
     _nearest: tuple[float, StepResult] | None = None
 
     @property
-    def interval(self) -> Interval | None:
+    def interval(self) -> CredibleInterval | None:
         """The figure with its 95 % interval, messages/s, as far as it is known."""
         return self.answer.interval
 
@@ -105,9 +105,9 @@ class Threshold:
         """The rate that is vouched for, messages/s."""
         return self.answer.interval.figure if self.answer.kind == "figure" and self.answer.interval else None
 
-    def without_it(self, lone: Lone) -> Threshold:
+    def without_it(self, lone: LoneLossySubscriber) -> ThresholdSearch:
         """The same search without a subscriber, of a system of which it is known whether it has after-effects."""
-        found = Threshold(self.settings, self.series, self.cohort, without=lone)
+        found = ThresholdSearch(self.settings, self.series, self.cohort, without=lone)
         found._tires = self._tires
         return found
 
@@ -117,7 +117,9 @@ class Threshold:
 
     # --- the script ----------------------------------------------------------------------------------------------
 
-    def search(self, asked: Asked, search: SearchSpec, start: float, there: list[StepResult] | None = None) -> Script:
+    def search(
+        self, asked: StepRetry, search: SearchSpec, start: float, there: list[StepResult] | None = None
+    ) -> Script:
         """Asks for steps until the answer is good enough or the budget is spent.
 
         Args:
@@ -139,7 +141,7 @@ class Threshold:
             self.findings.begin()
             yield from self.narrow(asked, search.width, budget_s)
 
-    def narrow(self, asked: Asked, width: float, budget_s: float) -> Script:
+    def narrow(self, asked: StepRetry, width: float, budget_s: float) -> Script:
         """Goes on until so many seconds are spent in all, or the interval is as narrow as that."""
         if not self.findings.bracketed:
             return
@@ -160,10 +162,10 @@ class Threshold:
                 return
             if self.findings.spent_s + last_s + asked.step_s > budget_s:
                 if self.answer.kind == "figure":
-                    self.answer = self.findings.unknown(Why.CONTRADICTED)
+                    self.answer = self.findings.unknown(Inconclusive.CONTRADICTED)
                 return
 
-    def _bracket(self, asked: Asked, at: int, budget_s: float) -> Generator[StepPlan, StepResult, bool]:
+    def _bracket(self, asked: StepRetry, at: int, budget_s: float) -> Generator[StepPlan, StepResult, bool]:
         """Doubles, or halves; whether there is anything to narrow then."""
         first = yield from self._step(asked, at)
         tried = [(at, self.findings.short(first))]
@@ -174,7 +176,7 @@ class Threshold:
             at = min(at + _DOUBLING, self.findings.highest)
             tried.append((at, (yield from self._is_short(asked, at, waits=False))))
         if not any(short for _, short in tried):
-            self.answer = Answer("unknown", why=Why.ABOVE_HIGHEST)
+            self.answer = SearchAnswer("unknown", why=Inconclusive.ABOVE_HIGHEST)
             return False
         held = len(tried)
         while held and tried[held - 1][1]:
@@ -189,7 +191,7 @@ class Threshold:
         before, last = (e.rate * (1 - e.shortfall) for e in self.findings.evidence[-2:])
         return last > _STILL_GROWS * before
 
-    def _halve(self, asked: Asked, at: int) -> Generator[StepPlan, StepResult, bool]:
+    def _halve(self, asked: StepRetry, at: int) -> Generator[StepPlan, StepResult, bool]:
         """From a rate that lost downwards; whether there is anything to narrow then."""
         tried = [self.findings.evidence[0]]
         while at > self.findings.lowest:
@@ -202,10 +204,10 @@ class Threshold:
                 # Lower rates tell less and less: nobody looks for the answer there.
                 self.findings.lowest, self.findings.short_from = at, rate_at(at + _DOUBLING)
                 return True
-        self.answer = Answer("unknown", why=Why.BELOW_LOWEST)
+        self.answer = SearchAnswer("unknown", why=Inconclusive.BELOW_LOWEST)
         return False
 
-    def _find_holes(self, asked: Asked, places: list[int], budget_s: float) -> Script:
+    def _find_holes(self, asked: StepRetry, places: list[int], budget_s: float) -> Script:
         """Tries rates again that lost while a higher one did not: those stay out that do so thrice more."""
         for last in places:
             above = min(last + _DOUBLING, self.findings.highest)
@@ -223,7 +225,7 @@ class Threshold:
                 low = yield from self._edge(asked, first, max(first - _DOUBLING, self.findings.lowest))
                 self.findings.holes.append((low, (yield from self._edge(asked, last, above))))
 
-    def _edge(self, asked: Asked, inside: int, outside: int) -> Generator[StepPlan, StepResult, int]:
+    def _edge(self, asked: StepRetry, inside: int, outside: int) -> Generator[StepPlan, StepResult, int]:
         """A place that holds, close to one that does not."""
         for _ in range(_EDGE_STEPS):
             middle = (inside + outside) // 2
@@ -233,7 +235,7 @@ class Threshold:
                 outside = middle
         return outside
 
-    def _towards(self, asked: Asked, width: float, budget_s: float, least_below_s: float) -> Script:
+    def _towards(self, asked: StepRetry, width: float, budget_s: float, least_below_s: float) -> Script:
         """Steps about R until the interval is narrow enough with enough seconds below it, or the budget is spent."""
         batches = 0
         batch: list[str] = []
@@ -261,7 +263,7 @@ class Threshold:
             yield from self._one(asked, batch.pop(0), interval)
             self.findings.widen()
 
-    def _one(self, asked: Asked, where: str, interval: Interval) -> Script:
+    def _one(self, asked: StepRetry, where: str, interval: CredibleInterval) -> Script:
         """One step of a batch; two or more where it can be found out whether an overload has an after-effect."""
         estimate = self.findings.estimate
         last = self.findings.evidence[-1]
@@ -285,13 +287,13 @@ class Threshold:
                 rate = min(float(estimate.quantiles((0.85,))[0]), rate)
         self.findings.take((yield from self._step(asked, self._placed(rate))))
 
-    def _even(self, seconds: float, interval: Interval) -> float:
+    def _even(self, seconds: float, interval: CredibleInterval) -> float:
         """The rate at which a step loses more than the target a little more often than not."""
         logs = np.linspace(log(max(interval.low, 1.0)), log(interval.high) + 0.25, 16)
         over = np.maximum.accumulate(self.findings.estimate.over(np.exp(logs), seconds)) + 1e-9 * np.arange(16)
         return exp(float(np.interp(0.55, over, logs)))
 
-    def _ask_for_after_effects(self, asked: Asked) -> Script:
+    def _ask_for_after_effects(self, asked: StepRetry) -> Script:
         """The same low rate right after an overload and when it is long over, twice if they differ."""
         low, figure = self.findings.estimate.quantiles((0.2, 0.5))
         at, over = self._placed(min(float(low), float(figure) / _SURELY_HELD)), self._placed(1.5 * float(figure))
@@ -324,7 +326,7 @@ class Threshold:
             at = self.findings.lowest + len(self.findings.evidence) % _LEVELS * _DOUBLING
         return min(at, self.findings.highest)
 
-    def _is_short(self, asked: Asked, at: int, *, waits: bool = True) -> Generator[StepPlan, StepResult, bool]:
+    def _is_short(self, asked: StepRetry, at: int, *, waits: bool = True) -> Generator[StepPlan, StepResult, bool]:
         return self.findings.short((yield from self._step(asked, at, waits=waits)))
 
     def pause_s(self, step_s: float) -> float:
@@ -334,7 +336,7 @@ class Threshold:
             return 0.0
         return rest_s(step_s, len(self.findings.evidence) * _GOLDEN % 1)
 
-    def _step(self, asked: Asked, at: int, seconds: float | None = None, *, waits: bool = True) -> Step:
+    def _step(self, asked: StepRetry, at: int, seconds: float | None = None, *, waits: bool = True) -> Step:
         needed_s = self.pause_s(asked.step_s)
         rate, rest_s = rate_at(at), needed_s if waits else 0.0
         length_s = asked.step_s if seconds is None else seconds
@@ -344,7 +346,7 @@ class Threshold:
             self.findings.unrested.append(evidence)
         return evidence
 
-    def _recorded(self, result: StepResult, clients: int) -> Evidence:
+    def _recorded(self, result: StepResult, clients: int) -> RateObservation:
         """What a step says, which is added to the evidence."""
         plan = result.plan
         rate, length_s = float(plan.settings.rate), plan.duration_s
@@ -355,7 +357,7 @@ class Threshold:
         least = LEAST_BURST * self.findings.target
         now_s = self._now_s + plan.rest_s + length_s
         kept = tuple(b for b in bursts if b >= least)
-        evidence = Evidence(rate, length_s, kept, now_s - length_s / 2, rate * length_s * clients)
+        evidence = RateObservation(rate, length_s, kept, now_s - length_s / 2, rate * length_s * clients)
         self._now_s = now_s
         self.findings.evidence.append(evidence)
         if evidence.bursts and (self._nearest is None or rate <= self._nearest[0]):
@@ -369,7 +371,7 @@ def rest_s(step_s: float, part: float = 1.0) -> float:
     return round(min(REST_S, REST_STEPS * step_s) * (low + (high - low) * part), 1)
 
 
-def _is_level(tried: Sequence[Evidence], target: float) -> bool:
+def _is_level(tried: Sequence[RateObservation], target: float) -> bool:
     """Whether it is no use to go on halving the rate, as each of these steps did.
 
     The loss did not fall with it: over several halvings, or over the last one where the next could not tell it from one

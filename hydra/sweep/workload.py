@@ -13,15 +13,15 @@ from pyroaring import BitMap
 
 from hydra.model import (
     BURST,
+    IMPAIRMENTS,
     MAX_POINTS,
-    SPELLS,
     Cohort,
     EventSpec,
+    ImpairmentSpec,
     LoadSpec,
     Points,
     Rate,
     Scenario,
-    SpellSpec,
     StepPlan,
 )
 
@@ -41,18 +41,18 @@ def loaded(plan: StepPlan, scenario: Scenario) -> StepPlan:
         points = points_of(scenario.load, plan.settings.rate, plan.duration_s)
         for event in bursts:
             points = scaled(points, event.at_s, min(event.at_s + event.for_s, plan.duration_s), event.factor)
-        from hydra.wire.load import Load  # numpy: a scenario that is refused does not wait for it
+        from hydra.wire.load_schedule import LoadSchedule  # numpy: a scenario that is refused does not wait for it
 
-        total = Load(points).total(plan.duration_s)
+        total = LoadSchedule(points).total(plan.duration_s)
         if total < 1:
             raise ValueError("the load has no message in the whole step")
         settings = replace(plan.settings, rate=total / plan.duration_s)
         plan = replace(plan, settings=settings, load=tuple(points))
     plan = replace(plan, course=scenario.keeps_seconds)
-    return _with_spells(plan, [event for event in events if event.kind in SPELLS])
+    return _with_impairments(plan, [event for event in events if event.kind in IMPAIRMENTS])
 
 
-def _with_spells(plan: StepPlan, events: list[EventSpec]) -> StepPlan:
+def _with_impairments(plan: StepPlan, events: list[EventSpec]) -> StepPlan:
     if not events:
         return plan
     spells = []
@@ -61,7 +61,7 @@ def _with_spells(plan: StepPlan, events: list[EventSpec]) -> StepPlan:
         if rate is None:
             rate = 1.0 if plan.settings.rate == "max" else float(plan.settings.rate) / 2
         end_s = min(event.at_s + event.for_s, plan.duration_s)
-        spells.append(SpellSpec("slow" if event.kind == "slow" else "gone", event.at_s, end_s, rate))
+        spells.append(ImpairmentSpec("slow" if event.kind == "slow" else "gone", event.at_s, end_s, rate))
     return replace(plan, cohort=Cohort("spells", events[0].fraction), spells=tuple(spells))
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final, Self
 
 from hydra.client.server_program import ServerProgram, accepts, endpoint_of, free_ports
-from hydra.client.supervised_process import Supervised, tail
+from hydra.client.supervised_process import SupervisedProcess, tail
 from hydra.errors import ServerError
 from hydra.system import ServerCluster, Waiting, wait_alone
-from hydra.system.worker_thread import Background
+from hydra.system.worker_thread import WorkerThread
 
 START_TIMEOUT_S: Final = 60.0
 PREPARE_TIMEOUT_S: Final = 900.0
@@ -59,7 +59,7 @@ class EmbeddedServer:
     def __post_init__(self) -> None:
         self.folder = self.folder.resolve()
         self._log = (self.log or self.folder / LOG).resolve()
-        self._running: Supervised | None = None
+        self._running: SupervisedProcess | None = None
         self._created = False
         self._address = self._endpoint = ""
 
@@ -91,7 +91,7 @@ class EmbeddedServer:
             raise ServerError(f"the embedded {title} is started already", "stop it first")
         if self.folder.exists() and any(self.folder.iterdir()):
             raise ServerError(f"the folder {self.folder} of the {title} is not empty", "name a new one")
-        with contextlib.closing(Background(self.wait)) as background:
+        with contextlib.closing(WorkerThread(self.wait)) as background:
             self.versions = background.ask(self.program.prepare, PREPARE_TIMEOUT_S)
             deadline = time.monotonic() + timeout_s
             for _ in range(PORT_ATTEMPTS):
@@ -136,7 +136,7 @@ class EmbeddedServer:
 
         if created:
             # On a thread of its own: what the start has asked of another may take long.
-            with contextlib.closing(Background(self.wait)) as background:
+            with contextlib.closing(WorkerThread(self.wait)) as background:
                 background.ask(clear, STOP_TIMEOUT_S)
 
     def __enter__(self) -> Self:
@@ -146,7 +146,7 @@ class EmbeddedServer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _start(self, background: Background, ports: list[int], deadline: float) -> bool:
+    def _start(self, background: WorkerThread, ports: list[int], deadline: float) -> bool:
         """Starts it at these ports; False when another was quicker to bind one of them."""
         title = self.program.title
         endpoint = endpoint_of(self.host, ports)
@@ -156,7 +156,7 @@ class EmbeddedServer:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             command = self.program.command(self.folder, endpoint, join)
-            self._running = Supervised(command, self.folder, self._log)
+            self._running = SupervisedProcess(command, self.folder, self._log)
             if self._wait_until_up(background, self._running, ports[0], address, deadline):
                 self._address, self._endpoint = address, endpoint
                 if self.warm:
@@ -176,7 +176,7 @@ class EmbeddedServer:
         return False
 
     def _wait_until_up(
-        self, background: Background, running: Supervised, port: int, address: str, deadline: float
+        self, background: WorkerThread, running: SupervisedProcess, port: int, address: str, deadline: float
     ) -> bool:
         """True when it answers; False when its process ended."""
         answers = background.repeated(lambda: accepts(self.host, port) and self.cluster.up(address))
@@ -186,7 +186,7 @@ class EmbeddedServer:
             )
         return not running.wait_for_end(0.0)
 
-    def _warm_up(self, background: Background) -> None:
+    def _warm_up(self, background: WorkerThread) -> None:
         address, title = self._address, self.program.title
         try:
             background.ask(lambda: self.cluster.warm_up(address), START_TIMEOUT_S)

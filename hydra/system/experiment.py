@@ -21,7 +21,7 @@ RATIO: Final = "_ratio"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ExperimentOptions:
     """What the user asked for.
 
     Attributes:
@@ -40,7 +40,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExperimentPart:
     """One run of an experiment: its name, which is that of its folder, and its scenario as a file would have it."""
 
     name: str
@@ -48,7 +48,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PartResult:
     """A part that was run.
 
     Attributes:
@@ -62,7 +62,7 @@ class Done:
         reason: why it could not be run; "": it was.
     """
 
-    part: Part
+    part: ExperimentPart
     scenario: Scenario
     rows: Sequence[Row]
     publishers: Sequence[Sequence[Row]] = ()
@@ -72,7 +72,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ExperimentTable:
     """A table of an experiment: measured beside published.
 
     ``x`` and ``y`` name the columns of its picture, ``marks`` the vertical lines in it by their text.
@@ -87,14 +87,14 @@ class View:
     marks: Mapping[str, float] = field(default_factory=dict)
 
 
-Parts = Callable[[Order], Sequence[Part]]
+Parts = Callable[[ExperimentOptions], Sequence[ExperimentPart]]
 """All parts of an experiment, where they are known before anything is measured."""
 
 
-def in_turn(parts: Parts) -> Callable[[Order, Sequence[Done]], Part | None]:
+def in_turn(parts: Parts) -> Callable[[ExperimentOptions, Sequence[PartResult]], ExperimentPart | None]:
     """``Experiment.next_part`` of an experiment whose parts are known before: each in its turn."""
 
-    def next_part(order: Order, done: Sequence[Done]) -> Part | None:
+    def next_part(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentPart | None:
         finished = {each.part.name for each in done}
         return next((part for part in parts(order) if part.name not in finished), None)
 
@@ -124,11 +124,11 @@ class Experiment:
     source: str
     scale: float
     takes_s: float
-    next_part: Callable[[Order, Sequence[Done]], Part | None]
-    views: Callable[[Order, Sequence[Done]], Sequence[View]]
+    next_part: Callable[[ExperimentOptions, Sequence[PartResult]], ExperimentPart | None]
+    views: Callable[[ExperimentOptions, Sequence[PartResult]], Sequence[ExperimentTable]]
     parts: Parts | None = None
     options: Sequence[click.Option] = ()
-    lines: Callable[[Sequence[Done]], Sequence[str]] = lambda _: ()
+    lines: Callable[[Sequence[PartResult]], Sequence[str]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class ServerFootprint:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class QueueCapacity:
     """What waits for a slow subscriber before any message is lost.
 
     Attributes:
@@ -220,7 +220,7 @@ class SystemSpec:
         """To how many addresses each subscriber connects, at most."""
         return 1
 
-    def held(self, scenario: Scenario) -> Held | None:
+    def held(self, scenario: Scenario) -> QueueCapacity | None:
         """What waits for a slow subscriber before messages are lost; None: nobody can say."""
         return None
 

@@ -18,7 +18,7 @@ _MARGIN_S: Final = 2.0
 _T = TypeVar("_T")
 
 
-class Background:
+class WorkerThread:
     """One thread that makes the calls handed to it, one after the other.
 
     It is a daemon: a call that still waits for somebody does not keep this process from ending.

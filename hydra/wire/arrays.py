@@ -18,7 +18,7 @@ def total(values: Ints) -> int:
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
-def rising(ids: Collection[int]) -> Ints:
+def sorted_ids(ids: Collection[int]) -> Ints:
     """Ids of any collection, in order."""
     return np.sort(np.fromiter(ids, np.int64, len(ids)))
 
@@ -36,12 +36,12 @@ def sums(items: Ints, counts: Ints) -> Ints:
     return np.diff(offsets(items)[offsets(counts)])
 
 
-def spread(begins: Ints, at: Ints) -> Ints:
+def indices_of_runs(begins: Ints, at: Ints) -> Ints:
     """The numbers of all items of the runs ``at``, one run after the other; ``begins`` are offsets."""
-    return firsts(begins[at], begins[at + 1] - begins[at])
+    return item_indices(begins[at], begins[at + 1] - begins[at])
 
 
-def firsts(begins: Ints, counts: Ints) -> Ints:
+def item_indices(begins: Ints, counts: Ints) -> Ints:
     """The numbers of the first so many items of runs that begin there, one run after the other."""
     moved = begins - offsets(counts)[:-1]
     return np.repeat(moved, counts) + np.arange(int(counts.sum()))

@@ -94,7 +94,7 @@ def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-class Numbers:
+class SplitMix64:
     """SplitMix64: whole numbers of 64 bits, from a seed and the number of one of its streams.
 
     Source: G. Steele, D. Lea, C. Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
@@ -121,7 +121,7 @@ def sizes(settings: SharedSettings) -> Iterator[int]:
     if smallest is None or smallest == largest:
         while True:
             yield largest
-    for number in Numbers(settings.payload_seed, SIZES).each():
+    for number in SplitMix64(settings.payload_seed, SIZES).each():
         yield smallest + number % (largest - smallest + 1)
 
 
@@ -136,11 +136,11 @@ def contents(settings: SharedSettings, share: int = 0) -> Iterator[bytes]:
     if settings.payload == "zeros":
         yield from map(bytes, lengths)
     elif settings.payload == "random":
-        numbers = Numbers(settings.payload_seed, CONTENTS)
+        numbers = SplitMix64(settings.payload_seed, CONTENTS)
         for length in lengths:
             yield numbers.take((length + 7) // 8).astype("<u8", copy=False).tobytes()[:length]
     else:
-        yield from _records(lengths, Numbers(settings.payload_seed, CONTENTS).each(), share)
+        yield from _records(lengths, SplitMix64(settings.payload_seed, CONTENTS).each(), share)
 
 
 def _records(lengths: Iterator[int], numbers: Iterator[int], share: int) -> Iterator[bytes]:

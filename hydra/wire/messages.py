@@ -14,9 +14,8 @@ import msgspec
 
 from hydra.model import (
     LATENCY_HIGHEST_US,
-    MAX_SPELLS,
+    MAX_IMPAIRMENTS,
     BusyThread,
-    Connections,
     GroupRole,
     Histogram,
     HostCounters,
@@ -24,9 +23,10 @@ from hydra.model import (
     SequenceRange,
     SharedSettings,
     SubscriberReport,
+    TcpConnections,
     check_points,
 )
-from hydra.wire import packing
+from hydra.wire import compact_encoding
 from hydra.wire.report_validation import check_connections, check_counters, check_histogram, check_report, check_thread
 
 VERSION: Final = 2
@@ -198,7 +198,7 @@ class Batch(EpochReply, frozen=True, tag="batch", kw_only=True):
     columns: Annotated[list[tuple[ShortText, Count]], msgspec.Meta(max_length=MAX_COLUMNS)]
 
 
-class Second(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SecondCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What happened in one second of a step, counted from its start: messages sent, or received and how late.
 
     ``latency`` is empty of publishers.
@@ -209,15 +209,15 @@ class Second(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     latency: Histogram = Histogram()
 
 
-class Course(EpochReply, frozen=True, tag="course", kw_only=True):
+class TimeSeries(EpochReply, frozen=True, tag="course", kw_only=True):
     """What the clients did in seconds of a step that were not told before; every message adds to those before it.
 
     ``cohort`` is what those of them did that belong to the step's cohort.
     """
 
     relay: ClassVar[Treatment] = "merge"
-    seconds: Annotated[list[Second], msgspec.Meta(max_length=MAX_SECONDS)]
-    cohort: Annotated[list[Second], msgspec.Meta(max_length=MAX_SECONDS)] = []
+    seconds: Annotated[list[SecondCounts], msgspec.Meta(max_length=MAX_SECONDS)]
+    cohort: Annotated[list[SecondCounts], msgspec.Meta(max_length=MAX_SECONDS)] = []
 
 
 class Error(EpochReply, frozen=True, tag="error", kw_only=True):
@@ -246,10 +246,10 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_ns: Nanoseconds
     host: HostCounters | None = None
     threads: Annotated[list[BusyThread], msgspec.Meta(max_length=MAX_THREADS)] = []
-    connections: Connections | None = None
+    connections: TcpConnections | None = None
 
 
-class Host(_FromClient, frozen=True, tag="host", kw_only=True):
+class HostReadings(_FromClient, frozen=True, tag="host", kw_only=True):
     """From a relay or server that was told to ``watch``: what it has read since its last message.
 
     The end of a watch is answered by one as well, if need be without samples.
@@ -279,7 +279,7 @@ class PublisherEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     endpoint: str = ""
 
 
-class Spell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the window, in seconds since its start, in which a subscriber is ``slow`` or ``gone``.
 
     A slow one reads at most ``rate`` messages/s; one that is gone has no connection.
@@ -298,7 +298,8 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     names the consumer group that a subscriber is a member of, "" for none. ``payload_share`` says how many of 10,000
     characters of a JSON payload are random. ``cohort``: whether the clients belong to the step's cohort, whose
     latencies the relay sums apart. ``system`` holds the settings of the system under test and where its data goes.
-    ``load`` is a rate that changes (:mod:`hydra.wire.load`), seconds since the start and messages/s of this publisher;
+    ``load`` is a rate that changes (:mod:`hydra.wire.load_schedule`), seconds since the start and messages/s of this
+    publisher;
     none: ``settings.rate`` all the time. ``course_s`` asks for ``course`` so often, 0 for none. ``spells`` are times
     in which a subscriber reads slowly, or has no connection.
     """
@@ -314,7 +315,7 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     cohort: bool = False
     load: list[tuple[float, float]] = []
     course_s: Seconds = 0.0
-    spells: Annotated[list[Spell], msgspec.Meta(max_length=MAX_SPELLS)] = []
+    spells: Annotated[list[Impairment], msgspec.Meta(max_length=MAX_IMPAIRMENTS)] = []
     system: SystemObject = None
 
     def __post_init__(self) -> None:
@@ -359,7 +360,7 @@ class Stop(EpochCommand, frozen=True, tag="stop", kw_only=True):
     stop_at_ns: Nanoseconds
 
 
-class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PublisherTotal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What one publisher sent in the epoch: sequences 0 … sent − 1, without ``unacknowledged``."""
 
     publisher: Id
@@ -374,7 +375,7 @@ class Finish(EpochCommand, frozen=True, tag="finish", kw_only=True):
     """
 
     refusable: ClassVar[bool] = True
-    publishers: list[Sent]
+    publishers: list[PublisherTotal]
     drain_max_s: Seconds
     quiet_s: Seconds = 0.5
     system: SystemObject = None
@@ -414,7 +415,9 @@ class Evict(_FromController, frozen=True, tag="evict", kw_only=True):
     incarnation: Id | None = None
 
 
-FromClient = Hello | Joined | Ready | Ack | Progress | Course | Report | Reports | Batch | Error | ChildExit | Host
+FromClient = (
+    Hello | Joined | Ready | Ack | Progress | TimeSeries | Report | Reports | Batch | Error | ChildExit | HostReadings
+)
 FromController = Welcome | Configure | Start | Stop | Finish | Ping | Watch | Join | Quit | Evict
 
 
@@ -441,23 +444,23 @@ ACKNOWLEDGED: Final[dict[str, type[EpochCommand]]] = {
 """Those commands by their names."""
 
 
-def encode(message: FromClient | FromController | EpochCommand, ids: packing.Written | None = None) -> bytes:
+def encode(message: FromClient | FromController | EpochCommand, ids: compact_encoding.Written | None = None) -> bytes:
     """The message's frame: UTF-8 JSON, fields in a fixed order, no white space; with these ids if they are given."""
     changes: dict[str, Any] = {}
     if ids is not None:
         changes["ids"] = ids
     elif len(message.ids) > 1:
-        changes["ids"] = packing.written_ids(message.ids)
+        changes["ids"] = compact_encoding.encode_ids(message.ids)
     if isinstance(message, Reports):
-        changes["publisher"] = packing.as_columns(message.publisher) if message.publisher else None
-        changes["subscriber"] = packing.as_columns(message.subscriber) if message.subscriber else None
+        changes["publisher"] = compact_encoding.columns_of_reports(message.publisher) if message.publisher else None
+        changes["subscriber"] = compact_encoding.columns_of_reports(message.subscriber) if message.subscriber else None
     return _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
 
 
 def decode_from_client(
     frame: bytes,
-    most_ids: int = packing.MOST_IDS,
-    read_ids: Callable[[packing.Items, int], Any] = packing.read_ids,
+    most_ids: int = compact_encoding.MOST_IDS,
+    read_ids: Callable[[compact_encoding.Items, int], Any] = compact_encoding.decode_ids,
 ) -> FromClient:
     """The message in a frame from a client, relay or server; of a ``batch``, what its first frame holds.
 
@@ -489,7 +492,7 @@ def _check(message: FromClient) -> None:
     if isinstance(message, Joined):
         if not len(message.ids) == len(message.incarnations) == len(message.pids):
             raise ValueError("an incarnation and a pid for each client, no more and no less")
-    elif isinstance(message, Host):
+    elif isinstance(message, HostReadings):
         for sample in message.samples:
             if sample.host is not None:
                 check_counters(sample.host)
@@ -497,7 +500,7 @@ def _check(message: FromClient) -> None:
                 check_thread(thread)
             if sample.connections is not None:
                 check_connections(sample.connections)
-    elif isinstance(message, Course):
+    elif isinstance(message, TimeSeries):
         for second in (*message.seconds, *message.cohort):
             check_histogram("latency", second.latency, lowest_us=-LATENCY_HIGHEST_US)
     elif isinstance(message, Report):
@@ -510,7 +513,7 @@ def _check(message: FromClient) -> None:
 def _check_columns(message: Reports) -> None:
     found: Any = message.publisher if message.subscriber is None else message.subscriber
     kind: Any = PublisherReport if message.subscriber is None else SubscriberReport
-    bodies = packing.as_reports(kind, found, len(message.ids))
+    bodies = compact_encoding.reports_of_columns(kind, found, len(message.ids))
     for row in bodies:
         check_report(row)
     msgspec.structs.force_setattr(message, "publisher" if message.subscriber is None else "subscriber", bodies)
@@ -519,8 +522,8 @@ def _check_columns(message: Reports) -> None:
 def _decode(
     decoder: msgspec.json.Decoder[_T],
     frame: bytes,
-    most_ids: int = packing.MOST_IDS,
-    read_ids: Callable[[packing.Items, int], Any] = packing.read_ids,
+    most_ids: int = compact_encoding.MOST_IDS,
+    read_ids: Callable[[compact_encoding.Items, int], Any] = compact_encoding.decode_ids,
 ) -> _T:
     if len(frame) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message of {len(frame)} bytes, above the limit of {MAX_MESSAGE_BYTES}")

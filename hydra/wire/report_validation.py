@@ -16,7 +16,6 @@ from hydra.model import (
     LAG_BINS,
     LATENCY_HIGHEST_US,
     BusyThread,
-    Connections,
     Histogram,
     HostCounters,
     LedgerCounts,
@@ -24,11 +23,12 @@ from hydra.model import (
     PublisherReport,
     SequenceRange,
     SubscriberReport,
+    TcpConnections,
 )
 from hydra.model.reports import LARGEST as LARGEST
 from hydra.model.reports import MAX_ABSENT as MAX_ABSENT
 from hydra.model.reports import MAX_MISSING_RANGES as MAX_MISSING_RANGES
-from hydra.wire import packing
+from hydra.wire import compact_encoding
 from hydra.wire.buckets import BUCKETS
 
 MAX_UNACKNOWLEDGED_RANGES: Final = 4096
@@ -36,7 +36,7 @@ MAX_UNACKNOWLEDGED_RANGES: Final = 4096
 MAX_NAME: Final = 256
 """Characters of the name of an interface or thread."""
 
-_Body = PublisherReport | SubscriberReport | LedgerCounts | ProcessUsage | HostCounters | BusyThread | Connections
+_Body = PublisherReport | SubscriberReport | LedgerCounts | ProcessUsage | HostCounters | BusyThread | TcpConnections
 
 
 def check_report(report: PublisherReport | SubscriberReport) -> None:
@@ -66,8 +66,8 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
         _check_numbers(ledger)
         _check_ranges("missing_ranges", ledger.missing_ranges, MAX_MISSING_RANGES)
         _check_bits(ledger)
-    if sum(len(ledger.received_bits) for ledger in report.ledgers) > packing.MAX_CHARACTERS:
-        raise ValueError(f"received_bits are longer than {packing.MAX_CHARACTERS} characters")
+    if sum(len(ledger.received_bits) for ledger in report.ledgers) > compact_encoding.MAX_CHARACTERS:
+        raise ValueError(f"received_bits are longer than {compact_encoding.MAX_CHARACTERS} characters")
 
 
 def check_counters(counters: HostCounters) -> None:
@@ -91,7 +91,7 @@ def check_counters(counters: HostCounters) -> None:
         _check_number("tcp", count)
 
 
-def check_connections(connections: Connections) -> None:
+def check_connections(connections: TcpConnections) -> None:
     """Refuses counts that cannot be; errors as in :func:`check_counters`."""
     _check_numbers(connections)
 
@@ -135,7 +135,7 @@ def _check_bits(ledger: LedgerCounts) -> None:
     if not ledger.received_bits:
         return
     try:
-        ones = int.from_bytes(packing.raw_bitmap(ledger.received_bits)).bit_count()
+        ones = int.from_bytes(compact_encoding.bitmap_bytes(ledger.received_bits)).bit_count()
     except ValueError as e:
         raise ValueError(f"received_bits: {e}") from None
     if ones != ledger.received + ledger.extra:

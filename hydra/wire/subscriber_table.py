@@ -26,10 +26,10 @@ from hydra.model import (
     SubscriberReport,
 )
 from hydra.model.reports import LARGEST
-from hydra.wire.arrays import Bytes, Flags, Floats, Ints, offsets, spread, sums
+from hydra.wire.arrays import Bytes, Flags, Floats, Ints, indices_of_runs, offsets, sums
 from hydra.wire.buckets import BUCKETS
+from hydra.wire.compact_encoding import MAX_CHARACTERS
 from hydra.wire.histogram import merge
-from hydra.wire.packing import MAX_CHARACTERS
 from hydra.wire.report_batch import COLUMNS, MAX_BATCH_BYTES, NULL, encode
 
 Arrays = Mapping[str, Any]
@@ -53,7 +53,7 @@ _ONES: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis
 _object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def read(ids: Ints, columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> Arrays:
+def decode_columns(ids: Ints, columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> Arrays:
     """The columns, as parts of the payload.
 
     Args:
@@ -272,10 +272,12 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
         at: Ints = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
         if len(at) == len(self.ids) and bool((at == np.arange(len(at))).all()):
             return self
-        ledgers = spread(self.ledger_offsets, at)
+        ledgers = indices_of_runs(self.ledger_offsets, at)
         of = {"client": at, "ledger": ledgers}
         ragged: dict[str, Any] = {
-            name: getattr(self, name).reshape(-1, c.width)[spread(offsets(getattr(self, c.lengths)), of[c.of])].ravel()
+            name: getattr(self, name)
+            .reshape(-1, c.width)[indices_of_runs(offsets(getattr(self, c.lengths)), of[c.of])]
+            .ravel()
             for name, c in RAGGED.items()
         }
         lags = self.lag_bins_us
@@ -359,7 +361,7 @@ def decode(ids: Iterable[int], columns: Sequence[tuple[str, int]], payload: byte
         ValueError: it is not what a correct relay sends.
     """
     clients = np.fromiter(ids, np.int64)
-    return SubscriberTable(ids=clients, **read(clients, columns, payload))
+    return SubscriberTable(ids=clients, **decode_columns(clients, columns, payload))
 
 
 def table_of(reports: Mapping[int, SubscriberReport], cohort: Container[int] = frozenset()) -> SubscriberTable:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from hydra.model import Histogram
-from hydra.wire.messages import MAX_SECONDS, Second
+from hydra.wire.messages import MAX_SECONDS, SecondCounts
 
 _BUCKETS_AT_ONCE: Final = 20_000
 """Of one message: far below what fits into it."""
@@ -23,7 +23,7 @@ class _Sum:
         self.counts: Counter[int] = Counter()
         self.low = self.high = 0
 
-    def add(self, told: Second) -> None:
+    def add(self, told: SecondCounts) -> None:
         self.messages += told.messages
         latency = told.latency
         if latency.counts:
@@ -36,7 +36,7 @@ class _Sum:
         return Histogram(counts, self.low, self.high) if counts else Histogram()
 
 
-class CourseSum:
+class TimeSeriesSum:
     """What has been told of the seconds of a step, added up."""
 
     def __init__(self) -> None:
@@ -45,20 +45,20 @@ class CourseSum:
     def __bool__(self) -> bool:
         return bool(self._sums)
 
-    def add(self, told: Iterable[Second]) -> None:
+    def add(self, told: Iterable[SecondCounts]) -> None:
         """Takes what somebody has told, beside what is there."""
         for second in told:
             self._sums.setdefault(second.second, _Sum()).add(second)
 
-    def take(self) -> list[Second]:
+    def take(self) -> list[SecondCounts]:
         """All of it, by rising seconds; nothing is left."""
         sums, self._sums = self._sums, {}
-        return [Second(second, it.messages, it.latency()) for second, it in sorted(sums.items())]
+        return [SecondCounts(second, it.messages, it.latency()) for second, it in sorted(sums.items())]
 
 
-def parts(seconds: list[Second]) -> list[list[Second]]:
+def parts(seconds: list[SecondCounts]) -> list[list[SecondCounts]]:
     """The same in as many messages as it takes."""
-    made: list[list[Second]] = []
+    made: list[list[SecondCounts]] = []
     buckets = 0
     for second in seconds:
         size = len(second.latency.counts) // 2

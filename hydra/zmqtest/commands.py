@@ -11,7 +11,7 @@ from hydra.options import (
     NUMBER,
     SEARCH,
     WORKLOAD,
-    Concerning,
+    DerivedOption,
     duration_flag,
     flags,
     grouped,
@@ -40,7 +40,7 @@ _zmq_flags = flags(
         click.option(
             "--sndhwm",
             "sndhwms",
-            cls=Concerning,
+            cls=DerivedOption,
             key="sweep.search.sndhwms",
             type=COUNTS,
             help="High-water marks to search at; 0 is unbounded.",

@@ -15,7 +15,7 @@ import zmq.backend
 
 from hydra.client import process_group
 from hydra.client.transport import DEAF_AT_MOST_S, Kind, PublisherTransport, SubscriberTransport, read_system
-from hydra.control.client import ControlClient
+from hydra.control.control_client import ControlClient
 from hydra.wire.messages import Configure
 from hydra.zmqtest.settings import ZmqSettings
 

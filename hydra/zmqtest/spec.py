@@ -9,7 +9,7 @@ from typing import Final
 from hydra.analysis.constants import Cost, Costs
 from hydra.measure.column import ReportColumn, wire_bytes
 from hydra.model import Scenario, Settings
-from hydra.system import Held, Reference, Refusal, System, SystemSpec
+from hydra.system import QueueCapacity, Reference, Refusal, System, SystemSpec
 from hydra.zmqtest.footprints import IMPLEMENTATIONS, LISTENER_BYTES, NATIVES, ZMTP
 from hydra.zmqtest.settings import ZmqNative, ZmqSettings
 
@@ -104,14 +104,16 @@ class ZmqSystemSpec(SystemSpec):
         """As ``subscriptions`` says."""
         return settings.system["subscriptions"] == "one"
 
-    def held(self, scenario: Scenario) -> Held:
+    def held(self, scenario: Scenario) -> QueueCapacity:
         """Queues at both ends, and the kernel's buffers between them."""
         own, native = {**asdict(ZmqSettings()), **scenario.settings.system}, scenario.native.system
         marks = [int(own[name]) for name in ("sndhwm", "rcvhwm")]
         if not all(marks):
-            return Held(None, "--sndhwm and --rcvhwm above 0")
+            return QueueCapacity(None, "--sndhwm and --rcvhwm above 0")
         buffers = [int(str(native.get(name) or 0)) or usual for name, usual in _KERNEL_BYTES.items()]
-        return Held(sum(marks), "sndhwm and rcvhwm", sum(buffers) / (scenario.settings.message_size + _FRAME_BYTES))
+        return QueueCapacity(
+            sum(marks), "sndhwm and rcvhwm", sum(buffers) / (scenario.settings.message_size + _FRAME_BYTES)
+        )
 
     def reference(self, scenario: Scenario) -> Reference | None:
         """By the implementation, and by what changes from row to row."""

@@ -8,7 +8,7 @@ from typing import Any
 import zmq
 
 from hydra.model import Role, Scenario, Settings
-from hydra.native.command import command
+from hydra.native.client_command import command
 from hydra.system import Program, System
 from hydra.wire.protocol_constants import kind_of
 from hydra.zmqtest.footprints import NATIVES, ZMTP

@@ -7,10 +7,10 @@
 #include <exception>
 #include <string>
 
+#include "common/client_process.h"
 #include "common/environment.h"
-#include "common/group.h"
-#include "common/member.h"
 #include "common/options.h"
+#include "common/process_group.h"
 #include "systems.h"
 
 namespace {

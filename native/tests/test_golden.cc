@@ -180,12 +180,12 @@ std::map<std::string, Written> from_client() {
         {"ack-start-relay", {Ack{{16, 17, 18, 20}, 1, "start", 123'456'791, 0}, 10}},
         {"progress", {Progress{{17}, 1, 123'456, kStart + 1}, 12}},
         {"course-publisher",
-         {Course{{0}, 1, {{.second = 0, .messages = 1000}, {.second = 3, .messages = 7}}, {}}, 13}},
+         {TimeSeries{{0}, 1, {{.second = 0, .messages = 1000}, {.second = 3, .messages = 7}}, {}}, 13}},
         {"course-subscriber",
-         {Course{{17, 18, 19},
-                 1,
-                 {{.second = 3599, .messages = 5, .latency = {{-3, 1, 40, 2, 2000, 2}, -2, 1952}}},
-                 {{.second = 0, .messages = 1, .latency = {{7, 1}, 7, 7}}}},
+         {TimeSeries{{17, 18, 19},
+                     1,
+                     {{.second = 3599, .messages = 5, .latency = {{-3, 1, 40, 2, 2000, 2}, -2, 1952}}},
+                     {{.second = 0, .messages = 1, .latency = {{7, 1}, 7, 7}}}},
           14}},
         {"report-publisher-zmq", {Report{{0}, 1, zmq_publisher_report()}, 20}},
         {"report-publisher-kafka", {Report{{0}, 2, kafka_publisher_report()}, 21}},
@@ -201,9 +201,9 @@ std::map<std::string, Written> from_client() {
         {"error", {Error{{0}, 1, "cannot bind \"tcp://10.0.0.5:31000\": in use\n", false}, 6}},
         {"error-fatal", {Error{{0}, 0, "out of memory", true}, 7}},
         {"error-relay", {Error{{16, 17, 18}, 1, "an unknown field: rcvhmw", false}, 13}},
-        {"host", {Host{{16, 17, 18}, 3, host_samples()}, 9}},
-        {"host-threads", {Host{{0}, 3, thread_samples()}, 10}},
-        {"host-end", {Host{{16, 17, 18}, 3, {}}, 11}},
+        {"host", {HostReadings{{16, 17, 18}, 3, host_samples()}, 9}},
+        {"host-threads", {HostReadings{{0}, 3, thread_samples()}, 10}},
+        {"host-end", {HostReadings{{16, 17, 18}, 3, {}}, 11}},
         {"child-exit-killed", {ChildExit{{17}, 0, 4711, -9, true}, 2}},
         {"child-exit-dismissed", {ChildExit{{18}, 0, 4713, 0, false}, 4}},
         {"child-exit-code", {ChildExit{{16, 17, 18, 20}, 3, 4712, 1, false}, 3}},
@@ -352,8 +352,8 @@ TEST_CASE("configure") {
     CHECK(subscribers.cohort);
     CHECK(subscribers.load.empty());
     CHECK(subscribers.course_s == 0);
-    CHECK(subscribers.spells ==
-          std::vector<Spell>{{SpellKind::slow, 10, 20.5, 2500.5}, {SpellKind::gone, 30, 31, 0}});
+    CHECK(subscribers.spells == std::vector<Impairment>{{ImpairmentKind::slow, 10, 20.5, 2500.5},
+                                                        {ImpairmentKind::gone, 30, 31, 0}});
     CHECK(subscribers.settings.receive_rate == 2500.5);
     CHECK(subscribers.settings.reconnect_rate == 2.0);
     CHECK(subscribers.publishers ==

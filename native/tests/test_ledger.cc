@@ -95,7 +95,7 @@ TEST_CASE("only a probe of this epoch or later, of every publisher, proves the p
 
 TEST_CASE("end markers are no data and no probes, and only those of this epoch say anything") {
     constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
-    const std::vector<Sent> both = {{1, 10, {}}, {2, 10, {}}};
+    const std::vector<PublisherTotal> both = {{1, 10, {}}, {2, 10, {}}};
     Ledger ledger(5, {{1, ""}, {2, ""}});
     CHECK(record(ledger, {{0, 1, kMark | 4, 0}, {0, 2, kMark | 6, 0}, {0, 3, kMark | 5, 0}}) == 0);
     CHECK_FALSE(ledger.proven());
@@ -186,7 +186,7 @@ TEST_CASE("mixed batches agree with sets of numbers") {
         }
         CHECK(ledger.messages() == messages);
         CHECK(ledger.stale() == stale);
-        Sent sent{0, random() % 300, {}};
+        PublisherTotal sent{0, random() % 300, {}};
         for (std::uint64_t n = random() % 20; n + 10 < sent.sent; n += 20 + random() % 40) {
             sent.unacknowledged.push_back({n, n + random() % 10});
         }

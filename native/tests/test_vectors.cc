@@ -57,10 +57,11 @@ void load(const json& it) {
     for (const json& point : it["points"]) {
         points.push_back({.at_s = point[0], .rate = point[1]});
     }
-    const Load load(points);
+    const LoadSchedule load(points);
     for (const json& row : it["due"]) {
         CAPTURE(row.dump());
-        const std::int64_t expected = row[1].is_null() ? Load::kNeverDueNs : row[1].get<std::int64_t>();
+        const std::int64_t expected =
+            row[1].is_null() ? LoadSchedule::kNeverDueNs : row[1].get<std::int64_t>();
         CHECK(load.due_ns(row[0]) == expected);
     }
     for (const json& row : it["by"]) {
@@ -86,9 +87,9 @@ void ledger(const json& it) {
     for (const json& publisher : it["publishers"]) {
         publishers.push_back({.publisher = publisher});
     }
-    std::vector<Sent> sent;
+    std::vector<PublisherTotal> sent;
     for (const json& one : it["sent"]) {
-        Sent told{.publisher = one["publisher"], .sent = one["sent"]};
+        PublisherTotal told{.publisher = one["publisher"], .sent = one["sent"]};
         for (const json& range : one["unacknowledged"]) {
             told.unacknowledged.push_back({range[0], range[1]});
         }

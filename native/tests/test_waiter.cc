@@ -6,7 +6,7 @@
 #include <array>
 
 #include "common/clock.h"
-#include "common/processes.h"
+#include "common/linux_process.h"
 #include "common/waiter.h"
 
 using namespace hydra;

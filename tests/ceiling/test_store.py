@@ -8,7 +8,7 @@ import pytest
 
 from hydra.errors import UsageError
 from hydra.measure.verdict import Ceiling
-from hydra.store import ceiling
+from hydra.store import ceiling_cache
 
 SLOW, FAST = Ceiling("python", "publisher", 1, 24, 100.0), Ceiling("python", "publisher", 1, 24, 200.0)
 OTHER = Ceiling("native", "subscriber", 4, 24, 300.0)
@@ -21,32 +21,32 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_one_that_is_measured_again_is_replaced() -> None:
-    assert ceiling.load() == []
-    ceiling.add([SLOW, OTHER])
-    ceiling.add([FAST])
-    assert ceiling.load() == [OTHER, FAST]
+    assert ceiling_cache.load() == []
+    ceiling_cache.add([SLOW, OTHER])
+    ceiling_cache.add([FAST])
+    assert ceiling_cache.load() == [OTHER, FAST]
 
 
 def test_those_of_another_machine_say_nothing_and_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as elsewhere:
-        elsewhere.setattr(ceiling, "machine", lambda: {"processor": "another"})
-        ceiling.add([SLOW])
-        assert ceiling.load() == [SLOW]
-    assert ceiling.load() == []
-    ceiling.add([OTHER])
-    assert ceiling.load() == [OTHER]
+        elsewhere.setattr(ceiling_cache, "machine", lambda: {"processor": "another"})
+        ceiling_cache.add([SLOW])
+        assert ceiling_cache.load() == [SLOW]
+    assert ceiling_cache.load() == []
+    ceiling_cache.add([OTHER])
+    assert ceiling_cache.load() == [OTHER]
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"machine": {}, "ceilings": [{"pps": 1}]}'])
 def test_a_damaged_file_is_none(cache: Path, text: str) -> None:
     cache.mkdir()
-    ceiling.path().write_text(text)
-    assert ceiling.load() == []
-    ceiling.add([SLOW])
-    assert ceiling.load() == [SLOW]
+    ceiling_cache.path().write_text(text)
+    assert ceiling_cache.load() == []
+    ceiling_cache.add([SLOW])
+    assert ceiling_cache.load() == [SLOW]
 
 
 def test_a_cache_that_is_no_folder_is_refused(cache: Path) -> None:
     cache.write_text("")
     with pytest.raises(UsageError, match="cannot write"):
-        ceiling.add([SLOW])
+        ceiling_cache.add([SLOW])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.client.acks import AckLatency, AckLedger
+from hydra.client.ack_ledger import AckLatency, AckLedger
 from hydra.model import Histogram
 from hydra.wire.histogram import LatencyRecorder
 

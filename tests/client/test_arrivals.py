@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.client.subscriber_state import MOST_BATCHES, MOST_MESSAGES, Arrivals, Arrived
+from hydra.client.subscriber_state import MOST_BATCHES, MOST_MESSAGES, BufferedBatches, ReceiveBuffer
 from hydra.wire.data_message import pack
 
 
-def taken(arrivals: Arrivals) -> Arrived:
+def taken(arrivals: ReceiveBuffer) -> BufferedBatches:
     arrived = arrivals.take()
     assert arrived is not None
     return arrived
 
 
 def test_batches_come_back_in_their_order_with_sizes_and_times() -> None:
-    arrivals = Arrivals()
+    arrivals = ReceiveBuffer()
     arrivals.add([pack(1, 0, n, n) for n in range(3)], [(100, 1), (101, 2)])
     arrivals.add([pack(1, 0, 3, 3, 30), pack(1, 0, 4, 4, 40)], [(200, 2)])
     arrived = taken(arrivals)
@@ -29,7 +29,7 @@ def test_batches_come_back_in_their_order_with_sizes_and_times() -> None:
 
 
 def test_messages_without_a_whole_header_are_left_out() -> None:
-    arrivals = Arrivals()
+    arrivals = ReceiveBuffer()
     arrivals.add([b"", b"short"], [(1, 2)])
     arrivals.add([b"short", pack(1, 0, 7, 0), pack(1, 0, 8, 0, 25), b""], [(2, 1), (3, 2), (4, 1)])
     # As many bytes as two headers, but not theirs.
@@ -42,7 +42,7 @@ def test_messages_without_a_whole_header_are_left_out() -> None:
 
 
 def test_strangers_are_taken_out_with_their_times_and_batches() -> None:
-    arrivals = Arrivals()
+    arrivals = ReceiveBuffer()
     for epochs, read_ns in (([1, 2], 10), ([2], 20), ([2, 1, 1], 30)):
         arrivals.add([pack(epoch, 0, 0, 0, 24 + epoch) for epoch in epochs], [(read_ns, len(epochs))])
     arrived = taken(arrivals)
@@ -54,7 +54,7 @@ def test_strangers_are_taken_out_with_their_times_and_batches() -> None:
 
 @pytest.mark.parametrize(("messages", "batches"), [(MOST_BATCHES, MOST_BATCHES), (MOST_MESSAGES, 2)])
 def test_it_is_full_by_messages_and_by_batches(messages: int, batches: int) -> None:
-    arrivals = Arrivals()
+    arrivals = ReceiveBuffer()
     of_each = [(1, 1)] * (batches - 2)
     arrivals.add([pack(1, 0, 0, 0)] * (messages - 1), [*of_each, (1, messages - 1 - len(of_each))])
     assert not arrivals.full
@@ -63,7 +63,7 @@ def test_it_is_full_by_messages_and_by_batches(messages: int, batches: int) -> N
 
 
 def test_each_batch_by_itself() -> None:
-    arrivals = Arrivals()
+    arrivals = ReceiveBuffer()
     arrivals.add([pack(1, 0, n, n, 24 + n) for n in range(5)], [(10, 2), (20, 3)])
     arrived = taken(arrivals)
     one, other = arrived.batches()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hydra.client.relayed_replies import BATCHED_WITHIN_NS, Batching, Made
+from hydra.client.relayed_replies import BATCHED_WITHIN_NS, ReportBatch, ReportBatches
 from hydra.model import Histogram, LedgerCounts, ProcessUsage, SubscriberReport
 from hydra.wire import subscriber_table
 from hydra.wire.report_batch import BATCH_BYTES, report_bytes
@@ -13,12 +13,12 @@ def report(received: int = 1, ranges: int = 0, latency_us: int | None = None) ->
     return SubscriberReport([ledger], *(1, 1, 1, 2, 0, 0), latency=latency, usage=ProcessUsage())
 
 
-def rows(made: Made) -> subscriber_table.SubscriberTable:
+def rows(made: ReportBatch) -> subscriber_table.SubscriberTable:
     return subscriber_table.decode(made.head.ids, made.head.columns, made.payload)
 
 
 def test_reports_wait_for_each_other_and_are_one_batch_by_id() -> None:
-    batching = Batching()
+    batching = ReportBatches()
     for client in (3, 1, 2):
         assert batching.add(9, client, report(client), frozenset(), 100 * client) == []
     assert batching.next_ns() == 300 + BATCHED_WITHIN_NS
@@ -30,7 +30,7 @@ def test_reports_wait_for_each_other_and_are_one_batch_by_id() -> None:
 
 
 def test_a_cohort_is_summed_apart() -> None:
-    batching = Batching()
+    batching = ReportBatches()
     for client in (1, 2, 3):
         batching.add(1, client, report(latency_us=client), {2}, 0)
     (made,) = batching.flush(1, {2})
@@ -39,7 +39,7 @@ def test_a_cohort_is_summed_apart() -> None:
 
 
 def test_a_batch_is_full_before_the_next_report_would_make_it_too_long() -> None:
-    batching = Batching()
+    batching = ReportBatches()
     long = report(ranges=256)
     most = BATCH_BYTES // report_bytes(long)
     sent = [made for client in range(most + 2) for made in batching.add(1, client, long, frozenset(), 0)]
@@ -51,7 +51,7 @@ def test_a_batch_is_full_before_the_next_report_would_make_it_too_long() -> None
 
 
 def test_a_report_that_is_too_long_by_itself_goes_alone() -> None:
-    batching = Batching()
+    batching = ReportBatches()
     short, long = report(), report()
     long.ledgers.extend(report(ranges=256).ledgers * (BATCH_BYTES // 4000))
     assert report_bytes(long) > BATCH_BYTES
@@ -60,7 +60,7 @@ def test_a_report_that_is_too_long_by_itself_goes_alone() -> None:
 
 
 def test_the_first_report_counts_and_its_batch_stays_as_it_is() -> None:
-    batching = Batching()
+    batching = ReportBatches()
     batching.add(1, 1, report(), frozenset(), 0)
     batching.add(1, 2, report(), frozenset(), 0)
     assert batching.add(1, 2, report(), frozenset(), 0) == []

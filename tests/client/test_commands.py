@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hydra.client.relayed_replies import RESEND_EVERY_NS, Commands
+from hydra.client.relayed_replies import RESEND_EVERY_NS, CommandReplies
 from hydra.model import SharedSettings
 from hydra.wire.messages import Configure, Finish, HostClock, Start, Stop
 
@@ -15,16 +15,16 @@ def start(epoch: int = 1) -> Start:
     return Start(epoch=epoch, start_at_ns=1, stop_at_ns=2, clock=HostClock(0, 0))
 
 
-def configured(*clients: int, answered: Iterable[int] = ()) -> Commands:
+def configured(*clients: int, answered: Iterable[int] = ()) -> CommandReplies:
     """These have been told to configure, and some have answered."""
-    commands = Commands("subscriber")
+    commands = CommandReplies("subscriber")
     commands.give(configure(), clients, 0)
     commands.answered(Configure, answered)
     return commands
 
 
 def test_who_was_told_the_same_and_has_answered_is_not_told_again() -> None:
-    commands = Commands("subscriber")
+    commands = CommandReplies("subscriber")
     given = commands.give(configure(), [1, 2, 3], 0)
     assert (given.tell, given.new, given.answered) == ([1, 2, 3], [1, 2, 3], [])
     commands.answered(Configure, [2])
@@ -46,7 +46,7 @@ def test_another_command_of_the_same_kind_makes_the_answers_void() -> None:
 
 
 def test_what_is_not_answered_is_said_again_every_2_s() -> None:
-    commands = Commands("subscriber")
+    commands = CommandReplies("subscriber")
     commands.give(configure(), [1, 2, 3], 100)
     commands.give(start(), [3], 200)
     commands.give(start(), [4], 200)
@@ -69,7 +69,7 @@ def test_what_the_controller_says_again_puts_the_next_repetition_off() -> None:
 
 
 def test_commands_of_different_kinds_are_answered_apart() -> None:
-    commands = Commands("publisher")
+    commands = CommandReplies("publisher")
     for command in (configure(), start(), Stop(epoch=1, stop_at_ns=2), Finish(epoch=1, publishers=[], drain_max_s=1)):
         commands.give(command, [1], 0)
     commands.answered(Start, [1])
@@ -80,7 +80,7 @@ def test_commands_of_different_kinds_are_answered_apart() -> None:
 
 
 def test_another_epoch() -> None:
-    commands = Commands("subscriber")
+    commands = CommandReplies("subscriber")
     commands.give(configure(5), [1], 0)
     for other in (start(4), configure(4), start(6)):
         given = commands.give(other, [1], 0)
@@ -100,7 +100,7 @@ def test_whoever_replaces_a_client_has_been_told_nothing() -> None:
 
 def test_what_a_client_does_not_heed_is_told_and_not_said_again() -> None:
     """A stop that a publisher gets again once it has started would end its window."""
-    commands = Commands("publisher")
+    commands = CommandReplies("publisher")
     stop = Stop(epoch=1, stop_at_ns=2)
     finish = Finish(epoch=1, publishers=[], drain_max_s=1)
     commands.give(configure(), [1], 0)

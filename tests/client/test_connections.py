@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from hydra.client.process_sampler import ConnectionSampler, Tcp, established
-from hydra.model import Connections
+from hydra.client.process_sampler import TcpConnection, TcpSampler, established
+from hydra.model import TcpConnections
 from tests.suite.waiting import wait_until
 
 SECOND = 1_000_000_000
-NEW = Tcp(inode=5, unread_bytes=0, unsent_bytes=0, sent_bytes=1000, busy_us=0, reader_us=0, buffer_us=0)
+NEW = TcpConnection(inode=5, unread_bytes=0, unsent_bytes=0, sent_bytes=1000, busy_us=0, reader_us=0, buffer_us=0)
 WAITS = replace(NEW, sent_bytes=2000, unsent_bytes=500, busy_us=800_000)
 
 
@@ -26,13 +26,13 @@ class Kernel:
     def __init__(self, path: Path) -> None:
         self.now_ns = 100 * SECOND
         self.reading_ns = 0
-        self.there: dict[bytes, Tcp] = {b"a": NEW}
+        self.there: dict[bytes, TcpConnection] = {b"a": NEW}
         self.looked = 0
         files = path / "10" / "fd"
         files.mkdir(parents=True)
         for number, target in enumerate(("socket:[5]", "socket:[6]", "/dev/null", "pipe:[7]")):
             (files / str(number)).symlink_to(target)
-        self.sampler = ConnectionSampler(self.processes, lambda: self.there, path, self.clock_ns, self.clock_ns)
+        self.sampler = TcpSampler(self.processes, lambda: self.there, path, self.clock_ns, self.clock_ns)
 
     def processes(self) -> list[int]:
         self.looked += 1
@@ -42,7 +42,7 @@ class Kernel:
         self.now_ns += self.reading_ns
         return self.now_ns
 
-    def a_second_later(self, **there: Tcp) -> Connections | None:
+    def a_second_later(self, **there: TcpConnection) -> TcpConnections | None:
         self.now_ns += SECOND
         self.there = {name.encode(): tcp for name, tcp in there.items()}
         return self.sampler.read()
@@ -68,16 +68,16 @@ def kernel(tmp_path: Path) -> Kernel:
         (replace(WAITS, sent_bytes=1000, reader_us=990_000), 1, 0),  # its reader has stopped
     ],
 )
-def test_what_a_connection_waits_for(kernel: Kernel, now: Tcp, reader: int, network: int) -> None:
-    assert kernel.a_second_later(a=now) == Connections(1, reader, network, now.unsent_bytes, 0)
+def test_what_a_connection_waits_for(kernel: Kernel, now: TcpConnection, reader: int, network: int) -> None:
+    assert kernel.a_second_later(a=now) == TcpConnections(1, reader, network, now.unsent_bytes, 0)
 
 
 def test_those_of_others_and_those_that_carry_nothing_out_do_not_count(kernel: Kernel) -> None:
     told = kernel.a_second_later(a=replace(NEW, unread_bytes=70), b=replace(WAITS, inode=6), c=replace(WAITS, inode=7))
-    assert told == Connections(1, 0, 1, 500, 70)
+    assert told == TcpConnections(1, 0, 1, 500, 70)
     assert kernel.looked == 2
     told = kernel.a_second_later(b=replace(WAITS, inode=6, sent_bytes=9000, unsent_bytes=0))
-    assert told == Connections(1, 0, 0, 0, 0)
+    assert told == TcpConnections(1, 0, 0, 0, 0)
     assert kernel.looked == 2  # whose they are is known
 
 
@@ -86,7 +86,7 @@ def test_while_reading_costs_too_much_it_says_what_it_said_before(kernel: Kernel
     first = kernel.a_second_later(a=WAITS)
     assert kernel.a_second_later(a=replace(WAITS, unsent_bytes=0)) == first
     kernel.now_ns += 5 * SECOND
-    assert kernel.a_second_later(a=replace(WAITS, unsent_bytes=0)) == Connections(0, 0, 0, 0, 0)
+    assert kernel.a_second_later(a=replace(WAITS, unsent_bytes=0)) == TcpConnections(0, 0, 0, 0, 0)
 
 
 @pytest.fixture
@@ -102,11 +102,11 @@ def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 @pytest.mark.tier("test")
 def test_a_real_reader_that_reads_nothing_is_waited_for(ends: tuple[socket.socket, socket.socket]) -> None:
-    sampler = ConnectionSampler(lambda: [os.getpid()])
+    sampler = TcpSampler(lambda: [os.getpid()])
     assert sampler.read() is None
     ends[0].setblocking(False)
 
-    def told() -> Connections | None:
+    def told() -> TcpConnections | None:
         with contextlib.suppress(BlockingIOError):
             while True:
                 ends[0].send(bytes(100_000))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from hydra.client.time_series import ReceivedCourse, SentCourse, Telling
+from hydra.client.time_series import ReceivedTimeSeries, ReportTimer, SentTimeSeries
 from hydra.model import Histogram
 from hydra.wire.histogram import LatencyRecorder, merge
-from hydra.wire.messages import MAX_SECONDS, Second
-from hydra.wire.time_series import CourseSum, parts
+from hydra.wire.messages import MAX_SECONDS, SecondCounts
+from hydra.wire.time_series import TimeSeriesSum, parts
 
 SECOND_NS = 1_000_000_000
 START_NS = 10**18
 
 
-def received(course: ReceivedCourse, at_s: list[float], counts: list[int], late_us: int) -> None:
+def received(course: ReceivedTimeSeries, at_s: list[float], counts: list[int], late_us: int) -> None:
     now_ns = [START_NS + round(s * SECOND_NS) for s in at_s]
     times = np.repeat(np.array(now_ns, np.int64), counts) - 1000 * late_us
     course.record(times.astype(np.uint64), now_ns, np.array(counts, np.int64))
@@ -22,7 +22,7 @@ def received(course: ReceivedCourse, at_s: list[float], counts: list[int], late_
 
 def test_batches_belong_to_the_second_in_which_they_were_read_or_to_the_first() -> None:
     whole, same = LatencyRecorder(), LatencyRecorder()
-    course = ReceivedCourse(whole, START_NS)
+    course = ReceivedTimeSeries(whole, START_NS)
     received(course, [-0.5, 0.9], [3, 2], 50)
     received(course, [0.95, 1.0, 1.5, 3.2], [1, 2, 3, 4], 7)
     told = course.take()
@@ -37,7 +37,7 @@ def test_batches_belong_to_the_second_in_which_they_were_read_or_to_the_first() 
 
 
 def test_a_second_that_is_told_in_two_parts_adds_up() -> None:
-    course, together = ReceivedCourse(LatencyRecorder(), START_NS), CourseSum()
+    course, together = ReceivedTimeSeries(LatencyRecorder(), START_NS), TimeSeriesSum()
     received(course, [2.1], [1], 10)
     together.add(course.take())
     received(course, [2.9], [2], -4)
@@ -49,7 +49,7 @@ def test_a_second_that_is_told_in_two_parts_adds_up() -> None:
 
 
 def test_a_publisher_tells_what_it_sent() -> None:
-    course = SentCourse(START_NS)
+    course = SentTimeSeries(START_NS)
     course.add(5, START_NS - 1)
     course.add(5, START_NS + SECOND_NS // 2)
     course.add(7, START_NS + SECOND_NS)
@@ -58,7 +58,7 @@ def test_a_publisher_tells_what_it_sent() -> None:
 
 
 def test_clients_tell_at_different_moments_and_once_an_interval() -> None:
-    first, other = Telling(0, START_NS, 1.0), Telling(48, START_NS, 1.0)
+    first, other = ReportTimer(0, START_NS, 1.0), ReportTimer(48, START_NS, 1.0)
     assert first.next_ns < other.next_ns < START_NS + 2 * SECOND_NS
     assert not first.due(START_NS + SECOND_NS - 1)
     assert first.due(START_NS + SECOND_NS)
@@ -68,10 +68,10 @@ def test_clients_tell_at_different_moments_and_once_an_interval() -> None:
 
 
 def test_many_seconds_are_several_messages() -> None:
-    many = [Second(n, 1) for n in range(MAX_SECONDS + 1)]
+    many = [SecondCounts(n, 1) for n in range(MAX_SECONDS + 1)]
     assert [len(part) for part in parts(many)] == [MAX_SECONDS, 1]
     wide = Histogram([number for n in range(15_000) for number in (n, 1)], 0, 10**6)
-    assert [len(part) for part in parts([Second(n, 15_000, wide) for n in range(3)])] == [1, 1, 1]
+    assert [len(part) for part in parts([SecondCounts(n, 15_000, wide) for n in range(3)])] == [1, 1, 1]
     assert parts([]) == []
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hydra.client.relayed_replies import GATHERED_WITHIN_NS, Gathering
+from hydra.client.relayed_replies import GATHERED_WITHIN_NS, ReplyAggregator
 
 
 def never(_: str) -> bool:
@@ -8,7 +8,7 @@ def never(_: str) -> bool:
 
 
 def test_what_is_alike_waits_for_a_moment_and_goes_together() -> None:
-    gathering: Gathering[str] = Gathering()
+    gathering: ReplyAggregator[str] = ReplyAggregator()
     gathering.add("a", [3], 100)
     gathering.add("b", [1], 200)
     gathering.add("a", [1, 2], 300)
@@ -22,7 +22,7 @@ def test_what_is_alike_waits_for_a_moment_and_goes_together() -> None:
 
 
 def test_what_nobody_else_will_say_does_not_wait() -> None:
-    gathering: Gathering[str] = Gathering()
+    gathering: ReplyAggregator[str] = ReplyAggregator()
     gathering.add("a", [1], 0)
     gathering.add("b", [2], 0)
     assert gathering.take(0, lambda said: said == "b") == [("b", [2])]

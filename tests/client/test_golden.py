@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from hydra.client.acks import AckLedger
+from hydra.client.ack_ledger import AckLedger
 from hydra.client.ledger import Ledger
 from hydra.client.pacing import Pacer
 from hydra.client.payload import PayloadBlock
@@ -20,8 +20,8 @@ from hydra.model import SharedSettings
 from hydra.wire.clock import StepClock
 from hydra.wire.data_message import DTYPE
 from hydra.wire.histogram import LatencyRecorder
-from hydra.wire.load import NEVER_NS, Load
-from hydra.wire.messages import HostClock, Sent
+from hydra.wire.load_schedule import NEVER_NS, LoadSchedule
+from hydra.wire.messages import HostClock, PublisherTotal
 from tests.golden_vectors import KINDS, text
 from tests.golden_vectors.common import GOLDEN
 
@@ -50,7 +50,7 @@ def test_clock(case: Any) -> None:
 
 @pytest.mark.parametrize("case", cases("load"))
 def test_load(case: Any) -> None:
-    load = Load([(at_s, rate) for at_s, rate in case["points"]])
+    load = LoadSchedule([(at_s, rate) for at_s, rate in case["points"]])
     for n, due_ns in case["due"]:
         expected = NEVER_NS if due_ns is None else due_ns
         assert load.due_ns(n) == expected
@@ -85,7 +85,7 @@ def test_ledger(case: Any) -> None:
             for n in range(first, first + count)
         ]
         ledger.record(np.array(rows, DTYPE), batch["now_ns"], case["window_end_ns"])
-    sent = msgspec.convert(case["sent"], list[Sent])
+    sent = msgspec.convert(case["sent"], list[PublisherTotal])
     assert (ledger.messages, ledger.stale) == (case["messages"], case["stale"])
     assert all(ledger.probes.get(p, -1) >= case["epoch"] for p in case["publishers"]) == case["proven"]
     assert (ledger.marked(sent), ledger.has_last(sent)) == (case["marked"], case["has_last"])

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from hydra.client import process_group
-from hydra.control import curve
+from hydra.control import curve_security
 from hydra.zmqtest import pyzmq
 from tests.suite.waiting import LONG_S
 
@@ -26,7 +26,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
     env = {
         **os.environ,
         "OPENBLAS_NUM_THREADS": "1",
-        **curve.environment(curve.generate(), "tcp://127.0.0.1:1"),
+        **curve_security.environment(curve_security.generate(), "tcp://127.0.0.1:1"),
     }
     return subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=LONG_S)
 

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
-from hydra.client.relayed_replies import GATHERED_WITHIN_NS, RESEND_EVERY_NS, Joining
+from hydra.client.relayed_replies import GATHERED_WITHIN_NS, RESEND_EVERY_NS, PendingRegistrations
 
 SOON, AGAIN = GATHERED_WITHIN_NS, RESEND_EVERY_NS
 
 
-def telling(*clients: int) -> Joining:
+def telling(*clients: int) -> PendingRegistrations:
     """These have been told of, once."""
-    joining = Joining()
+    joining = PendingRegistrations()
     joining.add(clients, 0)
     joining.take(0, complete=True)
     return joining
 
 
 def test_those_that_come_together_are_told_of_together() -> None:
-    joining = Joining()
+    joining = PendingRegistrations()
     joining.add([2], 0)
     joining.add([1], 5)
     assert joining.next_ns() == SOON
@@ -36,7 +36,7 @@ def test_they_are_told_of_again_until_a_welcome_names_them() -> None:
 
 
 def test_those_that_keep_coming_do_not_put_off_the_repetition() -> None:
-    joining = Joining()
+    joining = PendingRegistrations()
     for client in range(300):
         joining.add([client], client * SOON)
         joining.take((client + 1) * SOON, complete=False)

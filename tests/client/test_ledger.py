@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hydra.client import ledger as ledger_module
 from hydra.client.ledger import Headers, Ledger
 from hydra.wire.data_message import DTYPE
-from hydra.wire.messages import Sent
+from hydra.wire.messages import PublisherTotal
 
 EPOCH = 7
 
@@ -97,7 +97,7 @@ def test_a_ledger_equals_a_naive_model_of_sets(
         stale += len(rows) - len(kept) - len(proven)
     gone = {s for low, length in unacknowledged for s in range(low, low + length + 1)}
     ranges = [(low, low + length) for low, length in unacknowledged]
-    asked = [Sent(publisher=p, sent=sent, unacknowledged=ranges) for p in (1, 2)]
+    asked = [PublisherTotal(publisher=p, sent=sent, unacknowledged=ranges) for p in (1, 2)]
     expected = set(range(sent)) - gone
     for account in ledger.close(asked):
         model = naive[account.publisher]
@@ -122,7 +122,7 @@ def test_every_batch_size_counts_a_whole_stream_exactly(size: int) -> None:
     ledger = opened()
     for first in range(0, 2_000, size):
         ledger.record(run(first, min(first + size, 2_000) - 1), 0, 1)
-    (account,) = ledger.close([Sent(publisher=1, sent=2_000)])
+    (account,) = ledger.close([PublisherTotal(publisher=1, sent=2_000)])
     assert (account.received, account.in_window, account.missing, account.missing_ranges) == (2_000, 2_000, 0, [])
 
 
@@ -157,7 +157,7 @@ def test_only_end_markers_of_this_epoch_from_every_publisher_say_that_nothing_fo
     ledger = opened(1, 2)
     if rows:
         ledger.record(batch(*rows), 0, 1)
-    assert ledger.marked([Sent(publisher=p, sent=10) for p in publishers]) is marked
+    assert ledger.marked([PublisherTotal(publisher=p, sent=10) for p in publishers]) is marked
 
 
 def test_end_markers_are_no_data_and_no_probes() -> None:
@@ -178,5 +178,5 @@ def test_begin_forgets_the_last_epoch() -> None:
     ledger.begin(EPOCH + 1, [1])
     ledger.record(run(0, 9), 0, 1)
     ledger.record(run(0, 19, epoch=EPOCH + 1), 0, 1)
-    (account,) = ledger.close([Sent(publisher=1, sent=20)])
+    (account,) = ledger.close([PublisherTotal(publisher=1, sent=20)])
     assert (ledger.stale, account.received, account.in_window, account.duplicates) == (10, 20, 20, 0)

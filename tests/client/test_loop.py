@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from hydra.client.control_loop import serve
-from hydra.control.client import ControlClient
+from hydra.control.control_client import ControlClient
 from hydra.wire.messages import FromController, Ping, Quit, Stop
 
 STOP, LATER = Stop(epoch=1, stop_at_ns=5), Stop(epoch=2, stop_at_ns=5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hydra.client.relay_state import ANY_INCARNATION, COURSE_WITHIN_NS, Relaying
+from hydra.client.relay_state import ANY_INCARNATION, TIME_SERIES_WITHIN_NS, RelayState
 from hydra.client.relayed_replies import BATCHED_WITHIN_NS, GATHERED_WITHIN_NS, RESEND_EVERY_NS
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport, SharedSettings, SubscriberReport
 from hydra.wire import messages as wire
@@ -21,7 +21,7 @@ class Group:
         self.down: list[tuple[str, wire.FromController]] = []
         self.killed: list[tuple[int, int]] = []
         self.now_ns = 0
-        self.relaying = Relaying([1, 2, 3, 4], role, self)
+        self.relaying = RelayState([1, 2, 3, 4], role, self)
 
     def to_controller(self, message: wire.FromClient, payload: bytes | None = None) -> None:
         assert isinstance(message, wire.Batch) == (payload is not None)
@@ -36,14 +36,14 @@ class Group:
     def obey(self, message: wire.FromController) -> None:
         self.relaying.obey(message, self.now_ns)
 
-    def hear(self, name: str, *messages: wire.FromClient) -> None:
+    def take_message(self, name: str, *messages: wire.FromClient) -> None:
         for message in messages:
-            self.relaying.hear(name.encode(), message, self.now_ns)
+            self.relaying.take_message(name.encode(), message, self.now_ns)
 
     def hear_each(self, *messages: wire.FromClient) -> None:
         """Every client, on its own connection."""
         for message in messages:
-            self.hear(str(message.ids[0]), message)
+            self.take_message(str(message.ids[0]), message)
 
     def ends(self, client: int, status: int, *, replaced: bool = False) -> wire.ChildExit:
         """The first process of the client does."""
@@ -58,7 +58,7 @@ class Group:
         said, self.up = self.up, []
         return said
 
-    def told(self) -> list[tuple[str, wire.FromController]]:
+    def data(self) -> list[tuple[str, wire.FromController]]:
         """What clients have been told since the last time."""
         said, self.down = self.down, []
         return said
@@ -73,10 +73,10 @@ def arrived(*commands: wire.FromController, role: GroupRole = "subscriber", name
     group = Group(role)
     group.obey(wire.Welcome(run="run", silence_s=30.0))
     for name in names:
-        group.hear(name, hello(*map(int, name)))
+        group.take_message(name, hello(*map(int, name)))
     group.work(SOON)
     group.obey(wire.Welcome(ids=[1, 2, 3], run="run", silence_s=30.0))
-    group.told()
+    group.data()
     for command in commands:
         group.obey(command)
     return group
@@ -101,8 +101,8 @@ def report(client: int) -> wire.Report:
     return wire.Report(ids=[client], seq=1, epoch=1, subscriber=body)
 
 
-def course(client: int, *seconds: wire.Second, epoch: int = 1) -> wire.Course:
-    return wire.Course(ids=[client], seq=1, epoch=epoch, seconds=list(seconds))
+def course(client: int, *seconds: wire.SecondCounts, epoch: int = 1) -> wire.TimeSeries:
+    return wire.TimeSeries(ids=[client], seq=1, epoch=epoch, seconds=list(seconds))
 
 
 def error(client: int, message: str, epoch: int = 1) -> wire.Error:
@@ -122,12 +122,12 @@ FINISH = wire.Finish(epoch=1, publishers=[], drain_max_s=1.0)
 
 def test_clients_are_welcomed_when_the_relay_has_been_and_without_a_silence() -> None:
     group = Group()
-    group.hear("a", hello(1))
-    assert (group.work(SOON), group.told()) == ([], [])
+    group.take_message("a", hello(1))
+    assert (group.work(SOON), group.data()) == ([], [])
     group.obey(wire.Welcome(run="run", silence_s=30.0))
-    group.hear("b", hello(2))
+    group.take_message("b", hello(2))
     welcome = wire.Welcome(run="run", silence_s=0.0)
-    assert group.told() == [("a", welcome), ("b", welcome)]
+    assert group.data() == [("a", welcome), ("b", welcome)]
     assert group.work() == []
     (joined,) = group.work(SOON)
     assert joined == wire.Joined(ids=[1, 2], seq=1, incarnations=[0, 0], pids=[1001, 1002])
@@ -135,35 +135,35 @@ def test_clients_are_welcomed_when_the_relay_has_been_and_without_a_silence() ->
 
 def test_the_last_one_to_come_is_told_of_at_once() -> None:
     group = arrived()
-    group.hear("4", hello(4))
+    group.take_message("4", hello(4))
     assert [m.ids for m in group.work() if isinstance(m, wire.Joined)] == [[4]]
 
 
 def test_who_says_hello_again_has_not_heard_the_welcome() -> None:
     group = arrived()
-    group.hear("2", hello(2))
-    assert [name for name, _ in group.told()] == ["2"]
+    group.take_message("2", hello(2))
+    assert [name for name, _ in group.data()] == ["2"]
 
 
 def test_who_is_not_of_the_group_or_no_newcomer_is_not_heard() -> None:
     group = arrived()
-    group.hear("x", hello(9))
-    group.hear("y", hello(2))
-    group.hear("z", ack(1))
-    group.hear("1", ack(2))
-    assert (group.work(SOON), group.told()) == ([], [])
+    group.take_message("x", hello(9))
+    group.take_message("y", hello(2))
+    group.take_message("z", ack(1))
+    group.take_message("1", ack(2))
+    assert (group.work(SOON), group.data()) == ([], [])
 
 
 def test_a_replacement_takes_over_with_its_hello() -> None:
     group = arrived(configure())
-    group.hear("again", hello(2, incarnation=1))
+    group.take_message("again", hello(2, incarnation=1))
     group.hear_each(ack(2), ack(1), ack(3))
     acks = [m for m in group.work() if isinstance(m, wire.Ack)]
     # Nobody waits for the one whose place was taken, and nothing that it says counts.
     assert [m.ids for m in acks] == [[1, 3]]
-    group.told()
+    group.data()
     assert group.work(RESEND_EVERY_NS) != []
-    assert "again" not in {name for name, _ in group.told()}
+    assert "again" not in {name for name, _ in group.data()}
 
 
 def test_an_end_is_told_and_told_again_to_who_asks_for_it() -> None:
@@ -177,10 +177,10 @@ def test_an_end_is_told_and_told_again_to_who_asks_for_it() -> None:
 
 def test_the_end_of_an_earlier_process_is_not_its_successors() -> None:
     group = arrived()
-    group.hear("again", hello(2, incarnation=1))
+    group.take_message("again", hello(2, incarnation=1))
     group.ends(2, -9, replaced=True)
     group.obey(configure(2))
-    assert [name for name, _ in group.told() if name != "2"][-1] == "again"
+    assert [name for name, _ in group.data() if name != "2"][-1] == "again"
 
 
 # --- commands --------------------------------------------------------------------------------------------------------
@@ -189,9 +189,9 @@ def test_the_end_of_an_earlier_process_is_not_its_successors() -> None:
 def test_each_connection_gets_the_ids_that_it_carries() -> None:
     group = arrived(names=["12", "3"])
     group.obey(configure(2, 3))
-    assert group.told() == [("12", configure(2)), ("3", configure())]
+    assert group.data() == [("12", configure(2)), ("3", configure())]
     group.obey(configure(1, 2, epoch=2))
-    assert group.told() == [("12", configure(epoch=2))]
+    assert group.data() == [("12", configure(epoch=2))]
 
 
 def test_acks_wait_for_each_other_and_not_for_long() -> None:
@@ -200,51 +200,51 @@ def test_acks_wait_for_each_other_and_not_for_long() -> None:
     assert group.work() == []
     (first,) = group.work(SOON)
     assert (first.ids, isinstance(first, wire.Ack)) == ([1, 2], True)
-    group.hear("3", ack(3))
+    group.take_message("3", ack(3))
     assert [m.ids for m in group.work()] == [[3]]
 
 
 def test_what_is_not_answered_is_said_again_until_the_client_is_gone() -> None:
     group = arrived(configure())
-    group.hear("1", ack(1))
-    group.told()
+    group.take_message("1", ack(1))
+    group.data()
     group.work(RESEND_EVERY_NS)
-    assert [name for name, _ in group.told()] == ["2", "3"]
+    assert [name for name, _ in group.data()] == ["2", "3"]
     group.ends(2, -9, replaced=True)
     group.work(RESEND_EVERY_NS)
-    assert [name for name, _ in group.told()] == ["3"]
+    assert [name for name, _ in group.data()] == ["3"]
 
 
 def test_a_late_answer_is_none_to_the_command_that_came_after() -> None:
     group = arrived(configure())
-    group.told()
+    group.data()
     group.obey(configure(probe=True))
-    told = [message for name, message in group.told() if name == "1"]
+    told = [message for name, message in group.data() if name == "1"]
     ping = wire.Ping(time_ns=1, reply=True)
     assert told == [ping, configure(probe=True)]
     failed = error(1, "to the first one")
-    group.hear("1", ack(1), ready(1), failed)
+    group.take_message("1", ack(1), ready(1), failed)
     assert group.work(SOON) == []
-    group.hear("1", wire.Ack(ids=[1], seq=1, epoch=0, command="ping", echo=1), ack(1))
+    group.take_message("1", wire.Ack(ids=[1], seq=1, epoch=0, command="ping", echo=1), ack(1))
     assert kinds(group.work(SOON)) == [("Ack", [1])]
     # The others are still behind their pings.
-    group.hear("2", ack(2))
+    group.take_message("2", ack(2))
     assert group.work(SOON) == []
 
 
 def test_what_waits_is_said_before_a_ping_is_answered() -> None:
     group = arrived(configure(probe=True))
-    group.hear("1", ack(1), ready(1))
-    group.relaying.say_gathered(group.now_ns, at_once=True)
+    group.take_message("1", ack(1), ready(1))
+    group.relaying.send_gathered(group.now_ns, at_once=True)
     assert kinds(group.up) == [("Ack", [1]), ("Ready", [1])]
 
 
 def test_readiness_of_those_that_prove_it_is_waited_for_together() -> None:
     group = arrived(configure(1, 2, probe=True), configure(3))
     group.work(SOON)
-    group.hear("1", ready(1))
+    group.take_message("1", ready(1))
     assert group.work() == []
-    group.hear("2", ready(2))
+    group.take_message("2", ready(2))
     assert kinds(group.work()) == [("Ready", [1, 2])]
 
 
@@ -264,31 +264,35 @@ def test_progress_is_passed_on_and_a_publishers_report_kept_as_well() -> None:
     body = PublisherReport(*(3, 3, 0, 1, 2, 72), Histogram(), ProcessUsage())
     told = wire.Report(ids=[1], seq=1, epoch=1, publisher=body)
     progress = wire.Progress(ids=[1], seq=1, epoch=1, messages=5, time_ns=7)
-    group.hear("1", progress, told)
+    group.take_message("1", progress, told)
     assert group.work() == [progress, told]
-    group.told()
+    group.data()
     group.obey(wire.Stop(epoch=1, stop_at_ns=5))
     assert group.work() == [told]
-    assert [name for name, _ in group.told()] == ["2", "3"]
+    assert [name for name, _ in group.data()] == ["2", "3"]
 
 
 def test_what_clients_tell_of_their_seconds_is_added_up_and_the_cohorts_apart() -> None:
     group = arrived(configure(1, 2), configure(3, cohort=True))
-    group.hear_each(*(course(client, wire.Second(0, client), wire.Second(5, 1)) for client in (1, 2, 3)))
-    group.hear("1", course(1, wire.Second(0, 100), epoch=9))
+    group.hear_each(*(course(client, wire.SecondCounts(0, client), wire.SecondCounts(5, 1)) for client in (1, 2, 3)))
+    group.take_message("1", course(1, wire.SecondCounts(0, 100), epoch=9))
     assert group.work() == []
-    others, cohort = (m for m in group.work(COURSE_WITHIN_NS) if isinstance(m, wire.Course))
-    assert (others.ids, others.seconds, others.cohort) == ([1, 2, 3, 4], [wire.Second(0, 3), wire.Second(5, 2)], [])
-    assert (cohort.seconds, cohort.cohort) == ([], [wire.Second(0, 3), wire.Second(5, 1)])
-    assert group.work(COURSE_WITHIN_NS) == []
+    others, cohort = (m for m in group.work(TIME_SERIES_WITHIN_NS) if isinstance(m, wire.TimeSeries))
+    assert (others.ids, others.seconds, others.cohort) == (
+        [1, 2, 3, 4],
+        [wire.SecondCounts(0, 3), wire.SecondCounts(5, 2)],
+        [],
+    )
+    assert (cohort.seconds, cohort.cohort) == ([], [wire.SecondCounts(0, 3), wire.SecondCounts(5, 1)])
+    assert group.work(TIME_SERIES_WITHIN_NS) == []
 
 
 def test_the_course_goes_out_before_the_reports_that_it_belongs_to() -> None:
     group = arrived(configure(), START, FINISH)
     for client in (1, 2, 3):
-        group.hear_each(course(client, wire.Second(0, 1)), report(client))
+        group.hear_each(course(client, wire.SecondCounts(0, 1)), report(client))
     said = [type(message) for message in group.work(BATCHED_WITHIN_NS)]
-    assert said.index(wire.Course) < said.index(wire.Batch)
+    assert said.index(wire.TimeSeries) < said.index(wire.Batch)
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -300,11 +304,11 @@ def test_the_first_of_its_kind_is_told_at_once() -> None:
     group.hear_each(first, second, other)
     assert group.work() == [first, other]
     assert group.work(SOON) == [second]
-    group.told()
+    group.data()
     # They are answers: nobody is asked again, by the relay or because the controller asks again.
     group.obey(configure())
     assert [(m.ids, m.message) for m in group.work(SOON) if isinstance(m, wire.Error)] == [([1, 2], "a"), ([3], "b")]
-    assert (group.work(RESEND_EVERY_NS), group.told()) == ([], [])
+    assert (group.work(RESEND_EVERY_NS), group.data()) == ([], [])
 
 
 def test_what_went_wrong_in_an_epoch_is_told_when_the_next_one_begins() -> None:
@@ -319,7 +323,7 @@ def test_the_last_words_of_a_process_that_has_ended_are_heard() -> None:
     group = arrived()
     group.ends(2, 1, replaced=True)
     last = error(2, "boom", 0)
-    group.hear("2", last)
+    group.take_message("2", last)
     assert last in group.work()
 
 
@@ -331,44 +335,44 @@ def test_reports_are_a_batch_when_all_have_reported() -> None:
     group.work(SOON)
     group.hear_each(report(1), report(2))
     assert group.work() == []
-    group.hear("3", error(3, "it cannot"))
+    group.take_message("3", error(3, "it cannot"))
     assert kinds(group.work()) == [("Error", [3]), ("Batch", [1, 2])]
 
 
 def test_reports_do_not_wait_for_longer_than_half_a_second() -> None:
     group = arrived(configure(), FINISH)
-    group.hear("1", report(1))
+    group.take_message("1", report(1))
     assert group.work(BATCHED_WITHIN_NS - 1) == []
     assert kinds(group.work(1)) == [("Batch", [1])]
     group.ends(2, -9, replaced=True)
-    group.hear("3", report(3))
+    group.take_message("3", report(3))
     assert kinds(group.work()) == [("ChildExit", [2]), ("Batch", [3])]
-    group.told()
+    group.data()
     group.obey(wire.Finish(ids=[1, 3], epoch=1, publishers=[], drain_max_s=1.0))
     assert kinds(group.work()) == [("Batch", [1]), ("Batch", [3])]
-    assert group.told() == []
+    assert group.data() == []
 
 
 def test_reports_of_several_in_one_message_are_one_batch() -> None:
     group = arrived(configure(), FINISH, names=["1234"])
     group.work(SOON)
     bodies = [body for client in (1, 2, 3, 4) if (body := report(client).subscriber)]
-    group.hear("1234", wire.Reports(ids=[1, 2, 3, 4], seq=1, epoch=1, subscriber=bodies))
+    group.take_message("1234", wire.Reports(ids=[1, 2, 3, 4], seq=1, epoch=1, subscriber=bodies))
     assert kinds(group.work()) == [("Batch", [1, 2, 3, 4])]
 
 
 def test_the_next_epoch_makes_everything_forgotten() -> None:
     group = arrived(configure(), FINISH)
-    group.hear("1", ack(1), report(1))
+    group.take_message("1", ack(1), report(1))
     group.obey(configure(epoch=2))
     assert group.work(BATCHED_WITHIN_NS) == []
-    group.hear("2", report(2))
+    group.take_message("2", report(2))
     assert group.work(BATCHED_WITHIN_NS) == []
 
 
 def test_what_waits_is_said_at_the_end() -> None:
     group = arrived(configure(), FINISH)
-    group.hear("1", ack(1), report(1))
+    group.take_message("1", ack(1), report(1))
     for client in (1, 2, 3):
         group.ends(client, 0)
     group.up.clear()
@@ -382,19 +386,19 @@ def test_what_waits_is_said_at_the_end() -> None:
 def test_quit_is_said_again_to_those_that_are_still_there() -> None:
     group = arrived(wire.Quit(ids=[1, 2]))
     group.work()
-    assert sorted(name for name, _ in group.told()) == ["1", "2"]
+    assert sorted(name for name, _ in group.data()) == ["1", "2"]
     group.ends(1, 0)
     group.work(RESEND_EVERY_NS)
-    assert group.told() == [("2", wire.Quit())]
+    assert group.data() == [("2", wire.Quit())]
 
 
 def test_quit_without_ids_is_for_those_that_come_later_as_well() -> None:
     group = arrived(wire.Quit())
     group.work()
-    assert sorted(name for name, _ in group.told()) == ["1", "2", "3"]
-    group.hear("4", hello(4))
+    assert sorted(name for name, _ in group.data()) == ["1", "2", "3"]
+    group.take_message("4", hello(4))
     assert group.work() == []
-    assert group.told() == [("4", wire.Quit())]
+    assert group.data() == [("4", wire.Quit())]
 
 
 # --- what the controller does not know, or has heard before ----------------------------------------------------------
@@ -402,21 +406,21 @@ def test_quit_without_ids_is_for_those_that_come_later_as_well() -> None:
 
 def test_a_command_is_not_for_a_successor_that_the_controller_does_not_know() -> None:
     group = arrived()
-    group.hear("2b", hello(2, incarnation=1))
+    group.take_message("2b", hello(2, incarnation=1))
     group.work(SOON)
-    group.told()
+    group.data()
     group.obey(configure())
-    assert {name for name, _ in group.told()} == {"1", "3"}
+    assert {name for name, _ in group.data()} == {"1", "3"}
     group.obey(wire.Welcome(ids=[2], run="run", silence_s=30.0))
     group.obey(configure())
-    assert "2b" in {name for name, _ in group.told()}
+    assert "2b" in {name for name, _ in group.data()}
 
 
 def test_a_report_that_comes_twice_is_sent_once() -> None:
     group = arrived(configure(), FINISH)
     group.hear_each(report(1), report(2), report(3))
     (batch,) = [said for said in group.work() if isinstance(said, wire.Batch)]
-    group.hear("1", report(1))
+    group.take_message("1", report(1))
     assert group.work(BATCHED_WITHIN_NS) == []
     group.obey(FINISH)
     assert group.work() == [batch]
@@ -426,7 +430,7 @@ def test_a_report_counts_more_than_the_error_before_it() -> None:
     group = arrived(configure())
     group.hear_each(ack(1), ack(2), ack(3))
     group.obey(FINISH)
-    group.hear("1", error(1, "the tool failed"))
+    group.take_message("1", error(1, "the tool failed"))
     group.hear_each(report(1), report(2), report(3))
     assert wire.Batch in map(type, group.work(SOON))
     group.obey(FINISH)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.client.pacing import Repeats
+from hydra.client.pacing import Backoff
 
 MS = 1_000_000
 SECOND = 1000 * MS
 
 
-def times_ms(repeats: Repeats, until_ms: int, late_ms: int = 0) -> list[int]:
+def times_ms(repeats: Backoff, until_ms: int, late_ms: int = 0) -> list[int]:
     """When it is said by somebody who wakes up exactly then, or always so much too late."""
     said: list[int] = []
     while repeats.next_ns is not None and repeats.next_ns <= until_ms * MS:
@@ -22,16 +22,16 @@ def times_ms(repeats: Repeats, until_ms: int, late_ms: int = 0) -> list[int]:
 
 
 def test_probes_come_at_doubling_distances_up_to_a_second_and_never_end() -> None:
-    said = times_ms(Repeats(0, longest_ns=SECOND), 100_000)
+    said = times_ms(Backoff(0, longest_ns=SECOND), 100_000)
     assert said[:8] == [0, 50, 150, 350, 750, 1550, 2550, 3550]
     assert said[-1] == 99_550
 
 
 def test_end_markers_come_at_doubling_distances_for_a_minute() -> None:
-    said = times_ms(Repeats(7 * SECOND, for_ns=60 * SECOND), 1_000_000)
+    said = times_ms(Backoff(7 * SECOND, for_ns=60 * SECOND), 1_000_000)
     assert [t - 7000 for t in said] == [0, 50, 150, 350, 750, 1550, 3150, 6350, 12750, 25550, 51150]
 
 
 @pytest.mark.parametrize("for_ns", [None, 60 * SECOND])
 def test_who_is_late_keeps_the_distances(for_ns: int | None) -> None:
-    assert times_ms(Repeats(0, for_ns=for_ns), 1000, late_ms=30) == [30, 110, 240, 470, 900]
+    assert times_ms(Backoff(0, for_ns=for_ns), 1000, late_ms=30) == [30, 110, 240, 470, 900]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hydra.client.subscriber_state import NO_LIMIT, Spells
-from hydra.wire.messages import Spell
+from hydra.client.subscriber_state import NO_LIMIT, Impairments
+from hydra.wire.messages import Impairment
 
 SECOND_NS = 1_000_000_000
 
 
 def test_one_that_is_gone_leaves_once_and_comes_back_once() -> None:
-    spells = Spells([Spell("gone", 1.0, 3.0)])
+    spells = Impairments([Impairment("gone", 1.0, 3.0)])
     assert spells.at(0, 0) == ""
     assert spells.allowance(0, 0) == (NO_LIMIT, 1.0)
     assert spells.at(SECOND_NS, 10) == "leave"
@@ -20,7 +20,7 @@ def test_one_that_is_gone_leaves_once_and_comes_back_once() -> None:
 
 
 def test_a_slow_one_reads_so_many_from_the_begin_of_its_spell_on() -> None:
-    spells = Spells([Spell("slow", 2.0, 4.0, rate=10.0)])
+    spells = Impairments([Impairment("slow", 2.0, 4.0, rate=10.0)])
     assert spells.at(2 * SECOND_NS, 500) == ""
     assert spells.allowance(2 * SECOND_NS, 500) == (1, 2.0)
     assert spells.allowance(2 * SECOND_NS, 501) == (0, 0.1)
@@ -30,8 +30,10 @@ def test_a_slow_one_reads_so_many_from_the_begin_of_its_spell_on() -> None:
 
 
 def test_one_spell_may_follow_another() -> None:
-    spells = Spells([Spell("gone", 1.0, 2.0), Spell("gone", 2.0, 3.0), Spell("slow", 3.0, 4.0, rate=1.0)])
+    spells = Impairments(
+        [Impairment("gone", 1.0, 2.0), Impairment("gone", 2.0, 3.0), Impairment("slow", 3.0, 4.0, rate=1.0)]
+    )
     assert spells.at(SECOND_NS, 0) == "leave"
     assert spells.at(2 * SECOND_NS, 0) == ""
     assert spells.at(3 * SECOND_NS, 0) == "return"
-    assert not Spells([])
+    assert not Impairments([])

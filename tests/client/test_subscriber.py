@@ -13,7 +13,7 @@ from hydra.client.subscriber import STREAMED_NS
 from hydra.model import SharedSettings, SubscriberReport
 from hydra.wire import clock
 from hydra.wire.data_message import pack
-from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, Sent, Start
+from hydra.wire.messages import Configure, Finish, HostClock, PublisherEndpoint, PublisherTotal, Start
 
 EPOCH = 1
 START_NS, STOP_NS = 1_000_000_000, 3_000_000_000
@@ -71,7 +71,7 @@ def begun(transport: Any) -> subscriber._Receiving:
 
 
 def report_of(step: subscriber._Receiving, transport: Steady) -> SubscriberReport:
-    step.finish(Finish(epoch=EPOCH, publishers=[Sent(publisher=0, sent=transport.sent)], drain_max_s=1.0))
+    step.finish(Finish(epoch=EPOCH, publishers=[PublisherTotal(publisher=0, sent=transport.sent)], drain_max_s=1.0))
     assert step.drained()
     return step.report()
 

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from hydra.engine.driver_engine import State
+from hydra.engine.driver_engine import EngineState
 from hydra.model import GroupEvent
 
-S = TypeVar("S", bound=State)
+S = TypeVar("S", bound=EngineState)
 
 
 class Stated(Generic[S]):

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from hydra.engine.artifacts.archive import Artifact, build, glibc_needed
-from hydra.engine.artifacts.script import RUNNER, rewritten
-from hydra.engine.artifacts.server import ArtifactServer
+from hydra.engine.artifacts.archive_server import ArtifactServer
+from hydra.engine.artifacts.start_script import RUNNER, rewritten
 from hydra.errors import ClusterError
 from hydra.kafkatest.system import LIBRARIES
 from hydra.system import Program

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra.engine import resources
-from hydra.engine.resources import Need, parse_attributes, parse_resources
+from hydra.engine.resources import ResourceNeed, parse_attributes, parse_resources
 from hydra.model import Agent, Demand, Group, Launch, Resources
 
 
@@ -67,13 +67,13 @@ def test_malformed_texts_are_refused(parse: Callable[[str], object], text: str, 
 
 def test_a_need_is_the_base_and_a_part_for_each_client() -> None:
     demand = Demand(base_cpus=0.1, base_mem=64, cpus_per_client=0.002, mem_per_client=16, ports=2)
-    assert resources.need_of(demand, 100) == Need(cpus=0.3, mem=1664, ports=2)
+    assert resources.need_of(demand, 100) == ResourceNeed(cpus=0.3, mem=1664, ports=2)
 
 
 def test_a_need_fits_if_every_resource_does() -> None:
     free = Resources(cpus=4, mem=100, ports=((1, 1), (5, 5)))
-    assert all(resources.fits(need, free) for need in (Need(), Need(cpus=4, mem=100, ports=2)))
-    for more in (Need(cpus=4.001), Need(mem=100.5), Need(ports=3)):
+    assert all(resources.fits(need, free) for need in (ResourceNeed(), ResourceNeed(cpus=4, mem=100, ports=2)))
+    for more in (ResourceNeed(cpus=4.001), ResourceNeed(mem=100.5), ResourceNeed(ports=3)):
         assert not resources.fits(more, free), more
 
 
@@ -88,10 +88,10 @@ def test_the_lowest_ports_are_taken_across_ranges() -> None:
 def test_ten_tenths_of_a_cpu_fill_it_exactly() -> None:
     free = Resources(cpus=1)
     for _ in range(10):
-        free, _ports = resources.take(free, Need(cpus=0.1))
+        free, _ports = resources.take(free, ResourceNeed(cpus=0.1))
     assert free == Resources()
     with pytest.raises(ValueError, match="does not fit"):
-        resources.take(free, Need(cpus=0.001))
+        resources.take(free, ResourceNeed(cpus=0.001))
 
 
 @pytest.mark.parametrize("right", [Resources(cpus=2), Resources(mem=1), Resources(disk=1), Resources(ports=((9, 10),))])
@@ -108,8 +108,8 @@ RESOURCES = st.builds(Resources, cpus=AMOUNT, mem=AMOUNT, disk=AMOUNT, ports=POR
 
 
 @settings(max_examples=30)
-@given(RESOURCES, st.builds(Need, cpus=AMOUNT, mem=AMOUNT, ports=st.integers(0, 20)))
-def test_what_was_taken_and_is_given_back_restores_what_was_free(free: Resources, need: Need) -> None:
+@given(RESOURCES, st.builds(ResourceNeed, cpus=AMOUNT, mem=AMOUNT, ports=st.integers(0, 20)))
+def test_what_was_taken_and_is_given_back_restores_what_was_free(free: Resources, need: ResourceNeed) -> None:
     if not resources.fits(need, free):
         return
     left, ports = resources.take(free, need)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.config import resolved
+from hydra.config import resolved_scenario
 from hydra.config.plugins import systems
 from hydra.measure.column import of_repeats
 from hydra.measure.figures import figures
@@ -77,7 +77,7 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
 
 
 def test_every_record_says_what_it_is() -> None:
-    added = [resolved.added_by(spec) for spec in systems().values()]
+    added = [resolved_scenario.added_by(spec) for spec in systems().values()]
     own = [column for system in added for column in (system.batch, *system.reported)]
     columns = [*step_columns(), *own, *search_columns(EVERY_SEARCH)]
     assert [column.name for column in columns if not column.help] == []

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from hydra.analysis.compared_runs import Repeat, Side, SideRow
+from hydra.analysis.compared_runs import ComparedRow, ComparedRun, RowRepeat
 from hydra.measure.column import Column
 from hydra.measure.step_columns import step_columns
 from hydra.model import number
@@ -41,19 +41,19 @@ class Noise:
     heavy: bool = False
 
 
-def side(name: str, rows: Sequence[Sequence[Mapping[str, float | None]]]) -> Side:
+def side(name: str, rows: Sequence[Sequence[Mapping[str, float | None]]]) -> ComparedRun:
     """A run with these figures: rows of repeats, for 10, 20, … clients."""
     its = [
-        SideRow({"clients": 10 * (place + 1), "rate": "max"}, [Repeat(dict(figures)) for figures in repeats])
+        ComparedRow({"clients": 10 * (place + 1), "rate": "max"}, [RowRepeat(dict(figures)) for figures in repeats])
         for place, repeats in enumerate(rows)
     ]
-    return Side(name, name, "some", its, COLUMNS, primary=("avg_rx_rate_pps",))
+    return ComparedRun(name, name, "some", its, COLUMNS, primary=("avg_rx_rate_pps",))
 
 
 def drawn(
     rng: Generator, sides: int, repeats: int, noise: Noise, *,
     rows: int = 1, figures: Sequence[str] = SEVERAL[:1], factor: float = 1.0, turns: bool = True,
-) -> list[Side]:  # fmt: skip
+) -> list[ComparedRun]:  # fmt: skip
     """Runs of the same thing.
 
     Args:
@@ -78,7 +78,7 @@ def drawn(
     return [side(f"run-{place}", its) for place, its in enumerate(named)]
 
 
-def failing(its: Side, share: float) -> Side:
+def failing(its: ComparedRun, share: float) -> ComparedRun:
     """The same run, but that every repeat fails whose figure is among the slowest that there can be.
 
     Args:
@@ -88,5 +88,5 @@ def failing(its: Side, share: float) -> Side:
     (row,) = its.rows
     limit = 1000 * np.exp(np.hypot(Noise.run, Noise.block) * ndtri(share))
     figures = [(repeat, number(repeat.figures["avg_rx_rate_pps"]) or 0.0) for repeat in row.repeats]
-    repeats = [Repeat({}, problem="it was too slow") if rate < limit else repeat for repeat, rate in figures]
+    repeats = [RowRepeat({}, problem="it was too slow") if rate < limit else repeat for repeat, rate in figures]
     return replace(its, rows=[replace(row, repeats=repeats)])

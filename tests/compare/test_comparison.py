@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.analysis.compared_runs import Repeat, Side
-from hydra.analysis.comparison import DIFFERS, NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, Compared, compare
-from hydra.analysis.figures import primary, words
+from hydra.analysis.compared_figures import primary, words
+from hydra.analysis.compared_runs import ComparedRun, RowRepeat
+from hydra.analysis.comparison import DIFFERS, NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, FigureComparison, compare
 from hydra.errors import UsageError
 from hydra.model import Scenario, Settings
 from hydra.sweep import GridSweep, SearchSpec, SearchSweep, kind_of
@@ -19,16 +19,18 @@ from tests.compare.simulated import COLUMNS, side
 RX, LOSS, P99 = "avg_rx_rate_pps", "client_loss_pct", "latency_p99_us"
 
 
-def of(name: str, figure: str, values: Sequence[float | None]) -> Side:
+def of(name: str, figure: str, values: Sequence[float | None]) -> ComparedRun:
     return side(name, [[{figure: value} for value in values]])
 
 
-def first(a: Sequence[float | None], b: Sequence[float | None], figure: str = RX, *, paired: bool = True) -> Compared:
+def first(
+    a: Sequence[float | None], b: Sequence[float | None], figure: str = RX, *, paired: bool = True
+) -> FigureComparison:
     (found,) = compare([of("a", figure, a), of("b", figure, b)], paired=paired, figure=figure).first
     return found
 
 
-def with_first(its: Side, repeat: Repeat) -> Side:
+def with_first(its: ComparedRun, repeat: RowRepeat) -> ComparedRun:
     """The same, with another first repeat."""
     (row,) = its.rows
     return replace(its, rows=[replace(row, repeats=[repeat, *row.repeats[1:]])])
@@ -91,7 +93,7 @@ def test_a_repeat_that_failed_counts_as_the_worst(
 ) -> None:
     a, b = of("a", figure, SLOW), of("b", figure, others)
     (row,) = b.rows
-    its = [Repeat({}, problem="a host died") if n in failed else repeat for n, repeat in enumerate(row.repeats)]
+    its = [RowRepeat({}, problem="a host died") if n in failed else repeat for n, repeat in enumerate(row.repeats)]
     b = replace(b, rows=[replace(row, repeats=its)])
     (found,) = compare([a, b], paired=True, figure=figure).first
     assert (found.verdict, found.repeats) == (verdict, (10, 10))
@@ -108,7 +110,7 @@ def test_without_a_figure_in_some_repeats_there_is_no_verdict_and_what_nobody_me
     found = first([100, 101, 99, 100], [90, 91, 89])
     assert (found.repeats, found.left_out) == ((3, 3), "1 without a partner")
     assert first([100, 101, math.inf], [90, 91, 92]).repeats == (2, 2)
-    b = with_first(of("b", RX, [1, 90, 92, 89]), Repeat({}, problem="the run ended", passed_over=True))
+    b = with_first(of("b", RX, [1, 90, 92, 89]), RowRepeat({}, problem="the run ended", passed_over=True))
     (found,) = compare([of("a", RX, [100, 101, 99, 100]), b], paired=True).first
     assert (found.repeats, found.verdict, found.left_out) == ((3, 3), "slower", "1 of other not measured")
 

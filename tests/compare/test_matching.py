@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.analysis.compared_runs import Repeat, Row, Side, SideRow, differences, match
+from hydra.analysis.compared_runs import ComparedRow, ComparedRun, Row, RowRepeat, differences, match
 from hydra.errors import UsageError
 from tests.compare.simulated import COLUMNS
 
 
-def run(name: str, *settings: Row, varied: tuple[str, ...] = (), system: str = "some", searches: str = "") -> Side:
-    rows = [SideRow(each, [Repeat({"avg_rx_rate_pps": 1.0})]) for each in settings]
-    return Side(name, name, system, rows, COLUMNS, searches, varied)
+def run(
+    name: str, *settings: Row, varied: tuple[str, ...] = (), system: str = "some", searches: str = ""
+) -> ComparedRun:
+    rows = [ComparedRow(each, [RowRepeat({"avg_rx_rate_pps": 1.0})]) for each in settings]
+    return ComparedRun(name, name, system, rows, COLUMNS, searches, varied)
 
 
 A = {"clients": 30, "rate": 1000.0, "message_size": 100, "queue": 5}
@@ -43,7 +45,7 @@ def test_rows_that_not_all_have_are_listed() -> None:
 def test_points_are_told_by_their_name() -> None:
     here = run("a", {**A, "point": "small"})
     # However they came out.
-    failed = replace(here, name="b", rows=[replace(here.rows[0], repeats=[Repeat({}, problem="lost")])])
+    failed = replace(here, name="b", rows=[replace(here.rows[0], repeats=[RowRepeat({}, problem="lost")])])
     assert [row.name for row in match([here, failed]).rows] == ["small"]
 
 
@@ -63,7 +65,7 @@ def test_another_workload_is_another_row_and_the_refusal_says_which(name: str) -
         ((run("b", {**A, "clients": 60}, {**B, "rate": 5.0, "clients": 30}),), "other combinations|rate"),
     ],
 )
-def test_runs_that_cannot_be_compared(others: tuple[Side, ...], said: str) -> None:
+def test_runs_that_cannot_be_compared(others: tuple[ComparedRun, ...], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         match([run("a", A), *others])
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hydra.analysis.comparison import Compared, Comparison, compare
+from hydra.analysis.comparison import Comparison, FigureComparison, compare
 from hydra.analysis.statistics import ALPHA, independent
 from tests.compare.simulated import SEVERAL, Noise, drawn, failing
 
@@ -41,11 +41,11 @@ def share(
     return sum(map(shows, found)) / times
 
 
-def differ(found: Sequence[Compared]) -> bool:
+def differ(found: Sequence[FigureComparison]) -> bool:
     return any(each.differs for each in found)
 
 
-def contradicts(each: Compared) -> bool:
+def contradicts(each: FigureComparison) -> bool:
     """Whether the interval says something else than the verdict."""
     return each.low is not None and each.high is not None and (each.low > 0 or each.high < 0) != each.differs
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hydra.analysis.statistics import ALPHA, Estimate, holm, independent, levels, paired, signs
+from hydra.analysis.statistics import ALPHA, DifferenceEstimate, holm, independent, levels, paired, signs
 
 TIMES = 20_000
 INF, NAN = math.inf, math.nan
 
 
-def assert_alike(mine: Estimate, theirs: Any) -> None:
+def assert_alike(mine: DifferenceEstimate, theirs: Any) -> None:
     expected = [theirs.pvalue, *theirs.confidence_interval()]
     assert [float(x) for x in (mine.p, mine.low, mine.high)] == pytest.approx(expected)
 

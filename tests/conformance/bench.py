@@ -45,7 +45,7 @@ class Window:
         """The step's clock now."""
         return StepClock(self.clock).now_ns()
 
-    def over(self, by_s: float = 0.0) -> bool:
+    def expired(self, by_s: float = 0.0) -> bool:
         """Whether the window has been over for this long."""
         return self.now_ns() > self.stop_ns + by_s * 1e9
 
@@ -180,7 +180,7 @@ class Bench:
     def await_end(self, window: Window, by_s: float = 0.0) -> None:
         """Serves the channel until the window is over."""
         left_s = (window.stop_ns - window.now_ns()) / 1e9
-        self.peer.wait(lambda: window.over(by_s), "the end of the window", max(left_s, 0.0) + SOON_S)
+        self.peer.wait(lambda: window.expired(by_s), "the end of the window", max(left_s, 0.0) + SOON_S)
 
     def await_moment(self, window: Window, at_s: float) -> None:
         """Serves the channel until the window has lasted for so long."""
@@ -222,7 +222,9 @@ class Bench:
             ids,
             wire.Finish(
                 epoch=epoch,
-                publishers=[wire.Sent(publisher=p, sent=n, unacknowledged=missing.get(p, [])) for p, n in sent.items()],
+                publishers=[
+                    wire.PublisherTotal(publisher=p, sent=n, unacknowledged=missing.get(p, [])) for p, n in sent.items()
+                ],
                 drain_max_s=drain_max_s,
                 quiet_s=quiet_s,
                 system=None if system is None else dict(system),

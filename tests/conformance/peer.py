@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 import zmq
 
-from hydra.control import curve
+from hydra.control import curve_security
 from hydra.model import SubscriberReport
 from hydra.wire import messages as wire
 from hydra.wire import subscriber_table
@@ -55,7 +55,7 @@ class ControlPeer:
         """Whether their clients are."""
         self.log: list[wire.FromClient | Arrival] = []
         self.payloads: list[tuple[wire.Batch, bytes]] = []
-        self.keys = curve.generate()
+        self.keys = curve_security.generate()
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self.context.socket(zmq.ROUTER)
         self._socket.curve_server = True
@@ -63,7 +63,7 @@ class ControlPeer:
         self._socket.curve_secretkey = self.keys.server_secret.encode()
         self._socket.linger = 0
         self._socket.bind(f"tcp://{host}:*")
-        self.environment = curve.environment(self.keys, self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
+        self.environment = curve_security.environment(self.keys, self._socket.getsockopt_string(zmq.LAST_ENDPOINT))
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
         self._watched: dict[zmq.Socket[bytes] | int, Callable[[], None]] = {}

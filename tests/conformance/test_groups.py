@@ -15,7 +15,20 @@ import zmq
 
 from hydra.client.host_counters import HostSampler
 from hydra.model import BusyThread, HostCounters
-from hydra.wire.messages import Ack, ChildExit, Error, Evict, Hello, Host, Ping, Progress, Quit, Ready, Report, Watch
+from hydra.wire.messages import (
+    Ack,
+    ChildExit,
+    Error,
+    Evict,
+    Hello,
+    HostReadings,
+    Ping,
+    Progress,
+    Quit,
+    Ready,
+    Report,
+    Watch,
+)
 from tests.conformance.bench import Bench, step_settings
 from tests.conformance.conftest import Share
 from tests.conformance.peer import Arrival, without_seq
@@ -125,11 +138,11 @@ def test_a_relay_that_is_told_to_watch_reads_its_host_its_threads_and_its_connec
     earlier = HostSampler().read()
     begin_ns = time.monotonic_ns()
     bench.peer.tell_relay("g", Watch(epoch=3, every_s=0.05, host=True))
-    bench.peer.heard(Host, [1, 2], epoch=3, times=2)
+    bench.peer.heard(HostReadings, [1, 2], epoch=3, times=2)
     bench.peer.tell_relay("g", Watch(epoch=3, every_s=0.0, host=False))
-    before = len(bench.peer.said(Host))
-    bench.peer.wait(lambda: len(bench.peer.said(Host)) > before, "an answer to the end")
-    messages = bench.peer.said(Host)
+    before = len(bench.peer.said(HostReadings))
+    bench.peer.wait(lambda: len(bench.peer.said(HostReadings)) > before, "an answer to the end")
+    messages = bench.peer.said(HostReadings)
     assert all((m.epoch, m.ids) == (3, [1, 2]) for m in messages)
     samples = [sample for message in messages for sample in message.samples]
     times = [sample.time_ns for sample in samples]
@@ -177,7 +190,7 @@ def test_a_publisher_that_is_busy_is_named_with_its_cpu(share: Share, zmq_client
     bench.start([1], 1, LONG_S)
 
     def busiest() -> list[BusyThread]:
-        samples = [sample for message in bench.peer.said(Host, epoch=1) for sample in message.samples]
+        samples = [sample for message in bench.peer.said(HostReadings, epoch=1) for sample in message.samples]
         assert all(sample.host is None for sample in samples)
         return [sample.threads[0] for sample in samples if sample.threads]
 
@@ -194,9 +207,9 @@ def test_a_watch_that_is_said_again_and_its_end_change_nothing(three: Bench) -> 
     for epoch, every_s in ((5, 0.0), (4, 0.1), (5, 0.1), (5, 0.0)):
         three.peer.tell_relay("g", Watch(epoch=epoch, every_s=every_s, host=True))
     # The end of a watch is always answered; what has ended, or is of a lower epoch, is not begun.
-    three.peer.heard(Host, [1, 2], epoch=5, times=2)
-    three.peer.stays(lambda: len(three.peer.said(Host)) == 2, "a sample of a watch that has ended", 0.5)
-    assert not any(message.samples for message in three.peer.said(Host))
+    three.peer.heard(HostReadings, [1, 2], epoch=5, times=2)
+    three.peer.stays(lambda: len(three.peer.said(HostReadings)) == 2, "a sample of a watch that has ended", 0.5)
+    assert not any(message.samples for message in three.peer.said(HostReadings))
 
 
 # --- dismissal -------------------------------------------------------------------------------------------------------

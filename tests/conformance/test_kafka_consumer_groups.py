@@ -11,7 +11,7 @@ import pytest
 
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.model import SubscriberReport
-from hydra.wire import packing
+from hydra.wire import compact_encoding
 from hydra.wire.messages import PROBE_EPOCH, Progress, Quit, Ready
 from tests.conformance.bench import Bench, step_settings
 from tests.conformance.conftest import Share
@@ -65,7 +65,7 @@ def reports(bench: Bench, epoch: int, log: Log, ids: Sequence[int], sent: int) -
 def received(report: SubscriberReport) -> set[int]:
     """The sequences that a member lists."""
     (ledger,) = report.ledgers
-    listed = packing.read_bitmap(ledger.received_bits)
+    listed = compact_encoding.decode_bitmap(ledger.received_bits)
     return {8 * byte + bit for byte, value in enumerate(listed) for bit in range(8) if value >> bit & 1}
 
 

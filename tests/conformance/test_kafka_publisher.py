@@ -219,7 +219,7 @@ def test_a_broker_that_dies_leaves_an_honest_report(
     kill(own_broker)
     bench.await_moment(window, 2.0)
     bench.peer.sync([CLIENT])
-    assert not window.over()
+    assert not window.expired()
     report = bench.publisher_report(CLIENT, 1, replace(window, stop_ns=window.now_ns()), LONG_S)
     open_ended = sum(last - first + 1 for first, last in report.unacknowledged)
     assert report.acknowledged + open_ended == report.sent

@@ -214,7 +214,11 @@ def test_latencies_of_a_cohort_are_summed_apart(eight: Bench) -> None:
     eight.peer.heard(wire.Ready, ids, epoch=1)
     window = running(eight, 1, ids=ids)
     speaker.send(1, range(10), time_ns=window.now_ns() - 50_000_000)
-    finished(eight, ids, wire.Finish(epoch=1, publishers=[wire.Sent(publisher=PUBLISHER, sent=10)], drain_max_s=5.0))
+    finished(
+        eight,
+        ids,
+        wire.Finish(epoch=1, publishers=[wire.PublisherTotal(publisher=PUBLISHER, sent=10)], drain_max_s=5.0),
+    )
     ((head, payload),) = eight.peer.payloads
     rows = subscriber_table.decode(head.ids, head.columns, payload)
     assert (sum(rows.latency.counts[1::2]), sum(rows.cohort_latency.counts[1::2])) == (20, 10)

@@ -348,7 +348,7 @@ def test_nodrop_waits_and_still_listens_to_the_controller(publisher: Bench) -> N
     window = publisher.start([CLIENT], 1, 60 * PATIENCE)
     publisher.await_moment(window, 0.3)
     publisher.peer.sync([CLIENT])
-    assert not window.over()
+    assert not window.expired()
     report = publisher.publisher_report(CLIENT, 1, replace(window, stop_ns=window.now_ns()))
     assert report.blocked_ns > 100_000_000
     assert report.sent * 65536 < 500_000_000

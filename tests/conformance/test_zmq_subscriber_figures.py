@@ -7,7 +7,7 @@ import signal
 from functools import partial
 
 from hydra.model import LAG_BINS
-from hydra.wire.messages import ChildExit, Course, Progress, Ready, Report
+from hydra.wire.messages import ChildExit, Progress, Ready, Report, TimeSeries
 from tests.conformance.bench import CLIENT, ONE, Bench, Window, same_answer, with_values
 from tests.conformance.zmq_subscribing import DEEP, begun, connected, endpoints, got, listening, only_ledger, running
 
@@ -25,7 +25,7 @@ def test_latency_is_arrival_minus_due_time(subscriber: Bench) -> None:
     got(subscriber, 1, 130)
     assert window.start_ns < subscriber.peer.said(Progress)[-1].time_ns <= window.now_ns()
     latency = subscriber.subscriber_report(CLIENT, 1, {ONE: 130}).latency
-    assert not subscriber.peer.said(Course)
+    assert not subscriber.peer.said(TimeSeries)
     indexes, counts = latency.counts[::2], latency.counts[1::2]
     assert indexes == sorted(set(indexes))
     # Those that came before they were due sort below zero, in mirrored buckets.
@@ -69,7 +69,7 @@ def test_the_lag_is_told_in_parts_of_the_window(subscriber: Bench) -> None:
 
 
 def here_or_too_late(bench: Bench, window: Window, messages: int) -> bool:
-    return window.over() or any(progress.messages >= messages for progress in bench.peer.said(Progress))
+    return window.expired() or any(progress.messages >= messages for progress in bench.peer.said(Progress))
 
 
 def test_without_a_rate_no_lag_is_known(subscriber: Bench) -> None:
@@ -101,7 +101,7 @@ def test_a_reconnect_rate_makes_new_connections(subscriber: Bench) -> None:
         nonlocal sequence
         one.send(1, [sequence])
         sequence += 1
-        return window.over(0.2)
+        return window.expired(0.2)
 
     subscriber.peer.wait(talking, "the end of the window")
     report = subscriber.subscriber_report(CLIENT, 1, {ONE: sequence}, quiet_s=0.2)

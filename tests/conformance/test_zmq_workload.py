@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from hydra.wire.load import Load
-from hydra.wire.messages import Course, Second, Spell
-from hydra.wire.time_series import CourseSum
+from hydra.wire.load_schedule import LoadSchedule
+from hydra.wire.messages import Impairment, SecondCounts, TimeSeries
+from hydra.wire.time_series import TimeSeriesSum
 from tests.conformance.bench import CLIENT, ONE, Bench, step_settings
 from tests.conformance.zmq_ends import Listener
 from tests.conformance.zmq_subscribing import begun
@@ -15,10 +15,10 @@ POINTS = [(0.0, 100.0), (0.3, 400.0), (0.3, 0.0), (0.6, 0.0), (0.6, 333.3), (1.2
 SETTINGS = step_settings(sndhwm=0, rate=150.0)
 
 
-def told(bench: Bench) -> dict[int, Second]:
+def told(bench: Bench) -> dict[int, SecondCounts]:
     """What has been told of each second, added up."""
-    together = CourseSum()
-    for course in bench.peer.said(Course, CLIENT):
+    together = TimeSeriesSum()
+    for course in bench.peer.said(TimeSeries, CLIENT):
         together.add(course.seconds)
     return {second.second: second for second in together.take()}
 
@@ -32,7 +32,7 @@ def test_messages_are_due_when_the_load_says_so(publisher: Bench) -> None:
     listener = Listener(publisher.peer, publisher.configure_publisher(CLIENT, 1, SETTINGS, load=POINTS, course_s=0.2))
     listener.await_probe(1)
     window, report = publisher.publish(CLIENT, 1, 1.2, after_s=0.1)
-    load = Load(POINTS)
+    load = LoadSchedule(POINTS)
     due = [window.start_ns + ns for ns in load.times_ns(0, load.total(1.2)).tolist()]
     publisher.peer.wait(lambda: len(listener.data(1)) >= report.sent, "all messages")
     assert [message.time_ns for message in listener.data(1)] == due[: report.sent]
@@ -55,14 +55,14 @@ def test_a_subscriber_tells_what_came_in_each_second(subscriber: Bench) -> None:
     # (On a busy machine some may have been read a second late.)
     assert sum(it.messages for it in seconds.values()) == 60
     assert len(seconds) >= 2
-    together = CourseSum()
-    together.add(Second(0, it.messages, it.latency) for it in seconds.values())
+    together = TimeSeriesSum()
+    together.add(SecondCounts(0, it.messages, it.latency) for it in seconds.values())
     assert together.take()[0].latency == report.latency
     assert min(it.latency.min_us for it in seconds.values()) >= 5000
 
 
 def test_one_that_is_gone_gets_nothing_and_comes_back(subscriber: Bench) -> None:
-    one, window = begun(subscriber, 1, 1.0, spells=[Spell("gone", 0.2, 0.6)], course_s=0.2)
+    one, window = begun(subscriber, 1, 1.0, spells=[Impairment("gone", 0.2, 0.6)], course_s=0.2)
     one.send(1, range(10), time_ns=window.now_ns())
     for at_s, first in ((0.4, 10), (0.9, 20)):
         subscriber.await_moment(window, at_s)
@@ -77,7 +77,7 @@ def test_one_that_is_gone_gets_nothing_and_comes_back(subscriber: Bench) -> None
 
 
 def test_a_slow_one_reads_at_its_rate_for_a_while(queueing_subscriber: Bench) -> None:
-    one, window = begun(queueing_subscriber, 1, 1.2, spells=[Spell("slow", 0.0, 1.0, 20.0)], course_s=0.2)
+    one, window = begun(queueing_subscriber, 1, 1.2, spells=[Impairment("slow", 0.0, 1.0, 20.0)], course_s=0.2)
     # The spell begins with the window, and not before it is looked at.
     queueing_subscriber.await_moment(window, 0.05)
     one.send(1, range(1000), time_ns=window.now_ns())

@@ -116,13 +116,15 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
     "ack-start-packed": wire.Ack(ids=[4294967294, 4294967295], seq=9, epoch=1, command="start", time_ns=_LARGEST),
     "ack-ping": wire.Ack(ids=[17], seq=_LARGEST, epoch=0, command="ping", time_ns=123456790, echo=98765432100),
     "progress": wire.Progress(ids=[17], seq=12, epoch=1, messages=123456, time_ns=_START_NS + 1),
-    "course-publisher": wire.Course(ids=[0], seq=13, epoch=1, seconds=[wire.Second(0, 1000), wire.Second(3, 7)]),
-    "course-subscriber": wire.Course(
+    "course-publisher": wire.TimeSeries(
+        ids=[0], seq=13, epoch=1, seconds=[wire.SecondCounts(0, 1000), wire.SecondCounts(3, 7)]
+    ),
+    "course-subscriber": wire.TimeSeries(
         ids=[17, 18, 19],
         seq=14,
         epoch=1,
-        seconds=[wire.Second(3599, 5, model.Histogram([-3, 1, 40, 2, 2000, 2], -2, 1952))],
-        cohort=[wire.Second(0, 1, model.Histogram([7, 1], 7, 7))],
+        seconds=[wire.SecondCounts(3599, 5, model.Histogram([-3, 1, 40, 2, 2000, 2], -2, 1952))],
+        cohort=[wire.SecondCounts(0, 1, model.Histogram([7, 1], 7, 7))],
     ),
     "report-publisher-zmq": wire.Report(ids=[0], seq=20, epoch=1, publisher=_SENT_ZMQ),
     "report-publisher-kafka": wire.Report(ids=[0], seq=21, epoch=2, publisher=_SENT_KAFKA),
@@ -142,7 +144,7 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
     "child-exit-killed": wire.ChildExit(ids=[17], seq=2, incarnation=0, pid=4711, status=-9, replaced=True),
     "child-exit-dismissed": wire.ChildExit(ids=[18], seq=4, incarnation=0, pid=4713, status=0, replaced=False),
     "child-exit-code": wire.ChildExit(ids=[16, 17, 18, 20], seq=3, incarnation=3, pid=4712, status=1, replaced=False),
-    "host": wire.Host(
+    "host": wire.HostReadings(
         ids=[16, 17, 18],
         seq=9,
         epoch=3,
@@ -151,7 +153,7 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
             wire.Sample(123706789000, replace(COUNTERS, cores=[], pressure_us={}, interfaces={}), []),
         ],
     ),
-    "host-threads": wire.Host(
+    "host-threads": wire.HostReadings(
         ids=[0],
         seq=10,
         epoch=3,
@@ -162,10 +164,10 @@ FROM_CLIENT: Final[dict[str, wire.FromClient]] = {
                 None,
                 [model.BusyThread(4711, "ZMQbg/IO/0", 99.5, 0.25, 4713), model.BusyThread(4712, 'größer "x"', 0.25)],
             ),
-            wire.Sample(1, None, [], model.Connections(4, 1, 2, 1048576, _LARGEST)),
+            wire.Sample(1, None, [], model.TcpConnections(4, 1, 2, 1048576, _LARGEST)),
         ],
     ),
-    "host-end": wire.Host(ids=[16, 17, 18], seq=11, epoch=3, samples=[]),
+    "host-end": wire.HostReadings(ids=[16, 17, 18], seq=11, epoch=3, samples=[]),
 }
 
 FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
@@ -190,7 +192,7 @@ FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
         publishers=[wire.PublisherEndpoint(n, f"tcp://10.0.0.5:3100{n}") for n in (0, 1)],
         probe=False,
         cohort=True,
-        spells=[wire.Spell("slow", 10.0, 20.5, 2500.5), wire.Spell("gone", 30.0, 31.0)],
+        spells=[wire.Impairment("slow", 10.0, 20.5, 2500.5), wire.Impairment("gone", 30.0, 31.0)],
         system={"nodrop": True, "rcvhwm": 0, "sndhwm": 1000},
     ),
     "configure-kafka": wire.Configure(
@@ -227,12 +229,12 @@ FROM_CONTROLLER: Final[dict[str, wire.FromController]] = {
         system={"window": 3},
     ),
     "stop": wire.Stop(epoch=1, stop_at_ns=_STOP_NS),
-    "finish-zmq": wire.Finish(epoch=1, publishers=[wire.Sent(publisher=0, sent=100000)], drain_max_s=15.0),
+    "finish-zmq": wire.Finish(epoch=1, publishers=[wire.PublisherTotal(publisher=0, sent=100000)], drain_max_s=15.0),
     "finish-kafka": wire.Finish(
         epoch=3,
         publishers=[
-            wire.Sent(publisher=0, sent=1000, unacknowledged=[(100, 103), (994, 999)]),
-            wire.Sent(publisher=1, sent=0),
+            wire.PublisherTotal(publisher=0, sent=1000, unacknowledged=[(100, 103), (994, 999)]),
+            wire.PublisherTotal(publisher=1, sent=0),
         ],
         drain_max_s=15.0,
         quiet_s=0.25,

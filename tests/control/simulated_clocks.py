@@ -8,7 +8,7 @@ from math import cos, tau
 from random import Random
 from typing import Final
 
-from hydra.control.clock_offset import ClockLine, HostClockEstimate, HostKey, Timekeeper
+from hydra.control.clock_offset import ClockLine, ClockPings, HostClockEstimate, HostKey
 
 OWN: Final[HostKey] = ("own", "time:[1]")
 HOST: Final[HostKey] = ("other", "time:[1]")
@@ -83,7 +83,7 @@ def simulate(clock: Clock, network: Network, chance: Random, *, before_s: float,
 
     The bound is asked for when a burst has been answered that began after the window's end.
     """
-    keeper = Timekeeper(OWN)
+    keeper = ClockPings(OWN)
     now_ns = round(chance.uniform(1, 1000) * _SECOND_NS)
     keeper.joined(_RELAY, HOST, now_ns)
     begins_ns = now_ns + round(before_s * _SECOND_NS)
@@ -108,7 +108,7 @@ def moments(first_ns: int, last_ns: int, count: int = 200) -> Sequence[int]:
     return [first_ns + (last_ns - first_ns) * i // count for i in range(count + 1)]
 
 
-def _ask(keeper: Timekeeper, clock: Clock, network: Network, chance: Random, now_ns: int) -> int:
+def _ask(keeper: ClockPings, clock: Clock, network: Network, chance: Random, now_ns: int) -> int:
     """Sends the next ping when it is due and hands over its answer; returns when that was."""
     now_ns = max(now_ns, keeper.next_due_ns(now_ns))
     for identity, time_ns in keeper.due(now_ns):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyroaring import BitMap
 
-from hydra.control.epoch_replies import Reported
+from hydra.control.epoch_replies import ReceivedReports
 from hydra.wire.report_batch import encode
 from hydra.wire.subscriber_table import EMPTY, table_of
 from tests.measure.reports import received
@@ -17,7 +17,7 @@ def test_batches_are_one_table_whether_their_payloads_have_pages_of_their_own(
 ) -> None:
     monkeypatch.setattr("hydra.control.epoch_replies._PAGES_FROM", pages_from)
     reports = {client: received(client, lost=client % 3) for client in range(1, 301)}
-    reported = Reported()
+    reported = ReceivedReports()
     assert reported.table() == EMPTY
     for first in (101, 1, 201):
         ids = range(first, first + 100)

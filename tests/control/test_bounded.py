@@ -6,7 +6,7 @@ import pytest
 
 from hydra.control.list_limits import add_absence, fit_unacknowledged, join_beyond
 from hydra.model import Histogram, ProcessUsage, PublisherReport, SequenceRange
-from hydra.wire.messages import MAX_MESSAGE_BYTES, Finish, Sent, encode
+from hydra.wire.messages import MAX_MESSAGE_BYTES, Finish, PublisherTotal, encode
 from hydra.wire.report_validation import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES, check_report
 
 MOST = MAX_UNACKNOWLEDGED_RANGES
@@ -55,7 +55,9 @@ def test_the_ranges_of_all_publishers_fit_into_one_finish(publishers: int) -> No
     finish = Finish(
         ids=list(range(10**9, 10**9 + 10_000, 2)),
         epoch=1,
-        publishers=[Sent(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in bounded.items()],
+        publishers=[
+            PublisherTotal(publisher=p, sent=r.sent, unacknowledged=r.unacknowledged) for p, r in bounded.items()
+        ],
         drain_max_s=5.0,
         system={"end_offsets": dict.fromkeys(range(5000), GREAT)},
     )

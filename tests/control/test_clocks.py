@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from hydra.control.clock_offset import ClockLine, Exchange, HostClockEstimate
+from hydra.control.clock_offset import ClockLine, HostClockEstimate, PingExchange
 from tests.control.simulated_clocks import Clock, Network, moments, simulate
 
 SECOND = 1_000_000_000
@@ -14,8 +14,8 @@ US = 1000
 AHEAD = Clock(offset_ns=7 * SECOND)
 
 
-def exchange(clock: Clock, sent_ns: int, there_ns: int, back_ns: int) -> Exchange:
-    return Exchange(sent_ns, clock.shows(sent_ns + there_ns), sent_ns + there_ns + back_ns)
+def exchange(clock: Clock, sent_ns: int, there_ns: int, back_ns: int) -> PingExchange:
+    return PingExchange(sent_ns, clock.shows(sent_ns + there_ns), sent_ns + there_ns + back_ns)
 
 
 def heard_every_second(

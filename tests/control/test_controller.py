@@ -12,9 +12,9 @@ import pytest
 import zmq
 from pyroaring import BitMap
 
-from hydra.control import curve
-from hydra.control.client import ControlClient, Here, Identity
+from hydra.control import curve_security
 from hydra.control.clock_offset import ClockLine
+from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.control.controller import Controller
 from hydra.errors import StepError
 from hydra.model import SharedSettings
@@ -58,7 +58,9 @@ class Peer:
         self.socket = self.context.socket(zmq.DEALER)
         self.socket.routing_id = os.urandom(8).hex().encode()
         self.socket.linger = 0
-        server, public, secret = (given[k] for k in (curve.SERVER_KEY, curve.CLIENT_KEY, curve.CLIENT_SECRET))
+        server, public, secret = (
+            given[k] for k in (curve_security.SERVER_KEY, curve_security.CLIENT_KEY, curve_security.CLIENT_SECRET)
+        )
         if server and public and secret:
             self.socket.curve_serverkey = server.encode()
             self.socket.curve_publickey = public.encode()
@@ -150,9 +152,9 @@ def test_a_command_that_clients_would_ignore_is_not_sent(controller: Controller,
 @pytest.mark.parametrize(
     "wrong",
     [
-        {curve.CLIENT_KEY: "other", curve.CLIENT_SECRET: "other"},
-        {curve.SERVER_KEY: "other"},
-        {curve.SERVER_KEY: None},
+        {curve_security.CLIENT_KEY: "other", curve_security.CLIENT_SECRET: "other"},
+        {curve_security.SERVER_KEY: "other"},
+        {curve_security.SERVER_KEY: None},
     ],
     ids=["wrong client key", "wrong server key", "no CURVE"],
 )
@@ -160,7 +162,7 @@ def test_without_the_runs_keys_nobody_gets_a_word_in(
     controller: Controller, peers: Peers, wrong: dict[str, str | None]
 ) -> None:
     public, secret = (key.decode() for key in zmq.curve_keypair())
-    keys = {curve.CLIENT_KEY: public, curve.CLIENT_SECRET: secret, curve.SERVER_KEY: public}
+    keys = {curve_security.CLIENT_KEY: public, curve_security.CLIENT_SECRET: secret, curve_security.SERVER_KEY: public}
     stranger = peers(**{name: value and keys[name] for name, value in wrong.items()})
     # Where the handshake has been refused by now there is nothing left to send on: a send that waits would never end.
     with contextlib.suppress(zmq.Again):
@@ -170,7 +172,7 @@ def test_without_the_runs_keys_nobody_gets_a_word_in(
     assert not stranger.socket.poll(0)
     assert controller.roster.present() == BitMap([9])
     assert set(controller.refused()) <= {"wrong_key", "handshake"}
-    if curve.CLIENT_KEY in wrong:
+    if curve_security.CLIENT_KEY in wrong:
         assert controller.refused()["wrong_key"] >= 1
 
 
@@ -350,19 +352,19 @@ def test_the_relays_of_other_hosts_are_told_to_watch_and_when_to_end(controller:
     relay = relay_of(controller, peers, boot_id="another")
     controller.watch_hosts(7, 0.25)
     assert next_beside_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.25, host=True)
-    relay.send(wire.Host(ids=[1], seq=50, epoch=7, samples=[wire.Sample(5, COUNTERS)]))
+    relay.send(wire.HostReadings(ids=[1], seq=50, epoch=7, samples=[wire.Sample(5, COUNTERS)]))
     serve_until(controller, controller.roster.watch.samples, "a sample")
     controller.end_watch()
     assert next_beside_pings(relay, controller) == wire.Watch(epoch=7, every_s=0.0, host=False)
     assert not controller.roster.watch.answered()
-    relay.send(wire.Host(ids=[1], seq=60, epoch=7, samples=[]))
+    relay.send(wire.HostReadings(ids=[1], seq=60, epoch=7, samples=[]))
     serve_until(controller, controller.roster.watch.answered, "the answer")
     assert not controller.refused()
 
 
 def test_a_python_relays_end_and_the_controller_understand_each_other(controller: Controller) -> None:
-    identity = Identity([1, 2], "subscriber", "g", 0, "pyzmq", {}, Here.read())
-    with contextlib.closing(ControlClient(curve.credentials(controller.environment), identity)) as relay:
+    identity = ClientIdentity([1, 2], "subscriber", "g", 0, "pyzmq", {}, ProcessLocation.read())
+    with contextlib.closing(ControlClient(curve_security.credentials(controller.environment), identity)) as relay:
         serve_until(controller, controller.roster.relays, "hello")
         assert relay.receive(SOON_S) == welcome()
         assert not relay.gone()
@@ -383,10 +385,12 @@ def test_a_python_relays_end_and_the_controller_understand_each_other(controller
 
 def test_a_context_that_was_given_outlives_its_connections(controller: Controller) -> None:
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    credentials = curve.credentials(controller.environment)
+    credentials = curve_security.credentials(controller.environment)
     with context:
         one, other = (
-            ControlClient(credentials, Identity([n], "subscriber", group, 0, "pyzmq", {}, Here.read()), context)
+            ControlClient(
+                credentials, ClientIdentity([n], "subscriber", group, 0, "pyzmq", {}, ProcessLocation.read()), context
+            )
             for n, group in ((1, "g"), (4, "h"))
         )
         one.close()

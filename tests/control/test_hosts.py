@@ -7,9 +7,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from hydra.control.host_watch import HostWatch, Place, Post, post_of
+from hydra.control.host_watch import HostWatch, Place, WatchSource, source_of
 from hydra.model import BusyThread, GroupRole
-from hydra.wire.messages import Hello, Host, Sample, Watch
+from hydra.wire.messages import Hello, HostReadings, Sample, Watch
 from tests.control.golden_messages import COUNTERS, FROM_CLIENT, FROM_SERVER
 
 SECOND = 1_000_000_000
@@ -18,14 +18,14 @@ OWN: Place = ("boot", "time:[1]", "net:[1]")
 ELSEWHERE: Place = ("other", "time:[1]", "net:[1]")
 EPOCH = 7
 EVERY_S = 0.25
-SUBSCRIBERS = Post(ELSEWHERE, "a", "sub-0", "subscriber")
+SUBSCRIBERS = WatchSource(ELSEWHERE, "a", "sub-0", "subscriber")
 READ = Watch(epoch=EPOCH, every_s=EVERY_S, host=True)
 THREADS_ONLY = Watch(epoch=EPOCH, every_s=EVERY_S, host=False)
 END = Watch(epoch=EPOCH, every_s=0.0, host=False)
 SAMPLE = Sample(5, COUNTERS)
 
 
-def watch_of(posts: dict[bytes, Post], *, begun: bool = True) -> HostWatch:
+def watch_of(posts: dict[bytes, WatchSource], *, begun: bool = True) -> HostWatch:
     it = HostWatch(OWN)
     for identity, post in posts.items():
         it.joined(identity, post)
@@ -34,8 +34,8 @@ def watch_of(posts: dict[bytes, Post], *, begun: bool = True) -> HostWatch:
     return it
 
 
-def told(epoch: int = EPOCH, *samples: Sample) -> Host:
-    return Host(ids=[1], seq=1, epoch=epoch, samples=list(samples))
+def told(epoch: int = EPOCH, *samples: Sample) -> HostReadings:
+    return HostReadings(ids=[1], seq=1, epoch=epoch, samples=list(samples))
 
 
 @pytest.mark.parametrize("role", ["publisher", "subscriber", "server"])
@@ -44,10 +44,10 @@ def test_a_post_is_what_hello_says(role: GroupRole) -> None:
     assert isinstance(golden, Hello)
     hello = msgspec.structs.replace(golden, role=role, agent="agent-7")
     place = (hello.boot_id, hello.time_namespace, hello.network_namespace)
-    assert post_of(hello) == Post(place, "agent-7", hello.group, role)
-    assert post_of(hello).host == place[:2]
+    assert source_of(hello) == WatchSource(place, "agent-7", hello.group, role)
+    assert source_of(hello).host == place[:2]
     # An agent that has no name is known by its group.
-    assert post_of(msgspec.structs.replace(hello, agent="")).agent == hello.group
+    assert source_of(msgspec.structs.replace(hello, agent="")).agent == hello.group
 
 
 def test_nobody_is_told_before_the_first_watch() -> None:
@@ -63,8 +63,8 @@ def test_nobody_is_told_before_the_first_watch() -> None:
 def test_the_own_host_is_read_by_nobody_but_its_groups_tell_of_their_threads() -> None:
     own = {
         b"s": replace(SUBSCRIBERS, place=OWN),
-        b"p": Post(OWN, "here", "pub-0", "publisher"),
-        b"b": Post(OWN, "here", "broker-0", "server"),
+        b"p": WatchSource(OWN, "here", "pub-0", "publisher"),
+        b"b": WatchSource(OWN, "here", "broker-0", "server"),
     }
     assert watch_of(own).due(NOW) == [(b"p", THREADS_ONLY), (b"b", THREADS_ONLY), (b"s", THREADS_ONLY)]
 
@@ -78,7 +78,7 @@ def test_of_a_place_one_reads_the_host() -> None:
     posts = {
         b"a": SUBSCRIBERS,
         b"b": replace(SUBSCRIBERS, agent="b"),
-        b"p": Post(ELSEWHERE, "b", "pub-0", "publisher"),
+        b"p": WatchSource(ELSEWHERE, "b", "pub-0", "publisher"),
         b"c": replace(SUBSCRIBERS, place=("third", "", "")),
     }
     told = {b"a": READ, b"b": THREADS_ONLY, b"p": THREADS_ONLY, b"c": READ}
@@ -133,7 +133,7 @@ def test_what_one_that_has_gone_has_read_is_kept_and_it_is_not_waited_for() -> N
 @pytest.mark.parametrize("answers", [0, 3])
 def test_another_takes_over_when_the_reader_says_nothing_for_4_s(answers: int) -> None:
     """A relay that was suspended still has its connection."""
-    publisher = Post(ELSEWHERE, "a", "pub-0", "publisher")
+    publisher = WatchSource(ELSEWHERE, "a", "pub-0", "publisher")
     it = watch_of({b"p": publisher, b"b": SUBSCRIBERS})
     assert it.due(NOW) == [(b"p", READ), (b"b", THREADS_ONLY)]
     it.heard(b"b", told(EPOCH, SAMPLE), NOW)
@@ -190,7 +190,7 @@ def test_what_belongs_to_another_watch_or_comes_from_a_stranger_is_ignored() -> 
 def test_samples_come_with_who_has_read_them() -> None:
     server = FROM_SERVER["hello"]
     assert isinstance(server, Hello)
-    broker = post_of(server)
+    broker = source_of(server)
     it = watch_of({b"a": SUBSCRIBERS, b"k": broker})
     busy = Sample(6, None, [BusyThread(1, "x", 50.0)])
     it.heard(b"k", told(EPOCH, busy, SAMPLE), NOW)

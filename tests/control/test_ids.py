@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from hydra.control.ids import array, bitmap, read, runs, span, written
-from hydra.wire import packing as id_runs
+from hydra.control.id_bitmaps import array, bitmap, decode_ids, encode_ids, runs, span
+from hydra.wire import compact_encoding as id_runs
 
 ANY = st.sets(st.one_of(st.integers(0, 40), st.integers(2**32 - 20, 2**32 - 1), st.integers(0, 2**32 - 1)))
 
@@ -20,8 +20,8 @@ ANY = st.sets(st.one_of(st.integers(0, 40), st.integers(2**32 - 20, 2**32 - 1), 
 @given(ANY)
 def test_they_are_written_as_lists_of_ids_are(ids: set[int]) -> None:
     clients = BitMap(sorted(ids))
-    assert written(clients) == id_runs.written_ids(sorted(ids))
-    assert read(written(clients), 2**32) == clients
+    assert encode_ids(clients) == id_runs.encode_ids(sorted(ids))
+    assert decode_ids(encode_ids(clients), 2**32) == clients
     assert array(clients).tolist() == sorted(ids)
 
 
@@ -35,8 +35,8 @@ def test_runs_are_as_long_as_can_be(ids: set[int]) -> None:
 
 def test_a_million_ids_in_a_row_take_no_memory() -> None:
     tracemalloc.start()
-    clients = read([(0, 999_999)], 1_000_000)
-    assert written(clients) == [(0, 999_999)]
+    clients = decode_ids([(0, 999_999)], 1_000_000)
+    assert encode_ids(clients) == [(0, 999_999)]
     assert bitmap(range(1_000_000)) == clients
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -46,13 +46,13 @@ def test_a_million_ids_in_a_row_take_no_memory() -> None:
 @pytest.mark.parametrize("items", [[3, 2], [1, 1], [(1, 3), 3], [(3, 1)]])
 def test_ids_that_do_not_rise_are_refused(items: id_runs.Items) -> None:
     with pytest.raises(ValueError, match="do not rise"):
-        read(items, 10)
+        decode_ids(items, 10)
 
 
 def test_more_ids_than_may_be_are_refused() -> None:
-    assert read([(1, 9), 11], 10) == span(1, 10) | BitMap([11])
+    assert decode_ids([(1, 9), 11], 10) == span(1, 10) | BitMap([11])
     with pytest.raises(ValueError, match="more than 10 ids"):
-        read([(1, 10), 11], 10)
+        decode_ids([(1, 10), 11], 10)
 
 
 def test_a_range_of_nobody_and_one_with_gaps() -> None:

@@ -24,4 +24,4 @@ def test_every_program_of_an_agent_gets_the_libraries_that_it_imports(program: s
         to_see |= (used | packages) - reached
     found = {DISTRIBUTIONS.get(library, library) for module in reached for library in third_parties(known, module)}
     assert found <= set(LIBRARIES)
-    assert "hydra.control.client" in reached
+    assert "hydra.control.control_client" in reached

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.control.client import Refusal
+from hydra.control.control_client import LostConnection
 
 SECOND = 1_000_000_000
 START = 100 * SECOND
@@ -12,7 +12,7 @@ START = 100 * SECOND
 
 @pytest.mark.parametrize(("found", "due_ns"), [(False, START + SECOND), (True, None)])
 def test_only_what_has_been_lost_is_knocked_at_a_second_later(found: bool, due_ns: int | None) -> None:
-    refusal = Refusal()
+    refusal = LostConnection()
     refusal.lost(START)
     refusal.lost(START + SECOND // 2)
     if found:
@@ -26,7 +26,7 @@ def test_only_what_has_been_lost_is_knocked_at_a_second_later(found: bool, due_n
 )
 def test_three_refusals_in_a_row_are_the_end(knocks: str, gone: bool) -> None:
     """r: refused, l: listened to, f: found again and lost once more."""
-    refusal, now_ns = Refusal(), START
+    refusal, now_ns = LostConnection(), START
     refusal.lost(now_ns)
     for knock in knocks:
         if knock == "f":

@@ -7,9 +7,9 @@ import tracemalloc
 import pytest
 from pyroaring import BitMap
 
-from hydra.control.ids import span
-from hydra.control.roster import Roster, Welcomed
-from hydra.wire.messages import Ack, Error, FromClient, Hello, Host, Progress, Ready, Sample, encode
+from hydra.control.id_bitmaps import span
+from hydra.control.roster import PeerWelcome, Roster
+from hydra.wire.messages import Ack, Error, FromClient, Hello, HostReadings, Progress, Ready, Sample, encode
 from hydra.wire.subscriber_table import table_of
 from tests.control.golden_messages import COUNTERS
 from tests.control.rosters import EPOCH, HERE, batch, hello, joined, report, state
@@ -132,7 +132,7 @@ def server(**changes: object) -> Hello:
 
 def test_a_server_is_there_with_its_hello(roster: Roster) -> None:
     roster.expect("brokers", [2**31])
-    assert roster.receive(b"server", encode(server())) == Welcomed(BitMap(), BitMap())
+    assert roster.receive(b"server", encode(server())) == PeerWelcome(BitMap(), BitMap())
     assert 2**31 in roster.present()
     assert roster.hello(2**31).role == "server"
     assert list(roster.identities([2**31])) == [(b"server", BitMap([2**31]))]
@@ -154,10 +154,10 @@ def test_what_relays_and_servers_have_read_of_their_hosts_is_kept(roster: Roster
     said = roster.watch.due(0)
     assert [identity for identity, _ in said] == [b"relay", b"server"]
     assert all(watch.host for _, watch in said)
-    roster.receive(b"relay", encode(Host(ids=[1, 2, 3], seq=4, epoch=EPOCH, samples=[Sample(7, COUNTERS)])))
-    roster.receive(b"server", encode(Host(ids=[2**31], seq=2, epoch=EPOCH, samples=[Sample(8)])))
+    roster.receive(b"relay", encode(HostReadings(ids=[1, 2, 3], seq=4, epoch=EPOCH, samples=[Sample(7, COUNTERS)])))
+    roster.receive(b"server", encode(HostReadings(ids=[2**31], seq=2, epoch=EPOCH, samples=[Sample(8)])))
     # That of another watch comes late.
-    roster.receive(b"server", encode(Host(ids=[2**31], seq=3, epoch=EPOCH - 1, samples=[Sample(9)])))
+    roster.receive(b"server", encode(HostReadings(ids=[2**31], seq=3, epoch=EPOCH - 1, samples=[Sample(9)])))
     assert [(post.group, sample.time_ns) for post, sample in roster.watch.samples()] == [("g", 7), ("brokers", 8)]
     assert not roster.refused
     # A server's host has a clock as well, and who is gone is not asked any more.
@@ -175,7 +175,7 @@ def test_a_relay_that_comes_after_some_of_its_clients_have_moved(roster: Roster)
     assert roster.receive(b"late", encode(hello([20, 21, 22], group="late")))
     assert not roster.refused
     # Of those that join, the one that belongs to another group has to end.
-    assert roster.receive(b"late", encode(joined([20, 21]))) == Welcomed(BitMap([20]), BitMap([21]))
+    assert roster.receive(b"late", encode(joined([20, 21]))) == PeerWelcome(BitMap([20]), BitMap([21]))
     assert roster.refused == {"unexpected_hello": 1}
     assert roster.present() == BitMap([1, 2, 3, 7, 20])
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from hydra.control.ids import bitmap
-from hydra.control.roster import EpochAnswers, Roster
+from hydra.control.id_bitmaps import bitmap
+from hydra.control.roster import EpochReplies, Roster
 from hydra.wire.messages import Ack, encode
 from tests.control.rosters import EPOCH, batch, child_exit, hello, joined, report
 from tests.control.strange_messages import STRANGE
@@ -62,7 +62,7 @@ def test_any_messages_in_any_order(script: list[tuple[bytes, _Said]]) -> None:
 
 
 def test_who_is_told_a_command_once_more_has_not_acknowledged_it() -> None:
-    answers = EpochAnswers(epoch=EPOCH)
+    answers = EpochReplies(epoch=EPOCH)
     answers.acknowledge("configure", BitMap([1, 2, 3]))
     answers.forget("configure", [1, 7])
     answers.forget("stop", [2])

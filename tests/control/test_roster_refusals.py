@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyroaring import BitMap
 
-from hydra.control.roster import Roster, Welcomed
+from hydra.control.roster import PeerWelcome, Roster
 from hydra.wire.messages import Joined, Ready, encode
 from tests.control.golden_messages import FROM_CLIENT
 from tests.control.rosters import EPOCH, batch, hello, joined, report, state
@@ -39,7 +39,7 @@ def test_another_process_of_the_same_incarnation_is_not_believed(roster: Roster,
 def test_who_has_not_heard_its_welcome_says_hello_again(roster: Roster) -> None:
     before = state(roster)
     again = hello([1, 2, 3], seq=4)
-    assert roster.receive(b"relay", encode(again)) == Welcomed(BitMap(), BitMap())
+    assert roster.receive(b"relay", encode(again)) == PeerWelcome(BitMap(), BitMap())
     assert not roster.refused
     assert state(roster) == before
     # It has used up its seq.
@@ -49,8 +49,8 @@ def test_who_has_not_heard_its_welcome_says_hello_again(roster: Roster) -> None:
 
 def test_who_has_joined_is_welcomed_as_often_as_it_is_told(roster: Roster) -> None:
     before = state(roster)
-    assert roster.receive(b"relay", encode(joined([1], 4))) == Welcomed(BitMap([1]), BitMap())
-    assert roster.receive(b"relay", encode(joined([2, 3], 5, pid=102))) == Welcomed(BitMap([2, 3]), BitMap())
+    assert roster.receive(b"relay", encode(joined([1], 4))) == PeerWelcome(BitMap([1]), BitMap())
+    assert roster.receive(b"relay", encode(joined([2, 3], 5, pid=102))) == PeerWelcome(BitMap([2, 3]), BitMap())
     assert not roster.refused
     assert state(roster) == before
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydra.control.clock_offset import HostClockEstimate, Timekeeper
+from hydra.control.clock_offset import ClockPings, HostClockEstimate
 from tests.control.simulated_clocks import HOST, OWN, Clock
 
 SECOND = 1_000_000_000
@@ -11,7 +11,7 @@ OTHER = ("third", "time:[1]")
 NOW = 100 * SECOND
 
 
-def answered(keeper: Timekeeper, now_ns: int, pings: int, *, rtt_ns: int = 200_000) -> int:
+def answered(keeper: ClockPings, now_ns: int, pings: int, *, rtt_ns: int = 200_000) -> int:
     """The only host that is asked answers that many pings in a row; returns when the last answer came."""
     for _ in range(pings):
         ((identity, time_ns),) = keeper.due(now_ns)
@@ -20,21 +20,21 @@ def answered(keeper: Timekeeper, now_ns: int, pings: int, *, rtt_ns: int = 200_0
     return now_ns
 
 
-def estimate_of(keeper: Timekeeper) -> HostClockEstimate:
+def estimate_of(keeper: ClockPings) -> HostClockEstimate:
     estimate = keeper.estimate(HOST)
     assert estimate is not None
     return estimate
 
 
-def keeper_with(*posts: bytes) -> Timekeeper:
-    keeper = Timekeeper(OWN)
+def keeper_with(*posts: bytes) -> ClockPings:
+    keeper = ClockPings(OWN)
     for identity in posts:
         keeper.joined(identity, HOST, NOW)
     return keeper
 
 
 def test_the_own_host_is_not_asked_and_another_time_namespace_is_another_host() -> None:
-    keeper = Timekeeper(OWN)
+    keeper = ClockPings(OWN)
     keeper.joined(b"a", OWN, NOW)
     assert keeper.due(NOW) == []
     assert keeper.next_due_ns(NOW) > NOW

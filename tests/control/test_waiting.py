@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.control.client import poll_ms, wait
+from hydra.control.control_client import poll_ms, wait_for
 
 
 class Time:
@@ -28,7 +28,7 @@ class Time:
     def wait(self, timeout_s: float) -> None:
         """Waits by this clock."""
         self.due_s = self.now_s + timeout_s
-        wait(self.poll, timeout_s, lambda: self.now_s, self.sleep)
+        wait_for(self.poll, timeout_s, lambda: self.now_s, self.sleep)
 
     def poll(self, milliseconds: int) -> bool:
         until_s = self.now_s + milliseconds / 1000
@@ -77,5 +77,5 @@ def test_a_wait_without_end_is_one_poll() -> None:
         asked.append(milliseconds)
         return 1
 
-    wait(poll, math.inf)
+    wait_for(poll, math.inf)
     assert asked == [-1]

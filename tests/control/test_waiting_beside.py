@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 import zmq
 
-from hydra.control.client import ControlClient, Here, Identity
+from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.wire.messages import Ping, encode
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -46,7 +46,7 @@ def ends() -> Iterator[Ends]:
     for socket in (relay, source):
         socket.linger = 0
         socket.bind("tcp://127.0.0.1:*")
-    identity = Identity([1], "subscriber", "g", 0, "pyzmq", {}, Here.read())
+    identity = ClientIdentity([1], "subscriber", "g", 0, "pyzmq", {}, ProcessLocation.read())
     client = ControlClient(relay.getsockopt_string(zmq.LAST_ENDPOINT), identity)
     data = client.context.socket(zmq.PULL)
     data.linger = 0

@@ -7,7 +7,7 @@ import pytest
 from hydra.events import run_events, warnings
 from hydra.events.event import Event, Level, StoredEvent
 from hydra.events.warnings import HydraWarning, Journal
-from hydra.measure.steadiness import Unsteady
+from hydra.measure.steadiness import Unsteadiness
 from hydra.model import Agent, Demand, Group, Launch, Resources, Settings, StepPlan
 from hydra.report import row_warnings as rows
 from hydra.store.format_upgrade import event_of
@@ -43,15 +43,15 @@ def launch(role: str, host: str) -> Launch:
         (run_events.EngineWaits("waiting for a node"), "waiting for a node"),
         (run_events.RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
         (run_events.RunFailed("no space left"), "no space left"),
-        (run_events.Resumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),
+        (run_events.RunResumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),
         (run_events.SystemFact("version", "4.3"), "version: 4.3"),
-        (run_events.Refused("wrong key", 3), "3 × wrong key"),
-        (run_events.Revived("it went away"), "it went away"),
+        (run_events.FramesRejected("wrong key", 3), "3 × wrong key"),
+        (run_events.SystemRestarted("it went away"), "it went away"),
         (run_events.Launched.of(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
         (run_events.Launched.of(launch("server", "host-a")), "g: a server on a (host-a)"),
-        (run_events.Present(4, 0.25), "4 clients after 0.250 s"),
+        (run_events.ClientsConnected(4, 0.25), "4 clients after 0.250 s"),
         (run_events.Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
-        (run_events.LaunchedElsewhere({7}), "ids 7: not replaced by their groups, launched in others"),
+        (run_events.GroupRelaunched({7}), "ids 7: not replaced by their groups, launched in others"),
         (run_events.ClientExit(1, 99, -9, replaced=True), "client 1: pid 99 was killed by SIGKILL, replaced"),
         (run_events.ClientExit(1, 99, 3, replaced=False), "client 1: pid 99 exited with 3"),
         (run_events.ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
@@ -62,7 +62,7 @@ def launch(role: str, host: str) -> Launch:
         (run_events.GroupExit("g", "failed", "a", "exit status 1"), "g on a failed: exit status 1"),
         (run_events.ClientError(7, "no route"), "client 7: no route"),
         (run_events.ServersUp(2, "h:1,i:1", 1.5), "2 at h:1,i:1 after 1.500 s"),
-        (run_events.ServersAgain("g was lost"), "g was lost"),
+        (run_events.ServersRestarted("g was lost"), "g was lost"),
         (run_events.ServerExit("g failed"), "g failed"),
         (
             run_events.StartUnacknowledged(3, set(range(0, 40, 2))),
@@ -93,28 +93,28 @@ def launch(role: str, host: str) -> Launch:
             "ended after this step, as was asked for with a key: what was measured is kept; go on with --resume runs/x",
         ),
         (
-            run_events.RunGoesOn("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
+            run_events.RunResumeSummary("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
             "runs/x goes on: 2 of 6 rows are there (2 clients; 4 clients); "
             "1 failed and is tried again (8 clients); 4 steps to go, about 75 s",
         ),
         (
-            run_events.RunGoesOn("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
+            run_events.RunResumeSummary("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
             "runs/x goes on: 8 of 9 rows are there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; 5 clients; "
             "2 more); the results decide how many steps are to go, about 10 min",
         ),
         (
-            run_events.RunGoesOn("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
+            run_events.RunResumeSummary("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
             "runs/x goes on: 0 of 1 rows are there; 2 failed and are tried again (8 clients; 9 clients); "
             "1 step to go, about 5 s",
         ),
         (run_events.RunComplete("runs/x"), "runs/x is complete: nothing is left to measure, and nothing is started"),
-        (warnings.LeftBehind("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
+        (warnings.CleanupFailed("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
         (
             warnings.SettingsSkipped(["num.a", "num.b"], "h:1"),
             "the servers at h:1 keep their own settings: num.a, num.b of the preset not set",
         ),
         (
-            warnings.LeftEarlier("a category", "t-1: removed"),
+            warnings.EarlierCleanup("a category", "t-1: removed"),
             "an earlier part of this run left a category behind: t-1: removed",
         ),
     ],
@@ -133,49 +133,49 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (warnings.RunEndedBadly("strange", ""), "it ended as 'strange', after its last step"),
         (rows.RowSkipped("needs 9 GB"), "SKIPPED: needs 9 GB"),
         (rows.RowFailed("the broker died"), "FAILED: the broker died"),
-        (rows.SecondTry("one repeat failed"), "one repeat failed"),
-        (rows.FewerFigures(2, 3, "abcdef"), "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns"),
-        (rows.Loss(12.5), "LOSS: 12.5 % of the messages never arrived"),
+        (rows.StepRetried("one repeat failed"), "one repeat failed"),
+        (rows.PartialRepeats(2, 3, "abcdef"), "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns"),
+        (rows.MessagesLost(12.5), "LOSS: 12.5 % of the messages never arrived"),
         (
-            rows.Loss(12.5, with_waiting=True),
+            rows.MessagesLost(12.5, with_waiting=True),
             "LOSS: 12.5 % of the messages never arrived or were still waiting when the drain ended",
         ),
         (rows.Undrained(1e4), "10,000 messages were still waiting when the drain ended; they are not lost"),
         (
-            rows.SubscribersGone(1, 2, "SIGKILL"),
+            rows.SubscribersWithoutReport(1, 2, "SIGKILL"),
             "subscribers that failed without an account: 1 died (SIGKILL), 2 never answered",
         ),
         (rows.RateMissed(9e4, 8.5e4), "the publisher missed the requested rate of 90,000/s, it reached 85,000/s"),
         (rows.RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
         (rows.StoppedEarly("no memory"), "the publisher stopped early: no memory"),
-        (rows.NotSteady([Unsteady("change", 4, -0.1)]), "not steady: 10 % less from second 4 on"),
-        (rows.NotSteady([Unsteady("first", 0, -0.2)]), "not steady: 20 % less was received in the first repeat than in the others"),  # noqa: E501
-        (rows.NotSteady([]), "not steady in at least one of its repeats"),
+        (rows.UnsteadyRow([Unsteadiness("change", 4, -0.1)]), "not steady: 10 % less from second 4 on"),
+        (rows.UnsteadyRow([Unsteadiness("first", 0, -0.2)]), "not steady: 20 % less was received in the first repeat than in the others"),  # noqa: E501
+        (rows.UnsteadyRow([]), "not steady in at least one of its repeats"),
         (rows.SendsRefused(7), "7 messages were refused by a server or the library"),
         (rows.GeneratorLimited("max"), "max: generator-limited: the clients were measured, the system can do more"),
         (rows.HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
         (rows.HostShared(12.3), "other processes used about 12 % of a host's CPU"),
-        (searches.SearchNote("slow", "still rising"), "slow: still rising"),
+        (searches.SearchText("slow", "still rising"), "slow: still rising"),
         (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] is lost at any rate"),
         (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % is lost at any rate"),
         (
-            searches.TooShort("loss", 580.0, 5.0, (100.4, 900.0)),
+            searches.SearchTooShort("loss", 580.0, 5.0, (100.4, 900.0)),
             "loss: cannot tell: too few seconds were measured: it may be anywhere from 100 to 900/s "
             "(580 s of measuring would tell)",
         ),
-        (searches.Changing("slow"), "slow: cannot tell: the rate that holds changed during the search"),
+        (searches.RateDrifted("slow"), "slow: cannot tell: the rate that holds changed during the search"),
         (searches.LossyBetween("loss", [(3e3, 6e3), (8e3, 9e3)]), "loss: loses between 3,000 and 6,000/s and between 8,000 and 9,000/s and not above"),  # noqa: E501
-        (searches.LosesAlone("loss", 17, 5.0), "loss: subscriber 17 loses 5 % at every rate"),
+        (searches.SubscriberLosesAlone("loss", 17, 5.0), "loss: subscriber 17 loses 5 % at every rate"),
         (
-            searches.LosesAlone("loss", 17, 5.0, 2e4, (1.9e4, 2.1e4)),
+            searches.SubscriberLosesAlone("loss", 17, 5.0, 2e4, (1.9e4, 2.1e4)),
             "loss: subscriber 17 loses 5 % at every rate; without it 20,000/s [19,000 – 21,000]",
         ),
-        (searches.LosesAtStart("loss", 2.0), "loss: 2 ms of traffic are lost at the start of each step"),
-        (rows.SlowNotFelt(), "slow: the slow clients' buffers never filled, so they were not felt"),
-        (rows.SlowNotFelt(9e3, 1e4, 1.0), "slow: the slow clients' buffers never filled, so they were not felt: they read 10,000/s, and no more than 9,000/s was sent"),  # noqa: E501
-        (rows.SlowNotFelt(9e3, 8e3, 2.0), "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step"),  # noqa: E501
+        (searches.LossAtStart("loss", 2.0), "loss: 2 ms of traffic are lost at the start of each step"),
+        (rows.SlowClientsWithoutEffect(), "slow: the slow clients' buffers never filled, so they were not felt"),
+        (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), "slow: the slow clients' buffers never filled, so they were not felt: they read 10,000/s, and no more than 9,000/s was sent"),  # noqa: E501
+        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0), "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step"),  # noqa: E501
         (
-            rows.SlowNotFelt(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
+            rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
             "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000, the kernel's buffers up to 40,000 more",  # noqa: E501
         ),
     ],
@@ -191,21 +191,21 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
     [
         (rows.RowSkipped("x", by_user=True), "measure it in another run"),
         (rows.RowSkipped("needs 9 GB"), "take fewer clients or more agents; hydra check says what fits"),
-        (searches.TooShort("loss", 301.0, 5.0), "take 61 steps (--search-steps), or fewer and longer ones"),
-        (searches.Contradicted("loss"), "take longer steps, or more of them (--search-steps)"),
-        (searches.AboveHighest("loss"), "raise --start-rate"),
-        (searches.SearchNote("loss", "a word of another version"), ""),
-        (rows.SlowNotFelt(), "measure for longer, or make them slower"),
-        (rows.SlowNotFelt(9e3, 1e4, 1.0), "make them slower: lower sweep.search.slow_share"),
-        (rows.SlowNotFelt(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
+        (searches.SearchTooShort("loss", 301.0, 5.0), "take 61 steps (--search-steps), or fewer and longer ones"),
+        (searches.AnswerContradicted("loss"), "take longer steps, or more of them (--search-steps)"),
+        (searches.AnswerAboveHighest("loss"), "raise --start-rate"),
+        (searches.SearchText("loss", "a word of another version"), ""),
+        (rows.SlowClientsWithoutEffect(), "measure for longer, or make them slower"),
+        (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), "make them slower: lower sweep.search.slow_share"),
+        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
         # Behind by 1,000/s, and 2,000 + 8,000 messages can wait.
         (
-            rows.SlowNotFelt(9e3, 8e3, 2.0, 2e3, "marks", 8e3),
+            rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2e3, "marks", 8e3),
             "they are felt at the latest in steps of 10 s, or at 13,000/s",
         ),
         # 10,000 in a step, of which 9,000 wait elsewhere.
         (
-            rows.SlowNotFelt(9e3, 8e3, 10.0, 2e3, "marks", 9e3),
+            rows.SlowClientsWithoutEffect(9e3, 8e3, 10.0, 2e3, "marks", 9e3),
             "they are felt at the latest in steps of 11 s, or at 9,100/s, or with marks of 1,000 in all",
         ),
     ],
@@ -257,11 +257,17 @@ def test_every_warning_matters() -> None:
     assert all(warning.level != Level.ROUTINE for warning in every)
     gravest: dict[Level, set[type[HydraWarning]]] = {
         Level.FAIL: {warnings.RunIncomplete, warnings.RunEndedBadly, rows.RowSkipped, rows.RowFailed},
-        Level.LOSS: {rows.Loss, rows.LossBetween, searches.NoRateHolds, searches.TooShort, searches.LosesAlone},
+        Level.LOSS: {
+            rows.MessagesLost,
+            rows.LossInterval,
+            searches.NoRateHolds,
+            searches.SearchTooShort,
+            searches.SubscriberLosesAlone,
+        },
     }
     for level, expected in gravest.items():
         assert all(warning.level == level for warning in expected)
-    assert {rows.FateUnknown.level, rows.Lagged.level} == {Level.NOTE}
+    assert {rows.OutcomeUnknown.level, rows.BacklogAtEnd.level} == {Level.NOTE}
 
 
 @pytest.mark.parametrize(
@@ -275,14 +281,14 @@ def test_every_warning_matters() -> None:
 def test_of_an_event_of_an_earlier_version_its_text_is_known(kind: str, level: Level, summary: str) -> None:
     event = StoredEvent(1, None, event_of(kind, "why"))
     assert (event.kind, event.category, event.text) == (kind, kind, "why")
-    assert (event.told.level, event.summary) == (level, summary)
+    assert (event.data.level, event.summary) == (level, summary)
 
 
 def test_a_journal_keeps_everything_with_its_step_and_shows_warnings() -> None:
     kept: list[tuple[Event, int | None]] = []
     shown: list[Event] = []
     journal = Journal(lambda event, epoch: kept.append((event, epoch)), shown.append)
-    fact, warning = run_events.SystemFact("version", "4.3"), warnings.LeftEarlier("a category", "removed")
+    fact, warning = run_events.SystemFact("version", "4.3"), warnings.EarlierCleanup("a category", "removed")
     journal.note(fact)
     journal.epoch = 3
     journal.note(warning)

@@ -13,14 +13,14 @@ from hydra.errors import RefusedError
 from hydra.events.event import Event
 from hydra.model import SKIPPED_BY, USER, StepPlan, StepResult
 from hydra.report.row_warnings import warnings_of
-from hydra.report.warnings import told_once
+from hydra.report.warnings import merge_equal_warnings
 from hydra.run.runner import code_of
 from hydra.sweep import Row, SearchSpec, for_scenario
-from hydra.sweep.answer import Answer, Beside, Why
-from hydra.sweep.repetition import merged
+from hydra.sweep.repetition import merge_repeats
+from hydra.sweep.search_answer import Inconclusive, SearchAnswer, SideFindings
 from hydra.sweep.search_columns import search_columns
 from hydra.sweep.search_figures import columns_of
-from hydra.sweep.search_warnings import SearchWarning, note_of
+from hydra.sweep.search_warnings import SearchWarning, text_of_search
 
 FIXED = load_scenario("zmqfixed", {"sweep.clients": [2, 4, 6, 8]})
 SEARCHED = load_scenario("zmqrate", {})
@@ -64,11 +64,11 @@ def grid(reason: str) -> list[Row]:
 def searched() -> list[Row]:
     """Every way in which a search cannot tell, and several of them in one repeated row."""
     rows: list[Row] = []
-    for why in Why:
-        answer = Answer("unknown", why=why, needed_s=300.0)
-        rows.append({"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], Beside())})
-        rows[-1]["loss_note"] = note_of(rows[-1], "loss")
-    return [*rows, merged(rows, COLUMNS)]
+    for why in Inconclusive:
+        answer = SearchAnswer("unknown", why=why, needed_s=300.0)
+        rows.append({"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], SideFindings())})
+        rows[-1]["loss_note"] = text_of_search(rows[-1], "loss")
+    return [*rows, merge_repeats(rows, COLUMNS)]
 
 
 def test_rows_have_the_same_warnings_and_the_same_exit_code(mute: Callable[[], None]) -> None:
@@ -82,7 +82,7 @@ def test_rows_have_the_same_warnings_and_the_same_exit_code(mute: Callable[[], N
     assert after == before
     kinds = [kind for row in before[0][2] for kind, *_ in row]  # type: ignore[attr-defined]  # see above
     assert kinds == ["row_skipped", "row_skipped", "row_failed", "host_shared", "second_try", "host_shared"]
-    told = [str(line) for _, line in told_once([("a", warnings_of(row, FIXED)) for row in grid("x")])]
+    told = [str(line) for _, line in merge_equal_warnings([("a", warnings_of(row, FIXED)) for row in grid("x")])]
     assert {line.partition(";")[0] for line in told} == {"x"}
 
 

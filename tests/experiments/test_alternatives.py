@@ -12,23 +12,23 @@ from hydra.cli.experiment_choice import alternatives, with_alternatives
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.measure.column import Column
-from hydra.system import Done, Experiment, Order, Part, View, in_turn
+from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult, in_turn
 
 RATE = Column("rate", "messages/s", "as received")
 BATCH = Column("batch", "messages", "as achieved")
-ORDER = Order(1.0)
+ORDER = ExperimentOptions(1.0)
 SCENARIO = load_scenario("zmqfixed", {})
 
 
-def parts(_: Order) -> list[Part]:
-    return [Part("slow", {"client": "one", "rate": 1}), Part("fast", {"client": "one", "rate": 2})]
+def parts(_: ExperimentOptions) -> list[ExperimentPart]:
+    return [ExperimentPart("slow", {"client": "one", "rate": 1}), ExperimentPart("fast", {"client": "one", "rate": 2})]
 
 
-def views(_: Order, done: Sequence[Done]) -> list[View]:
+def views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     rows = [{"part": each.part.name, **each.rows[0]} for each in done]
     # Not every implementation has every figure.
     columns = [Column("part", "text"), RATE, *([BATCH] if any("batch" in row for row in rows) else [])]
-    return [View("Rates", columns, rows, ["a note"], x="rate", y=("batch",))]
+    return [ExperimentTable("Rates", columns, rows, ["a note"], x="rate", y=("batch",))]
 
 
 ABOUT: dict[str, Any] = {"name": "two-rates", "title": "two rates", "source": "nobody", "takes_s": 5, "scale": 0.1}
@@ -37,11 +37,11 @@ EXPERIMENT = Experiment(
 )
 
 
-def all_done(experiment: Experiment) -> list[Done]:
-    done: list[Done] = []
+def all_done(experiment: Experiment) -> list[PartResult]:
+    done: list[PartResult] = []
     while (part := experiment.next_part(ORDER, done)) is not None:
         figures = {"rate": part.scenario["rate"], **({"batch": 9} if part.scenario["client"] == "b" else {})}
-        done.append(Done(part, SCENARIO, [figures]))
+        done.append(PartResult(part, SCENARIO, [figures]))
     return done
 
 

@@ -8,7 +8,7 @@ from hydra.cli.experiment_runner import mean_of
 from hydra.config.scenario import load_scenario
 from hydra.measure.column import Column
 from hydra.model import Figure
-from hydra.system import Done, Order, Part, beside, in_turn, with_published
+from hydra.system import ExperimentOptions, ExperimentPart, PartResult, beside, in_turn, with_published
 
 
 @pytest.mark.parametrize(
@@ -16,14 +16,16 @@ from hydra.system import Done, Order, Part, beside, in_turn, with_published
     [(1, 5_000_000, 5_000_000), (0.01, 5_000_000, 50_000), (1e-6, 5_000_000, 1000), (0.5, 300, 300), (2, 400, 800)],
 )
 def test_a_scale_multiplies_records_down_to_a_thousand(scale: float, published: int, here: int) -> None:
-    assert Order(scale).records(published) == here
+    assert ExperimentOptions(scale).records(published) == here
 
 
 def test_parts_that_are_known_come_in_their_turn() -> None:
-    parts = [Part("a", {}), Part("b", {})]
+    parts = [ExperimentPart("a", {}), ExperimentPart("b", {})]
     next_part, scenario = in_turn(lambda _: parts), load_scenario("zmqfixed")
-    done = [Done(parts[0], scenario, ())]
-    assert [next_part(Order(1), taken) for taken in ([], done, [*done, Done(parts[1], scenario, ())])] == [*parts, None]
+    done = [PartResult(parts[0], scenario, ())]
+    assert [
+        next_part(ExperimentOptions(1), taken) for taken in ([], done, [*done, PartResult(parts[1], scenario, ())])
+    ] == [*parts, None]
 
 
 @pytest.mark.parametrize(

@@ -17,25 +17,37 @@ from hydra.cli.experiment_command import run_experiment
 from hydra.config import plugins
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, PlacementError, ServerError
 from hydra.measure.column import Column
-from hydra.report import experiments as folders
+from hydra.report import experiment_folder as folders
 from hydra.run import launcher
-from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+from hydra.system import (
+    Experiment,
+    ExperimentOptions,
+    ExperimentPart,
+    ExperimentTable,
+    PartResult,
+    beside,
+    in_turn,
+    with_published,
+)
 from tests.integration.command import table
 
 RATE = Column("avg_rx_rate_pps", "messages/s", "as received", "Rx")
 
 
-def parts(order: Order) -> list[Part]:
+def parts(order: ExperimentOptions) -> list[ExperimentPart]:
     common = {"system": "zmq", "client": "pyzmq", "table": "fixed", "warmup_s": 0.0}
     common["sweep"] = {"clients": [1], "duration_s": 10 * order.scale}
-    return [Part(f"rate-{rate}", {**common, "settings": {"rate": rate, "message_size": 100}}) for rate in (200, 400)]
+    return [
+        ExperimentPart(f"rate-{rate}", {**common, "settings": {"rate": rate, "message_size": 100}})
+        for rate in (200, 400)
+    ]
 
 
-def views(order: Order, done: Sequence[Done]) -> list[View]:
+def views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     found = [{"part": each.part.name, RATE.name: row.get(RATE.name)} for each in done for row in each.rows]
     rows = [with_published(row, {RATE.name: 200}, (RATE.name,)) for row in found]
     assert all(len(each.subscribers) == len(each.rows) for each in done)
-    return [View("Rates", [Column("part", "text"), *beside([RATE])], rows, [f"scale {order.scale:g}"])]
+    return [ExperimentTable("Rates", [Column("part", "text"), *beside([RATE])], rows, [f"scale {order.scale:g}"])]
 
 
 ABOUT: dict[str, Any] = {"name": "two-rates", "title": "two rates", "source": "nobody, 2026", "takes_s": 5}
@@ -67,7 +79,7 @@ def test_every_part_is_run_and_what_is_there_is_kept(tmp_path: Path, capsys: pyt
     folder = tmp_path / "two"
     assert run(out=folder, fail_if=("avg_rx_rate_pps_ratio < 0.1",)) == EXIT_GOOD
     assert "\n2 parts\n" in capsys.readouterr().out
-    record = folders.read(folder)
+    record = folders.read_record(folder)
     assert (record.ended, [part.ended for part in record.parts]) == ("finished", ["finished"] * 2)
     rows = table(folder)
     assert [row["part"] for row in rows] == ["rate-200", "rate-400"]
@@ -100,7 +112,7 @@ def test_what_stops_a_part_is_told(
             run(out=tmp_path)
     else:
         assert run(out=tmp_path) == code
-    record = folders.read(tmp_path)
+    record = folders.read_record(tmp_path)
     assert (record.ended, record.error) == (ended, "gone" if code is None else "")
     assert [part.reason for part in record.parts] == (["no agent"] * 2 if ended == "finished" else [])
     assert ("was not run: no agent" in (tmp_path / "table.md").read_text()) == (ended == "finished")
@@ -133,7 +145,7 @@ def test_bad_input_gets_one_line_and_starts_nothing(
     ],
 )
 def test_an_experiment_goes_on_as_it_was_begun(tmp_path: Path, name: str, flags: dict[str, Any], says: str) -> None:
-    record = folders.Record("two-rates", "two rates", "nobody", 0.02, {}, {}, "hydra", "now")
+    record = folders.ExperimentRecord("two-rates", "two rates", "nobody", 0.02, {}, {}, "hydra", "now")
     folders.write_record(tmp_path, record)
     with pytest.raises(HydraError, match=says):
         run_experiment("zmq", name, {}, FLAGS | {"resume": tmp_path} | flags)
@@ -141,6 +153,6 @@ def test_an_experiment_goes_on_as_it_was_begun(tmp_path: Path, name: str, flags:
 
 def test_secrets_are_given_again(tmp_path: Path) -> None:
     hidden = {"native.sndbuf": "***"}
-    folders.write_record(tmp_path, folders.Record("two-rates", "t", "s", 0.02, {}, hidden, "hydra", "now"))
+    folders.write_record(tmp_path, folders.ExperimentRecord("two-rates", "t", "s", 0.02, {}, hidden, "hydra", "now"))
     with pytest.raises(HydraError, match=r"secrets are not stored with a run: native\.sndbuf"):
         run_experiment("zmq", "", {}, FLAGS | {"resume": tmp_path})

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 from hydra.client import process_group
 from hydra.client.process_group import client_main
-from hydra.control.client import Identity
+from hydra.control.control_client import ClientIdentity
 from hydra.wire.protocol_constants import EXIT_STRANDED
 from hydra.zmqtest import pyzmq
 
 _FAULTS: Final[dict[str, list[str]]] = json.loads(os.environ.get("FAULTY", "{}"))
 
 
-def _begin(kind: Any, relay: str, identity: Identity, *rest: Any) -> int:
+def _begin(kind: Any, relay: str, identity: ClientIdentity, *rest: Any) -> int:
     (client,) = identity.ids
     signal.signal(signal.SIGUSR1, lambda *_: os._exit(EXIT_STRANDED))
     log = Path(os.environ["FAULTY_LOG"]) / str(client)

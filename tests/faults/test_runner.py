@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import needs
 from hydra.config.shortages import RowCheck, Shortage
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, ClusterError, ServerError
@@ -27,8 +27,8 @@ from hydra.jupyter.markup import warnings_of
 from hydra.jupyter.run_data import load
 from hydra.local.engine import LocalEngine
 from hydra.model import Scenario, StepResult
-from hydra.monitor.progress import Observer
-from hydra.report.catalog import catalog
+from hydra.monitor.progress_view import Observer
+from hydra.report.run_catalog import catalog
 from hydra.run import report_collection, runner
 from hydra.run import step_sequence as taking
 from hydra.run.context import RunContext
@@ -222,7 +222,7 @@ def test_the_next_repeat_of_a_row_is_no_further_try(
 ) -> None:
     epochs = iter(range(1, 2 * repeat + 1))
     monkeypatch.setattr(
-        taking.Steps, "take", lambda _, plan: StepResult(next(epochs), plan, "failed", reason="there is no air")
+        taking.StepSequence, "take", lambda _, plan: StepResult(next(epochs), plan, "failed", reason="there is no air")
     )
     done = ran(tmp_path, scenario(**SMALL, **{"sweep.repeat": repeat}), lambda _: None, WindowOpened, times=0)
     told = [line.split(": ") for line in done.said.splitlines() if "FAILED" in line]

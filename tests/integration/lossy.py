@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from hydra.cli import main as cli
-from hydra.control import curve
+from hydra.control import curve_security
 from hydra.control.controller import Controller
 from hydra.run import runner
 from tests.forwarder import Frame, FrameForwarder
@@ -73,7 +73,7 @@ def main() -> None:
         def __init__(self, run: str, *, host: str = "127.0.0.1", silence_s: float = 30.0) -> None:
             super().__init__(run, host=host, silence_s=silence_s)
             forwarders.append(LossyForwarder(self.endpoint, probability, seed))
-            self.environment[curve.ENDPOINT] = forwarders[0].endpoint
+            self.environment[curve_security.ENDPOINT] = forwarders[0].endpoint
 
     try:
         with patch.object(runner, "Controller", LossyController):

@@ -24,8 +24,8 @@ from hydra.errors import EXIT_GOOD
 from hydra.local.engine import LocalEngine
 from hydra.measure.resources import summarise
 from hydra.measure.verdict import LOSSY_NETWORK
-from hydra.monitor.progress import Observer
-from hydra.monitor.step_progress import Moment
+from hydra.monitor.progress_view import Observer
+from hydra.monitor.step_progress import StepProgress
 from hydra.run.context import RunContext
 from hydra.run.runner import run
 from hydra.store.database import RunStore
@@ -69,7 +69,7 @@ def ran(
 class Suspends(Observer):
     """Suspends the relay of the subscribers a second into the window, for ``SUSPENDED_S``."""
 
-    def tick(self, moment: Moment) -> None:
+    def tick(self, moment: StepProgress) -> None:
         super().tick(moment)
         if 1 < moment.elapsed_s < 1 + SUSPENDED_S:
             relay_of("zmq-sub").suspend()

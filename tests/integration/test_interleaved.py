@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hydra.events.run_events import Launched
-from hydra.report.catalog import catalog
-from hydra.store import interleaved
+from hydra.report.run_catalog import catalog
+from hydra.store import interleaved_record
 from hydra.store.database import RunStore
 from tests.integration.command import background, events, gone, hydra, steps
 from tests.suite.waiting import LONG_S, PATIENCE, wait_until
@@ -37,7 +37,7 @@ def test_repeats_take_turns_each_with_clients_of_its_own(tmp_path: Path, run: Pa
     assert (found["paired"], [run["name"] for run in found["runs"]]) == (True, ["pyzmq", "pyzmq-2"])
     assert [each["repeats"] for each in found["comparisons"] if each["primary"]] == [[2, 2], [2, 2]]
     assert found["environment"] == []
-    record = interleaved.read(run)
+    record = interleaved_record.read_record(run)
     assert record.ended == "finished"
     sides = [run / name for name in record.sides]
     assert [steps(side) for side in sides] == [[(epoch, "ok") for epoch in range(1, 5)]] * 2
@@ -65,14 +65,14 @@ def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
         left = command.family()
         wait_until(lambda: gone(left), "the end of every process")
         assert f"it goes on with --resume {run}" in command.output()
-    before = interleaved.read(run)
+    before = interleaved_record.read_record(run)
     assert before.ended == "interrupted"
     kept = {name: steps(run / name) for name in before.sides}
     assert sum(map(len, kept.values())) < 6
     done = hydra("zmqfixed", "--resume", run, "--json", "--fail-if", "clients == 1", expect=3, within_s=3 * LONG_S)
     assert "--fail-if: pyzmq, row 1 (1 clients): clients == 1 holds" in done.stderr
     assert [each["repeats"] for each in json.loads(done.stdout)["comparisons"] if each["primary"]] == [[3, 3]]
-    after = interleaved.read(run)
+    after = interleaved_record.read_record(run)
     assert (after.seed, after.ended) == (before.seed, "finished")
     assert after.turns[: len(before.turns)] == before.turns
     for name, its in kept.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.events.run_events import PhasesTimed, Present, StepStored
+from hydra.events.run_events import ClientsConnected, PhasesTimed, StepStored
 from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, assert_all_arrived, events, hydra, measured, refusal
 
@@ -88,7 +88,11 @@ def test_a_packed_process_spends_its_cpu_time_once(run: Path) -> None:
 def test_a_run_tells_how_long_each_part_of_a_step_took(run: Path) -> None:
     hydra("zmqfixed", "--client", "native", "--clients", 3, "--rate", 100, "--duration", 0.5, "--out", run)
     with RunStore.open(run) as store:
-        said = [(e.kind, e.text) for e in store.events() if e.kind in (Present.kind, PhasesTimed.kind, StepStored.kind)]
+        said = [
+            (e.kind, e.text)
+            for e in store.events()
+            if e.kind in (ClientsConnected.kind, PhasesTimed.kind, StepStored.kind)
+        ]
     assert [kind for kind, _ in said] == ["present", "phases", "phases", "stored"]
     assert said[0][1].startswith("4 clients after ")
     assert said[2][1].startswith("epoch 2: ")

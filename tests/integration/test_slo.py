@@ -107,7 +107,9 @@ def test_the_seconds_outlive_a_killed_controller(run: Path) -> None:
         if not (run / DATABASE).is_file():
             return 0
         with RunStore.open(run) as store:
-            return sum(i.received > 0 for e in store.courses() if (found := store.course(e)) for i in found[2])
+            return sum(
+                i.received > 0 for e in store.time_series_epochs() if (found := store.course(e)) for i in found[2]
+            )
 
     with background("slo", *HOLDS, "--duration", "600s", "--out", run) as command:
         wait_until(lambda: seconds() >= 3, "three seconds of the step", LONG_S)

@@ -10,15 +10,15 @@ from hydra.jupyter import run_data
 from hydra.model import Scenario
 from tests.jupyter.runs import KINDS, make
 
-Loaded = Callable[[str | Scenario], run_data.Run]
+Loaded = Callable[[str | Scenario], run_data.RunData]
 
 
 @pytest.fixture(scope="session")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     """Gives the whole run of a scenario, or of a kind, as it was read; nobody writes into its folder."""
-    folder, known = tmp_path_factory.mktemp("loaded"), dict[str, run_data.Run]()
+    folder, known = tmp_path_factory.mktemp("loaded"), dict[str, run_data.RunData]()
 
-    def of(asked: str | Scenario) -> run_data.Run:
+    def of(asked: str | Scenario) -> run_data.RunData:
         scenario = KINDS[asked] if isinstance(asked, str) else asked
         if repr(scenario) not in known:
             known[repr(scenario)] = run_data.load(make(folder / str(len(known)), scenario))

@@ -14,20 +14,20 @@ import msgspec
 
 from hydra import model
 from hydra.config.plugins import system
-from hydra.config.resolved import ResolvedScenario, added_by
-from hydra.events.run_events import PhasesTimed, Present, StepStored, SystemFact, WindowOpened
+from hydra.config.resolved_scenario import ResolvedScenario, added_by
+from hydra.events.run_events import ClientsConnected, PhasesTimed, StepStored, SystemFact, WindowOpened
 from hydra.jupyter import run_data
-from hydra.measure.figures import figures, merged
+from hydra.measure.figures import figures, merge_histograms
 from hydra.measure.observation import Observation
 from hydra.model import (
-    CourseFacts,
-    CourseInterval,
     Figure,
     Histogram,
     Scenario,
     Settings,
     StepPlan,
     StepResult,
+    TimeSeriesFacts,
+    TimeSeriesInterval,
 )
 from hydra.store.database import DATABASE, RunStore
 from hydra.sweep import GridSweep, SearchSpec, SearchSweep
@@ -125,11 +125,11 @@ def bisected(directory: Path) -> Path:
     return directory
 
 
-def load_steps(directory: Path, scenario: Scenario, *steps: Observation) -> run_data.Run:
+def load_steps(directory: Path, scenario: Scenario, *steps: Observation) -> run_data.RunData:
     """A run of just these good steps, as it is read."""
     with RunStore.create(directory, {**FACTS, "name": "r", "scenario": scenario}) as store:
         for epoch, o in enumerate(steps, 1):
-            histograms = merged(o)
+            histograms = merge_histograms(o)
             store.add_step(StepResult(epoch, o.plan, "ok", figures(o, histograms)), o, histograms)
         store.set_meta("ended", "finished")
     return run_data.load(directory)
@@ -178,13 +178,13 @@ def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None
             epoch = len(results) + 1
             how, reason = status(plan)
             o = observe(scenario, plan, epoch % 3)
-            histograms = merged(o)
+            histograms = merge_histograms(o)
             shown: dict[str, Figure] = figures(o, histograms) if how == "ok" else {}
             result = StepResult(epoch, plan, how, shown, reason)  # type: ignore[arg-type]  # one of its literals
             store.add_step(result, *((o, histograms) if how == "ok" else ()))
             results.append(result)
             timed = PhasesTimed(epoch, [("bind", 0.1)])
-            for event in (WindowOpened(epoch), Present(30, 0.5), timed, StepStored(epoch, 0.2)):
+            for event in (WindowOpened(epoch), ClientsConnected(30, 0.5), timed, StepStored(epoch, 0.2)):
                 store.add_event(event, epoch)
         store.add_event(SystemFact("broker", "kafka 3.9"))
         if ended is not None:
@@ -192,7 +192,7 @@ def _make(directory: Path, scenario: Scenario, status: Status, steps: int | None
     return directory
 
 
-COURSE = CourseFacts(10**18, 2.5, 1, copies=30.0)
+COURSE = TimeSeriesFacts(10**18, 2.5, 1, copies=30.0)
 
 
 def keep_seconds(run: Path, received: int) -> None:
@@ -201,8 +201,10 @@ def keep_seconds(run: Path, received: int) -> None:
         results = store.results()
     with RunStore.open(run, writable=True) as store:
         for result in results:
-            store.begin_course(result.epoch, result.plan, COURSE)
+            store.begin_time_series(result.epoch, result.plan, COURSE)
             counts = [result.epoch, received, received, received]
             late = Histogram([1000, received], 1000, 1000)
-            intervals = [CourseInterval(k, 10, 10, n, latency=late if k else Histogram()) for k, n in enumerate(counts)]
+            intervals = [
+                TimeSeriesInterval(k, 10, 10, n, latency=late if k else Histogram()) for k, n in enumerate(counts)
+            ]
             store.add_seconds(result.epoch, intervals)

@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from hydra.jupyter.drawing import PUBLISHED, tell_apart
+from hydra.jupyter.drawing import PUBLISHED, distinguish_overlaps
 
 
 def figure(*curves: tuple[str, list[float | None]], panel: str = "y", meta: str | None = None) -> list[go.Scatter]:
@@ -17,7 +17,7 @@ def figure(*curves: tuple[str, list[float | None]], panel: str = "y", meta: str 
 
 def told(*traces: go.Scatter) -> list[tuple[str, float, str | None]]:
     drawn = go.Figure(list(traces))
-    tell_apart(drawn)
+    distinguish_overlaps(drawn)
     return [(trace.name, trace.line.width, trace.line.dash) for trace in drawn.data]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from hydra import model
 from hydra.errors import EXIT_USAGE, RunDirectoryError
-from hydra.events.run_events import ClientError, ClientExit, Refused, SystemFact
+from hydra.events.run_events import ClientError, ClientExit, FramesRejected, SystemFact
 from hydra.jupyter import line_plots, markup, run_data, summary
 from hydra.jupyter.loss_plot import loss
 from hydra.jupyter.markup import warnings_of
@@ -25,7 +25,7 @@ from tests.jupyter.runs import BATCH, FEW, FIXED, FOR_LOSS, KINDS, SEARCH, bisec
 from tests.measure.reports import SECOND, START
 
 
-def lost_figure(run: run_data.Run) -> go.Figure | None:
+def lost_figure(run: run_data.RunData) -> go.Figure | None:
     found = loss(run)
     return found and found.figure
 
@@ -66,7 +66,7 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
     with RunStore.open(directory, writable=True) as store:
         for client in range(25):
             store.add_event(ClientExit(client, 1000 + client, -9, replaced=True), 1)
-        store.add_event(Refused("wrong key", 3))
+        store.add_event(FramesRejected("wrong key", 3))
     run = run_data.load(directory)
     found = warnings_of(run)
     about = ["fail: 60 clients", "fail: 120 clients", "loss: 30 clients", "note: 25 × client_exit", "note: 1 × refused"]

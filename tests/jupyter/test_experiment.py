@@ -13,8 +13,8 @@ from hydra.errors import RunDirectoryError
 from hydra.jupyter.command import write_report
 from hydra.jupyter.experiment import load, parts, plot, table
 from hydra.measure.column import Column
-from hydra.report.experiments import PartRecord, Record, write_record, write_tables
-from hydra.system import View
+from hydra.report.experiment_folder import ExperimentRecord, PartRecord, write_record, write_tables
+from hydra.system import ExperimentTable
 from tests.jupyter.runs import there
 
 COLUMNS = [
@@ -25,12 +25,16 @@ COLUMNS = [
     Column("never", "s"),
 ]
 ROWS = [{"setting": "a<b>", "stored": 1e6 * n, "rate": 100.0 * n, "rate_published": None} for n in (1, 2)]
-VIEW = View("Growth", COLUMNS, ROWS, ["a <note>"], x="stored", y=("rate", "never"), marks={"page cache": 1e7})
+VIEW = ExperimentTable(
+    "Growth", COLUMNS, ROWS, ["a <note>"], x="stored", y=("rate", "never"), marks={"page cache": 1e7}
+)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    record = Record("growth", "it <grows>", "somebody, 2014", 0.01, {"n": 3}, {}, "hydra x", "now", "finished")
+    record = ExperimentRecord(
+        "growth", "it <grows>", "somebody, 2014", 0.01, {"n": 3}, {}, "hydra x", "now", "finished"
+    )
     record.parts.extend([PartRecord("there", "finished"), PartRecord("missing", "", "nine brokers need 6 GB")])
     (tmp_path / "there").mkdir()
     for name in ("run.db", "table.md"):
@@ -75,12 +79,12 @@ def test_only_figures_are_drawn_and_the_axis_reaches_the_marks() -> None:
 
 @pytest.mark.parametrize("rows", [[], [{"stored": 1.0}]])
 def test_there_is_no_picture_of_nothing(rows: list[dict[str, float]]) -> None:
-    assert plot(View("Growth", COLUMNS, rows, x="stored", y=("rate",))) is None
+    assert plot(ExperimentTable("Growth", COLUMNS, rows, x="stored", y=("rate",))) is None
 
 
 def test_rows_that_share_a_place_are_not_joined() -> None:
     rows = [{"stored": 1.0, "rate": 2.0, "rate_published": 4.0}, {"stored": 1.0, "rate": 3.0}]
-    drawn = there(plot(View("Growth", COLUMNS, rows, x="stored", y=("rate",)))).data
+    drawn = there(plot(ExperimentTable("Growth", COLUMNS, rows, x="stored", y=("rate",)))).data
     assert [(trace.name, trace.mode) for trace in drawn] == [("measured", "markers"), ("published", "lines+markers")]
 
 

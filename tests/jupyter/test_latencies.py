@@ -58,7 +58,7 @@ def test_latencies_below_the_clocks_bound_stand_at_it(loaded: Loaded) -> None:
     assert min(there(percentiles(replace(run, results=results))).data[0].y) == 0.2
 
 
-def lagging(directory: Path, bins: list[list[int | None]]) -> run_data.Run:
+def lagging(directory: Path, bins: list[list[int | None]]) -> run_data.RunData:
     """A run with one step, whose subscribers have these lags."""
     scenario = replace(FIXED, sweep=replace(FIXED.sweep, clients=(len(bins),)))
     table = table_of({n: received(1000, lag_bins_us=lags) for n, lags in enumerate(bins, 1)})

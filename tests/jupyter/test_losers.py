@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hydra.jupyter import run_data
 from hydra.jupyter.loss_heatmap import losers
-from hydra.model import CourseFacts, LedgerCounts, StepPlan, SubscriberReport
+from hydra.model import LedgerCounts, StepPlan, SubscriberReport, TimeSeriesFacts
 from hydra.store.database import RunStore
 from hydra.wire.subscriber_table import table_of
 from tests.jupyter.conftest import Loaded
@@ -27,7 +27,7 @@ def missing(*gaps: tuple[int, int], truncated: int = 0) -> SubscriberReport:
 
 def run_of(
     directory: Path, *steps: Mapping[int, SubscriberReport], count: int = 4, silent: frozenset[int] = frozenset()
-) -> run_data.Run:
+) -> run_data.RunData:
     """A run with a row a step, whose other subscribers lost nothing."""
     counts = tuple(range(count, count + len(steps)))
     settings = replace(FIXED.settings, rate=RATE)
@@ -102,7 +102,7 @@ def test_a_changing_rate_is_read_as_it_was_carried_out(tmp_path: Path) -> None:
     # 500 messages are due in the first nine seconds, and 500 in the last.
     load = ((0.0, 500 / 9), (9.0, 500 / 9), (9.0, 500.0))
     with RunStore.open(run.directory, writable=True) as store:
-        store.begin_course(1, replace(run.results[0].plan, load=load), CourseFacts(0, SECONDS, 1, 4.0))
+        store.begin_time_series(1, replace(run.results[0].plan, load=load), TimeSeriesFacts(0, SECONDS, 1, 4.0))
     shown = there(losers(run)).figure.data[-1]
     lossy = [at for at, text in zip(shown.x, shown.text[0], strict=True) if text != "0"]
     assert min(lossy) > 9.7

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.jupyter import run_data
-from hydra.jupyter.loss_plot import Lost, loss
+from hydra.jupyter.loss_plot import LossPlot, loss
 from hydra.model import Figure, StepResult
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import FEW, FIXED, there
@@ -16,11 +16,11 @@ from tests.jupyter.runs import FEW, FIXED, there
 RATES = replace(FIXED, sweep=replace(FEW, clients=(30, 60), vary={"rate": (1000.0, 50_000.0, 80_000.0)}))
 
 
-def drawn(run: run_data.Run) -> Lost:
+def drawn(run: run_data.RunData) -> LossPlot:
     return there(loss(run))
 
 
-def with_figures(run: run_data.Run, *figures: Mapping[str, Figure]) -> run_data.Run:
+def with_figures(run: run_data.RunData, *figures: Mapping[str, Figure]) -> run_data.RunData:
     """The run with other figures in its first rows."""
     return replace(run, rows=[{**row, **more} for row, more in zip(run.rows, [*figures, *[{}] * 9], strict=False)])
 

@@ -14,7 +14,7 @@ from hydra.errors import EXIT_USAGE, HydraError
 from hydra.jupyter.command import write_report
 from hydra.jupyter.rendering import LIBRARY, render
 from hydra.model import StepPlan
-from hydra.store.folders import NOTEBOOK, PAGE
+from hydra.store.run_folders import NOTEBOOK, PAGE
 from tests.integration.command import Hydra, hydra
 from tests.jupyter.browser import Browser, browser
 from tests.jupyter.kernel import execute

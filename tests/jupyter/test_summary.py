@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.jupyter.summary import measured, numbers
+from hydra.jupyter.summary import measured_sentence, numbers
 from tests.jupyter.conftest import Loaded
 from tests.jupyter.runs import KINDS
 
@@ -21,7 +21,7 @@ def test_every_kind_of_run_says_what_it_carries_and_what_limits_it(loaded: Loade
 
 def test_a_grid_is_told_by_its_best_row_without_loss(loaded: Loaded) -> None:
     run = loaded("fixed")
-    assert measured(run).startswith(
+    assert measured_sentence(run).startswith(
         "30 to 120 subscribers of pyzmq, 10,000 messages/s; 10 s a step, on here with 2 cores"
     )
     carried = numbers(run)[0]

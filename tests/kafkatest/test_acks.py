@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.client.acks import AckLedger
+from hydra.client.ack_ledger import AckLedger
 
 
 def answers(*sequences: int) -> npt.NDArray[np.uint64]:

@@ -11,13 +11,13 @@ from functools import partial
 
 import pytest
 
-from hydra.control import curve
-from hydra.control.client import ControlClient, Here, Identity
+from hydra.control import curve_security
+from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.control.controller import Controller
 from hydra.errors import ServerError
 from hydra.kafkatest import topics as module
 from hydra.kafkatest.topics import Topics
-from hydra.system.worker_thread import Background
+from hydra.system.worker_thread import WorkerThread
 from hydra.wire.messages import Welcome
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -25,11 +25,13 @@ from tests.suite.waiting import SOON_S, wait_until
 @pytest.mark.tier("test")
 def test_clients_are_served_while_a_mute_broker_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "QUESTION_TIMEOUT_S", SOON_S)
-    identity = Identity([1], "subscriber", "g", incarnation=0, implementation="", versions={}, here=Here.read())
+    identity = ClientIdentity(
+        [1], "subscriber", "g", incarnation=0, implementation="", versions={}, here=ProcessLocation.read()
+    )
     welcomed: list[object] = []
 
     def dial() -> None:
-        credentials = curve.credentials({**os.environ, **controller.environment})
+        credentials = curve_security.credentials({**os.environ, **controller.environment})
         with contextlib.closing(ControlClient(credentials, identity)) as client:
             welcomed.append(client.receive(SOON_S))
 
@@ -53,7 +55,7 @@ def test_clients_are_served_while_a_mute_broker_is_asked(monkeypatch: pytest.Mon
 
 
 def test_answers_and_errors_come_back_in_order() -> None:
-    with contextlib.closing(Background()) as background:
+    with contextlib.closing(WorkerThread()) as background:
         assert [background.ask(partial(pow, n, 2), SOON_S) for n in range(4)] == [0, 1, 4, 9]
         with pytest.raises(ZeroDivisionError):
             background.ask(lambda: 1 // 0, SOON_S)
@@ -68,7 +70,7 @@ def test_whoever_is_interrupted_takes_the_call_back_unless_it_has_begun() -> Non
     def interrupted(condition: Callable[[], bool], timeout_s: float) -> bool:
         raise KeyboardInterrupt
 
-    with contextlib.closing(Background(interrupted)) as background:
+    with contextlib.closing(WorkerThread(interrupted)) as background:
         background.submit(let_go.wait)
         with pytest.raises(KeyboardInterrupt):
             background.ask(lambda: made.append("topic"), SOON_S)
@@ -79,6 +81,6 @@ def test_whoever_is_interrupted_takes_the_call_back_unless_it_has_begun() -> Non
 
 def test_a_question_is_asked_again_until_it_is_answered_with_yes() -> None:
     answers = [False, False, True]
-    with contextlib.closing(Background()) as background:
+    with contextlib.closing(WorkerThread()) as background:
         wait_until(background.repeated(lambda: answers.pop(0)), "yes")
     assert answers == []

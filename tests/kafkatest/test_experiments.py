@@ -17,12 +17,14 @@ from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.model import Figure, Scenario, value_of
 from hydra.sweep import PointSweep
-from hydra.system import Done, Experiment, Order, Part, View
+from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 Rows = Mapping[str, Mapping[str, Figure]]
 
 
-def done(part: Part, rows: Rows | Sequence[str], clients: Mapping[str, Mapping[str, Any]] | None = None) -> Done:
+def done(
+    part: ExperimentPart, rows: Rows | Sequence[str], clients: Mapping[str, Mapping[str, Any]] | None = None
+) -> PartResult:
     """A part whose rows are these, by their points; a point by itself has no figures of its own.
 
     ``clients`` has what was told of each row's clients and servers.
@@ -30,7 +32,7 @@ def done(part: Part, rows: Rows | Sequence[str], clients: Mapping[str, Mapping[s
     given = rows if isinstance(rows, Mapping) else {point: {} for point in rows}
     told = [{"point": point, "status": "ok", "account": "exact", **row} for point, row in given.items()]
     of = [(clients or {}).get(point, {}) for point in given]
-    return Done(
+    return PartResult(
         part,
         resolved_from(part.name, part.name, part.scenario).scenario,
         told,
@@ -40,7 +42,7 @@ def done(part: Part, rows: Rows | Sequence[str], clients: Mapping[str, Mapping[s
     )
 
 
-def part_of(experiment: Experiment, order: Order, before: Sequence[Done] = ()) -> Part:
+def part_of(experiment: Experiment, order: ExperimentOptions, before: Sequence[PartResult] = ()) -> ExperimentPart:
     """The experiment's next part."""
     found = experiment.next_part(order, before)
     assert found is not None
@@ -50,45 +52,47 @@ def part_of(experiment: Experiment, order: Order, before: Sequence[Done] = ()) -
 BY_NAME = {each.name: each for each in EXPERIMENTS}
 
 
-def the_parts(experiment: Experiment, order: Order) -> Sequence[Part]:
+def the_parts(experiment: Experiment, order: ExperimentOptions) -> Sequence[ExperimentPart]:
     if experiment.parts is not None:
         return experiment.parts(order)
     return [part_of(experiment, order)]
 
 
-ANY = the_parts(EXPERIMENTS[0], Order(1.0))[0]
+ANY = the_parts(EXPERIMENTS[0], ExperimentOptions(1.0))[0]
 
 
 def points(name: str, **order: Any) -> list[dict[str, Any]]:
     experiment = BY_NAME[name]
-    asked = Order(**{"scale": experiment.scale, **order})
+    asked = ExperimentOptions(**{"scale": experiment.scale, **order})
     listed = [point for part in the_parts(experiment, asked) for point in part.scenario["sweep"]["points"]]
     return [point for point in listed if point["name"] != WARM_UP]
 
 
-def views(name: str, rows: Rows | Sequence[str], part: Part = ANY, **clients: Any) -> Sequence[View]:
+def views(
+    name: str, rows: Rows | Sequence[str], part: ExperimentPart = ANY, **clients: Any
+) -> Sequence[ExperimentTable]:
     """An experiment's tables of rows; what was told of each row's clients is by its place."""
     points = list(rows)
     told = {point: {role: each[n] for role, each in clients.items()} for n, point in enumerate(points)}
-    return BY_NAME[name].views(Order(0.01), [done(part, rows, told)])
+    return BY_NAME[name].views(ExperimentOptions(0.01), [done(part, rows, told)])
 
 
 @pytest.mark.parametrize("name", ["linkedin-2014", "dcos-record-size", "dcos-tuning", "dcos-producers"])
 def test_a_warm_up_comes_first_and_stands_in_no_table(name: str) -> None:
     experiment = BY_NAME[name]
-    for part in the_parts(experiment, Order(experiment.scale)):
+    for part in the_parts(experiment, ExperimentOptions(experiment.scale)):
         first, *others = part.scenario["sweep"]["points"]
         assert (first["name"], first["publishers"], first["messages"] <= 300_000) == (WARM_UP, 1, True)
         assert WARM_UP not in [point["name"] for point in others]
     publishers = [{"records": 1, "records_per_sec": 1.0}]
     warm = [done(ANY, {WARM_UP: {"records_per_sec": 1.0}}, {WARM_UP: {"publishers": publishers}})]
-    assert not any(view.rows for view in experiment.views(Order(experiment.scale), warm))
+    assert not any(view.rows for view in experiment.views(ExperimentOptions(experiment.scale), warm))
     assert not experiment.lines(warm)
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
 def test_every_part_is_a_scenario_that_can_be_run(experiment: Experiment) -> None:
-    for part in the_parts(experiment, Order(1.0)):
+    for part in the_parts(experiment, ExperimentOptions(1.0)):
         scenario = resolved_from(part.name, part.name, part.scenario).scenario
         assert isinstance(scenario.sweep, PointSweep)
         for point in scenario.sweep.points:
@@ -97,7 +101,7 @@ def test_every_part_is_a_scenario_that_can_be_run(experiment: Experiment) -> Non
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
 def test_there_are_tables_before_anything_is_measured(experiment: Experiment) -> None:
-    views = experiment.views(Order(experiment.scale), ())
+    views = experiment.views(ExperimentOptions(experiment.scale), ())
     assert views
     assert not any(view.rows for view in views)
     for view in views:
@@ -130,7 +134,7 @@ def test_sizes_are_those_of_the_document_but_for_the_header() -> None:
     sweep = points("message-size-sweep", scale=1)
     assert [point["message_size"] for point in sweep] == [24, 100, 1000, 10_000, 100_000]
     assert [point["messages"] for point in sweep] == [1000 * 2**20 // size for size in (10, 100, 1000, 10_000, 100_000)]
-    (view,) = BY_NAME["message-size-sweep"].views(Order(1), ())
+    (view,) = BY_NAME["message-size-sweep"].views(ExperimentOptions(1), ())
     assert "10-byte records are 24 bytes here: so large is the header that accounts for each" in view.notes
 
 
@@ -231,13 +235,13 @@ def test_a_consumer_is_beside_its_document() -> None:
 
 @pytest.mark.parametrize(("hosts", "unique"), [(4, [False] * 3), (15, [True, True, False]), (25, [True] * 3)])
 def test_producers_have_a_host_each_where_there_are_so_many(hosts: int, unique: list[bool]) -> None:
-    parts = the_parts(BY_NAME["dcos-producers"], Order(0.001, hosts=hosts))
+    parts = the_parts(BY_NAME["dcos-producers"], ExperimentOptions(0.001, hosts=hosts))
     assert [part.scenario["server"]["count"] for part in parts] == [3, 6, 9]
     assert ["publisher" in part.scenario for part in parts] == unique
 
 
 def test_totals_add_rates_up_and_say_where_producers_were() -> None:
-    part = the_parts(BY_NAME["dcos-producers"], Order(0.001))[1]
+    part = the_parts(BY_NAME["dcos-producers"], ExperimentOptions(0.001))[1]
     producers = [{"records_per_sec": 100.0, "avg_latency_ms": float(n), "agent": f"agent-{n % 2}"} for n in range(3)]
     table, every = views("dcos-producers", ["3-producers-10-partitions"], part, publishers=[producers])
     (row,) = table.rows
@@ -322,10 +326,10 @@ def test_a_row_that_ran_out_of_time_says_how_far_it_came() -> None:
     assert not_measured([done(ANY, rows)]) == told
 
 
-def alone(module: ModuleType, **options: Any) -> tuple[Experiment, Order, Part]:
+def alone(module: ModuleType, **options: Any) -> tuple[Experiment, ExperimentOptions, ExperimentPart]:
     """A module's only experiment, as it is asked for, and its first part."""
     (experiment,) = module.EXPERIMENTS
-    order = Order(experiment.scale, options)
+    order = ExperimentOptions(experiment.scale, options)
     return experiment, order, part_of(experiment, order)
 
 
@@ -335,7 +339,7 @@ def alone(module: ModuleType, **options: Any) -> tuple[Experiment, Order, Part]:
 def test_every_design_goal_is_a_run_with_its_preset_and_a_broker_that_is_killed() -> None:
     (experiment,) = goals.EXPERIMENTS
     assert experiment.parts is not None
-    parts = experiment.parts(Order(experiment.scale))
+    parts = experiment.parts(ExperimentOptions(experiment.scale))
     assert [part.scenario["preset"] for part in parts] == list(PRESETS)
     for part in parts:
         killed = [point for point in part.scenario["sweep"]["points"] if "kill_broker_at" in point]
@@ -437,7 +441,7 @@ def test_a_rates_interval_becomes_that_of_the_partitions(
 @pytest.mark.parametrize(("most", "run"), [(None, 4), (3, 3)])
 def test_the_planned_partitions_are_run_or_as_many_as_fit(most: int | None, run: int) -> None:
     (experiment,) = plan.EXPERIMENTS
-    order = Order(0.01, {"target_rate": 1000.0, **({"most_partitions": most} if most else {})})
+    order = ExperimentOptions(0.01, {"target_rate": 1000.0, **({"most_partitions": most} if most else {})})
     first = part_of(experiment, order)
     names = [point["name"] for point in first.scenario["sweep"]["points"]]
     told = {

@@ -10,13 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.client.process_owner import INITIAL_PID_NAMESPACE, Owner, start_of, this_process, why_not_dead
+from hydra.client.process_owner import INITIAL_PID_NAMESPACE, ProcessOwner, start_of, this_process, why_not_dead
 from hydra.errors import ServerError
 from hydra.kafkatest.topic_registry import OwnedTopic, TopicRegistry, clean, why_kept
 from hydra.kafkatest.topics import Cluster as Described
 from hydra.kafkatest.topics import Topics
 
-ME = Owner("here", "m1", "boot1", INITIAL_PID_NAMESPACE, 10, 500)
+ME = ProcessOwner("here", "m1", "boot1", INITIAL_PID_NAMESPACE, 10, 500)
 IN_CONTAINER = replace(ME, pid_namespace="ns2")
 PID = 77
 """The owner's."""
@@ -45,7 +45,7 @@ def starts(pid: int) -> int | None:
         (replace(ME, pid=99), "hidden from this user"),
     ],
 )
-def test_an_owner_is_dead_only_if_that_is_known(owner: Owner, why: str) -> None:
+def test_an_owner_is_dead_only_if_that_is_known(owner: ProcessOwner, why: str) -> None:
     told = why_not_dead(owner, ME, starts)
     assert told == why if not why else why in told
     record = OwnedTopic("hydra-x", "c", "h:1", "/run", owner)
@@ -54,7 +54,7 @@ def test_an_owner_is_dead_only_if_that_is_known(owner: Owner, why: str) -> None:
 
 
 @pytest.mark.parametrize("me", [IN_CONTAINER, replace(ME, machine_id="")], ids=["in a container", "no machine-id"])
-def test_another_boot_is_none_of_this_host_where_the_host_is_not_known(me: Owner) -> None:
+def test_another_boot_is_none_of_this_host_where_the_host_is_not_known(me: ProcessOwner) -> None:
     assert "ask there" in why_not_dead(replace(me, boot_id="boot2"), me, starts)
     assert why_not_dead(replace(me, pid=78), me, starts) == ""
 
@@ -80,7 +80,7 @@ def test_the_start_of_a_process_tells_whether_it_is_there() -> None:
     assert start_of(child.pid) is None
 
 
-def record(topic: str, cluster: str = "c", owner: Owner = ME) -> OwnedTopic:
+def record(topic: str, cluster: str = "c", owner: ProcessOwner = ME) -> OwnedTopic:
     return OwnedTopic(topic, cluster, "h:1", "/run", owner)
 
 

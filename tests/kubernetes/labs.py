@@ -15,7 +15,7 @@ import yaml
 
 from hydra.config.file_locations import conf_dir
 from hydra.events.run_events import WindowOpened
-from hydra.kubernetes import names
+from hydra.kubernetes import object_names
 from tests.integration.command import Background, background, events, hydra
 from tests.kubernetes.accounts import RBAC, Account
 from tests.kubernetes.pods import delete, namespace
@@ -24,7 +24,7 @@ from tests.suite.waiting import LONG_S, PATIENCE, wait_until
 
 Json = dict[str, Any]
 
-_OURS: Final = f"labelSelector={names.MANAGED_BY}%3D{names.MANAGER}"
+_OURS: Final = f"labelSelector={object_names.MANAGED_BY}%3D{object_names.MANAGER}"
 _SMALL: Final = (
     *("--set", f"ready_timeout_s={60 * PATIENCE}", "--set", "warmup_s=0"),
     *("--set", "publisher.demand.base_cpus=0.1", "--set", "subscriber.demand.base_cpus=0.05"),
@@ -88,11 +88,11 @@ class Lab:
 
     def pods(self, part: str = "group") -> list[Json]:
         """The Pods of groups, or of another part."""
-        return [pod for pod in self.items("pods") if pod["metadata"]["labels"].get(names.PART) == part]
+        return [pod for pod in self.items("pods") if pod["metadata"]["labels"].get(object_names.PART) == part]
 
     def a_subscriber(self) -> str:
         """The name of a Pod with subscribers."""
-        pods = [pod["metadata"] for pod in self.pods() if pod["metadata"]["labels"][names.ROLE] == "subscriber"]
+        pods = [pod["metadata"] for pod in self.pods() if pod["metadata"]["labels"][object_names.ROLE] == "subscriber"]
         return str(pods[0]["name"])
 
     def left(self) -> list[str]:

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from hydra.events.run_events import GroupExit, Launched
-from hydra.kubernetes import names
+from hydra.kubernetes import object_names
 from tests.integration.command import Background, assert_all_arrived, events, hydra, steps, table
 from tests.kubernetes import nodes
 from tests.kubernetes.labs import Lab, told
@@ -37,7 +37,9 @@ def driver(command: Background) -> psutil.Process:
 
 def parent_of_subscribers(lab: Lab) -> int:
     """The parent process of a group: of this lab's, as others run on the same nodes."""
-    ours = [pod["metadata"]["uid"] for pod in lab.pods() if pod["metadata"]["labels"][names.ROLE] == "subscriber"]
+    ours = [
+        pod["metadata"]["uid"] for pod in lab.pods() if pod["metadata"]["labels"][object_names.ROLE] == "subscriber"
+    ]
     found = []
     for pid in nodes.contained(lab.rig.place):
         with suppress(psutil.Error, OSError):
@@ -157,7 +159,7 @@ def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
             if lost == "pod":
                 lab.delete_pod(pod["metadata"]["name"])
             else:
-                own_rig.lose(pod["spec"]["nodeName"])
+                own_rig.forget_agent(pod["spec"]["nodeName"])
             assert command.wait(2 * LONG_S) == 1, command.output()
             lab.becomes_empty()
         assert says in told(command.output())
@@ -196,7 +198,7 @@ def test_what_an_apiserver_an_etcd_and_a_node_do_to_a_run(own_rig: Rig, tmp_path
             lab.await_window(2)
             assert any("subscriber" in e and "on node2" in e for e in events(lab.run, Launched))
             if lost == "node":
-                own_rig.lose("node2")
+                own_rig.forget_agent("node2")
             else:
                 own_rig.kill("kubelet2")
             wait_until(lambda: own_rig.ready() == ["node1"], "a node that is not ready", LONG_S, saw=own_rig.ready)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from hydra.engine.artifacts.archive import Artifact
-from hydra.engine.artifacts.server import ArtifactServer
+from hydra.engine.artifacts.archive_server import ArtifactServer
 from hydra.engine.placement import parse_constraint
 from hydra.kubernetes import nodes, pod_status, pods
 from hydra.kubernetes.settings import KubernetesSettings
@@ -38,11 +38,11 @@ def space(rig: Rig) -> Iterator[str]:
         yield name
 
 
-def family(space: str, **settings: Any) -> pods.Family:
-    return pods.Family("a run", space, {}, KubernetesSettings(**settings), images.PYTHON, archive=False)
+def family(space: str, **settings: Any) -> pods.RunObjects:
+    return pods.RunObjects("a run", space, {}, KubernetesSettings(**settings), images.PYTHON, archive=False)
 
 
-def made(kin: pods.Family, *, name: str = "publisher-1", node: str = "node1", **more: Any) -> Json:
+def made(kin: pods.RunObjects, *, name: str = "publisher-1", node: str = "node1", **more: Any) -> Json:
     group = replace(GROUP, id=name, constraints=tuple(map(parse_constraint, more.get("constraints", ()))))
     launch = Launch(group, Agent(node, node, {}, Resources()), (31000, 31001))
     secret = pods.environment(kin, group.environment)["metadata"]["name"]

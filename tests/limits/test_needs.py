@@ -10,7 +10,7 @@ import pytest
 
 from hydra.config import plugins
 from hydra.config.file_locations import scenarios
-from hydra.config.machine_limits import read
+from hydra.config.machine_limits import read_limits
 from hydra.config.resource_needs import needs
 from hydra.config.scenario import load_scenario, resolve
 from hydra.config.shortages import shortages
@@ -151,7 +151,7 @@ def test_servers_of_our_own_keep_two_steps_on_disk(
 
 
 def test_a_guess_of_the_disk_skips_no_row() -> None:
-    machine = replace(read(), disk_available_bytes=1)
+    machine = replace(read_limits(), disk_available_bytes=1)
     guess, known = (
         needs(resolve("kafka-fixed", {"settings.rate": rate}), clients=2, groups=2, fork_window=128)
         for rate in ("max", 100.0)
@@ -161,6 +161,6 @@ def test_a_guess_of_the_disk_skips_no_row() -> None:
 
 
 def test_the_disk_is_that_of_the_run_also_where_its_folder_is_not_there_yet(tmp_path: Path) -> None:
-    assert read(tmp_path / "runs" / "run").disk_available_bytes == pytest.approx(
+    assert read_limits(tmp_path / "runs" / "run").disk_available_bytes == pytest.approx(
         shutil.disk_usage(tmp_path).free, rel=0.1
     )

@@ -16,7 +16,7 @@ RATE = 1000.0
 """Messages/s: 20 of them are due in a slice of 0.02 s."""
 
 
-def slices(seconds: float, **lost: float) -> loss_pattern.Course:
+def slices(seconds: float, **lost: float) -> loss_pattern.LossProfile:
     """A course that is 0 but for the slices ``s7=0.5``, or ``s10_19=0.5`` for a stretch of them."""
     found = np.zeros(round(seconds / loss_pattern.SLICE_S))
     for name, share in lost.items():

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.model import CourseFacts, CourseInterval, Histogram
+from hydra.model import Histogram, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import index_of
 from hydra.wire.histogram import merge
 
@@ -21,7 +21,7 @@ Chance = np.random.Generator
 Parts = npt.NDArray[np.float64]
 World = Callable[[float, int, Chance], Parts]
 """Takes the share, the seconds of a step, and chance."""
-Made = tuple[CourseFacts, list[CourseInterval], Histogram]
+Made = tuple[TimeSeriesFacts, list[TimeSeriesInterval], Histogram]
 """What is stored of a step's seconds, and its whole histogram of latency."""
 SUBSCRIBERS: Final = 30
 RATE: Final = 100
@@ -129,10 +129,10 @@ def step(due_s: Parts, latency_s: Parts, seconds: int, subscribers: int = SUBSCR
     us = np.maximum((latency_s * 1e6).astype(int), 1)
     its = [_histogram(us[arrived == second], subscribers) for second in range(seconds)]
     course = [
-        CourseInterval(n, int(due[n]), int(due[n]), sum(latency.counts[1::2]), lost=0, latency=latency)
+        TimeSeriesInterval(n, int(due[n]), int(due[n]), sum(latency.counts[1::2]), lost=0, latency=latency)
         for n, latency in enumerate(its)
     ]
-    return CourseFacts(0, float(seconds), 1, float(subscribers), complete=True), course, merge(its)
+    return TimeSeriesFacts(0, float(seconds), 1, float(subscribers), complete=True), course, merge(its)
 
 
 def _histogram(us: npt.NDArray[np.int64], subscribers: int) -> Histogram:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hydra.measure.figures import figures
-from hydra.measure.loss import Fates
-from hydra.measure.loss_pattern import lone_loser, read, start_lost_s
+from hydra.measure.loss import MessageOutcomes
+from hydra.measure.loss_pattern import decode_bursts, lone_loser, start_lost_s
 from hydra.wire.subscriber_table import table_of
 from tests.measure.shortfalls import account, observed, slices
 
@@ -30,7 +30,7 @@ from tests.measure.shortfalls import account, observed, slices
 )
 def test_a_subscriber_stands_out_that_lost_far_more_than_every_other_one(lost: list[int], loser: int | None) -> None:
     ids, nothing = np.arange(10, 10 + len(lost)), np.zeros(len(lost), np.int64)
-    fates = Fates(nothing + 1000, nothing, nothing, nothing, nothing, np.array(lost), nothing)
+    fates = MessageOutcomes(nothing + 1000, nothing, nothing, nothing, nothing, np.array(lost), nothing)
     found = lone_loser(ids, ids < 14, fates)
     assert (found and found.client) == loser
     assert found is None or found.loss == lost[loser - 10] / 1000  # type: ignore[operator]
@@ -58,7 +58,7 @@ def test_the_figures_tell_of_both() -> None:
     assert found["lone_loser"] == 2
     assert found["lone_loser_loss_pct"] == pytest.approx(15.2)
     assert found["start_lost_ms"] == pytest.approx(4.0)
-    assert read(str(found["rest_bursts_s"])) == pytest.approx([0.004])
-    assert read(str(found["bursts_s"])) == pytest.approx([0.004, 0.1])
+    assert decode_bursts(str(found["rest_bursts_s"])) == pytest.approx([0.004])
+    assert decode_bursts(str(found["bursts_s"])) == pytest.approx([0.004, 0.1])
     two = replace(observed(other, subscribers={1, 2, 3}, subscriber_reports=three), group="readers")
     assert "lone_loser" not in figures(two)

@@ -7,27 +7,27 @@ from collections.abc import Sequence
 
 import pytest
 
-from hydra.measure.event_recovery import Consequence, added, coarse, consequences, is_good, outstanding
-from hydra.model import CourseFacts, CourseInterval, EventSpec, Histogram, SloSpec
+from hydra.measure.event_recovery import EventImpact, added, backlog_by_interval, coarse, event_impacts, is_good
+from hydra.model import EventSpec, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import index_of, percentiles_us
 
-FACTS = CourseFacts(0, 30.0, 1, copies=10.0)
+FACTS = TimeSeriesFacts(0, 30.0, 1, copies=10.0)
 SLO = SloSpec(p99_ms=20.0, loss_pct=0.0)
 
 
-def second(n: int, received: int = 1000, *, late_us: int = 5000, due: int = 100, lost: int = 0) -> CourseInterval:
+def second(n: int, received: int = 1000, *, late_us: int = 5000, due: int = 100, lost: int = 0) -> TimeSeriesInterval:
     latency = Histogram([index_of(late_us), received], late_us, late_us) if received else Histogram()
-    return CourseInterval(n, due, due, received, lost=lost, latency=latency)
+    return TimeSeriesInterval(n, due, due, received, lost=lost, latency=latency)
 
 
-def course(**others: CourseInterval) -> list[CourseInterval]:
+def course(**others: TimeSeriesInterval) -> list[TimeSeriesInterval]:
     changed = {interval.begin_s: interval for interval in others.values()}
     return [changed.get(n, second(n)) for n in range(30)]
 
 
 def test_outstanding_is_what_was_due_and_neither_came_nor_was_lost() -> None:
     some = [second(0, 900), second(1, 0), second(2, 2000), second(3, 950, lost=100)]
-    assert outstanding(FACTS, some) == [100, 1100, 100, 50]
+    assert backlog_by_interval(FACTS, some) == [100, 1100, 100, 50]
 
 
 @pytest.mark.parametrize(
@@ -40,17 +40,17 @@ def test_outstanding_is_what_was_due_and_neither_came_nor_was_lost() -> None:
         (second(0, received=0, due=0), True),
     ],
 )
-def test_an_interval_is_good_if_it_keeps_what_is_asked_for(interval: CourseInterval, good: bool) -> None:
+def test_an_interval_is_good_if_it_keeps_what_is_asked_for(interval: TimeSeriesInterval, good: bool) -> None:
     assert is_good(FACTS, interval, SLO) is good
 
 
-def after(its: Sequence[CourseInterval], killed_s: float) -> Consequence:
+def after(its: Sequence[TimeSeriesInterval], killed_s: float) -> EventImpact:
     """What came of a server that was killed."""
-    (done,) = consequences(FACTS, its, [EventSpec(killed_s, "kill_server")], SLO, ["kill_server"])
+    (done,) = event_impacts(FACTS, its, [EventSpec(killed_s, "kill_server")], SLO, ["kill_server"])
     return done
 
 
-def bad(*seconds: int) -> list[CourseInterval]:
+def bad(*seconds: int) -> list[TimeSeriesInterval]:
     """A course in which these are late."""
     return course(**{f"s{n}": second(n, late_us=50_000) for n in seconds})
 
@@ -67,7 +67,7 @@ def test_what_a_killed_server_costs() -> None:
 
 
 def test_the_time_to_recover_counts_from_the_end_of_a_burst() -> None:
-    (done,) = consequences(FACTS, bad(*range(10, 17)), [EventSpec(10.0, "burst", for_s=5.0)], SLO, [])
+    (done,) = event_impacts(FACTS, bad(*range(10, 17)), [EventSpec(10.0, "burst", for_s=5.0)], SLO, [])
     assert (done.ended_s, done.recovered_s) == (15.0, 2.0)
 
 
@@ -79,16 +79,16 @@ def test_one_good_second_is_no_recovery_and_a_bad_one_long_after_is_told() -> No
 
 def test_each_event_has_its_own_part_of_the_step() -> None:
     events: Sequence[EventSpec] = [EventSpec(20.0, "b"), EventSpec(5.0, "a")]
-    first, other = consequences(FACTS, bad(5, 20, 21), events, SLO, ["a", "b"])
+    first, other = event_impacts(FACTS, bad(5, 20, 21), events, SLO, ["a", "b"])
     assert (first.kind, first.recovered_s, other.kind, other.recovered_s) == ("a", 1.0, "b", 2.0)
     assert other.before.max_us == 5000
     # Two of one moment are both recovered from.
     events = [EventSpec(10.0, "a"), EventSpec(10.0, "b")]
-    assert [c.recovered_s for c in consequences(FACTS, course(), events, SLO, ["a", "b"])] == [0.0, 0.0]
+    assert [c.recovered_s for c in event_impacts(FACTS, course(), events, SLO, ["a", "b"])] == [0.0, 0.0]
 
 
 def test_a_loss_that_nobody_knows_is_not_said() -> None:
-    unknown = [CourseInterval(i.begin_s, i.due, i.sent, i.received, lost=None, latency=i.latency) for i in course()]
+    unknown = [TimeSeriesInterval(i.begin_s, i.due, i.sent, i.received, lost=None, latency=i.latency) for i in course()]
     assert after(unknown, 5.0).lost is None
 
 

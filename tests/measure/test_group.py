@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from hydra.measure.figures import figures
-from hydra.measure.message_accounting import united, whole
+from hydra.measure.message_accounting import is_complete, merge_members
 from hydra.measure.observation import Observation
 from hydra.model import Cohort, DrainEnd, LedgerCounts, PublisherReport, SequenceRange, SubscriberReport
-from hydra.wire.packing import MAX_CHARACTERS, MAX_SEQUENCES, read_bitmap, written_bitmap
+from hydra.wire.compact_encoding import MAX_CHARACTERS, MAX_SEQUENCES, decode_bitmap, encode_bitmap
 from hydra.wire.report_validation import check_report
 from hydra.wire.subscriber_table import table_of
 from tests.measure.observations import observed
@@ -93,12 +93,12 @@ def test_a_spread_at_random_is_what_a_plain_model_says(seed: int) -> None:
     for report in members:
         check_report(report)
     table = table_of(dict(enumerate(members)))
-    found = united(table, publishers)
+    found = merge_members(table, publishers)
     assert found.ids.tolist() == [0]
     assert {
         x.publisher: (x.received, x.missing, x.duplicates, x.extra, spread(x.missing_ranges)) for x in found.ledgers(0)
     } == said
-    assert whole(table, publishers) == (not any(missing for _, missing, *_ in said.values()))
+    assert is_complete(table, publishers) == (not any(missing for _, missing, *_ in said.values()))
 
 
 def test_a_group_that_has_everything_lost_nothing() -> None:
@@ -197,7 +197,7 @@ def test_a_member_that_did_not_list_what_it_received_leaves_bounds(truncated: bo
     bounds = (f["client_loss_low_pct"], f["client_loss_high_pct"])
     assert bounds == pytest.approx((2.0, 100 - 327 / 10), abs=0.2)
     assert f["client_loss_unlisted"] == "members"
-    assert not whole(table_of(reports), {0: published(1000)})
+    assert not is_complete(table_of(reports), {0: published(1000)})
 
 
 def test_joined_ranges_of_a_publisher_leave_bounds() -> None:
@@ -222,13 +222,13 @@ def test_joined_ranges_of_a_publisher_leave_bounds() -> None:
     ],
 )
 def test_a_set_as_text(size: int, low: list[int], high: list[int], text: str) -> None:
-    assert written_bitmap(size, low, high) == text
-    number = int.from_bytes(read_bitmap(text).tobytes(), "little")
+    assert encode_bitmap(size, low, high) == text
+    number = int.from_bytes(decode_bitmap(text).tobytes(), "little")
     assert {n for n in range(size) if number >> n & 1} == set(range(size)) - spread(zip(low, high, strict=True))
 
 
 def test_the_longest_set_that_fits() -> None:
-    text = written_bitmap(MAX_SEQUENCES, [0], [MAX_SEQUENCES - 2])
+    text = encode_bitmap(MAX_SEQUENCES, [0], [MAX_SEQUENCES - 2])
     assert (MAX_SEQUENCES, len(text)) == (1_572_864, MAX_CHARACTERS)
     one, small = (LedgerCounts(publisher, 1, 1, 0, received_bits=bits) for publisher, bits in enumerate((text, "AQ==")))
     check_report(member(one))

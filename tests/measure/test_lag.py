@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pytest
 
 from hydra.measure import lag
-from hydra.measure.lag import Growth, Lags, growth, growth_of, holm, sen_slopes
+from hydra.measure.lag import BacklogGrowth, Lags, growth, growth_of, holm, sen_slopes
 from hydra.wire.report_batch import NULL
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("lag_bins.json").read_text())
@@ -122,7 +122,7 @@ def column(bins: list[list[int | None]]) -> npt.NDArray[np.int64]:
 @pytest.mark.parametrize("step", [s for s in RECORDED if s["window_s"] == 1])
 def test_windows_of_one_second_and_of_sixty_are_judged_by_the_same_share(step: dict[str, Any]) -> None:
     bins = step["lag_us"]
-    assert growth(column(bins), 1.0) == Growth(0.0)
+    assert growth(column(bins), 1.0) == BacklogGrowth(0.0)
     for window_s in (1.0, 60.0):
         rising = [[lag + round(0.1 * window_s / 20 * i * 1e6) for i, lag in enumerate(row)] for row in bins]
         found = growth(column(rising), window_s)
@@ -140,23 +140,23 @@ LATER = [lag if i % 4 == 2 else None for i, lag in enumerate(RISING)]
 @pytest.mark.parametrize(
     ("bins", "expected"),
     [
-        ([], Growth(None)),
-        ([[], []], Growth(None)),
-        ([[None] * 13 + FLAT[:7]], Growth(None)),
+        ([], BacklogGrowth(None)),
+        ([[], []], BacklogGrowth(None)),
+        ([[None] * 13 + FLAT[:7]], BacklogGrowth(None)),
         # Who reads much at a time has no lag in many parts; together they know enough, alone none of them.
-        ([SELDOM, LATER] * 2, Growth(0.1, 4, pooled=True)),
+        ([SELDOM, LATER] * 2, BacklogGrowth(0.1, 4, pooled=True)),
         # Each was heard once: that the later ones lag more is no slope of any of them.
-        ([[lag if i == n else None for i, lag in enumerate(RISING)] for n in range(20)], Growth(None)),
-        ([SELDOM, *[FLAT] * 4], Growth(0.0)),
-        ([FLAT] * 4, Growth(0.0)),
-        ([[*FLAT[:5], None, None, *FLAT[7:]]] * 4, Growth(0.0)),
-        ([RISING, FLAT, FLAT, FLAT], Growth(0.025, 1)),
-        ([[*RISING[:5], None, None, *RISING[7:]], FLAT, FLAT, []], Growth(0.1 / 3, 1)),
-        ([RISING] * 3 + [FLAT], Growth(0.075, 3, pooled=True)),
-        ([RISING[::-1]] * 4, Growth(0.0)),
+        ([[lag if i == n else None for i, lag in enumerate(RISING)] for n in range(20)], BacklogGrowth(None)),
+        ([SELDOM, *[FLAT] * 4], BacklogGrowth(0.0)),
+        ([FLAT] * 4, BacklogGrowth(0.0)),
+        ([[*FLAT[:5], None, None, *FLAT[7:]]] * 4, BacklogGrowth(0.0)),
+        ([RISING, FLAT, FLAT, FLAT], BacklogGrowth(0.025, 1)),
+        ([[*RISING[:5], None, None, *RISING[7:]], FLAT, FLAT, []], BacklogGrowth(0.1 / 3, 1)),
+        ([RISING] * 3 + [FLAT], BacklogGrowth(0.075, 3, pooled=True)),
+        ([RISING[::-1]] * 4, BacklogGrowth(0.0)),
     ],
 )
-def test_growth_is_the_mean_share_over_subscribers(bins: list[list[int | None]], expected: Growth) -> None:
+def test_growth_is_the_mean_share_over_subscribers(bins: list[list[int | None]], expected: BacklogGrowth) -> None:
     found = growth(column(bins), 2.0)
     assert found.share == (None if expected.share is None else pytest.approx(expected.share, rel=0.01))
     assert (found.falling_behind, found.pooled) == (expected.falling_behind, expected.pooled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.measure.loss_pattern import Loser, edges, shares
+from hydra.measure.loss_pattern import LossySubscriber, edges, shares
 from hydra.model import Rate, Settings, StepPlan
 
 GROUPS = [range(1, 3), range(3, 5)]
@@ -18,20 +18,23 @@ EDGES = np.array([0.0, 100.0, 200.0])
     [
         ([], [[0, 0], [0, 0]]),
         # 20 of the 200 that two subscribers should have got in that half.
-        ([Loser(1, 200, 20, {0: [(80, 99)]})], [[0.1, 0], [0, 0]]),
-        ([Loser(1, 200, 20, {0: [(90, 109)]})], [[0.05, 0.05], [0, 0]]),
-        ([Loser(3, 200, 200, {0: [(0, 199)]}), Loser(4, 200, 100, {0: [(100, 199)]})], [[0, 0], [0.5, 1.0]]),
+        ([LossySubscriber(1, 200, 20, {0: [(80, 99)]})], [[0.1, 0], [0, 0]]),
+        ([LossySubscriber(1, 200, 20, {0: [(90, 109)]})], [[0.05, 0.05], [0, 0]]),
+        (
+            [LossySubscriber(3, 200, 200, {0: [(0, 199)]}), LossySubscriber(4, 200, 100, {0: [(100, 199)]})],
+            [[0, 0], [0.5, 1.0]],
+        ),
         # Ten are listed, and the list had no room for 50 more: these are somewhere behind.
-        ([Loser(2, 200, 60, {0: [(90, 99)]})], [[0.05, NAN], [0, 0]]),
-        ([Loser(2, 200, 60, {0: [(80, 89)]})], [[NAN, NAN], [0, 0]]),
-        ([Loser(2, 200, 40, {}), Loser(3, 200, 10, {0: [(0, 9)]})], [[NAN, NAN], [0.05, 0]]),
+        ([LossySubscriber(2, 200, 60, {0: [(90, 99)]})], [[0.05, NAN], [0, 0]]),
+        ([LossySubscriber(2, 200, 60, {0: [(80, 89)]})], [[NAN, NAN], [0, 0]]),
+        ([LossySubscriber(2, 200, 40, {}), LossySubscriber(3, 200, 10, {0: [(0, 9)]})], [[NAN, NAN], [0.05, 0]]),
         # Two publishers: their sequences are counted apart.
-        ([Loser(4, 400, 20, {0: [(0, 9)], 7: [(190, 199)]})], [[0, 0], [0.05, 0.05]]),
+        ([LossySubscriber(4, 400, 20, {0: [(0, 9)], 7: [(190, 199)]})], [[0, 0], [0.05, 0.05]]),
     ],
 )
-def test_gaps_become_shares_of_what_was_due(losers: list[Loser], expected: list[list[float]]) -> None:
+def test_gaps_become_shares_of_what_was_due(losers: list[LossySubscriber], expected: list[list[float]]) -> None:
     assert shares(losers, GROUPS, [400, 400], EDGES) == pytest.approx(np.array(expected), nan_ok=True)
-    assert not shares([Loser(1, 0, 5, {0: [(0, 4)]})], GROUPS, [0, 0], EDGES).any(), "nothing was due"
+    assert not shares([LossySubscriber(1, 0, 5, {0: [(0, 4)]})], GROUPS, [0, 0], EDGES).any(), "nothing was due"
 
 
 @pytest.mark.parametrize(

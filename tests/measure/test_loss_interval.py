@@ -14,10 +14,17 @@ import pytest
 
 from hydra.measure.column_names import LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
 from hydra.measure.figures import figures
-from hydra.measure.loss_interval import LossEvidence, design_effect, evidence, interval, read, written
+from hydra.measure.loss_interval import (
+    LossEvidence,
+    decode_evidence,
+    design_effect,
+    encode_evidence,
+    evidence,
+    interval,
+)
 from hydra.model import Figure, LedgerCounts, SequenceRange, StepPlan
 from hydra.report import tables
-from hydra.sweep.repetition import merged
+from hydra.sweep.repetition import merge_repeats
 from hydra.wire.subscriber_table import table_of
 from tests.jupyter.runs import FIXED
 from tests.measure.observations import observed
@@ -109,7 +116,7 @@ def test_a_constant_loss_is_known_as_well_as_its_copies_are_counted(subscribers:
 
 def test_what_was_written_is_read() -> None:
     found = LossEvidence(10.0, 3, 0.25, 0.03125, 0.125, 0.5, 7.0)
-    assert read(written(found)) == found
+    assert decode_evidence(encode_evidence(found)) == found
 
 
 def test_without_a_loss_nothing_tells_but_what_one_would_cost() -> None:
@@ -138,18 +145,18 @@ def test_a_row_has_the_interval_of_the_bursts_that_it_lost() -> None:
     assert lost == 4.0
     assert 0 < low < 1.5
     assert 20 < high < 45
-    assert read(str(f[LOSS_EVIDENCE])).count == 2
+    assert decode_evidence(str(f[LOSS_EVIDENCE])).count == 2
 
 
 def test_repeats_have_the_interval_of_all_their_bursts_and_never_0_plus_or_minus_0() -> None:
     repeats = [dict(losing(), status="ok"), dict(losing(), status="ok"), dict(losing((100, 129)), status="ok")]
-    row = merged(repeats)
+    row = merge_repeats(repeats)
     assert row[LOSS] == pytest.approx(1.0)
     assert row["client_loss_pct_ci95"] is None
     alone = losing((100, 129))
     # Three times as long, with one burst.
     assert row[LOSS_CI_HIGH] == pytest.approx(float(alone[LOSS_CI_HIGH] or 0) / 3)
-    clean = merged(repeats[:2])
+    clean = merge_repeats(repeats[:2])
     assert (clean[LOSS], clean[LOSS_CI_HIGH], clean["client_loss_pct_ci95"]) == (0.0, None, None)
     text = tables.markdown(FIXED, [{**row, "clients": 2}, {**clean, "clients": 2}])
     assert f"{row[LOSS]:g} [0.0253 – {row[LOSS_CI_HIGH]:.3g}" in text

@@ -30,7 +30,7 @@ def subscriber(
 
 def course(reports: list[SubscriberReport], rate: float = RATE, window_s: float = 1.0) -> dict[int, float]:
     """The slices with losses, and which share of what was due was lost in each."""
-    found = loss_pattern.course(table_of(dict(enumerate(reports))), rate, window_s)
+    found = loss_pattern.loss_profile(table_of(dict(enumerate(reports))), rate, window_s)
     return {int(i): float(found[i]) for i in np.flatnonzero(found)}
 
 
@@ -82,7 +82,7 @@ def test_where_nothing_was_lost_the_course_is_nothing_at_all(rate: float) -> Non
     """Rounding of the large sums must not fill the gap between two bursts."""
     first = [(k, k) for k in range(0, int(rate / 5), 2)]
     last = [(k, k) for k in range(ceil(0.8 * rate), int(rate) - 1, 3)]
-    found = loss_pattern.course(listing(first + last, 7), rate, 1.0)
+    found = loss_pattern.loss_profile(listing(first + last, 7), rate, 1.0)
     assert set(np.flatnonzero(found)) == {*range(10), *range(40, 50)}
     assert len(loss_pattern.bursts(found, 1.0, 0.0)) == 2
     assert found.sum() * 0.02 * rate == pytest.approx(len(first) + len(last))
@@ -108,7 +108,7 @@ def test_where_nothing_was_lost_the_course_is_nothing_at_all(rate: float) -> Non
     ],
 )
 def test_bursts_are_stretches_with_losses_of_a_second_at_most(
-    lost: loss_pattern.Course, seconds: float, unsustained: float, sizes: list[float]
+    lost: loss_pattern.LossProfile, seconds: float, unsustained: float, sizes: list[float]
 ) -> None:
     assert loss_pattern.bursts(lost, seconds, unsustained) == pytest.approx(sizes)
 
@@ -118,15 +118,15 @@ def test_a_step_of_five_seconds_says_what_five_of_one_second_say() -> None:
     of_five: list[float] = []
     for second in range(5):
         mine = [(a - 1000 * second, b - 1000 * second) for a, b in at if 1000 * second <= a < 1000 * (second + 1)]
-        of_five += loss_pattern.bursts(loss_pattern.course(listing(mine), RATE, 1.0), 1.0, 0.03)
-    together = loss_pattern.bursts(loss_pattern.course(listing(at), RATE, 5.0), 5.0, 0.03)
+        of_five += loss_pattern.bursts(loss_pattern.loss_profile(listing(mine), RATE, 1.0), 1.0, 0.03)
+    together = loss_pattern.bursts(loss_pattern.loss_profile(listing(at), RATE, 5.0), 5.0, 0.03)
     assert sorted(together) == pytest.approx(sorted(of_five))
     assert sum(together) == pytest.approx(sum(b - a + 1 for a, b in at) / RATE + 5 * 0.03)
 
 
 @pytest.mark.parametrize("sizes", [(), (0.5,), (0.01234, 1.0, 2e-05)])
 def test_what_is_written_can_be_read(sizes: tuple[float, ...]) -> None:
-    assert loss_pattern.read(loss_pattern.written(sizes)) == pytest.approx(sizes)
+    assert loss_pattern.decode_bursts(loss_pattern.encode_bursts(sizes)) == pytest.approx(sizes)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_the_figures_hold_the_bursts_and_the_share_that_falls_short(
     o: Observation, bursts: list[float], pct: float
 ) -> None:
     found = figures(o)
-    assert loss_pattern.read(str(found["bursts_s"])) == pytest.approx(bursts, rel=2e-3)
+    assert loss_pattern.decode_bursts(str(found["bursts_s"])) == pytest.approx(bursts, rel=2e-3)
     assert found["shortfall_pct"] == pytest.approx(pct, rel=2e-3)
 
 

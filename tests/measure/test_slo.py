@@ -10,10 +10,10 @@ from types import MappingProxyType
 import pytest
 from scipy.stats import beta
 
-from hydra.measure.event_recovery import Consequence, Stretch, coarse_lowest
-from hydra.measure.share import least_s
-from hydra.measure.slo import Judged, Recoveries, holds, impossible, judged, needed, shortest_s
-from hydra.model import CourseFacts, CourseInterval, Figure, Histogram, SloSpec
+from hydra.measure.event_recovery import EventImpact, SpanLatency, coarse_lowest
+from hydra.measure.share_interval import least_s
+from hydra.measure.slo import ObjectiveResult, Recoveries, holds, impossible, needed, objective_results, shortest_s
+from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import highest_of, index_of
 from hydra.wire.histogram import merge
 
@@ -24,16 +24,16 @@ HELD |= dict.fromkeys(("client_loss_pct", "undrained_pct", "unknown_pct"), 0.0)
 def objectives(
     slo: SloSpec, second: Histogram, seconds: int = 400, lost: Sequence[int] = (),
     recoveries: Recoveries | None = None, publishers: int = 1, figures: Mapping[str, Figure] = MappingProxyType({}),
-) -> list[Judged]:  # fmt: skip
+) -> list[ObjectiveResult]:  # fmt: skip
     """Of the rate, and of what is asked for, in so many seconds that are alike; ``lost`` in the first of them."""
     received = sum(second.counts[1::2])
     gone = [*lost, *[0] * (seconds - len(lost))]
-    course = [CourseInterval(n, received + gone[n], received, received, lost=gone[n], latency=second)
+    course = [TimeSeriesInterval(n, received + gone[n], received, received, lost=gone[n], latency=second)
               for n in range(seconds)]  # fmt: skip
-    facts = CourseFacts(0, float(seconds), 1, copies=1.0, complete=True)
+    facts = TimeSeriesFacts(0, float(seconds), 1, copies=1.0, complete=True)
     share = 100 * sum(lost) / max(received * seconds + sum(lost), 1)
     figures = {**HELD, "client_loss_pct": share, **figures}
-    return judged(slo, figures, merge([second] * seconds), facts, course, recoveries, publishers)
+    return objective_results(slo, figures, merge([second] * seconds), facts, course, recoveries, publishers)
 
 
 def spread(n: int, late: int = 0, us: int = 1000) -> Histogram:
@@ -42,9 +42,9 @@ def spread(n: int, late: int = 0, us: int = 1000) -> Histogram:
     return Histogram([index_of(us), n - late, *([index_of(slow), late] if late else [])], us, slow if late else us)
 
 
-def consequence(recovered_s: float | None) -> Consequence:
-    nothing = Stretch()
-    return Consequence("burst", 1.0, 2.0, recovered_s, 0, 0, 0.0, 0, nothing, nothing, nothing)
+def consequence(recovered_s: float | None) -> EventImpact:
+    nothing = SpanLatency()
+    return EventImpact("burst", 1.0, 2.0, recovered_s, 0, 0, 0.0, 0, nothing, nothing, nothing)
 
 
 @pytest.mark.parametrize(("name", "share", "n"), [("p50_ms", 0.5, 5), ("p99_ms", 0.01, 299), ("p999_ms", 0.001, 2995)])
@@ -104,10 +104,12 @@ def test_nothing_lost_is_a_yes_and_what_it_shows_is_told() -> None:
 
 def test_seconds_that_are_lost_as_a_whole_have_clopper_and_pearsons_limits() -> None:
     second = spread(1000)
-    course = [CourseInterval(n, 1000, 1000, 0, lost=1000) for n in range(3)]
-    course += [CourseInterval(n, 1000, 1000, 1000, lost=0, latency=second) for n in range(3, 100)]
-    facts = CourseFacts(0, 100.0, 1, copies=1.0, complete=True)
-    loss = judged(SloSpec(loss_pct=5.0), {**HELD, "client_loss_pct": 3.0}, merge([second] * 97), facts, course)[1]
+    course = [TimeSeriesInterval(n, 1000, 1000, 0, lost=1000) for n in range(3)]
+    course += [TimeSeriesInterval(n, 1000, 1000, 1000, lost=0, latency=second) for n in range(3, 100)]
+    facts = TimeSeriesFacts(0, 100.0, 1, copies=1.0, complete=True)
+    loss = objective_results(
+        SloSpec(loss_pct=5.0), {**HELD, "client_loss_pct": 3.0}, merge([second] * 97), facts, course
+    )[1]
     limits = 100 * beta.ppf(0.05, 3, 98), 100 * beta.ppf(0.95, 4, 97)
     assert (loss.low, loss.limit) == pytest.approx(limits, rel=0.02)
 
@@ -183,7 +185,7 @@ def test_a_rate_that_the_row_calls_held_is_held(
     ("answers", "kept"), [([True, True], True), ([True, None], None), ([None, False], False), ([], True)]
 )
 def test_a_no_to_one_is_a_no_and_what_is_unknown_is_no_yes(answers: list[bool | None], kept: bool | None) -> None:
-    assert holds([Judged("p99_ms", 1.0, None, None, None, answer) for answer in answers]) is kept
+    assert holds([ObjectiveResult("p99_ms", 1.0, None, None, None, answer) for answer in answers]) is kept
 
 
 @pytest.mark.parametrize("value", [0, 1, 255, 256, 1000, 20_000, 3_000_000])

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from hydra.measure.share import DOUBT, Seconds
-from hydra.measure.slo import Word, judged, word
-from hydra.model import CourseFacts, CourseInterval, Figure, Histogram, SloSpec
+from hydra.measure.share_interval import DOUBT, BadCopies
+from hydra.measure.slo import Word, objective_results, word
+from hydra.model import Figure, Histogram, SloSpec, TimeSeriesFacts, TimeSeriesInterval
 from tests.measure.slo_worlds import RATE, SUBSCRIBERS, WORLDS, World, bursts, jittery, lossy, regimes, stalled, step
 
 STEPS: Final = int(os.environ.get("HYDRA_SLO", "25"))
 SECONDS: Final = (1, 3, 5, 10, 60, 300, 600)
 HELD: Final[dict[str, Figure]] = {"total_tx": 1e9, "rate_held": True, "latency_bound_us": 0.0}
-Made = tuple[CourseFacts, list[CourseInterval], Histogram]
+Made = tuple[TimeSeriesFacts, list[TimeSeriesInterval], Histogram]
 
 
 def seldom(wrong: int, of: int) -> bool:
@@ -33,7 +33,7 @@ def seldom(wrong: int, of: int) -> bool:
 def answer(parts: np.ndarray[tuple[int], np.dtype[np.float64]], share: float) -> Word:
     """What the seconds of a step say of a share, if stalls of a second are reckoned with."""
     copies = float(RATE * SUBSCRIBERS)
-    seconds = Seconds(parts * copies, np.full(len(parts), copies), copies)
+    seconds = BadCopies(parts * copies, np.full(len(parts), copies), copies)
     return "yes" if seconds.above(share) <= DOUBT else "no" if seconds.within(share) <= DOUBT else "unknown"
 
 
@@ -75,7 +75,7 @@ def asked(slo: SloSpec, make: Callable[[np.random.Generator], Made], steps: int)
         lost = sum(interval.lost or 0 for interval in course)
         share = 100 * lost / (lost + sum(latency.counts[1::2]))
         figures = HELD | {"client_loss_pct": share, "undrained_pct": 0.0, "unknown_pct": 0.0}
-        (*_, found) = judged(slo, figures, latency, facts, course)
+        (*_, found) = objective_results(slo, figures, latency, facts, course)
         said[word(found.holds)] += 1
         assert (found.measure_s is None) or found.measure_s > facts.duration_s
     return said

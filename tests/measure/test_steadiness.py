@@ -8,8 +8,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hydra.measure.steadiness import Unsteady, read, received_of, settled, slow_first, unsteady, written
-from hydra.model import CourseFacts, CourseInterval
+from hydra.measure.steadiness import (
+    Unsteadiness,
+    decode_unsteadiness,
+    encode_unsteadiness,
+    received_of,
+    settled,
+    slow_first,
+    unsteady,
+)
+from hydra.model import TimeSeriesFacts, TimeSeriesInterval
 
 Floats = npt.NDArray[np.float64]
 SIMULATED = 200
@@ -60,21 +68,21 @@ def test_what_is_not_steady_is_found_and_named(shape: Callable[[Floats], Floats]
         ([0.0] * 20, None),
         ([1000.0] * 20, []),
         ([1000.0] * 10 + [1010.0] * 10, []),  # too little
-        ([1000.0] * 10 + [2000.0] * 10, [Unsteady("change", 10, 1.0)]),
+        ([1000.0] * 10 + [2000.0] * 10, [Unsteadiness("change", 10, 1.0)]),
         ([0.0] * 9 + [1.0], []),  # a part of nothing
-        ([0.0] * 4 + [5.0] * 8, [Unsteady("beginning", 4, -1.0)]),
+        ([0.0] * 4 + [5.0] * 8, [Unsteadiness("beginning", 4, -1.0)]),
     ],
 )
-def test_what_needs_no_statistics(received: Sequence[float], found: list[Unsteady] | None) -> None:
+def test_what_needs_no_statistics(received: Sequence[float], found: list[Unsteadiness] | None) -> None:
     assert unsteady(received) == found
 
 
 def test_what_was_written_is_read_and_only_whole_seconds_of_a_complete_step_count() -> None:
-    found = [Unsteady("beginning", 3, -0.25), Unsteady("second", 7, 0.5)]
-    assert read(written(found)) == found
-    course = [CourseInterval(second, 100, received=second) for second in range(12)]
-    assert received_of(CourseFacts(0, 9.5, 1, 2.0, complete=True), course) == list(range(9))
-    assert received_of(CourseFacts(0, 9.5, 1, 2.0), course) == []
+    found = [Unsteadiness("beginning", 3, -0.25), Unsteadiness("second", 7, 0.5)]
+    assert decode_unsteadiness(encode_unsteadiness(found)) == found
+    course = [TimeSeriesInterval(second, 100, received=second) for second in range(12)]
+    assert received_of(TimeSeriesFacts(0, 9.5, 1, 2.0, complete=True), course) == list(range(9))
+    assert received_of(TimeSeriesFacts(0, 9.5, 1, 2.0), course) == []
 
 
 @pytest.mark.parametrize(
@@ -96,14 +104,14 @@ def test_a_first_step_that_is_like_the_others_is_rarely_called_slow(steps: int, 
     ("received", "found"),
     [
         ([80.0, 100.0], None),  # who knows which is usual
-        ([80.0, 100.0, 100.0], Unsteady("first", 0, -0.2)),
+        ([80.0, 100.0, 100.0], Unsteadiness("first", 0, -0.2)),
         ([96.0, 100.0, 100.0], None),  # too little
         ([120.0, 100.0, 100.0], None),
         ([80.0, 100.0, 90.0, 110.0], None),
-        ([80.0, 100.0, 99.0, 101.0], Unsteady("first", 0, -0.2)),
+        ([80.0, 100.0, 99.0, 101.0], Unsteadiness("first", 0, -0.2)),
         ([0.0, 0.0, 0.0], None),
     ],
 )
-def test_a_slow_first_step_is_found_beside_the_others(received: Sequence[float], found: Unsteady | None) -> None:
+def test_a_slow_first_step_is_found_beside_the_others(received: Sequence[float], found: Unsteadiness | None) -> None:
     slow = slow_first(received)
     assert (slow and slow.kind, slow and round(slow.by, 9)) == (found and found.kind, found and found.by)

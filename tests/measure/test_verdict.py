@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.verdict import Evidence, Flow, Worker, verdict
+from hydra.measure.verdict import BottleneckEvidence, BusyWorker, TcpWaits, verdict
 
 QUEUE = "high-water mark"
-ZMQ = Evidence(QUEUE, direct=True, held=True, behind=True, subscribers=Worker("python", 20, 1))
+ZMQ = BottleneckEvidence(QUEUE, direct=True, held=True, behind=True, subscribers=BusyWorker("python", 20, 1))
 KAFKA = replace(ZMQ, queue="server", direct=False)
 MQTT = replace(ZMQ, queue="broker's queue", direct=False, server_idle=0.8)
-RUNS, STARVED, IDLE = Worker("main", 99, 0), Worker("main", 19, 80), Worker("main", 12, 5)
+RUNS, STARVED, IDLE = BusyWorker("main", 99, 0), BusyWorker("main", 19, 80), BusyWorker("main", 12, 5)
 
 SLOW = replace(ZMQ, held=False, behind=False, publisher=STARVED, subscriber_host_pct=99)
 
 
-def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
-    return Flow(4, reader, network, 1e6)
+def flow(*, reader: float = 0.0, network: float = 0.0) -> TcpWaits:
+    return TcpWaits(4, reader, network, 1e6)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
         (replace(ZMQ, behind=False, publisher=RUNS, subscribers=RUNS, subscriber_host_pct=99), "requested rate"),
         (replace(ZMQ, behind=False, network_share=1.0, segments_retransmitted=0.5), "requested rate"),
         # What was lost, within the target, shows who is at its limit; without anybody there it is no limit.
-        (replace(ZMQ, behind=False, losing=True, subscribers=Worker("python", 90, 0)), "subscriber hosts"),
+        (replace(ZMQ, behind=False, losing=True, subscribers=BusyWorker("python", 90, 0)), "subscriber hosts"),
         (replace(ZMQ, behind=False, losing=True, out_of_publishers=flow(reader=0.9)), "subscriber hosts"),
         (replace(KAFKA, behind=False, losing=True, server=RUNS), "server"),
         (replace(ZMQ, behind=False, losing=True, publisher=RUNS), "requested rate"),
@@ -43,12 +43,18 @@ def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
         ),
         (replace(KAFKA, held=False, behind=False, publisher=IDLE, blocked_share=0.04, server=RUNS), "server"),
         (replace(KAFKA, held=False, behind=False, publisher=IDLE, blocked_share=0.04, server_idle=0.05), "server"),
-        (replace(KAFKA, held=False, behind=False, publisher=Worker("main", 5, 0)), "undecided: publisher or server"),
-        (replace(MQTT, held=None, behind=False, publisher=Worker("main", 5, 0)), "undecided: publisher or server"),
-        (replace(ZMQ, held=False, behind=False, publisher=Worker("main", 60, 29)), f"undecided: publisher or {QUEUE}"),
+        (
+            replace(KAFKA, held=False, behind=False, publisher=BusyWorker("main", 5, 0)),
+            "undecided: publisher or server",
+        ),
+        (replace(MQTT, held=None, behind=False, publisher=BusyWorker("main", 5, 0)), "undecided: publisher or server"),
+        (
+            replace(ZMQ, held=False, behind=False, publisher=BusyWorker("main", 60, 29)),
+            f"undecided: publisher or {QUEUE}",
+        ),
         (replace(ZMQ, held=False, behind=False, publisher=None), f"undecided: publisher or {QUEUE}"),
-        (replace(ZMQ, held=False, behind=False, publisher=Worker("main", 60, 30)), "publisher"),
-        (replace(ZMQ, held=False, publisher=Worker("main", 2, 80)), QUEUE),  # starved, but not for 90 % of the time
+        (replace(ZMQ, held=False, behind=False, publisher=BusyWorker("main", 60, 30)), "publisher"),
+        (replace(ZMQ, held=False, publisher=BusyWorker("main", 2, 80)), QUEUE),  # starved, but not for 90 % of the time
         # Everything arrived, and less was sent: whatever the quota of the publisher.
         (replace(ZMQ, held=False, behind=False, publisher=RUNS), "publisher"),
         (replace(ZMQ, held=None, behind=False, publisher=RUNS, subscriber_host_pct=99), "publisher"),
@@ -70,9 +76,9 @@ def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
         # Subscribers.
         (replace(ZMQ, subscribers=RUNS), "subscriber hosts"),
         (replace(ZMQ, subscribers=STARVED), "subscriber hosts"),
-        (replace(ZMQ, subscribers=Worker("python", 1, 62)), "subscriber hosts"),
-        (replace(ZMQ, subscribers=Worker("python", 4, 79)), QUEUE),  # a host that others use as well
-        (replace(ZMQ, subscribers=Worker("python", 1, 59)), QUEUE),
+        (replace(ZMQ, subscribers=BusyWorker("python", 1, 62)), "subscriber hosts"),
+        (replace(ZMQ, subscribers=BusyWorker("python", 4, 79)), QUEUE),  # a host that others use as well
+        (replace(ZMQ, subscribers=BusyWorker("python", 1, 59)), QUEUE),
         (replace(ZMQ, out_of_publishers=flow(reader=0.5)), "subscriber hosts"),
         (replace(ZMQ, out_of_publishers=flow(reader=0.5), library=RUNS), "subscriber hosts"),
         (replace(ZMQ, subscribers=None, subscriber_host_pct=99), "subscriber hosts"),
@@ -104,13 +110,13 @@ def flow(*, reader: float = 0.0, network: float = 0.0) -> Flow:
         (replace(MQTT, server_idle=None), "undecided: server or broker's queue"),
     ],
 )
-def test_the_cause_is_the_one_that_the_evidence_supports(evidence: Evidence, cause: str) -> None:
+def test_the_cause_is_the_one_that_the_evidence_supports(evidence: BottleneckEvidence, cause: str) -> None:
     assert verdict(evidence).cause == cause
 
 
 def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_not_measured() -> None:
     told = replace(ZMQ, held=False, publisher=STARVED, lag_p99_ms=170.04, subscriber_host_pct=40.6, steal_pct=3.2)
-    told = replace(told, out_of_publishers=Flow(2, 0.25, 0.0, 1_230_000))
+    told = replace(told, out_of_publishers=TcpWaits(2, 0.25, 0.0, 1_230_000))
     assert verdict(told).evidence == (
         "subscribers lost messages or were behind; publishers: main ran 19 %, waited 80 % for CPU; "
         "schedule lag p99 170 ms; publishers' 2 connections waited 25 % for their reader, 0 % for the network, "
@@ -120,8 +126,10 @@ def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_no
     assert verdict(full).evidence == (
         "publishers were blocked 30 % of the time; servers' request threads idle 5 %; interfaces dropped 1,200 packets"
     )
-    assert verdict(Evidence(QUEUE, True, held=True, behind=False)).evidence == "the rate was held and passed"
-    shared = Evidence(QUEUE, True, held=True, behind=False, losing=True, subscriber_host_pct=77.0, others_pct=75.2)
+    assert verdict(BottleneckEvidence(QUEUE, True, held=True, behind=False)).evidence == "the rate was held and passed"
+    shared = BottleneckEvidence(
+        QUEUE, True, held=True, behind=False, losing=True, subscriber_host_pct=77.0, others_pct=75.2
+    )
     said = "the rate was held and passed, though messages were lost; subscribers' hosts 77 % busy"
     assert verdict(shared).evidence == f"{said}, about 75 % by other processes"
     assert verdict(replace(shared, others_pct=4.9)).evidence == said

@@ -93,7 +93,7 @@ class Master:
         agent.deliver = self._deliver
         agent.send_again()
 
-    async def lose(self, agent: Agent) -> None:
+    async def forget_agent(self, agent: Agent) -> None:
         """The agent's host is gone; the master notices after the ping timeout."""
         await agent.stop()
         await asyncio.sleep(self._ping_timeout_s)

@@ -15,8 +15,8 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from hydra.engine.driver_engine import Driver
-from hydra.engine.driver_pipe import Channel
+from hydra.engine.driver_engine import DriverProcess
+from hydra.engine.driver_pipe import DriverPipe
 from hydra.errors import ClusterError, PlacementError, UsageError
 from hydra.mesos import engine as module
 from hydra.mesos.engine import MesosEngine
@@ -106,7 +106,7 @@ def test_no_call_waits_for_a_master_that_never_answers(tmp_path: Path, monkeypat
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         made = MesosEngine(address, MesosSettings(user="root"), "run-1", None, tmp_path / "log")
         with monkeypatch.context() as patch:
-            patch.setattr(Channel, "wait", lambda *_: pytest.fail("a call waits for the driver"))
+            patch.setattr(DriverPipe, "wait", lambda *_: pytest.fail("a call waits for the driver"))
             assert (made.agents(), made.events()) == ([], [])
             made.kill(["a"])
         with pytest.raises(ClusterError, match=r"took our framework within 0\.3 s"):
@@ -120,13 +120,13 @@ def test_nothing_is_left_of_an_engine_that_cannot_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     breaks = Mock(side_effect=LookupError("in the middle of it"))
-    made: list[Driver] = []
+    made: list[DriverProcess] = []
 
-    def drive(program: str, log: Path) -> Driver:
-        made.append(Driver(program, log))
+    def drive(program: str, log: Path) -> DriverProcess:
+        made.append(DriverProcess(program, log))
         return made[0]
 
-    monkeypatch.setattr(module, "Driver", drive)
+    monkeypatch.setattr(module, "DriverProcess", drive)
     monkeypatch.setattr(module, fails, Mock(getuser=breaks) if fails == "getpass" else breaks)
     with pytest.raises(LookupError, match="in the middle of it"):
         MesosEngine("127.0.0.1:1", MesosSettings(), "run-1", None, tmp_path / "mesos.log")
@@ -188,7 +188,7 @@ def test_a_lost_agent_loses_its_groups_and_others_take_their_place(
         launches = it.run(group("a", constraints=LARGE), group("b", constraints=LARGE))
         home = {launch.group.id: launch.agent.hostname for launch in launches}
         (agent,) = (a for a in cluster.agents if a.hostname == home["a"])
-        cluster.do(cluster.master.lose(agent))
+        cluster.do(cluster.master.forget_agent(agent))
         lost = it.event("a", "lost")
         assert lost.detail == "TASK_UNREACHABLE: health check timed out (REASON_AGENT_REMOVED)"
         (again,) = it.run(group("a-again", constraints=LARGE))

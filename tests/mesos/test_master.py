@@ -171,7 +171,7 @@ def test_a_removed_framework_may_not_come_back(cluster: Cluster, framework: Fram
 def test_a_lost_agent_is_told_as_recorded(cluster: Cluster, framework: Framework) -> None:
     offer = framework.run("sandbox-1")
     framework.wait("OFFERS", 1)
-    cluster.do(cluster.master.lose(cluster.agents[0]))
+    cluster.do(cluster.master.forget_agent(cluster.agents[0]))
     assert shape(framework.wait("RESCIND")) == shape(events("RESCIND")[0])
     status = framework.wait_for_task("sandbox-1", "TASK_UNREACHABLE")
     recorded = statuses("TASK_UNREACHABLE")[0]

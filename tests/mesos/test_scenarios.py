@@ -116,7 +116,7 @@ def test_a_workload_is_judged_on_mesos_as_well(tmp_path: Path, run: Path, cluste
     answer = answer_of(scenario, *asked, "--master", cluster.address, out=run)
     assert answer["complete"]
     with RunStore.open(run) as store:
-        (epoch,) = store.courses()
+        (epoch,) = store.time_series_epochs()
         found = store.course(epoch)
     assert found is not None
     seconds = [interval for interval in found[2] if interval.begin_s < 4]
@@ -180,7 +180,7 @@ def test_an_agent_lost_in_mid_run_fails_its_clients_and_they_are_elsewhere_in_th
     with measuring(cluster, run, "--clients", "4,5", "--duration", 3) as command:
         await_window(run)
         (lost,) = (agent for agent in cluster.agents if agent.hostname == "agent-sub-1")
-        cluster.do(cluster.master.lose(lost))
+        cluster.do(cluster.master.forget_agent(lost))
         assert command.wait() == 3, command.output()
     first, second = table(run)
     assert first["failed_dead"] == "2"

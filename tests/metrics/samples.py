@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hydra import model
 from hydra.model import Figure, Histogram, HostSample, Settings, StepPlan, StepResult
-from hydra.monitor.families import Family, families
-from hydra.monitor.snapshot import Present, Progress, SnapshotKeeper
+from hydra.monitor.metric_families import MetricFamily, families
+from hydra.monitor.run_snapshot import ClientCounts, SnapshotUpdater, WindowProgress
 from hydra.wire.buckets import index_of
 
 PLAN = StepPlan(clients=3, settings=Settings(rate=100.0), duration_s=2.0)
@@ -27,16 +27,16 @@ def latencies(*values_us: int) -> Histogram:
     return Histogram(counts, values_us[0], values_us[-1])
 
 
-def progress() -> Progress:
+def progress() -> WindowProgress:
     """A step in the middle of its window."""
-    clients = {"publisher": Present(1, 1, 1), "subscriber": Present(3, 3, 2)}
+    clients = {"publisher": ClientCounts(1, 1, 1), "subscriber": ClientCounts(3, 3, 2)}
     hosts = {"here": (host(10.0, 1.0), host(11.0, 1.25))}
-    return Progress(1.0, 0.5, 101.0, 98.0, clients, hosts)  # type: ignore[arg-type]  # names of roles
+    return WindowProgress(1.0, 0.5, 101.0, 98.0, clients, hosts)  # type: ignore[arg-type]  # names of roles
 
 
-def running() -> SnapshotKeeper:
+def running() -> SnapshotUpdater:
     """A run with one step that is measured and one that goes on."""
-    keeper = SnapshotKeeper("r", "zmq")
+    keeper = SnapshotUpdater("r", "zmq")
     keeper.step_begins(1, PLAN)
     keeper.step_ended(StepResult(1, PLAN, "ok", FIGURES), latencies(120, 120_000))
     keeper.step_begins(2, PLAN)
@@ -44,6 +44,6 @@ def running() -> SnapshotKeeper:
     return keeper
 
 
-def told() -> list[Family]:
+def told() -> list[MetricFamily]:
     """What is exposed of it."""
     return families([running().snapshot])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hydra.monitor.families import families
-from hydra.monitor.snapshot import Snapshot
+from hydra.monitor.metric_families import families
+from hydra.monitor.run_snapshot import RunSnapshot
 from tests.metrics.samples import running, told
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,13 +62,13 @@ def test_latencies_are_a_histogram() -> None:
 
 
 def test_what_nobody_knows_is_not_there() -> None:
-    known = {family.name for family in families([Snapshot("r", "zmq")])}
+    known = {family.name for family in families([RunSnapshot("r", "zmq")])}
     assert known == {"hydra_sent_messages", "hydra_received_messages"}
     assert families([]) == []
 
 
 def test_labels_of_a_family_are_the_same_in_each_of_its_series() -> None:
-    for family in families([running().snapshot, Snapshot("other", "kafka")]):
+    for family in families([running().snapshot, RunSnapshot("other", "kafka")]):
         labels = [labels for labels, _ in (*family.samples, *family.distributions)]
         assert len({frozenset(each) for each in labels}) == 1, family.name
         assert len({tuple(each.items()) for each in labels}) == len(labels), family.name

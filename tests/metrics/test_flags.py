@@ -6,7 +6,7 @@ import click
 import pytest
 
 from hydra.errors import MissingDependencyError, UsageError
-from hydra.options.types import Listening, OtlpUrl, refuse_address, refuse_missing, written
+from hydra.options.flag_types import ListenAddress, OtlpUrl, refuse_address, refuse_missing, url_host
 
 pytest.importorskip("prometheus_client", reason="pip install '.[metrics]'")
 
@@ -17,13 +17,13 @@ HOSTS = {":0": "127.0.0.1", "0": "127.0.0.1", "localhost:0": "localhost", "0.0.0
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(("text", "host"), HOSTS.items())
 def test_an_address_is_a_host_and_a_port(text: str, host: str) -> None:
-    assert Listening().convert(text, None, None) == (host, 0)
+    assert ListenAddress().convert(text, None, None) == (host, 0)
 
 
 @pytest.mark.parametrize("text", [":65536", "nonsense", "", ":", ":-1", "http://localhost:9464", "a b:1", ":१"])
 def test_nonsense_is_no_address(text: str) -> None:
     with pytest.raises(click.UsageError, match=r"is no address like :9464 or 0\.0\.0\.0:9464"):
-        Listening().convert(text, None, None)
+        ListenAddress().convert(text, None, None)
 
 
 @pytest.mark.parametrize("url", ["http://localhost:4318", "https://me:secret@here/v1/metrics", "http://[::1]:4318/"])
@@ -67,4 +67,4 @@ def test_a_library_that_is_not_there_is_named(library: str) -> None:
 
 
 def test_addresses_of_the_longer_kind_are_written_in_brackets() -> None:
-    assert [written("::1", 9464), written("127.0.0.1", 9464)] == ["[::1]:9464", "127.0.0.1:9464"]
+    assert [url_host("::1", 9464), url_host("127.0.0.1", 9464)] == ["[::1]:9464", "127.0.0.1:9464"]

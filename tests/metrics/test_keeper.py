@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 
 from hydra.model import Figure, Histogram, Settings, StepResult
-from hydra.monitor.snapshot import BOUNDS_US, KEPT_STEPS, Distribution, SnapshotKeeper, distribution, received
+from hydra.monitor.run_snapshot import BOUNDS_US, KEPT_STEPS, Distribution, SnapshotUpdater, distribution, received
 from tests.metrics.samples import FIGURES, PLAN, latencies, progress
 
 
-def keeper(*, began: bool = False) -> SnapshotKeeper:
-    it = SnapshotKeeper("r", "zmq")
+def keeper(*, began: bool = False) -> SnapshotUpdater:
+    it = SnapshotUpdater("r", "zmq")
     if began:
         it.step_begins(1, PLAN)
     return it
 
 
-def sums(it: SnapshotKeeper) -> tuple[int, int, int | None]:
+def sums(it: SnapshotUpdater) -> tuple[int, int, int | None]:
     totals = it.snapshot.totals
     return totals.sent, totals.received, totals.lost
 

@@ -13,7 +13,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from hydra.client.transport import read_system
-from hydra.mqtttest.connection import Connection
+from hydra.mqtttest.connection import MqttConnection
 from hydra.mqtttest.settings import MqttStep, split, topic_of
 from hydra.wire.data_message import HEADER, SEQUENCE_LIMIT, pack
 from hydra.wire.messages import PROBE_EPOCH
@@ -51,7 +51,7 @@ class Place:
         self.topic = f"conformance/{secrets.token_hex(4)}"
         self.system = told_of(address, self.topic, **changes)
 
-    def told(self, **changes: Any) -> dict[str, Any]:
+    def data(self, **changes: Any) -> dict[str, Any]:
         """The ``system`` object of a ``configure``, with some of it changed."""
         return {**self.system, **changes}
 
@@ -61,8 +61,8 @@ class Listener:
 
     def __init__(self, place: Place) -> None:
         self._arrivals: list[Arrival] = []
-        step = read_system(place.told(qos=0), MqttStep)
-        self._connection = Connection(f"listener-{secrets.token_hex(6)}", step, on_message=self._note)
+        step = read_system(place.data(qos=0), MqttStep)
+        self._connection = MqttConnection(f"listener-{secrets.token_hex(6)}", step, on_message=self._note)
         self._connection.subscribe([f"{place.topic}/#"], 2)
 
     def _note(self, message: mqtt.MQTTMessage) -> None:
@@ -100,9 +100,9 @@ class Speaker:
 
     def __init__(self, place: Place, publisher: int) -> None:
         self.publisher = publisher
-        self._step = read_system(place.told(qos=1), MqttStep)
+        self._step = read_system(place.data(qos=1), MqttStep)
         self._answered = 0
-        self._connection = Connection(f"speaker-{secrets.token_hex(6)}", self._step, on_answer=self._note)
+        self._connection = MqttConnection(f"speaker-{secrets.token_hex(6)}", self._step, on_answer=self._note)
 
     def _note(self, _mid: int, refused: bool) -> None:
         assert not refused

@@ -10,7 +10,7 @@ from hydra.client import server_program
 from hydra.client.transport import read_system
 from hydra.errors import MissingDependencyError
 from hydra.mqtttest import program
-from hydra.mqtttest.connection import Connection
+from hydra.mqtttest.connection import MqttConnection
 from hydra.mqtttest.program import ServerLimits, configuration, version_of
 from hydra.mqtttest.settings import MqttStep, split
 from hydra.mqtttest.system import forget, reach
@@ -75,8 +75,8 @@ def test_it_tells_its_version_and_its_end(own_server: EmbeddedServer) -> None:
 
 def test_what_it_retains_is_forgotten_under_one_topic_only(server: str) -> None:
     answered: list[int] = []
-    step = read_system(Place(server).told(qos=1), MqttStep)
-    publisher = Connection("conformance-retain", step, on_answer=lambda mid, _: answered.append(mid))
+    step = read_system(Place(server).data(qos=1), MqttStep)
+    publisher = MqttConnection("conformance-retain", step, on_answer=lambda mid, _: answered.append(mid))
     for topic in ("forget/a", "forget/a/b", "keep/a"):
         publisher.publish(topic, b"something", 1, retain=True)
     publisher.await_(lambda: len(answered) == 3, SOON_S, "to a message")

@@ -76,7 +76,7 @@ def test_native_clients_ping_in_a_step_and_between_steps(bench: Bench, native: s
     with contextlib.closing(Relay(server)) as relay:
         direct = Place(server, keepalive=KEEPALIVE_S)
         host, port = split(relay.address)
-        told = direct.told(host=host, port=port)
+        told = direct.data(host=host, port=port)
         bench.launch(native, "mqtt-sub", first_id=SILENT, count=2, arguments=["--clients-per-process", "2"])
         bench.launch(native, "mqtt-pub", first_id=PUBLISHER, group="publishers")
         one = Speaker(direct, ONE)

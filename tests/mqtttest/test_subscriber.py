@@ -10,8 +10,8 @@ import pytest
 
 from hydra.model import LedgerCounts
 from hydra.system.embedded_server import EmbeddedServer
+from hydra.wire.compact_encoding import decode_bitmap
 from hydra.wire.messages import Error, Ready
-from hydra.wire.packing import read_bitmap
 from tests.conformance.bench import Bench, Window, step_settings
 from tests.mqtttest.ends import BAD, Place, Speaker, rarely
 from tests.servers.running import kill, progressed
@@ -39,7 +39,7 @@ def connected(bench: Bench, epoch: int, place: Place, *of: Speaker, shared: dict
         step_settings(**(shared or {})),
         publishers={speaker.publisher: "" for speaker in of},
         progress_s=0.02,
-        system=place.told(),
+        system=place.data(),
     )
     for speaker in of:
         speaker.probe(epoch)
@@ -56,7 +56,7 @@ def began(bench: Bench, epoch: int, place: Place, *of: Speaker) -> Window:
 
 def test_it_is_ready_when_every_publisher_was_heard_in_this_epoch(subscriber: Bench, place: Place) -> None:
     one, other = Speaker(place, ONE), Speaker(place, OTHER)
-    subscriber.configure_subscribers([CLIENT], 4, publishers={ONE: "", OTHER: ""}, system=place.told())
+    subscriber.configure_subscribers([CLIENT], 4, publishers={ONE: "", OTHER: ""}, system=place.data())
     one.probe(4)
     other.probe(3)
     other.probe(4, publisher=STRANGER)
@@ -125,7 +125,7 @@ def test_a_reconnect_loses_nothing_where_the_server_keeps_the_session(subscriber
     connected(subscriber, 1, place, one, shared={"reconnect_rate": 4.0})
     window = subscriber.start([CLIENT], 1, 1.2)
     sent = 0
-    while not window.over():
+    while not window.expired():
         one.send(1, range(sent, sent + 10), qos=1)
         sent += 10
         subscriber.peer.poll()
@@ -141,7 +141,7 @@ def test_each_message_goes_to_one_member_of_a_group(bench: Bench, mqtt_client: s
     bench.launch(mqtt_client, "mqtt-sub", first_id=1, count=3)
     place = Place(server, shared=True, qos=1)
     one = Speaker(place, ONE)
-    bench.configure_subscribers(members, 1, publishers={ONE: ""}, group="together", system=place.told())
+    bench.configure_subscribers(members, 1, publishers={ONE: ""}, group="together", system=place.data())
     one.probe(1, beside="/signals")
     bench.peer.heard(Ready, members, epoch=1)
     bench.start(members, 1, 30)
@@ -152,7 +152,7 @@ def test_each_message_goes_to_one_member_of_a_group(bench: Bench, mqtt_client: s
         (ledger,) = bench.subscriber_report(member, 1, {ONE: 300}).ledgers
         assert (ledger.missing, ledger.duplicates) == (0, 0)
         assert ledger.received > 0
-        taken += np.flatnonzero(np.unpackbits(read_bitmap(ledger.received_bits), bitorder="little")).tolist()
+        taken += np.flatnonzero(np.unpackbits(decode_bitmap(ledger.received_bits), bitorder="little")).tolist()
     assert sorted(taken) == list(range(300))
 
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_is_an_error_and_not_the_end(subscriber: Bench, place: Pl
     one = Speaker(place, ONE)
     window = began(subscriber, 1, place, one)
     for epoch, (named, changes) in enumerate({**BAD, "group": {"shared": True}}.items(), 2):
-        subscriber.tell_configure([CLIENT], epoch, publishers={ONE: ""}, system=place.told(**changes))
+        subscriber.tell_configure([CLIENT], epoch, publishers={ONE: ""}, system=place.data(**changes))
         error = subscriber.peer.heard(Error, [CLIENT], epoch=epoch)
         assert named in error.message
         assert not error.fatal

@@ -9,16 +9,16 @@ import pytest
 from hydra.config.scenario import load_scenario
 from hydra.errors import MissingDependencyError
 from hydra.model import NativeSpec, Role
-from hydra.native import command
+from hydra.native import client_command
 from hydra.zmqtest.system import ZmqSystem
 
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> None:
     """A native client is there, with some kinds."""
-    monkeypatch.setattr(command, "find", lambda: Path("/program"))
+    monkeypatch.setattr(client_command, "find", lambda: Path("/program"))
     kinds = frozenset({"zmq-pub", "zmq-sub", "zmtp-sub", "kafka-pub"})
-    monkeypatch.setattr(command, "_offered", lambda _program: kinds)
+    monkeypatch.setattr(client_command, "_offered", lambda _program: kinds)
 
 
 @pytest.mark.usefixtures("built")
@@ -35,17 +35,17 @@ def built(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_line_has_the_flags_of_its_kind(
     system: str, role: Role, spec: NativeSpec, has: str, lacks: str
 ) -> None:
-    line = " ".join(command.command(system, role, spec))
+    line = " ".join(client_command.command(system, role, spec))
     assert line.startswith("/program ")
     assert set(has.split()) <= set(line.split())
     assert lacks not in line
 
 
 def test_a_program_that_was_not_built_is_one_line_that_names_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "find", lambda: None)
-    monkeypatch.setattr(command, "missing", lambda: ["libzmq3-dev"])
+    monkeypatch.setattr(client_command, "find", lambda: None)
+    monkeypatch.setattr(client_command, "missing", lambda: ["libzmq3-dev"])
     with pytest.raises(MissingDependencyError, match="apt install libzmq3-dev"):
-        command.command("zmq", "publisher", NativeSpec())
+        client_command.command("zmq", "publisher", NativeSpec())
 
 
 @pytest.mark.tier("test")
@@ -62,10 +62,10 @@ def test_a_program_without_the_system_is_one_line_that_names_the_packages(
     program = tmp_path / "hydra-client"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(command, "find", lambda: program)
-    monkeypatch.setattr(command, "missing", lambda: ["libtoy-dev"])
+    monkeypatch.setattr(client_command, "find", lambda: program)
+    monkeypatch.setattr(client_command, "missing", lambda: ["libtoy-dev"])
     with pytest.raises(MissingDependencyError) as refused:
-        command.command("toy", "subscriber", NativeSpec())
+        client_command.command("toy", "subscriber", NativeSpec())
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 

@@ -14,8 +14,8 @@ import psutil
 from nats.aio.msg import Msg
 from nats.js import api
 
-from hydra.natstest.connection import Connection
-from hydra.natstest.streams import Streams
+from hydra.natstest.connection import NatsConnection
+from hydra.natstest.streams import JetStreams
 from hydra.wire.data_message import HEADER, pack
 from hydra.wire.messages import PROBE_EPOCH
 from tests.suite.waiting import SOON_S, wait_until
@@ -47,7 +47,7 @@ class Ends(ABC):
         self.address = address
         self.settings = settings
         self.subject = f"test.{uuid.uuid4().hex}"
-        self.connection = Connection("conformance")
+        self.connection = NatsConnection("conformance")
         self.connection.open([address])
 
     def __enter__(self) -> Self:
@@ -122,7 +122,7 @@ class Stream(Ends):
         super().__init__(address, **settings)
         self.acknowledged = bool(settings.get("publish_acks", True))
         self.name = uuid.uuid4().hex
-        self.streams = Streams([address])
+        self.streams = JetStreams([address])
         self.streams.create(self.name, self.subject, storage)
 
     def close(self) -> None:

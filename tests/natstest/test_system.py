@@ -16,9 +16,9 @@ from hydra.errors import ConfigError, ServerError, StepError, UsageError
 from hydra.model import Settings, value_of, with_values
 from hydra.natstest import streams
 from hydra.natstest import system as module
-from hydra.natstest.connection import Connection
-from hydra.natstest.settings import End, Step, spec_of
-from hydra.natstest.streams import StreamRegistry, Streams
+from hydra.natstest.connection import NatsConnection
+from hydra.natstest.settings import NatsEnd, NatsStep, spec_of
+from hydra.natstest.streams import JetStreams, StreamRegistry
 from hydra.natstest.system import NatsSystem
 from hydra.system import wait_alone
 from hydra.system.embedded_server import EmbeddedServer
@@ -38,13 +38,13 @@ def system(server: EmbeddedServer, tmp_path: Path) -> Iterator[NatsSystem]:
         yield it
 
 
-def step_of(system: NatsSystem, asked: Settings) -> Step:
-    return msgspec.convert(system.configure(asked), Step)
+def step_of(system: NatsSystem, asked: Settings) -> NatsStep:
+    return msgspec.convert(system.configure(asked), NatsStep)
 
 
 def names(server: EmbeddedServer) -> list[str]:
     """The streams of a server."""
-    with closing(Streams([server.address])) as asked:
+    with closing(JetStreams([server.address])) as asked:
         return list(asked.names())
 
 
@@ -52,8 +52,8 @@ def settings(system: NatsSystem, **values: object) -> Settings:
     return with_values(system._scenario.settings, values)
 
 
-def publish(step: Step, count: int) -> None:
-    connection = Connection("test")
+def publish(step: NatsStep, count: int) -> None:
+    connection = NatsConnection("test")
     connection.open(step.servers)
     stream = connection.client.jetstream()
     for _ in range(count):
@@ -75,7 +75,7 @@ def test_a_stream_goes_on_from_step_to_step_and_is_deleted(
     asked = settings(system, mode="jetstream", storage=storage)
     first = step_of(system, asked)
     publish(first, 3)
-    assert msgspec.convert(system.finish(), End).last == 3
+    assert msgspec.convert(system.finish(), NatsEnd).last == 3
     second = step_of(system, asked)
     assert (first.first, second.first, second.stream) == (1, 4, first.stream)
     assert system.log_end(asked) == 3

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from hydra.analysis.capacity_plan import Plan, Use
+from hydra.analysis.capacity_plan import CapacityPlan, ResourceUse
 from hydra.analysis.constants import Cost
 from hydra.cli import step_usage
 from hydra.cli.main import cli
-from hydra.cli.plan import evidence
+from hydra.cli.plan_command import evidence
 from hydra.config.scenario import load_scenario
 from hydra.errors import HydraError, UsageError
 from hydra.model import Rate, Scenario
@@ -136,7 +136,7 @@ def test_a_run_with_servers_tells_the_cost_of_its_subscribers(tmp_path: Path) ->
 
 def test_runs_that_set_no_limit_give_no_figure_and_exit_with_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of(tmp_path / "run", load_scenario("kafka-fixed", {"settings.rate": 10.0}), COUNTS)
-    monkeypatch.setattr("hydra.cli.plan.measured", lambda *_: Cost(1e-3, "the run", 64, 5e-4, None))
+    monkeypatch.setattr("hydra.cli.plan_command.measured_cost", lambda *_: Cost(1e-3, "the run", 64, 5e-4, None))
     words = ("plan", "--clients", "2000", "--rate", "10", "--from", run, *AGENT)
     result = hydra(*words)
     assert (result.exit_code, "agents: nobody can tell how many: CPU" in result.stdout) == (3, True)
@@ -180,5 +180,5 @@ def test_how_far_a_loads_highest_rate_is_above_its_mean(points: tuple[tuple[floa
     ],
 )
 def test_how_a_cost_was_measured_is_said_in_its_line(cost: dict[str, Any], size: int, said: str) -> None:
-    use = Use("CPU", "cores", 1.0, 2.0, Cost(1.0, "runs/a", 9, rates=(1.0, 2.0), **cost))
-    assert evidence(use, Plan(12, 1.5, ()), size).endswith(said)
+    use = ResourceUse("CPU", "cores", 1.0, 2.0, Cost(1.0, "runs/a", 9, rates=(1.0, 2.0), **cost))
+    assert evidence(use, CapacityPlan(12, 1.5, ()), size).endswith(said)

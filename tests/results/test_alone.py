@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import RunDirectoryError
-from hydra.store.folders import alone_in
+from hydra.store.run_folders import locked
 
 
 def test_a_second_command_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
-    with alone_in(tmp_path):
+    with locked(tmp_path):
         with pytest.raises(RunDirectoryError, match=r"another command is writing the run in .*; wait for its end"):
-            alone_in(tmp_path).__enter__()
+            locked(tmp_path).__enter__()
         assert not list(tmp_path.iterdir())
-    with alone_in(tmp_path):
+    with locked(tmp_path):
         pass

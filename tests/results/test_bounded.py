@@ -11,7 +11,7 @@ import pytest
 
 from hydra.model import Figure
 from hydra.report import tables
-from hydra.report.latency_bound import at_most, beside, shown
+from hydra.report.latency_bound import at_most, beside, bounded_text
 from hydra.sweep import Row
 from tests.jupyter.runs import FIXED
 
@@ -33,23 +33,25 @@ ROW: Row = {
     ],
 )
 def test_only_latencies_below_the_bound_are_shown_as_that(name: str, text: Figure) -> None:
-    assert shown(ROW, name) == text
+    assert bounded_text(ROW, name) == text
     # Since the send it is the same.
-    assert shown({"latency_from_send_p90_us": 10, "latency_bound_us": 10.5}, "latency_from_send_p90_us") == "< 21"
+    assert (
+        bounded_text({"latency_from_send_p90_us": 10, "latency_bound_us": 10.5}, "latency_from_send_p90_us") == "< 21"
+    )
 
 
 @pytest.mark.parametrize("bound", [0.0, None])
 @pytest.mark.parametrize("latency", [-3, 0, 50])
 def test_on_one_host_and_where_no_bound_is_known_a_latency_is_what_was_measured(bound: Figure, latency: int) -> None:
-    assert shown({"latency_p50_us": latency, "latency_bound_us": bound}, "latency_p50_us") == latency
-    assert shown({"latency_p50_us": latency}, "latency_p50_us") == latency
+    assert bounded_text({"latency_p50_us": latency, "latency_bound_us": bound}, "latency_p50_us") == latency
+    assert bounded_text({"latency_p50_us": latency}, "latency_p50_us") == latency
 
 
 def test_the_bound_of_a_repeated_row_is_the_largest_of_its_repeats() -> None:
     ends = ("", "_low", "_high")
     row: Row = dict(zip([f"latency_p50_us{end}" for end in ends], (40, 30, 90), strict=True))
     row |= dict(zip([f"latency_bound_us{end}" for end in ends], (20.0, 10.0, 50.0), strict=True))
-    assert [shown(row, f"latency_p50_us{end}") for end in ends] == ["< 90", "< 80", 90]
+    assert [bounded_text(row, f"latency_p50_us{end}") for end in ends] == ["< 90", "< 80", 90]
     assert [beside(row, f"latency_p50_us{end}") for end in ends] == ["", "", " ± 50"]
     assert at_most(row, "latency_p50_us") == 90.0
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hydra.cli.error_exit import command_of, explained
+from hydra.cli.error_exit import command_of, error_text
 from hydra.cli.main import cli
-from hydra.report.catalog import elsewhere
+from hydra.report.run_catalog import elsewhere
 from tests.jupyter.runs import FIXED, make
 
 
@@ -35,4 +35,4 @@ def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
 def test_a_mistyped_command_is_answered_with_the_nearest_one(word: str, meant: str) -> None:
     error = CliRunner().invoke(cli, [word], standalone_mode=False).exception
     assert error is not None
-    assert explained(error, command_of(error)).endswith(f"did you mean {meant}?")  # type: ignore[arg-type]  # UsageError
+    assert error_text(error, command_of(error)).endswith(f"did you mean {meant}?")  # type: ignore[arg-type]  # UsageError

@@ -18,16 +18,18 @@ from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_USAGE, HydraError, Run
 from hydra.jupyter.command import write_report
 from hydra.jupyter.rendering import LIBRARY
 from hydra.model import Scenario, StepPlan
-from hydra.report import experiments
-from hydra.store import interleaved
-from hydra.store.interleaved import Record
+from hydra.report import experiment_folder
+from hydra.store import interleaved_record
+from hydra.store.interleaved_record import InterleavedRecord
 from hydra.sweep import SearchSpec
 from tests.jupyter.runs import BATCH, FIXED, REPEATED, SEARCH, SEARCHES, bisected, make
 from tests.results.damages import DAMAGES
 
 LOSS = SearchSpec(8000.0, steps=6, series=("max_rate", "loss"))
 SHORT = replace(SEARCH, sweep=replace(SEARCHES, clients=(30,), search=LOSS))
-RECORD = Record("zmqfixed", {"a": {"client": "pyzmq"}, "b": {"client": "native"}}, True, 1, {}, "hydra x", "now")
+RECORD = InterleavedRecord(
+    "zmqfixed", {"a": {"client": "pyzmq"}, "b": {"client": "native"}}, True, 1, {}, "hydra x", "now"
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pair")
     make(folder / "a", REPEATED)
     make(folder / "b", replace(REPEATED, client="native"))
-    interleaved.write(folder, RECORD)
+    interleaved_record.write_record(folder, RECORD)
     return folder
 
 
@@ -82,9 +84,9 @@ def test_runs_that_took_turns_are_compared_in_pairs(pair: Path) -> None:
 
 
 def test_other_runs_are_independent_samples_with_a_warning(own_pair: Path) -> None:
-    interleaved.write(own_pair, replace(RECORD, interleaved=False))
+    interleaved_record.write_record(own_pair, replace(RECORD, interleaved=False))
     assert told(own_pair)["paired"] is False, "one after the other is not in turns"
-    (own_pair / interleaved.RECORD).unlink()
+    (own_pair / interleaved_record.RECORD).unlink()
     text = compare(own_pair / "a", own_pair / "b").stdout
     for part in ("repeats as independent samples", "the runs did not take turns", "3 and 3"):
         assert part in text
@@ -173,12 +175,14 @@ def test_a_condition_that_is_none_is_refused(pair: Path, condition: str, says: s
 
 
 def _experiment(pair: Path, folder: Path) -> list[Path]:
-    experiments.write_record(folder, experiments.Record("x", "x", "nobody", 1.0, {}, {}, "hydra", "now"))
+    experiment_folder.write_record(
+        folder, experiment_folder.ExperimentRecord("x", "x", "nobody", 1.0, {}, {}, "hydra", "now")
+    )
     return [folder, pair / "a"]
 
 
 def _record(_: Path, folder: Path) -> list[Path]:
-    (folder / interleaved.RECORD).write_text('{"scenario": 3}')
+    (folder / interleaved_record.RECORD).write_text('{"scenario": 3}')
     return [folder]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
-from hydra.report.conditions import columns, met, parse
+from hydra.report.row_conditions import columns, conditions_met, parse
 from hydra.sweep import Row
 
 COLUMNS = ["clients", "client_loss_pct", "passed"]
@@ -28,7 +28,7 @@ COLUMNS = ["clients", "client_loss_pct", "passed"]
     ],
 )
 def test_a_condition_compares_a_column_with_a_number(text: str, row: Row, holds: bool) -> None:
-    assert bool(met([parse(text, COLUMNS)], [row])) is holds
+    assert bool(conditions_met([parse(text, COLUMNS)], [row])) is holds
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from hydra.cli import main
 from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
 from hydra.jupyter.run_data import load
-from hydra.report.catalog import catalog
-from hydra.run.metadata import scenario_of
+from hydra.report.run_catalog import catalog
+from hydra.run.run_metadata import scenario_of
 from hydra.store.database import DATABASE, RunStore
 from tests.jupyter.runs import make
 from tests.results.damages import DAMAGES, _execute

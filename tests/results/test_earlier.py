@@ -9,8 +9,8 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import EXIT_USAGE, RunDirectoryError
-from hydra.report.catalog import catalog
-from hydra.run.metadata import scenario_of
+from hydra.report.run_catalog import catalog
+from hydra.run.run_metadata import scenario_of
 from hydra.store import format_upgrade
 from tests.jupyter.runs import BATCH, RATE, SEARCH, bisected
 

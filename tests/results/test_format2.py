@@ -9,11 +9,11 @@ import pytest
 
 from hydra.errors import RunDirectoryError
 from hydra.jupyter import markup, run_data
-from hydra.measure.figures import merged
+from hydra.measure.figures import merge_histograms
 from hydra.model import StepResult
 from hydra.report import tables
-from hydra.report.catalog import catalog
-from hydra.run.metadata import scenario_of
+from hydra.report.run_catalog import catalog
+from hydra.run.run_metadata import scenario_of
 from hydra.store.database import DATABASE, RunStore
 from tests.results.stored_steps import PLAN, with_clocks
 
@@ -61,7 +61,7 @@ def test_it_knows_no_clocks_nor_counters_of_hosts_and_takes_steps_that_do(run: P
         store.add_step(StepResult(1000, PLAN, "ok"), with_clocks())
     with RunStore.open(run, writable=True) as store:
         assert [store.histogram(epoch) for epoch in epochs] == before
-        assert store.histogram(1000) == merged(with_clocks()).latency
+        assert store.histogram(1000) == merge_histograms(with_clocks()).latency
         assert store.clocks(1000) == with_clocks().clocks
         assert store.host_samples(1000)["h"] == with_clocks().hosts["h"]
         assert store.threads(1000) == with_clocks().threads

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.model import Scenario, Settings, TableKind, with_values
-from hydra.report.published import Published, asked, compare, differences, parse, published_for
+from hydra.report.published_tables import PublishedTable, asked, compare, differences, parse, published_for
 from hydra.store.system_columns import published_columns
 from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep, SweepKind
 from hydra.system import Reference
@@ -26,7 +26,7 @@ def scenario(table: TableKind, system: str = "kafka", client: str = "kafka-pytho
     return Scenario("mine", system, client, table, sweep, Settings(rate=1000.0))
 
 
-def beside(mine: Scenario) -> Published:
+def beside(mine: Scenario) -> PublishedTable:
     found = published_for(ResolvedScenario.of(mine))
     assert found is not None
     return found
@@ -83,7 +83,7 @@ def test_what_is_no_number_and_a_published_zero_have_no_ratio(value: str | bool 
 
 def test_rows_that_differ_in_a_setting_lie_beside_the_same_published_row() -> None:
     its: Row = {"clients": 30, "total_tx": 10}
-    published = Published(Reference("f.csv", "kafka-fixed"), tuple(its), (its,))
+    published = PublishedTable(Reference("f.csv", "kafka-fixed"), tuple(its), (its,))
     rows: list[Row] = [{"clients": 30, "linger_ms": ms, "total_tx": 5} for ms in (0, 10)]
     found = [(line.key, line.side, line.cells["total_tx"].ratio) for line in compare(rows, published, ["linger_ms"])]
     assert found == [({"clients": 30, "linger_ms": ms}, "both", 0.5) for ms in (0, 10)]

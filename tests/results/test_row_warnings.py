@@ -8,17 +8,17 @@ from hydra.config.scenario import load_scenario
 from hydra.events.warnings import HydraWarning
 from hydra.report import row_warnings
 from hydra.report.row_warnings import (
-    FateUnknown,
+    BacklogAtEnd,
     HostBusy,
-    Lagged,
-    Loss,
-    LossBetween,
+    LossInterval,
+    MessagesLost,
+    OutcomeUnknown,
     RowPartial,
     RowSkipped,
-    SubscribersGone,
+    SubscribersWithoutReport,
     warnings_of,
 )
-from hydra.report.warnings import told_once
+from hydra.report.warnings import merge_equal_warnings
 from hydra.sweep import Row, SearchSweep
 from hydra.sweep.search_columns import rates
 from hydra.sweep.search_warnings import StillRising
@@ -30,9 +30,13 @@ ROW: Row = {"clients": 4, "cohort_clients": None, "status": "ok", "total_tx": 10
 @pytest.mark.parametrize(
     ("figures", "alone", "in_a_group"),
     [
-        ({"unknown": 5}, {FateUnknown}, {FateUnknown}),
-        ({"unknown": 5, "failed_dead": 1}, {FateUnknown, SubscribersGone}, {row_warnings.FateOfGone, SubscribersGone}),
-        ({"late_pct": 50.0}, {Lagged}, {Lagged}),
+        ({"unknown": 5}, {OutcomeUnknown}, {OutcomeUnknown}),
+        (
+            {"unknown": 5, "failed_dead": 1},
+            {OutcomeUnknown, SubscribersWithoutReport},
+            {row_warnings.GroupOutcomeUnknown, SubscribersWithoutReport},
+        ),
+        ({"late_pct": 50.0}, {BacklogAtEnd}, {BacklogAtEnd}),
         ({"host_others_pct": 4.9}, set(), set()),
         ({"host_others_pct": 5.0}, {row_warnings.HostShared}, {row_warnings.HostShared}),
         ({"host_others_pct": 75.0, "host_cpu_mean_pct": 97.0}, {HostBusy}, {HostBusy}),
@@ -63,7 +67,7 @@ def test_a_lower_rate_is_no_advice_where_two_rates_lose_alike(lost: dict[int, fl
     rows.append({**ROW, "clients": 9, "requested_rate": 500, "client_loss_pct": 0.3})
     for row, rate in zip(rows, lost, strict=False):
         (warning,) = warnings_of(row, scenario, rows)
-        assert isinstance(warning, Loss)
+        assert isinstance(warning, MessagesLost)
         assert warning.as_much_at_pps == same.get(rate)
         assert ("ask for a lower rate" in warning.remedy) is (rate not in same)
 
@@ -77,27 +81,29 @@ def test_a_host_that_others_keep_busy_is_theirs_to_free() -> None:
 
 def test_a_row_that_was_skipped_in_the_middle_of_its_repeats_keeps_the_warnings_of_its_figures() -> None:
     bare: Row = {"clients": 4, "status": "skipped", "reason": "by hand"}
-    for row, kinds in (({**ROW, **bare, "late_pct": 50.0}, [RowSkipped, Lagged]), (bare, [RowSkipped])):
+    for row, kinds in (({**ROW, **bare, "late_pct": 50.0}, [RowSkipped, BacklogAtEnd]), (bare, [RowSkipped])):
         assert [type(warning) for warning in warnings_of(row, FIXED)] == kinds
 
 
 @pytest.mark.parametrize(("group", "messages"), [(None, 2000), ("readers", 500)])
 def test_what_was_still_to_come_is_counted_once_for_a_group(group: str | None, messages: int) -> None:
     (warning,) = warnings_of({**ROW, "late_pct": 50.0, "group": group}, FIXED)
-    assert isinstance(warning, Lagged)
+    assert isinstance(warning, BacklogAtEnd)
     assert warning.messages == messages
 
 
 def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> None:
-    busy, lost = HostBusy(99.0), [Loss(2.0), Loss(3.0)]
+    busy, lost = HostBusy(99.0), [MessagesLost(2.0), MessagesLost(3.0)]
     remedy = "ask for a lower rate; the column verdict says what limited it"
-    assert told_once([("1 client", [busy, lost[0]]), ("2 clients", [busy]), ("3 clients", [lost[1], busy])]) == [
+    assert merge_equal_warnings(
+        [("1 client", [busy, lost[0]]), ("2 clients", [busy]), ("3 clients", [lost[1], busy])]
+    ) == [
         ("1 client", f"{lost[0].text}; 3 clients: {lost[1].text}; {remedy}"),
         ("1 client; 2 clients; 3 clients", f"{busy.text}; {busy.remedy}"),
     ]
     rising = [StillRising("max_rate"), StillRising("nodrop")]
     said = f"{rising[0].text}; {rising[1].text}; raise --start-rate"
-    assert told_once([("1 client", rising)]) == [("1 client", said)]
+    assert merge_equal_warnings([("1 client", rising)]) == [("1 client", said)]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +112,7 @@ def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> N
 )
 def test_of_many_rows_a_few_are_named(rows: int, of: int, names: str) -> None:
     about: list[tuple[str, list[HydraWarning]]] = [(f"row {n}", [RowPartial()] if n < rows else []) for n in range(of)]
-    assert [said for said, _ in told_once(about)] == [names]
+    assert [said for said, _ in merge_equal_warnings(about)] == [names]
 
 
 SEARCHED: Row = {"clients": 4, "status": "ok", "slow_cohort_felt": False, "max_rate_with_drop_pps": 20_000.0}
@@ -118,7 +124,7 @@ def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None
     column = rates(scenario.sweep.search)["slow"]
     (warning,) = warnings_of({**SEARCHED, column: 12_000.0}, scenario)
     # They read half of 20,000/s, and the marks are 1,000 at both ends.
-    assert isinstance(warning, row_warnings.SlowNotFelt)
+    assert isinstance(warning, row_warnings.SlowClientsWithoutEffect)
     assert (warning.sent_pps, warning.read_pps, warning.duration_s, warning.queue) == (12_000.0, 10_000.0, 10.0, 2000)
     assert warning.kernel == pytest.approx(10 * 2**20 / 26)
     assert "fall behind by 20,000 messages in a step" in warning.text
@@ -142,7 +148,7 @@ def test_a_loss_within_bounds_blames_who_could_not_list_messages(
     known: Row, unlisted: list[str], remedies: list[str]
 ) -> None:
     (warning,) = warnings_of({**ROW, "client_loss_low_pct": 1.0, "client_loss_high_pct": 2.0, **known}, FIXED)
-    assert isinstance(warning, LossBetween)
+    assert isinstance(warning, LossInterval)
     assert warning.unlisted == unlisted
     assert ("members of the group" in warning.text) is ("members" in unlisted)
     assert [each in warning.remedy for each in ("shorter steps", "the column verdict")] == [

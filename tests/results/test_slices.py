@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hydra.analysis.compared_runs import Slice
+from hydra.analysis.compared_runs import RowSlice
 from hydra.report.comparison_input import load_sides
 from hydra.store.database import RunStore
 from tests.jupyter.runs import BATCH, REPEATED, keep_seconds, make
@@ -19,7 +19,7 @@ def test_each_row_has_the_seconds_of_its_own_steps(tmp_path: Path) -> None:
     for row in side.rows:
         assert [step[0].p99_us for step in row.slices] == [None] * 3
         # The window ends in the middle of the last one.
-        assert [step[1:] for step in row.slices] == [[Slice(1, 30.0, 1000.0), Slice(2, 60.0, 1000.0)]] * 3
+        assert [step[1:] for step in row.slices] == [[RowSlice(1, 30.0, 1000.0), RowSlice(2, 60.0, 1000.0)]] * 3
     with RunStore.open(runs[1]) as store:
         epochs: dict[object, list[float]] = {}
         for result in store.results():

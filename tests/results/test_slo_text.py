@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from hydra.measure.slo import Judged, holds
-from hydra.model import CourseFacts
-from hydra.report.slo_text import answered, json_text, objectives_table, remarks
-from hydra.store.slo_results import Answer
+from hydra.measure.slo import ObjectiveResult, holds
+from hydra.model import TimeSeriesFacts
+from hydra.report.slo_text import answer_sentence, json_text, objective_warnings, objectives_table
+from hydra.store.slo_results import SloResult
 
-SHORT = Judged("p99_ms", 20.0, 5.0, 4.0, None, None, "measure for at least 299 s", 299)
-CLOCKS = Judged("p50_ms", 1.0, 0.9, 0.0, 5.9, None, "clocks may be wrong by 5,000 us")
-KEPT = Judged("loss_pct", 0.0, 0.0, 0.0, 0.1, True)
-MISSED = Judged("max_ms", 1.0, 2.0, None, None, False)
+SHORT = ObjectiveResult("p99_ms", 20.0, 5.0, 4.0, None, None, "measure for at least 299 s", 299)
+CLOCKS = ObjectiveResult("p50_ms", 1.0, 0.9, 0.0, 5.9, None, "clocks may be wrong by 5,000 us")
+KEPT = ObjectiveResult("loss_pct", 0.0, 0.0, 0.0, 0.1, True)
+MISSED = ObjectiveResult("max_ms", 1.0, 2.0, None, None, False)
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,14 @@ MISSED = Judged("max_ms", 1.0, 2.0, None, None, False)
         ([SHORT, MISSED], "no", None, "no: the workload does not hold"),
     ],
 )
-def test_each_answer_has_its_word(objectives: list[Judged], word: str, seconds: int | None, sentence: str) -> None:
-    answer = Answer(holds(objectives), objectives, [], 0, True, CourseFacts(0, 10.0, 1, 1.0, complete=True), [])
+def test_each_answer_has_its_word(
+    objectives: list[ObjectiveResult], word: str, seconds: int | None, sentence: str
+) -> None:
+    answer = SloResult(holds(objectives), objectives, [], 0, True, TimeSeriesFacts(0, 10.0, 1, 1.0, complete=True), [])
     told = json.loads(json_text(answer))
-    assert (told["answer"], told["measure_s"], answered(answer)) == (word, seconds, sentence)
+    assert (told["answer"], told["measure_s"], answer_sentence(answer)) == (word, seconds, sentence)
     assert told["holds"] is {"yes": True, "no": False, "unknown": None}[word]
-    assert remarks(answer) == [f"{o.name}: {o.why}" for o in objectives if o.why]
+    assert objective_warnings(answer) == [f"{o.name}: {o.why}" for o in objectives if o.why]
 
 
 def test_a_table_shows_both_limits() -> None:

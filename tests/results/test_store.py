@@ -19,10 +19,10 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.errors import EXIT_USAGE, HydraError, RunDirectoryError
-from hydra.events.run_events import ClientError, Evicted, Revived, SystemFact
-from hydra.events.warnings import LeftBehind
+from hydra.events.run_events import ClientError, Evicted, SystemFact, SystemRestarted
+from hydra.events.warnings import CleanupFailed
 from hydra.measure.column import Column, ReportColumn
-from hydra.measure.figures import figures, merged
+from hydra.measure.figures import figures, merge_histograms
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Histogram, LedgerCounts, StepResult
 from hydra.store.client_rows import client_figures
@@ -122,7 +122,7 @@ def test_ranges_beyond_what_is_stored_are_flagged(store: RunStore) -> None:
 
 def test_histograms_and_samples_come_back(store: RunStore) -> None:
     stored(store)
-    expected = merged(observed())
+    expected = merge_histograms(observed())
     assert store.histogram(1) == expected.latency
     assert store.histogram(1, "lag") == expected.lag
     assert store.histogram(1, "cohort_latency") == expected.cohort_latency
@@ -150,7 +150,7 @@ def test_clocks_and_latencies_below_zero_come_back(store: RunStore) -> None:
     store.add_step(StepResult(1, PLAN, "ok"), with_clocks())
     store.add_step(StepResult(2, PLAN, "ok"), replace(observed(), subscriber_reports=table_of({1: late})))
     assert (store.clocks(1), store.clocks(2)) == (with_clocks().clocks, {})
-    assert store.histogram(1) == merged(with_clocks()).latency
+    assert store.histogram(1) == merge_histograms(with_clocks()).latency
     assert (store.clients(1)[1]["p50_us"], store.clients(1)[1]["max_us"]) == (50, 50)
     assert store.histogram(2) == late.latency, "all of them"
 
@@ -161,7 +161,7 @@ def test_steps_of_repeated_rows_come_back_with_their_histograms(tmp_path: Path, 
         stored(store)
         store.add_step(StepResult(2, PLAN, "failed", {}, "x"))
         measured, failed = store.results()
-    expected = merged(observed())
+    expected = merge_histograms(observed())
     assert measured.histograms == ({"latency": expected.latency, "lag": expected.lag} if repeat > 1 else {})
     assert failed.histograms == {}
 
@@ -197,29 +197,29 @@ def test_events_are_kept_in_order(store: RunStore) -> None:
 
 
 def test_an_event_is_stored_as_data_beside_its_text(store: RunStore) -> None:
-    happened = (LeftBehind("t-1", "h:1", "x removes it"), Evicted("g", BitMap([1, 2, 3, 7]), "did not answer"))
+    happened = (CleanupFailed("t-1", "h:1", "x removes it"), Evicted("g", BitMap([1, 2, 3, 7]), "did not answer"))
     for event in happened:
         store.add_event(event)
     behind, evicted = store.events()
-    assert [event.told for event in (behind, evicted)] == [event.told() for event in happened]
-    assert (behind.kind, behind.category, behind.told.remedy) == ("left_behind", "warning", "x removes it")
-    assert evicted.told.fields == {"group": "g", "clients": [[1, 3], [7, 7]], "why": "did not answer"}
+    assert [event.data for event in (behind, evicted)] == [event.data() for event in happened]
+    assert (behind.kind, behind.category, behind.data.remedy) == ("left_behind", "warning", "x removes it")
+    assert evicted.data.fields == {"group": "g", "clients": [[1, 3], [7, 7]], "why": "did not answer"}
     kinds = store._db.execute("SELECT kind, detail FROM events").fetchall()
     assert kinds == [(event.category, str(event)) for event in happened]
 
 
 def test_a_run_of_a_version_that_stored_texts_alone_is_read_and_goes_on(store: RunStore) -> None:
     store.add_event(SystemFact("version", "4.3"))
-    store.add_event(LeftBehind("t-1", "h:1", "x removes it"))
+    store.add_event(CleanupFailed("t-1", "h:1", "x removes it"))
     store.add_step(StepResult(1, PLAN, "skipped", reason="by hand, with the key s"))
     store._db.execute("ALTER TABLE events DROP COLUMN data")
     fact, warning = store.events()
-    assert (fact.kind, fact.text, fact.told.fields) == ("fact", "version: 4.3", {"name": "version", "value": "4.3"})
-    assert (warning.kind, warning.text, warning.told.remedy) == ("warning", "t-1 may be left at h:1; x removes it", "")
+    assert (fact.kind, fact.text, fact.data.fields) == ("fact", "version: 4.3", {"name": "version", "value": "4.3"})
+    assert (warning.kind, warning.text, warning.data.remedy) == ("warning", "t-1 may be left at h:1; x removes it", "")
     assert [result.passed_over for result in store.results()] == [True]
     with RunStore.open(store.directory, writable=True) as resumed:
-        resumed.add_event(Revived("it went away"))
-        assert [event.told.fields for event in resumed.events()][2:] == [{"failure": "it went away"}]
+        resumed.add_event(SystemRestarted("it went away"))
+        assert [event.data.fields for event in resumed.events()][2:] == [{"failure": "it went away"}]
 
 
 def test_a_step_is_stored_once_whole_or_not_at_all(store: RunStore) -> None:

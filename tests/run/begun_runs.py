@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hydra.config.cluster import load_cluster
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
 from hydra.model import Scenario
-from hydra.run.metadata import metadata
+from hydra.run.run_metadata import metadata
 from hydra.store.database import RunStore
 from hydra.store.redaction import Redactor
 

@@ -33,13 +33,13 @@ class Told:
     address, is_local = "", True
 
     def __init__(self, fate: GroupState = "running") -> None:
-        self.told: list[GroupEvent] = []
+        self.data: list[GroupEvent] = []
         self.launched: list[str] = []
         self.killed: list[str] = []
         self._fate = fate
 
     def events(self) -> list[GroupEvent]:
-        told, self.told = self.told, []
+        told, self.data = self.data, []
         return told
 
     def agents(self) -> list[Agent]:
@@ -48,13 +48,13 @@ class Told:
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         self.launched += [group.id for group in groups]
         # The first ends by itself, the others when they are killed.
-        self.told.append(GroupEvent(groups[0].id, self._fate, "a", "exit status 1: no java"))
+        self.data.append(GroupEvent(groups[0].id, self._fate, "a", "exit status 1: no java"))
         return [Launch(group, Agent("a", "host-a", {}, Resources())) for group in groups]
 
     def kill(self, groups: Iterable[str]) -> None:
         for group in groups:
             self.killed.append(group)
-            self.told.append(GroupEvent(group, "killed", "a"))
+            self.data.append(GroupEvent(group, "killed", "a"))
 
     def confirm(self, wait: Waiting) -> None: ...
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hydra.measure.observation import Observation
 from hydra.model import Settings, StepPlan
-from hydra.monitor.step_progress import Moment
+from hydra.monitor.step_progress import StepProgress
 from hydra.wire.messages import FromClient, FromController
 from tests.channel import Channel, Loss
 
@@ -34,5 +34,5 @@ def clock(ahead_ns: int, rate_ppm: int = 0) -> Clock:
     return lambda at_ns: at_ns + ahead_ns + (at_ns - 10**12) * rate_ppm // 10**6
 
 
-def measured(channel: Channel, tick: Callable[[Moment], None] = lambda _: None) -> Observation:
+def measured(channel: Channel, tick: Callable[[StepProgress], None] = lambda _: None) -> Observation:
     return channel.stepper().measure(PLAN, tick)

@@ -7,7 +7,7 @@ import pytest
 from hydra.errors import StepError
 from hydra.measure.observation import Observation
 from hydra.model import AgentClock
-from hydra.monitor.step_progress import Moment
+from hydra.monitor.step_progress import StepProgress
 from hydra.wire.clock import StepClock
 from hydra.wire.messages import Ping, Start
 from tests.channel import Channel
@@ -81,7 +81,7 @@ def test_a_clock_that_is_set_in_the_window_is_told_of() -> None:
     def there(at_ns: int) -> int:
         return at_ns + 10**9 + (50_000_000 if moved_at_ns and at_ns > moved_at_ns[0] else 0)
 
-    def tick(moment: Moment) -> None:
+    def tick(moment: StepProgress) -> None:
         if moment.elapsed_s > 0.4 and not moved_at_ns:
             moved_at_ns.append(channel.now_ns)
 
@@ -111,7 +111,7 @@ def test_a_host_that_does_not_answer_is_named() -> None:
     channel = Channel(range(1, 4), losing(2, Ping), elsewhere={2: clock(5), 3: clock(6)})
     with pytest.raises(StepError, match="the clock of node-a could not be compared with the controller's within 30 s"):
         measured(channel)
-    assert not any(isinstance(message, Start) for _, message in channel.told)
+    assert not any(isinstance(message, Start) for _, message in channel.data)
 
 
 @pytest.mark.tier("test")

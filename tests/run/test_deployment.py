@@ -20,8 +20,8 @@ from hydra.errors import ClusterError, ReadinessError
 from hydra.events.event import Event
 from hydra.events.run_events import ClientExit
 from hydra.model import Agent, Group, GroupEvent, Launch, Resources, RoleSpec
+from hydra.run.deployed_servers import FIRST_ID
 from hydra.run.deployment import Deployment
-from hydra.run.servers import FIRST_ID
 from hydra.system import Program
 from hydra.wire.messages import ChildExit, FromClient, Joined, encode
 from tests.control.rosters import hello
@@ -130,10 +130,10 @@ class Fleet(Told):
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         for group in groups:
             if self.refusal:
-                self.told.append(GroupEvent(group.id, "failed", AGENT.id, self.refusal, refused=True))
+                self.data.append(GroupEvent(group.id, "failed", AGENT.id, self.refusal, refused=True))
                 continue
             ids = list(range(group.first_client, group.first_client + group.count))
-            self.told.append(GroupEvent(group.id, "running", AGENT.id))
+            self.data.append(GroupEvent(group.id, "running", AGENT.id))
             self._coming.append((group.id, hello(ids, group=group.id)))
             for first in range(0, len(ids), GATHERED):
                 self.dials_in(group.id, ids[first : first + GATHERED])
@@ -317,7 +317,7 @@ def test_a_cluster_that_refuses_everything_from_now_on_ends_the_run_and_not_the_
 def test_clients_are_where_the_cluster_says_that_their_group_runs() -> None:
     fleet, _, _ = deployed()
     group = fleet.group_of(0)
-    fleet.told.append(GroupEvent(group, "running", "elsewhere"))
+    fleet.data.append(GroupEvent(group, "running", "elsewhere"))
     fleet.deployment.watch()
     assert fleet.deployment.launches[group].agent.id == "elsewhere"
 

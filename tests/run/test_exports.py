@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.model import StepResult
-from hydra.monitor.exports import Exports
+from hydra.monitor.metrics_exports import Exports
 from tests.metrics.samples import FIGURES, PLAN, latencies
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pyroaring import BitMap
 
-from hydra.run.client_sets import Agents, Homes, audiences, turns
+from hydra.run.client_sets import AgentOfClient, GroupClients, subscription_map, turns
 
 
-def homes() -> Homes:
-    made = Homes()
+def homes() -> GroupClients:
+    made = GroupClients()
     made.settle("a", range(3))
     made.settle("b", range(3, 5))
     return made
@@ -36,28 +36,30 @@ def test_clients_are_found_by_group() -> None:
 
 
 def test_agents_are_those_of_the_clients_that_are_there() -> None:
-    agents = Agents([(BitMap([5, 6]), "left"), (BitMap([1]), "right"), (BitMap(), "nobody's"), (BitMap([9]), "left")])
+    agents = AgentOfClient(
+        [(BitMap([5, 6]), "left"), (BitMap([1]), "right"), (BitMap(), "nobody's"), (BitMap([9]), "left")]
+    )
     assert dict(agents) == {1: "right", 5: "left", 6: "left", 9: "left"}
     assert len(agents) == 4
     for absent in (-1, 0, 7, 10):
         assert absent not in agents
         with pytest.raises(KeyError):
             agents[absent]
-    assert dict(Agents([])) == {}
+    assert dict(AgentOfClient([])) == {}
 
 
 @pytest.mark.parametrize(("publishers", "one"), [([0, 1, 2], False), ([0], True), ([0], False)])
 def test_all_publishers_have_one_audience(publishers: list[int], one: bool) -> None:
     everybody = BitMap(range(5, 12))
-    assert audiences(everybody, publishers, one=one) == [(publishers, everybody)]
-    assert audiences(BitMap(), publishers, one=one) == []
+    assert subscription_map(everybody, publishers, one=one) == [(publishers, everybody)]
+    assert subscription_map(BitMap(), publishers, one=one) == []
 
 
 def test_each_subscriber_is_in_the_audience_of_one_publisher_whoever_else_is_asked() -> None:
     everybody = BitMap(range(3, 13))
-    found = dict(audiences(everybody, range(3), one=True))
+    found = dict(subscription_map(everybody, range(3), one=True))
     assert found == {(0,): BitMap([3, 6, 9, 12]), (1,): BitMap([4, 7, 10]), (2,): BitMap([5, 8, 11])}
-    assert dict(audiences(BitMap([4, 9, 10]), range(3), one=True)) == {(0,): BitMap([9]), (1,): BitMap([4, 10])}
+    assert dict(subscription_map(BitMap([4, 9, 10]), range(3), one=True)) == {(0,): BitMap([9]), (1,): BitMap([4, 10])}
     assert BitMap().union(*found.values()) == everybody
 
 

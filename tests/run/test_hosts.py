@@ -11,9 +11,9 @@ from hydra.control.roster import Roster
 from hydra.errors import StepError
 from hydra.measure.observation import Observation
 from hydra.model import HostSample, ThreadSample
-from hydra.monitor.step_progress import Moment, Watched
-from hydra.run.hosts import gathered
-from hydra.wire.messages import Host, Sample, Watch, encode
+from hydra.monitor.step_progress import ProgressDetails, StepProgress
+from hydra.run.host_sampling import samples_on_step_clock
+from hydra.wire.messages import HostReadings, Sample, Watch, encode
 from tests.channel import THREAD, Channel
 from tests.control.golden_messages import COUNTERS
 from tests.control.rosters import HERE, NETWORK, hello
@@ -66,7 +66,7 @@ def test_the_next_step_has_samples_of_its_own() -> None:
 
 
 def test_a_host_that_is_cut_off_in_the_window_has_samples_up_to_then_and_fails_nothing() -> None:
-    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)}, loses=losing(2, Host, first=2))
+    channel = Channel(range(1, 4), elsewhere={2: clock(AHEAD)}, loses=losing(2, HostReadings, first=2))
     raw = channel.stepper().measure(replace(PLAN, duration_s=4.0), lambda _: None)
     first, last = raw.hosts["agent-2"][0], raw.hosts["agent-2"][-1]
     assert first.time_ns <= raw.window_ns[0] < last.time_ns < raw.window_ns[0] + 2 * 10**9
@@ -99,14 +99,14 @@ def roster_with(*hellos: tuple[bytes, dict[str, object]]) -> Roster:
     roster.watch.begin(3, 0.25)
     for n, (identity, _) in enumerate(hellos):
         samples = [Sample(1000, COUNTERS, [THREAD])]
-        roster.receive(identity, encode(Host(ids=[n], seq=2, epoch=3, samples=samples)))
+        roster.receive(identity, encode(HostReadings(ids=[n], seq=2, epoch=3, samples=samples)))
     return roster
 
 
 def test_agents_that_share_clocks_and_network_share_samples() -> None:
     there: dict[str, object] = {"network_namespace": "net:[7]", "role": "publisher"}
     roster = roster_with((b"b", {**there, "agent": "agent-b"}), (b"a", {**there, "agent": "agent-a"}))
-    load = gathered(roster, 0, lambda ns: ns + 5)
+    load = samples_on_step_clock(roster, 0, lambda ns: ns + 5)
     assert load.host_of == {"agent-a": "agent-a", "agent-b": "agent-a"}
     assert load.hosts == {"agent-a": [HostSample(1005, COUNTERS)] * 2}
     assert load.threads == {
@@ -120,7 +120,7 @@ def test_without_a_clock_there_are_no_samples() -> None:
         (b"a", {"agent": "agent-a", "boot_id": "another", "role": "publisher"}),
         (b"b", {"agent": "agent-b", "role": "subscriber", "network_namespace": "net:[7]"}),
     )
-    load = gathered(roster, 0, lambda ns: ns)
+    load = samples_on_step_clock(roster, 0, lambda ns: ns)
     assert load.host_of == {"agent-a": "agent-a", "agent-b": "agent-b"}
     assert load.hosts == {"agent-b": [HostSample(1000, COUNTERS)]}
     assert load.threads == {"agent-b": [ThreadSample(1000, "g-1", [THREAD], "subscriber")]}
@@ -128,9 +128,9 @@ def test_without_a_clock_there_are_no_samples() -> None:
 
 def test_who_watches_a_step_is_told_how_busy_its_hosts_are() -> None:
     channel = Channel(range(1, 5), elsewhere={0: clock(-(10**9), 50), 3: clock(AHEAD, -400)})
-    told: list[Watched] = []
+    told: list[ProgressDetails] = []
 
-    def tick(moment: Moment) -> None:
+    def tick(moment: StepProgress) -> None:
         if moment.doing == "sending":
             told.append(moment.watched())
 

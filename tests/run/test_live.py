@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from hydra.model import Settings, StepPlan, StepResult
-from hydra.monitor.live import Point, Snapshot, lines, sparkline
-from hydra.monitor.step_progress import Moment, Watched
+from hydra.monitor.live_view import LiveViewState, SparklinePoint, lines, sparkline
+from hydra.monitor.step_progress import ProgressDetails, StepProgress
 
-POINTS = [Point(1000.0, 0.0, 200.0), Point(), Point(4000.0, 2.5, 1600.0)]
-WATCHED = Watched(0.0234, ((17, 512.3), (3, 890.0)), 30, {"one": 20.4, "two": 63.0})
-SENDING = Moment(4.0, 0.4, sent_pps=30_000.0, received_pps=998.4, p99_us=820.0)
-WHOLE = Snapshot("step 3 of 6: 30 clients, 1,000/s", POINTS, 80.0, SENDING, WATCHED, keys=True)
+POINTS = [SparklinePoint(1000.0, 0.0, 200.0), SparklinePoint(), SparklinePoint(4000.0, 2.5, 1600.0)]
+WATCHED = ProgressDetails(0.0234, ((17, 512.3), (3, 890.0)), 30, {"one": 20.4, "two": 63.0})
+SENDING = StepProgress(4.0, 0.4, sent_pps=30_000.0, received_pps=998.4, p99_us=820.0)
+WHOLE = LiveViewState("step 3 of 6: 30 clients, 1,000/s", POINTS, 80.0, SENDING, WATCHED, keys=True)
 
 
-def shown(snapshot: Snapshot, width: int = 80, height: int = 20) -> list[str]:
+def shown(snapshot: LiveViewState, width: int = 80, height: int = 20) -> list[str]:
     return [line.plain for line in lines(snapshot, width, height)]
 
 
@@ -35,31 +35,37 @@ def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "said"),
     [
-        (Snapshot("step 1: 2 clients"), ["step 1: 2 clients", "preparing", "Ctrl-C ends the run now"]),
-        (Snapshot("", preparing="starting 3 toy servers"), ["starting 3 toy servers", "Ctrl-C ends the run now"]),
-        (Snapshot("s", clients=(12, 1_000)), ["preparing: clients are launched and made ready; 12 of 1,000 are there"]),
-        (Snapshot("s", keys=True, ends=True), ["ends after this step   s skip this row"]),
-        (Snapshot("s", keys=True, passes_over=True), ["e end after this step   skips this row"]),
-        (Snapshot("s", moment=Moment(3.0, 0.1, doing="draining")), ["what is on its way"]),
-        (Snapshot("s", moment=Moment(2.0, 0.5, received_pps=7.0, doing="reading")), ["reading what was stored, 50 %"]),
-        (Snapshot("s", moment=SENDING, watched=Watched(0.004)), ["under 1 % not there yet"]),
-        (Snapshot("s", left_s=200.0), ["about 3 min 20 s left"]),
+        (LiveViewState("step 1: 2 clients"), ["step 1: 2 clients", "preparing", "Ctrl-C ends the run now"]),
+        (LiveViewState("", preparing="starting 3 toy servers"), ["starting 3 toy servers", "Ctrl-C ends the run now"]),
+        (
+            LiveViewState("s", clients=(12, 1_000)),
+            ["preparing: clients are launched and made ready; 12 of 1,000 are there"],
+        ),
+        (LiveViewState("s", keys=True, ends=True), ["ends after this step   s skip this row"]),
+        (LiveViewState("s", keys=True, passes_over=True), ["e end after this step   skips this row"]),
+        (LiveViewState("s", moment=StepProgress(3.0, 0.1, doing="draining")), ["what is on its way"]),
+        (
+            LiveViewState("s", moment=StepProgress(2.0, 0.5, received_pps=7.0, doing="reading")),
+            ["reading what was stored, 50 %"],
+        ),
+        (LiveViewState("s", moment=SENDING, watched=ProgressDetails(0.004)), ["under 1 % not there yet"]),
+        (LiveViewState("s", left_s=200.0), ["about 3 min 20 s left"]),
     ],
 )
-def test_what_else_there_is_to_tell(snapshot: Snapshot, said: list[str]) -> None:
+def test_what_else_there_is_to_tell(snapshot: LiveViewState, said: list[str]) -> None:
     text = "\n".join(shown(snapshot))
     assert [words for words in said if words not in text] == []
 
 
-@pytest.mark.parametrize("moment", [None, Moment(0.0, 0.0), Moment(1.0, 0.1, doing="draining")])
-def test_what_nobody_knows_is_not_shown(moment: Moment | None) -> None:
-    text = "\n".join(shown(Snapshot("step 1", [Point()], moment=moment)))
+@pytest.mark.parametrize("moment", [None, StepProgress(0.0, 0.0), StepProgress(1.0, 0.1, doing="draining")])
+def test_what_nobody_knows_is_not_shown(moment: StepProgress | None) -> None:
+    text = "\n".join(shown(LiveViewState("step 1", [SparklinePoint()], moment=moment)))
     assert [word for word in ("/s", "slowest", "CPU", "carried", "lost", "p99", "about") if word in text] == []
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (80, 5), (40, 9), (20, 3), (10, 1)])
 def test_the_view_fits_its_terminal(width: int, height: int) -> None:
-    long = Snapshot("step 3 of 6: " + "x" * 200, POINTS * 50, 1e6, SENDING, WATCHED, keys=True)
+    long = LiveViewState("step 3 of 6: " + "x" * 200, POINTS * 50, 1e6, SENDING, WATCHED, keys=True)
     found = lines(long, width, height)
     assert len(found) <= height
     assert all(line.cell_len <= width for line in found)
@@ -95,4 +101,6 @@ def test_a_sparkline_begins_at_zero_and_leaves_out_what_is_not_known(values: lis
 )
 def test_a_step_is_drawn_by_what_it_measured(figures: dict[str, float | None], p99_us: float | None) -> None:
     plan = StepPlan(3, Settings(), 1.0)
-    assert Point.of(StepResult(1, plan, "ok", {"aggregate_pps": 7.0, **figures})) == Point(7.0, None, p99_us)
+    assert SparklinePoint.of(StepResult(1, plan, "ok", {"aggregate_pps": 7.0, **figures})) == SparklinePoint(
+        7.0, None, p99_us
+    )

@@ -6,8 +6,8 @@ import pytest
 from pyroaring import BitMap
 
 from hydra.model import CoreTimes, HostCounters, HostSample, Settings, StepPlan, TcpCounts
-from hydra.monitor.step_progress import Moment, Told, draining, reading, sending, watched
-from hydra.run.hosts import Lately
+from hydra.monitor.step_progress import ReportedTotals, StepProgress, draining, reading, sending, watched
+from hydra.run.host_sampling import RecentHostSamples
 from hydra.wire.messages import Progress
 
 SECOND = 1_000_000_000
@@ -33,12 +33,12 @@ def test_a_window_has_what_its_clients_told() -> None:
 def test_so_has_the_reading_of_what_was_stored() -> None:
     moment = reading(200, PROGRESS, range(1, 3), 10 * SECOND, 12 * SECOND, shared=False)
     assert moment.share == pytest.approx(160 / 400)
-    assert moment.sent == Told()
+    assert moment.sent == ReportedTotals()
     assert moment.received.messages == 160
 
 
 def test_nobody_has_a_mean_rate_who_has_told_nothing() -> None:
-    assert Told().mean_pps == 0.0
+    assert ReportedTotals().mean_pps == 0.0
 
 
 def sample(time_s: float) -> HostSample:
@@ -57,7 +57,7 @@ def sample(time_s: float) -> HostSample:
     ],
 )
 def test_a_host_is_told_by_two_samples_a_second_apart(times_s: list[float], pair: tuple[float, float] | None) -> None:
-    lately = Lately()
+    lately = RecentHostSamples()
     for time_s in times_s:
         lately.add("here", sample(time_s))
     assert lately.pairs == ({} if pair is None else {"here": (sample(pair[0]), sample(pair[1]))})
@@ -65,7 +65,7 @@ def test_a_host_is_told_by_two_samples_a_second_apart(times_s: list[float], pair
 
 def test_the_slowest_are_named_without_the_cohort_and_who_has_told_nothing_yet() -> None:
     said = {0: told(4000, 4.0), 1: told(3000, 3.0), 2: told(1000, 2.0), 3: told(10, 4.0), 4: told(7, 0.0)}
-    found = watched(Moment(4.0, 0.4), said, BitMap([1, 2, 4]), 10 * SECOND, 1.0, {"one": 5.0})
+    found = watched(StepProgress(4.0, 0.4), said, BitMap([1, 2, 4]), 10 * SECOND, 1.0, {"one": 5.0})
     assert found.slowest == ((2, 500.0), (1, 1000.0))
     assert (found.of, found.cpu_pct) == (2, {"one": 5.0})
 
@@ -82,7 +82,7 @@ def test_the_slowest_are_named_without_the_cohort_and_who_has_told_nothing_yet()
     ],
 )
 def test_what_is_not_there_yet(sent_pps: float, received_pps: float, each: float, missing: float | None) -> None:
-    moment = Moment(4.0, 0.4, sent_pps, received_pps)
+    moment = StepProgress(4.0, 0.4, sent_pps, received_pps)
     found = watched(moment, {}, BitMap(), 0, each, {}).missing
     assert found == (None if missing is None else pytest.approx(missing))
 

@@ -16,9 +16,9 @@ import pytest
 from hydra.config.scenario import resolve
 from hydra.events.run_events import SystemFact
 from hydra.model import Settings, StepPlan, StepResult
-from hydra.monitor.keyboard import Keys
-from hydra.monitor.progress import Observer, Starting, servers_of
-from hydra.monitor.step_progress import Moment
+from hydra.monitor.keyboard import Keyboard
+from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
+from hydra.monitor.step_progress import StepProgress
 from tests.suite.waiting import SOON_S
 
 Terminal = tuple[int, io.TextIOWrapper]
@@ -47,7 +47,7 @@ def watch(observer: Observer) -> None:
     done = [StepResult(epoch, PLAN, "ok") for epoch in range(1, 5)]
     observer.sweep_begins(6, done, ("rate", "burst"))
     observer.step_begins(PLAN, 10.0)
-    observer.tick(Moment(elapsed_s=0.5, share=0.5, received_pps=100.0))
+    observer.tick(StepProgress(elapsed_s=0.5, share=0.5, received_pps=100.0))
     observer.step_ended(StepResult(1, PLAN, "ok"))
     observer.step_ended(StepResult(2, replace(PLAN, clients=6), "failed", reason="geheim was refused"))
     observer.close()
@@ -77,7 +77,7 @@ def test_a_terminal_has_a_view_unless_that_is_not_wanted(
     monkeypatch.setenv("TERM", term)
     ours, stream = terminal
     # Nobody's keys are taken: the terminal is not the one that this test was started from.
-    watch(Observer(stream, keys=Keys(stream.fileno()), plain=plain, quiet=quiet))
+    watch(Observer(stream, keys=Keyboard(stream.fileno()), plain=plain, quiet=quiet))
     shown = read_until(ours, "was refused")
     assert ("Ctrl-C ends the run now" in shown) is view
     assert ("\x1b[?25l" in shown) is view
@@ -142,7 +142,7 @@ class Clock:
 def told(told_at: dict[float, str], takes_s: float, *, quiet: bool = False, what: str = "3 toy servers") -> list[str]:
     """The lines of a start that takes so long, and says what it is doing from some moments on."""
     stream, clock = io.StringIO(), Clock()
-    starting = Starting(Observer(stream, quiet=quiet), what, clock.wait, clock)
+    starting = ServerStartup(Observer(stream, quiet=quiet), what, clock.wait, clock)
 
     def up() -> bool:
         starting.doing = next((says for at_s, says in reversed(told_at.items()) if clock.now_s >= at_s), "")
@@ -179,7 +179,7 @@ def test_a_pipe_gets_a_line_now_and_then(told_at: dict[float, str], takes_s: flo
 def test_a_terminal_shows_it_all_the_time_and_is_left_as_it_was(terminal: Terminal) -> None:
     ours, stream = terminal
     observer, clock, shown = Observer(stream), Clock(), ""
-    starting = Starting(observer, "3 toy servers", clock.wait, clock)
+    starting = ServerStartup(observer, "3 toy servers", clock.wait, clock)
 
     def seen() -> bool:
         nonlocal shown
@@ -216,7 +216,7 @@ def test_what_is_no_terminal_in_the_foreground_is_left_alone(what: str, terminal
     os.close(pipe[0])
     if what != "a pipe":
         os.close(pipe[1])
-    keys = Keys(end if what == "another's terminal" else pipe[1])
+    keys = Keyboard(end if what == "another's terminal" else pipe[1])
     assert not keys.open()
     assert keys.pressed() == ""
     keys.close()
@@ -224,10 +224,10 @@ def test_what_is_no_terminal_in_the_foreground_is_left_alone(what: str, terminal
 
 
 @pytest.fixture
-def keys(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keys]:
+def keys(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keyboard]:
     """Those of the terminal, which is taken for our own."""
-    monkeypatch.setattr(Keys, "_ours", lambda self: True)
-    made = Keys(terminal[1].fileno())
+    monkeypatch.setattr(Keyboard, "_ours", lambda self: True)
+    made = Keyboard(terminal[1].fileno())
     yield made
     made.close()
 
@@ -237,7 +237,7 @@ def types(terminal: Terminal, keys: bytes) -> None:
     select.select([terminal[1]], [], [], SOON_S)
 
 
-def test_what_was_typed_before_was_not_meant_for_us(terminal: Terminal, keys: Keys) -> None:
+def test_what_was_typed_before_was_not_meant_for_us(terminal: Terminal, keys: Keyboard) -> None:
     types(terminal, b"\n")
     assert keys.open()
     assert keys.pressed() == ""
@@ -246,7 +246,7 @@ def test_what_was_typed_before_was_not_meant_for_us(terminal: Terminal, keys: Ke
 @pytest.mark.parametrize(
     ("typed", "key"), [(b"s", "s"), (b"ss", "s"), (b"E", "E"), (b"less", ""), (b"\x1bOS", ""), (b"\xc3\xa4", "")]
 )
-def test_only_a_key_by_itself_is_one(terminal: Terminal, keys: Keys, typed: bytes, key: str) -> None:
+def test_only_a_key_by_itself_is_one(terminal: Terminal, keys: Keyboard, typed: bytes, key: str) -> None:
     assert keys.open()
     types(terminal, typed)
     assert keys.pressed() == key

@@ -22,8 +22,8 @@ from hydra.events.run_events import ClientError, PhasesTimed
 from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
-from hydra.options import Runs
-from hydra.run.metadata import scenario_of
+from hydra.options import RunCommands
+from hydra.run.run_metadata import scenario_of
 from hydra.store.database import RunStore
 from hydra.store.redaction import HIDDEN, Redactor
 from tests.integration.command import refusal
@@ -75,7 +75,7 @@ def written(arguments: list[str]) -> tuple[str, Scenario]:
         found.append((msgspec.json.encode(known).decode(), scenario))
 
     unused = Mock(side_effect=AssertionError("no experiment was asked for"))
-    kafka_fixed.main(arguments, standalone_mode=False, obj=Runs(run, unused, print, print))
+    kafka_fixed.main(arguments, standalone_mode=False, obj=RunCommands(run, unused, print, print))
     return found[0]
 
 
@@ -162,7 +162,7 @@ def test_events_of_a_run_hold_no_secret(tmp_path: Path) -> None:
         store.add_event(PhasesTimed(1, [("geheim", 1.0)]))
         error, phases = store.events()
         assert error.text == f'client 7: Invalid value "{HIDDEN}" for sasl.password'
-        assert phases.told.fields == {"epoch": 1, "took_s": [[HIDDEN, 1.0]]}
+        assert phases.data.fields == {"epoch": 1, "took_s": [[HIDDEN, 1.0]]}
     assert b"geheim" not in (tmp_path / "run.db").read_bytes()
 
 

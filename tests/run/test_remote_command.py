@@ -13,13 +13,13 @@ from hydra.cli.experiment_runner import scenario_of
 from hydra.config import plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments, scenarios
-from hydra.config.resolved import ResolvedScenario
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.engine.interface import Relocation, Shipment
 from hydra.kubernetes.settings import KubernetesSettings
-from hydra.options.engine_choice import Chosen
+from hydra.options.engine_choice import SelectedEngine
 from hydra.run.remote_command import ResolvedCommand, received, run_elsewhere
-from hydra.system import Order
+from hydra.system import ExperimentOptions
 
 FLAGS = {
     "fail_if": ["loss_pct > 0.5"],
@@ -48,7 +48,7 @@ def shipped(command: ResolvedCommand) -> Shipment:
 
     spec = replace(plugins.engines()["kubernetes"], relocate=relocate)
     with pytest.raises(SystemExit):
-        run_elsewhere(command, Chosen("k8s://here", spec, SETTINGS), CLUSTER, Path("runs/first"), resumed=False)
+        run_elsewhere(command, SelectedEngine("k8s://here", spec, SETTINGS), CLUSTER, Path("runs/first"), resumed=False)
     return given[0]
 
 
@@ -99,7 +99,7 @@ def test_the_later_parts_of_an_experiment_find_files_under_their_keys(tmp_path: 
     trace.write_text("0,100\n1,200\n")
     replaced = {"load.file": str(trace), "load.shape": "recorded", "warmup_s": 0}
     command = ResolvedCommand(
-        "experiment", {"first": resolve("nats-fixed", replaced)}, replaced, FLAGS, "any", Order(1)
+        "experiment", {"first": resolve("nats-fixed", replaced)}, replaced, FLAGS, "any", ExperimentOptions(1)
     )
     order, files = shipped(command)
     there, _, _ = received(order)
@@ -109,7 +109,7 @@ def test_the_later_parts_of_an_experiment_find_files_under_their_keys(tmp_path: 
 
 def test_an_experiment_arrives_with_what_was_asked_for() -> None:
     name, experiment = next(iter(experiments().items()))
-    order = Order(0.5, {"batches": [1, 10]}, 3)
+    order = ExperimentOptions(0.5, {"batches": [1, 10]}, 3)
     part = experiment.next_part(order, ())
     assert part is not None
     first = {part.name: scenario_of(experiment, part, {})}
@@ -121,7 +121,7 @@ def test_an_experiment_arrives_with_what_was_asked_for() -> None:
 
 def test_a_file_that_is_not_here_is_left_to_who_reads_it() -> None:
     fixed = resolve("nats-fixed", {"load.shape": "steps", "load.file": "no.csv"})
-    command = ResolvedCommand("experiment", {"first": fixed}, {}, FLAGS, "any", Order(1))
+    command = ResolvedCommand("experiment", {"first": fixed}, {}, FLAGS, "any", ExperimentOptions(1))
     assert shipped(command).files == {}
 
 

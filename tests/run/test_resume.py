@@ -10,7 +10,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import RunDirectoryError
-from hydra.run.metadata import scenario_of
+from hydra.run.run_metadata import scenario_of
 from hydra.store.database import RunStore
 from tests.run.begun_runs import known_of, stored
 

@@ -20,9 +20,9 @@ from hydra.errors import PlacementError, ServerError
 from hydra.events.event import Event
 from hydra.events.run_events import Launched, ServerExit
 from hydra.model import Group, GroupEvent, Launch, ServerSpec
-from hydra.monitor.progress import Observer, Starting
+from hydra.monitor.progress_view import Observer, ServerStartup
+from hydra.run.deployed_servers import FIRST_ID, STARTS, DeployedServers, required
 from hydra.run.placement_check import roles_on
-from hydra.run.servers import FIRST_ID, STARTS, DeployedServers, required
 from hydra.system import Program
 from hydra.wire.messages import Join, Ready, encode
 from tests.control.rosters import hello
@@ -84,10 +84,10 @@ def test_everybody_is_told_of_their_own_groups_once_and_in_order() -> None:
     engine = Told()
     events = GroupEvents(engine)
     happened = [GroupEvent(group, "running", "a") for group in ("x", "y", "x")]
-    engine.told = list(happened)
+    engine.data = list(happened)
     assert events.take({"y"}) == [happened[1]]
     last = GroupEvent("x", "failed", "a")
-    engine.told = [last]
+    engine.data = [last]
     assert events.take({"x"}) == [happened[0], happened[2], last]
     assert events.take({"x", "y"}) == []
 
@@ -95,14 +95,14 @@ def test_everybody_is_told_of_their_own_groups_once_and_in_order() -> None:
 def test_the_end_of_a_group_that_was_let_go_waits_for_nobody() -> None:
     engine = Told()
     events = GroupEvents(engine)
-    engine.told = [GroupEvent("x", "running", "a"), GroupEvent("y", "failed", "a")]
+    engine.data = [GroupEvent("x", "running", "a"), GroupEvent("y", "failed", "a")]
     assert events.take({"z"}) == []
     for group in ("x", "y"):
         events.ignore(group)
-    engine.told = [GroupEvent("x", "killed", "a")]
+    engine.data = [GroupEvent("x", "killed", "a")]
     assert events.take({"x", "y", "z"}) == []
     # The next one of that name is somebody else.
-    engine.told = [GroupEvent("x", "running", "b"), GroupEvent("y", "running", "b")]
+    engine.data = [GroupEvent("x", "running", "b"), GroupEvent("y", "running", "b")]
     assert [event.group for event in events.take({"x", "y"})] == ["x", "y"]
 
 
@@ -118,11 +118,11 @@ def deployed(
     controller: Controller,
     notes: list[Event] | None = None,
     cluster: Slow | None = None,
-    starting: Starting | None = None,
+    starting: ServerStartup | None = None,
 ) -> DeployedServers:
     resolved = resolve("zmqfixed", {"ready_timeout_s": 20.0})
     run = context(resolved=resolved, engine=engine, controller=controller, note=([] if notes is None else notes).append)
-    starting = starting or Starting(Observer(io.StringIO()), "2 toys", controller.wait_until)
+    starting = starting or ServerStartup(Observer(io.StringIO()), "2 toys", controller.wait_until)
     return DeployedServers(run, Program(("toy",), {}), cluster or Slow(), ServerSpec(count=2), starting)
 
 
@@ -180,7 +180,7 @@ def test_no_thread_is_left_of_servers_that_do_not_come_up(
 ) -> None:
     before, engine = set(threading.enumerate()), ReadyAtOnce(controller)
     ended = GroupEvent("servers-1", "failed", "a", "exit status 1")
-    monkeypatch.setattr(controller, "tell", lambda *_: setattr(engine, "told", [ended]))
+    monkeypatch.setattr(controller, "tell", lambda *_: setattr(engine, "data", [ended]))
     with pytest.raises(ServerError, match="servers-1 on host-a failed"):
         deployed(engine, controller).start()
     wait_until(lambda: set(threading.enumerate()) <= before, "the end of the threads", saw=threading.enumerate)
@@ -194,7 +194,7 @@ def test_a_start_that_is_interrupted_says_that_they_are_ended(
     observer, engine = Observer(io.StringIO()), Told()
     monkeypatch.setattr(observer, "preparing", lambda what: said.append(str(what)))
     monkeypatch.setattr(engine, "launch", Mock(side_effect=KeyboardInterrupt))
-    starting = Starting(observer, "2 toys", controller.wait_until)
+    starting = ServerStartup(observer, "2 toys", controller.wait_until)
     servers = deployed(engine, controller, starting=starting)
     with pytest.raises(KeyboardInterrupt), starting.shown():
         servers.start()

@@ -14,9 +14,9 @@ from hydra.control import epoch_replies
 from hydra.errors import StepError
 from hydra.measure.observation import Observation
 from hydra.model import LAG_BINS, Cohort, DrainEnd, Histogram, SubscriberReport
-from hydra.monitor.step_progress import Moment
+from hydra.monitor.step_progress import StepProgress
 from hydra.run.report_collection import caught_up, quiet_s, stored_only
-from hydra.run.step_start import lead
+from hydra.run.step_start import start_lead_ns
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Ack, Configure, Finish, Ready, Report, Start, Stop, encode
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable, table_of
@@ -91,12 +91,12 @@ def test_what_is_lost_twice_comes_the_third_time(client: int, kind: type, comman
 def test_a_step_that_somebody_does_not_start_in_time_is_begun_anew_before_anything_was_sent() -> None:
     channel = Channel(range(1, 4), losing(2, Start, before_epoch=3))
     raw = measured(channel, epoch=3)
-    starts = [(c, m) for c, m in channel.told if isinstance(m, Start)]
+    starts = [(c, m) for c, m in channel.data if isinstance(m, Start)]
     assert {m.epoch for c, m in starts if c == 2} == {1, 2, 3}
     assert {m.epoch for c, m in starts if c == PUBLISHER} == {3}
     assert {raw.window_ns} == {(m.start_at_ns, m.stop_at_ns) for c, m in starts if c == PUBLISHER}
     # Whoever is to hear the publisher proves so anew.
-    assert all(m.probe for _, m in channel.told if isinstance(m, Configure))
+    assert all(m.probe for _, m in channel.data if isinstance(m, Configure))
 
 
 @pytest.mark.parametrize(("client", "after_s"), [(PUBLISHER, 0.195), (2, 0.3)])
@@ -128,7 +128,7 @@ def leads_s(channel: Channel) -> dict[int, float]:
 def test_clients_that_took_their_settings_slowly_are_told_of_the_start_earlier(
     clients: int, settings_s: float, lead_s: float
 ) -> None:
-    assert lead(clients, round(settings_s * 1e9)) == pytest.approx(lead_s * 1e9)
+    assert start_lead_ns(clients, round(settings_s * 1e9)) == pytest.approx(lead_s * 1e9)
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_a_window_that_ended_early_is_known_to_every_subscriber() -> None:
     """Its end is what they tell late messages by, and nothing else says so."""
     channel = Channel(range(1, 4), losing(3, Stop, last=1))
 
-    def tick(moment: Moment) -> None:
+    def tick(moment: StepProgress) -> None:
         if moment.elapsed_s > 0.4:
             channel.complain("its queue is full")
 
     stepper = channel.stepper()
     raw = stepper.measure(PLAN, tick)
     assert raw.window_ns[1] - raw.window_ns[0] < 0.6e9
-    assert [type(m) for c, m in channel.told if c == 3][-3:] == [Stop, Stop, Finish]
+    assert [type(m) for c, m in channel.data if c == 3][-3:] == [Stop, Stop, Finish]
 
 
 def test_a_long_finish_is_not_told_to_everybody_again_while_they_drain(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_a_long_finish_is_not_told_to_everybody_again_while_they_drain(monkeypat
     unacknowledged = [(10**18 + 2 * n, 10**18 + 2 * n) for n in range(400)]
     channel = Channel(range(1, 201), report_after_s=lambda _: 3.0, unacknowledged=unacknowledged)
     measured(channel)
-    finishes = [m for _, m in channel.told if isinstance(m, Finish)]
+    finishes = [m for _, m in channel.data if isinstance(m, Finish)]
     assert 0 < len(finishes) - 200 <= 1.6e6 / len(encode(finishes[0])) < 199
 
 
@@ -204,7 +204,7 @@ def test_nobody_is_silent_while_reports_keep_coming(clients: int, apart_s: float
 def test_one_slow_relay_of_many_is_waited_for_and_nobody_else_is_told_anything_again() -> None:
     channel = Channel(range(1, 31), report_after_s=lambda client: 9.0 if client == 7 else 0.0)
     measured(channel)
-    finishes = Counter(client for client, m in channel.told if isinstance(m, Finish))
+    finishes = Counter(client for client, m in channel.data if isinstance(m, Finish))
     assert finishes.pop(7) > 1
     assert finishes == Counter(client for client in channel.subscribers if client != 7)
 
@@ -216,7 +216,7 @@ def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
     waited_s = (channel.now_ns + wall_offset_ns() - raw.window_ns[1]) / 1e9
     assert 21 <= waited_s < 22
     # … and is asked every 2 s meanwhile.
-    assert len([m for c, m in channel.told if c == 3 and isinstance(m, Finish)]) == 11
+    assert len([m for c, m in channel.data if c == 3 and isinstance(m, Finish)]) == 11
 
 
 # --- what is its system's ------------------------------------------------------------------------------------------
@@ -225,10 +225,10 @@ def test_who_says_nothing_is_waited_for_no_longer_than_the_margin() -> None:
 def test_what_the_system_has_to_say_is_handed_on_as_it_is() -> None:
     channel = Channel(range(1, 4))
     measured(channel)
-    configures = [m for _, m in channel.told if isinstance(m, Configure)]
+    configures = [m for _, m in channel.data if isinstance(m, Configure)]
     assert {json.dumps(m.system) for m in configures} == {'{"where": "here"}'}
-    assert [m.system for _, m in channel.told if isinstance(m, Finish)] == [{"until": "now"}] * 3
-    assert {(client == PUBLISHER, m.group) for client, m in channel.told if isinstance(m, Configure)} == {
+    assert [m.system for _, m in channel.data if isinstance(m, Finish)] == [{"until": "now"}] * 3
+    assert {(client == PUBLISHER, m.group) for client, m in channel.data if isinstance(m, Configure)} == {
         (True, "group-24"),  # whose probes come faster then
         (False, "group-24"),
     }
@@ -243,7 +243,7 @@ def test_readiness_is_proven_again_when_something_that_it_depends_on_is_another(
     for epoch, size in enumerate((24, 24, 48, 48), 1):
         stepper.run.epoch = epoch
         stepper.measure(replace(PLAN, settings=replace(PLAN.settings, message_size=size)), lambda _: None)
-    probed = {m.epoch: m.probe for client, m in channel.told if client == 1 and isinstance(m, Configure)}
+    probed = {m.epoch: m.probe for client, m in channel.data if client == 1 and isinstance(m, Configure)}
     assert probed == {1: True, 2: False, 3: True, 4: False}
 
 
@@ -251,7 +251,7 @@ def test_whoever_is_in_the_cohort_is_told_so() -> None:
     channel = Channel(range(1, 11))
     plan = replace(PLAN, clients=10, cohort=Cohort("slow", 0.3, 50.0))
     raw = channel.stepper().measure(plan, lambda _: None)
-    told = {c: m for c, m in channel.told if c != PUBLISHER and isinstance(m, Configure)}
+    told = {c: m for c, m in channel.data if c != PUBLISHER and isinstance(m, Configure)}
     assert BitMap(c for c, m in told.items() if m.cohort) == BitMap(raw.cohort)
     assert {c: m.settings.receive_rate for c, m in told.items()} == {c: 50.0 if c in raw.cohort else None for c in told}
     assert len(raw.cohort) == 3
@@ -266,7 +266,7 @@ def test_readiness_is_proven_again_to_and_by_another_process(renewed: int) -> No
     for epoch in (2, 3):
         stepper.run.epoch = epoch
         stepper.measure(PLAN, lambda _: None)
-    probed = {(m.epoch, c) for c, m in channel.told if c != PUBLISHER and isinstance(m, Configure) and m.probe}
+    probed = {(m.epoch, c) for c, m in channel.data if c != PUBLISHER and isinstance(m, Configure) and m.probe}
     second = {(2, c) for c in channel.subscribers if renewed in (c, PUBLISHER)}
     assert probed == {(1, c) for c in channel.subscribers} | second
 
@@ -278,7 +278,7 @@ def test_what_a_log_has_grown_by_since_the_probes_counts_as_acknowledged() -> No
     assert raw.publisher_reports[PUBLISHER].acknowledged == 50
     assert channel.log == []
     # The publisher was told to end its probes.
-    assert [m.probe for c, m in channel.told if c == PUBLISHER and isinstance(m, Configure)] == [True, False]
+    assert [m.probe for c, m in channel.data if c == PUBLISHER and isinstance(m, Configure)] == [True, False]
 
 
 # --- so many messages, and what was stored ---------------------------------------------------------------------------
@@ -293,17 +293,17 @@ def test_a_window_ends_when_all_messages_are_sent(messages: int | None, seconds:
 
 def test_subscribers_that_read_what_is_stored_are_told_of_the_step_when_it_is() -> None:
     channel = Channel(range(1, 4), reads_stored=True, log=[10, *[60] * 11])
-    moments: list[Moment] = []
+    moments: list[StepProgress] = []
     raw = channel.stepper(drain_max_s=0.5).measure(PLAN, moments.append)
     assert raw.log_growth == 50
     assert raw.reading_ns is not None
     assert raw.reading_ns >= raw.window_ns[1]
-    assert [type(m) for c, m in channel.told if c == 1] == [Configure, Start, Finish]
+    assert [type(m) for c, m in channel.data if c == 1] == [Configure, Start, Finish]
     told = next(at_ns for at_ns, c, _ in channel.told_at if c == 1)
     assert told + wall_offset_ns() >= raw.window_ns[1]
     # Nobody has to be ready, so there are no probes; and all of it may be read.
-    assert not any(m.probe for _, m in channel.told if isinstance(m, Configure))
-    assert {m.drain_max_s for _, m in channel.told if isinstance(m, Finish)} == {PLAN.duration_s}
+    assert not any(m.probe for _, m in channel.data if isinstance(m, Configure))
+    assert {m.drain_max_s for _, m in channel.data if isinstance(m, Finish)} == {PLAN.duration_s}
     assert [moment.doing == "reading" for moment in moments][-1]
 
 
@@ -311,4 +311,4 @@ def test_a_step_without_subscribers_is_one_of_its_publishers_alone() -> None:
     channel = Channel(range(1, 1), log=[10, *[60] * 11])
     raw = channel.stepper().measure(replace(PLAN, clients=0), lambda _: None)
     assert (raw.log_growth, len(raw.subscriber_reports)) == (50, 0)
-    assert {type(m) for _, m in channel.told} == {Configure, Start, Stop}
+    assert {type(m) for _, m in channel.data} == {Configure, Start, Stop}

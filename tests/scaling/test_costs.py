@@ -13,9 +13,9 @@ from hydra.analysis.costs import (
     PUBLISHER_CPU,
     PUBLISHER_MEMORY,
     SUBSCRIBER_CPU,
-    StepFacts,
+    StepUsage,
     fit_budget,
-    measured,
+    measured_cost,
     per_listener,
 )
 
@@ -23,11 +23,11 @@ MESSAGE_S, SECOND_S, LISTENER = 20e-6, 1e-3, 30_000.0
 COUNTS = (10, 20, 40, 80, 160, 320, 640)
 
 
-def step(clients: int, rate: float = 100.0, noise: float = 1.0) -> StepFacts:
+def step(clients: int, rate: float = 100.0, noise: float = 1.0) -> StepUsage:
     """Ten seconds of a system in which each message and each second of a client has its price."""
     received = clients * rate * 10
     cpu_s = (MESSAGE_S * received + SECOND_S * clients * 10) * noise
-    return StepFacts(
+    return StepUsage(
         clients, publishers=1, servers=0, direct=True, seconds=10.0, rate=rate, held=True, limit="requested rate",
         throughput=received / 10, sent=rate * 10, received=received, received_bytes=24 * received,
         subscriber_cpu_s=cpu_s, publisher_cpu_s=2 * cpu_s, publisher_memory_bytes=5e6 + LISTENER * clients,
@@ -35,13 +35,13 @@ def step(clients: int, rate: float = 100.0, noise: float = 1.0) -> StepFacts:
     )  # fmt: skip
 
 
-def steps(*rates: float) -> list[StepFacts]:
+def steps(*rates: float) -> list[StepUsage]:
     rng = np.random.default_rng(1)
     return [step(clients, rate, rng.lognormal(0, 0.02)) for clients in COUNTS for rate in rates]
 
 
-def known(budget: str, its: list[StepFacts], rate: float = 100.0) -> Cost:
-    cost = measured(budget, its, rate, "run")
+def known(budget: str, its: list[StepUsage], rate: float = 100.0) -> Cost:
+    cost = measured_cost(budget, its, rate, "run")
     assert cost is not None
     return cost
 
@@ -78,8 +78,8 @@ def test_few_steps_give_their_range_and_say_so() -> None:
 
 
 def test_what_nobody_told_is_not_known() -> None:
-    assert measured("CPU of servers", steps(100.0), 100.0, "run") is None
-    assert measured(SUBSCRIBER_CPU, [], 100.0, "run") is None
+    assert measured_cost("CPU of servers", steps(100.0), 100.0, "run") is None
+    assert measured_cost(SUBSCRIBER_CPU, [], 100.0, "run") is None
     assert per_listener([step(10), step(20)], "run") is None
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.analysis.capacity_plan import Part, Plan, Use, extrapolated, together
+from hydra.analysis.capacity_plan import CapacityPlan, PlanItem, ResourceUse, extrapolated, together
 from hydra.analysis.constants import Cost
 
 COST = Cost(2e-3, "a run", 1000, 1.5e-3, 2.5e-3, (10.0, 10.0))
-CPU = Use("CPU", "cores", 2e-3, 4.0, COST)
-MEMORY = Use("memory", "bytes", 1e6, 1e9, Cost(1e6, "a page", 40))
-UNKNOWN = Use("network", "bytes/s", 5.0, None, COST)
+CPU = ResourceUse("CPU", "cores", 2e-3, 4.0, COST)
+MEMORY = ResourceUse("memory", "bytes", 1e6, 1e9, Cost(1e6, "a page", 40))
+UNKNOWN = ResourceUse("network", "bytes/s", 5.0, None, COST)
 
 
 def test_as_many_are_needed_as_the_scarcest_resource_says() -> None:
-    part = Part("agents", "an agent", (CPU, MEMORY, UNKNOWN))
+    part = PlanItem("agents", "an agent", (CPU, MEMORY, UNKNOWN))
     assert [use.ends_at for use in part.uses] == [2000, 1000, None]
     assert (part.needed(1000), part.needed(1001), part.needed(10_000)) == (1, 2, 10)
     assert part.first is MEMORY
@@ -22,14 +22,14 @@ def test_as_many_are_needed_as_the_scarcest_resource_says() -> None:
 
 
 def test_what_breaks_first_is_the_least_of_all_parts() -> None:
-    files = Use("open files", "files", 1.0, 500.0, COST)
-    publishers = Part("publishers", "a publisher", (files,))
-    plan = Plan(10_000, 1.0, (Part("agents", "an agent", (CPU,)), publishers))
+    files = ResourceUse("open files", "files", 1.0, 500.0, COST)
+    publishers = PlanItem("publishers", "a publisher", (files,))
+    plan = CapacityPlan(10_000, 1.0, (PlanItem("agents", "an agent", (CPU,)), publishers))
     assert (plan.first, plan.fits) == ((publishers, files), True)
 
 
 def test_where_there_is_one_only_more_do_not_fit() -> None:
-    assert not Plan(4000, 1.0, (Part("controller", "the controller", (CPU,), at_most=1),)).fits
+    assert not CapacityPlan(4000, 1.0, (PlanItem("controller", "the controller", (CPU,), at_most=1),)).fits
 
 
 def test_what_has_no_upper_limit_gives_no_figure() -> None:
@@ -37,9 +37,9 @@ def test_what_has_no_upper_limit_gives_no_figure() -> None:
     for cost in (endless, together([endless, COST]), together([endless, Cost(1e-3, "a page", 200)])):
         assert cost is not None
         assert (cost.unlimited, cost.too_wide) == (True, True)
-        part = Part("agents", "an agent", (Use("CPU", "cores", None, 4.0, cost), MEMORY))
+        part = PlanItem("agents", "an agent", (ResourceUse("CPU", "cores", None, 4.0, cost), MEMORY))
         assert part.needed(1000) is None
-        assert [use.name for _, use in Plan(1000, 1.0, (part,)).endless] == ["CPU"]
+        assert [use.name for _, use in CapacityPlan(1000, 1.0, (part,)).endless] == ["CPU"]
     assert not COST.unlimited
 
 
@@ -49,7 +49,7 @@ def test_more_than_twice_the_largest_measured_count_is_an_extrapolation(clients:
 
 
 def test_evidence_ends_where_that_of_the_weakest_cost_does() -> None:
-    assert Plan(1, 1.0, (Part("agents", "an agent", (CPU, MEMORY, UNKNOWN)),)).evidence == 40
+    assert CapacityPlan(1, 1.0, (PlanItem("agents", "an agent", (CPU, MEMORY, UNKNOWN)),)).evidence == 40
 
 
 def test_costs_of_several_roles_add_up_or_are_not_known() -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra.analysis.scaling_models import KNEE, LAW, LEAST, Interval, Prediction, fit, throughputs_at
+from hydra.analysis.scaling_models import (
+    KNEE,
+    LAW,
+    LEAST,
+    ThroughputInterval,
+    ThroughputPrediction,
+    fit,
+    throughputs_at,
+)
 from hydra.errors import UsageError
 from tests.scaling.simulated import COUNTS, Cases, cases
 
@@ -14,7 +22,7 @@ pytestmark = pytest.mark.tier("test")  # each fit takes a third of a second
 MANY = 60
 
 
-def hold_out(simulated: Cases) -> list[Interval]:
+def hold_out(simulated: Cases) -> list[ThroughputInterval]:
     """What the others of each run say of the last count."""
     counts, y = simulated.counts, simulated.counts / simulated.throughputs
     return throughputs_at(counts[:-1], y[:, :-1], np.full(len(y), counts[-1]))
@@ -70,8 +78,8 @@ def test_far_away_nothing_is_used_on_the_word_of_one_model(many: int, kind: str,
 
 
 def test_where_the_models_agree_far_away_it_is_no_extrapolation() -> None:
-    narrow, wide = Interval(10.0, 8.0, 12.0), Interval(10.0, 2.0, 40.0)
-    told = [Prediction(9, its, beyond).extrapolated for its in (narrow, wide) for beyond in (2.0, 2.1)]
+    narrow, wide = ThroughputInterval(10.0, 8.0, 12.0), ThroughputInterval(10.0, 2.0, 40.0)
+    told = [ThroughputPrediction(9, its, beyond).extrapolated for its in (narrow, wide) for beyond in (2.0, 2.1)]
     assert told == [False, False, False, True]
 
 

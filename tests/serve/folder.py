@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hydra.store import interleaved
-from hydra.store.interleaved import Record
+from hydra.store import interleaved_record
+from hydra.store.interleaved_record import InterleavedRecord
 from tests.jupyter.runs import FIXED, SEARCH, make
 
 ODD: str = "c & <b>ä?#%41"
@@ -24,7 +24,9 @@ def fill(folder: Path) -> Path:
         make(together / name, FIXED)
     sides: dict[str, dict[str, object]] = {"x": {}, "y": {}}
     began = "2026-02-01T00:00:00+00:00"
-    interleaved.write(together, Record("zmqfixed", sides, True, 1, {}, "hydra zmqfixed", began, "finished"))
+    interleaved_record.write_record(
+        together, InterleavedRecord("zmqfixed", sides, True, 1, {}, "hydra zmqfixed", began, "finished")
+    )
     return folder
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hydra.errors import HydraError, UsageError
 from hydra.serve import page_cache
-from hydra.serve.page_cache import Pages
+from hydra.serve.page_cache import PageCache
 
 pytestmark = pytest.mark.tier("test")
 
@@ -41,19 +41,21 @@ def run(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def pages(tmp_path: Path, program: Program) -> Pages:
-    return Pages(tmp_path / "cache" / "pages")
+def pages(tmp_path: Path, program: Program) -> PageCache:
+    return PageCache(tmp_path / "cache" / "pages")
 
 
-def test_a_page_is_made_once_also_by_another_server(pages: Pages, run: Path) -> None:
+def test_a_page_is_made_once_also_by_another_server(pages: PageCache, run: Path) -> None:
     first = pages.page("report", [run])
     assert pages.page("report", [run]) == first
-    assert Pages(pages.folder).page("report", [run]) == first
+    assert PageCache(pages.folder).page("report", [run]) == first
     assert len(first.nonce) == 32
 
 
 @pytest.mark.parametrize("changed", ["run.db", "run.db-wal", "experiment.json", "part/run.db"])
-def test_it_is_made_anew_when_its_run_changes_and_the_earlier_one_goes(pages: Pages, run: Path, changed: str) -> None:
+def test_it_is_made_anew_when_its_run_changes_and_the_earlier_one_goes(
+    pages: PageCache, run: Path, changed: str
+) -> None:
     first = pages.page("report", [run])
     (run / changed).parent.mkdir(exist_ok=True)
     (run / changed).write_text("bc")
@@ -63,20 +65,20 @@ def test_it_is_made_anew_when_its_run_changes_and_the_earlier_one_goes(pages: Pa
     assert len(list(pages.folder.glob("*.html"))) == 1
 
 
-def test_what_a_reader_leaves_for_a_moment_is_no_change(pages: Pages, run: Path) -> None:
+def test_what_a_reader_leaves_for_a_moment_is_no_change(pages: PageCache, run: Path) -> None:
     first = pages.page("report", [run])
     (run / "run.db-wal").touch()
     (run / "run.db-shm").write_text("x")
     assert pages.page("report", [run]) == first
 
 
-def test_the_order_of_runs_and_the_kind_are_other_pages(pages: Pages, run: Path, tmp_path: Path) -> None:
+def test_the_order_of_runs_and_the_kind_are_other_pages(pages: PageCache, run: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     asked = [("report", [run]), ("comparison", [run, other]), ("comparison", [other, run])]
     assert len({pages.page(kind, runs).html for kind, runs in asked}) == 3
 
 
-def test_old_pages_are_forgotten(pages: Pages, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_pages_are_forgotten(pages: PageCache, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "_MOST", 2)
     for name in ("a", "b", "c"):
         pages.page("report", [tmp_path / name])
@@ -92,7 +94,7 @@ def test_old_pages_are_forgotten(pages: Pages, run: Path, tmp_path: Path, monkey
     ],
 )
 def test_why_a_page_could_not_be_made_is_said(
-    pages: Pages, run: Path, program: Program, text: str, error: type[HydraError], said: str
+    pages: PageCache, run: Path, program: Program, text: str, error: type[HydraError], said: str
 ) -> None:
     program(text)
     with pytest.raises(error, match=said) as raised:
@@ -104,4 +106,4 @@ def test_why_a_page_could_not_be_made_is_said(
 def test_a_cache_that_cannot_be_written_is_told_before_anything_starts(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="XDG_CACHE_HOME"):
-        Pages(tmp_path / "file" / "pages")
+        PageCache(tmp_path / "file" / "pages")

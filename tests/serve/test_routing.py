@@ -7,30 +7,30 @@ from http import HTTPStatus
 import pytest
 
 from hydra.serve import routing
-from hydra.serve.routing import Comparing, Listing, Moved, Refused, Report, route
+from hydra.serve.routing import BadRequest, ComparisonPage, Redirect, ReportPage, RunListPage, route
 
 
 @pytest.mark.parametrize(
     ("target", "asked"),
     [
-        ("/", Listing()),
-        ("/?reload=1", Listing()),
-        ("/in/exp/", Listing("exp")),
-        ("/run/a/", Report("a")),
-        ("/run/a", Moved("/run/a/")),
-        ("/run/a%20b%3F/", Report("a b?")),
-        ("/run/exp/part/", Report("exp/part")),
-        ("/run/exp/part", Moved("/run/exp/part/")),
-        ("/run/exp/part/report.html", Moved("/run/exp/part/")),
-        ("/run/a/run.db", Moved("/run/a/run.db/")),  # which is no run
-        ("/run/a/table.md", routing.File("a", "table.md")),
-        ("/run/exp/part/rows.json", routing.File("exp/part", "rows.json")),
+        ("/", RunListPage()),
+        ("/?reload=1", RunListPage()),
+        ("/in/exp/", RunListPage("exp")),
+        ("/run/a/", ReportPage("a")),
+        ("/run/a", Redirect("/run/a/")),
+        ("/run/a%20b%3F/", ReportPage("a b?")),
+        ("/run/exp/part/", ReportPage("exp/part")),
+        ("/run/exp/part", Redirect("/run/exp/part/")),
+        ("/run/exp/part/report.html", Redirect("/run/exp/part/")),
+        ("/run/a/run.db", Redirect("/run/a/run.db/")),  # which is no run
+        ("/run/a/table.md", routing.RunFile("a", "table.md")),
+        ("/run/exp/part/rows.json", routing.RunFile("exp/part", "rows.json")),
         ("/assets/style.css", routing.Asset("style.css")),
         ("/assets/plotly-3.1.0.min.js", routing.Asset("plotly-3.1.0.min.js")),
-        ("/compare?run=a&run=b", Comparing(("a", "b"))),
-        ("/compare?run=a&run=a", Comparing(("a",))),
-        ("/compare?run=both", Comparing(("both",))),
-        ("/compare?run=exp/x&run=exp/y", Comparing(("exp/x", "exp/y"))),
+        ("/compare?run=a&run=b", ComparisonPage(("a", "b"))),
+        ("/compare?run=a&run=a", ComparisonPage(("a",))),
+        ("/compare?run=both", ComparisonPage(("both",))),
+        ("/compare?run=exp/x&run=exp/y", ComparisonPage(("exp/x", "exp/y"))),
     ],
 )
 def test_what_a_request_asks_for(target: str, asked: routing.Asked) -> None:
@@ -50,20 +50,20 @@ def test_what_a_request_asks_for(target: str, asked: routing.Asked) -> None:
 )
 def test_what_is_not_there(target: str) -> None:
     asked = route(target)
-    assert isinstance(asked, Refused)
+    assert isinstance(asked, BadRequest)
     assert asked.status is HTTPStatus.NOT_FOUND
 
 
 @pytest.mark.parametrize("target", ["*", "http://evil.example/", "", "/compare", "/compare?" + "run=a&" * 30])
 def test_a_request_that_makes_no_sense_is_refused(target: str) -> None:
     asked = route(target)
-    assert isinstance(asked, Refused)
+    assert isinstance(asked, BadRequest)
     assert asked.status is HTTPStatus.BAD_REQUEST
 
 
 @pytest.mark.parametrize("run", ["a", "exp/part", "ä b&c?d=e#f%g", "<script>", "\udcff\udcfe", "a+b", "report.html"])
 def test_every_name_finds_its_way_back(run: str) -> None:
-    assert route(routing.run_url(run)) == Report(run)
-    assert route(routing.comparing_url((run, "other"))) == Comparing((run, "other"))
+    assert route(routing.run_url(run)) == ReportPage(run)
+    assert route(routing.comparing_url((run, "other"))) == ComparisonPage((run, "other"))
     folder = run.partition("/")[0]
-    assert route(routing.listing_url(folder)) == Listing(folder)
+    assert route(routing.listing_url(folder)) == RunListPage(folder)

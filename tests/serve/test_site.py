@@ -12,19 +12,19 @@ from unittest.mock import Mock
 import pytest
 
 from hydra.errors import HydraError, UsageError
-from hydra.report.catalog import entry
-from hydra.report.experiments import PartRecord, Record, write_record
+from hydra.report.experiment_folder import ExperimentRecord, PartRecord, write_record
+from hydra.report.run_catalog import entry
 from hydra.serve import overview
-from hydra.serve.page_cache import Made, Pages
+from hydra.serve.page_cache import CachedPage, PageCache
+from hydra.serve.request_handler import HttpResponse, Site
 from hydra.serve.routing import run_url
-from hydra.serve.site import Answer, Site
 from tests.jupyter.runs import FIXED, make
 from tests.serve.folder import ODD, fill
 
 HERE = ["localhost:8000"]
 
 
-class Told(Pages):
+class Told(PageCache):
     """Says what it was asked for instead of making it."""
 
     def __init__(self, folder: Path) -> None:
@@ -32,11 +32,11 @@ class Told(Pages):
         self.asked: list[tuple[str, list[str]]] = []
         self.raises: HydraError | None = None
 
-    def page(self, kind: str, runs: Sequence[Path]) -> Made:
+    def page(self, kind: str, runs: Sequence[Path]) -> CachedPage:
         self.asked.append((kind, [str(run) for run in runs]))
         if self.raises:
             raise self.raises
-        return Made("<body><main>the page</main></body>", "f" * 32)
+        return CachedPage("<body><main>the page</main></body>", "f" * 32)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def listed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return text(Site(folder, Told(tmp_path_factory.mktemp("cache"))).answer("/", HERE))
 
 
-def text(answer: Answer, status: HTTPStatus = HTTPStatus.OK) -> str:
+def text(answer: HttpResponse, status: HTTPStatus = HTTPStatus.OK) -> str:
     assert answer.status == status, answer.body.decode()
     return answer.body.decode()
 
@@ -107,7 +107,7 @@ def test_runs_that_were_measured_together_are_a_list_of_their_own(site: Site) ->
 
 
 def test_an_experiment_has_a_report_and_its_parts_have_theirs(tmp_path: Path, made: Told) -> None:
-    record = Record("growth", "it grows", "somebody, 2014", 1.0, {}, {}, "hydra x", "2026-01-01", "finished")
+    record = ExperimentRecord("growth", "it grows", "somebody, 2014", 1.0, {}, {}, "hydra x", "2026-01-01", "finished")
     record.parts.append(PartRecord("part", "finished"))
     make(tmp_path / "exp" / "part", FIXED)
     (tmp_path / "exp" / "part" / "table.md").write_text("a table")

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.control import curve
+from hydra.control import curve_security
 from hydra.control.controller import Controller
 from hydra.wire.clock import boot_id, network_namespace, time_namespace
 from hydra.wire.messages import Join
@@ -118,7 +118,7 @@ def test_it_watches_its_host_and_the_threads_of_its_server(controller: Controlle
     ],
 )
 def test_what_keeps_it_from_coming_up_is_one_line(tmp_path: Path, env: dict[str, str], code: int, said: str) -> None:
-    dialling = curve.environment(curve.generate(), "tcp://127.0.0.1:9")
+    dialling = curve_security.environment(curve_security.generate(), "tcp://127.0.0.1:9")
     told = {**os.environ, "PYTHONPATH": str(HOUSE), "HYDRA_WELCOME_S": "0.2", **dialling, **env}
     done = subprocess.run(COMMAND, cwd=tmp_path, env=told, capture_output=True, text=True, timeout=LONG_S, check=False)
     assert done.returncode == code

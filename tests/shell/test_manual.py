@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from hydra.cli.main import cli
-from hydra.cli.manual import pages
+from hydra.cli.man_pages import pages
 
 PAGES = dict(pages(cli))
 

@@ -21,10 +21,10 @@ from tests.integration.command import hydra
 
 ROW: Row = {"clients": 2, "avg_tx_rate_pps": 10.0, "client_loss_pct": 50.0, "status": "ok", "reason": ""}
 EVENTS = (
-    StoredEvent(1, None, Interrupted("runs/x").told()),
-    StoredEvent(2, 3, ClientExit(4, 99, -9, replaced=True).told()),
+    StoredEvent(1, None, Interrupted("runs/x").data()),
+    StoredEvent(2, 3, ClientExit(4, 99, -9, replaced=True).data()),
     StoredEvent(2, 3, event_of("client_exit", "of an earlier version")),
-    StoredEvent(3, 3, WindowOpened(3).told()),
+    StoredEvent(3, 3, WindowOpened(3).data()),
 )
 
 

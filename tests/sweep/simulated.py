@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hydra.measure.loss_pattern import written
+from hydra.measure.loss_pattern import encode_bursts
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.sweep import SearchSpec, SearchSweep
 from hydra.sweep.interface import Row
@@ -146,7 +146,7 @@ class World:
         self.rate: float | None = self.capacity
         self.phase_s = float(self.chance.uniform(0, 1000))
 
-    def lose(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
         """The bursts of a step that begins ``now_s`` seconds after the first one: seconds of traffic each."""
         raise NotImplementedError
 
@@ -174,7 +174,7 @@ class Family(World):
         self._drift = float(self.chance.uniform(-DRIFT, DRIFT))
         self._steps = 0
 
-    def lose(self, rate: float, seconds: float, now_s: float) -> Bursts:
+    def forget_agent(self, rate: float, seconds: float, now_s: float) -> Bursts:
         self._steps += 1
         now = self._run + self._drift * (min(self._steps / STEPS_OF_A_SEARCH, 1.0) - 0.5)
         return self._losing(log(rate / self.capacity) - now, seconds, self.chance)
@@ -205,10 +205,10 @@ class System:
         self.measured_s += seconds
         if self.world.chance.random() < self.failing:
             return StepResult(self.steps, plan, "failed", reason="a client hung")
-        bursts = self.world.lose(rate, seconds, begin_s)
+        bursts = self.world.forget_agent(rate, seconds, begin_s)
         lost = min(sum(bursts) / seconds, 0.98)
         scale = lost * seconds / sum(bursts) if bursts else 1.0
-        sizes = written([b * scale for b in bursts])
+        sizes = encode_bursts([b * scale for b in bursts])
         return StepResult(self.steps, plan, "ok", {"bursts_s": sizes, "avg_rx_rate_pps": rate * (1 - lost)})
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.measure.loss_pattern import Lone
+from hydra.measure.loss_pattern import LoneLossySubscriber
 from hydra.model import Figure, Settings, StepPlan, StepResult
-from hydra.sweep.answer import bursts_of, lone_loser, start_lost_ms, telling
+from hydra.sweep.search_answer import bursts_of, lone_loser, start_lost_ms, telling
 
 TARGET = 0.005
 
@@ -28,12 +28,12 @@ def test_steps_at_half_of_the_answer_or_less_tell_and_without_one_all_do() -> No
 @pytest.mark.parametrize(
     ("steps", "found"),
     [
-        ([lone(3), lone(3, pct=4.0), lone(3, pct=6.0)], Lone(3, 0.05)),
+        ([lone(3), lone(3, pct=4.0), lone(3, pct=6.0)], LoneLossySubscriber(3, 0.05)),
         # One step that says otherwise, of five; of four.
-        ([*[lone(3)] * 4, step(1e4)], Lone(3, 0.05)),
+        ([*[lone(3)] * 4, step(1e4)], LoneLossySubscriber(3, 0.05)),
         ([*[lone(3)] * 3, lone(5)], None),
         # At 100/s five of a hundred messages are too few to stand out.
-        ([*[lone(3)] * 3, *[step(100.0)] * 9], Lone(3, 0.05)),
+        ([*[lone(3)] * 3, *[step(100.0)] * 9], LoneLossySubscriber(3, 0.05)),
         ([lone(3)] * 2, None),
         # No more than everybody may.
         ([lone(3, pct=0.4)] * 9, None),
@@ -41,7 +41,7 @@ def test_steps_at_half_of_the_answer_or_less_tell_and_without_one_all_do() -> No
     ],
 )
 def test_a_subscriber_loses_alone_that_does_so_in_nearly_every_step(
-    steps: list[StepResult], found: Lone | None
+    steps: list[StepResult], found: LoneLossySubscriber | None
 ) -> None:
     assert lone_loser(steps, TARGET) == found
 
@@ -79,7 +79,7 @@ def test_what_is_lost_at_nearly_every_start_and_hardly_elsewhere_is_lost_at_the_
     ],
 )
 def test_the_bursts_without_a_subscriber_are_those_of_the_others(it: StepResult, bursts: tuple[float, ...]) -> None:
-    assert bursts_of(it, Lone(3, 0.03)) == pytest.approx(bursts)
+    assert bursts_of(it, LoneLossySubscriber(3, 0.03)) == pytest.approx(bursts)
 
 
 def test_the_bursts_of_all_are_as_they_were_told() -> None:

@@ -7,68 +7,80 @@ from dataclasses import replace
 import pytest
 
 from hydra.events.event import Event
-from hydra.measure.loss_pattern import Lone
+from hydra.measure.loss_pattern import LoneLossySubscriber
 from hydra.run.runner import code_of
 from hydra.sweep import Row, SearchSpec
-from hydra.sweep.answer import Answer, Beside, Hole, Interval, Why
-from hydra.sweep.repetition import merged
+from hydra.sweep.repetition import merge_repeats
+from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRange, SearchAnswer, SideFindings
 from hydra.sweep.search_columns import beside, search_columns
 from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_warnings import (
-    AboveHighest,
     AboveUndisturbed,
-    BelowLowest,
-    ByForm,
+    AnswerAboveHighest,
+    AnswerBelowLowest,
+    AnswerByCurve,
     CannotTell,
-    Changing,
-    LosesAlone,
-    LosesAtStart,
+    LossAtStart,
     LossyBetween,
     NoRateHolds,
-    SearchNote,
+    RateDrifted,
+    SearchText,
+    SearchTooShort,
     SearchWarning,
-    TooShort,
-    note_of,
+    SubscriberLosesAlone,
     of_figure,
+    text_of_search,
 )
 
-R = Interval(19e3, 2e4, 21e3)
-FIGURE = Answer("figure", R)
-NONE = Answer("none", loss=Interval(0.01, 0.02, 0.03))
-SHORT = Answer("unknown", Interval(1e3, 3e3, 9e3), why=Why.TOO_SHORT, needed_s=300.0)
+R = CredibleInterval(19e3, 2e4, 21e3)
+FIGURE = SearchAnswer("figure", R)
+NONE = SearchAnswer("none", loss=CredibleInterval(0.01, 0.02, 0.03))
+SHORT = SearchAnswer("unknown", CredibleInterval(1e3, 3e3, 9e3), why=Inconclusive.TOO_SHORT, needed_s=300.0)
 COLUMNS = {column.name: column for column in search_columns(SearchSpec())}
 
 
-def row(answer: Answer, found: Beside = Beside(), *against: type[SearchWarning]) -> Row:  # noqa: B008  # frozen
+def row(answer: SearchAnswer, found: SideFindings = SideFindings(), *against: type[SearchWarning]) -> Row:  # noqa: B008  # frozen
     told: Row = {"status": "ok", "step_s": 5.0, **columns_of("loss", answer, [500.0, 8e3], found, against)}
-    return {**told, "loss_note": note_of(told, "loss")}
+    return {**told, "loss_note": text_of_search(told, "loss")}
 
 
 @pytest.mark.parametrize(
     ("answer", "found", "against", "warnings"),
     [
-        (FIGURE, Beside(), (), []),
-        (NONE, Beside(), (), [NoRateHolds("loss", 2.0, (1.0, 3.0))]),
-        (SHORT, Beside(), (), [TooShort("loss", 300.0, 5.0, (1e3, 9e3))]),
-        (Answer("unknown", R, why=Why.CHANGING), Beside(), (), [Changing("loss", None, 5.0, (19e3, 21e3))]),
-        (Answer("unknown", why=Why.GIVEN_UP), Beside(), (), [CannotTell("loss", None, 5.0)]),
-        # The end of what was tried is all that is known.
-        (Answer("unknown", why=Why.ABOVE_HIGHEST), Beside(), (), [AboveHighest("loss", None, 5.0, (8e3, None))]),
-        (Answer("unknown", why=Why.BELOW_LOWEST), Beside(), (), [BelowLowest("loss", None, 5.0, (None, 500.0))]),
-        (replace(FIGURE, form=True), Beside(), (AboveUndisturbed,), [AboveUndisturbed("loss"), ByForm("loss")]),
+        (FIGURE, SideFindings(), (), []),
+        (NONE, SideFindings(), (), [NoRateHolds("loss", 2.0, (1.0, 3.0))]),
+        (SHORT, SideFindings(), (), [SearchTooShort("loss", 300.0, 5.0, (1e3, 9e3))]),
         (
-            replace(FIGURE, holes=(Hole(3e3, 6e3), Hole(8e3, 9e3))), Beside(), (),
+            SearchAnswer("unknown", R, why=Inconclusive.CHANGING), SideFindings(), (),
+            [RateDrifted("loss", None, 5.0, (19e3, 21e3))],
+        ),
+        (SearchAnswer("unknown", why=Inconclusive.GIVEN_UP), SideFindings(), (), [CannotTell("loss", None, 5.0)]),
+        # The end of what was tried is all that is known.
+        (
+            SearchAnswer("unknown", why=Inconclusive.ABOVE_HIGHEST), SideFindings(), (),
+            [AnswerAboveHighest("loss", None, 5.0, (8e3, None))],
+        ),
+        (
+            SearchAnswer("unknown", why=Inconclusive.BELOW_LOWEST), SideFindings(), (),
+            [AnswerBelowLowest("loss", None, 5.0, (None, 500.0))],
+        ),
+        (
+            replace(FIGURE, form=True), SideFindings(), (AboveUndisturbed,),
+            [AboveUndisturbed("loss"), AnswerByCurve("loss")],
+        ),
+        (
+            replace(FIGURE, holes=(LossyRange(3e3, 6e3), LossyRange(8e3, 9e3))), SideFindings(), (),
             [LossyBetween("loss", [(3e3, 6e3), (8e3, 9e3)])],
         ),
-        (FIGURE, Beside(start_ms=2.0), (), [LosesAtStart("loss", 2.0)]),
+        (FIGURE, SideFindings(start_ms=2.0), (), [LossAtStart("loss", 2.0)]),
         (
-            NONE, Beside(Lone(17, 0.05), R), (),
-            [NoRateHolds("loss", 2.0, (1.0, 3.0)), LosesAlone("loss", 17, 5.0, 2e4, (19e3, 21e3))],
+            NONE, SideFindings(LoneLossySubscriber(17, 0.05), R), (),
+            [NoRateHolds("loss", 2.0, (1.0, 3.0)), SubscriberLosesAlone("loss", 17, 5.0, 2e4, (19e3, 21e3))],
         ),
     ],
 )  # fmt: skip
 def test_an_answer_and_what_is_beside_it_are_columns_and_these_are_warnings(
-    answer: Answer, found: Beside, against: tuple[type[SearchWarning], ...], warnings: list[Event]
+    answer: SearchAnswer, found: SideFindings, against: tuple[type[SearchWarning], ...], warnings: list[Event]
 ) -> None:
     told = row(answer, found, *against)
     assert of_figure(told, "loss") == warnings
@@ -80,22 +92,22 @@ def test_an_answer_and_what_is_beside_it_are_columns_and_these_are_warnings(
 
 def test_every_why_has_its_warning() -> None:
     words = [why for kind in Event.kinds.values() if issubclass(kind, SearchWarning) and (why := kind.why)]
-    assert {why.value for why in Why} < set(words)
+    assert {why.value for why in Inconclusive} < set(words)
     assert len(set(words)) == len(words)
 
 
 def test_repeats_that_answer_differently_are_all_told_and_no_good_end() -> None:
-    together = merged([row(FIGURE), row(SHORT), row(SHORT), row(NONE)], COLUMNS)
+    together = merge_repeats([row(FIGURE), row(SHORT), row(SHORT), row(NONE)], COLUMNS)
     assert (together["loss_answer"], together["loss_why"]) == ("figure / unknown / none", "too short")
     assert (together["loss_needed_s"], together["loss_floor_pct"]) == (300.0, 2.0)
     (warning,) = of_figure(together, "loss")
-    assert isinstance(warning, SearchNote)
+    assert isinstance(warning, SearchText)
     assert "(2 of 4 repeats)" in warning.text
     assert "take 60 steps (--search-steps)" in warning.remedy
     assert code_of([together]) == 3
-    assert code_of([merged([row(FIGURE), row(FIGURE)], COLUMNS)]) == 0
+    assert code_of([merge_repeats([row(FIGURE), row(FIGURE)], COLUMNS)]) == 0
 
 
 def test_the_notes_of_an_earlier_version_are_told_as_they_are() -> None:
-    assert of_figure({"loss_note": "in its words"}, "loss") == [SearchNote("loss", "in its words")]
+    assert of_figure({"loss_note": "in its words"}, "loss") == [SearchText("loss", "in its words")]
     assert of_figure({"loss_note": None}, "loss") == []

@@ -6,7 +6,7 @@ import pytest
 
 from hydra.model import Scenario, Settings, StepResult
 from hydra.sweep import GridSweep, for_scenario
-from hydra.sweep.interface import QUICK_DRAIN_S, Pace
+from hydra.sweep.interface import QUICK_DRAIN_S, StepPace
 
 STEP_S = 2.0 + QUICK_DRAIN_S
 SCENARIO = Scenario("s", "zmq", "pyzmq", "fixed", GridSweep(2.0, clients=(1, 2, 3, 4)), Settings(rate=10.0), warmup_s=0)
@@ -23,7 +23,7 @@ SCENARIO = Scenario("s", "zmq", "pyzmq", "fixed", GridSweep(2.0, clients=(1, 2, 
 )
 def test_steps_to_come_are_as_slow_as_those_that_were_watched(took_s: tuple[float, ...], left_s: float) -> None:
     sweep, results = for_scenario(SCENARIO), list[StepResult]()
-    pace = Pace(SCENARIO, sweep)
+    pace = StepPace(SCENARIO, sweep)
     for seconds in took_s:
         plan = sweep.next(results)
         assert plan is not None
@@ -33,7 +33,7 @@ def test_steps_to_come_are_as_slow_as_those_that_were_watched(took_s: tuple[floa
     assert coming is not None
     assert pace.left_s(results, coming) == pytest.approx(left_s)
     # A run that goes on has less left, and learns anew.
-    assert Pace(SCENARIO, sweep).left_s(results, coming) == pytest.approx((4 - len(results)) * STEP_S)
+    assert StepPace(SCENARIO, sweep).left_s(results, coming) == pytest.approx((4 - len(results)) * STEP_S)
 
 
 @pytest.mark.parametrize(("repeat", "steps"), [(1, 4), (3, 12)])

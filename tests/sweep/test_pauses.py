@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from hydra.model import Settings
-from hydra.sweep.estimate import Evidence
+from hydra.sweep.estimate import RateObservation
 from hydra.sweep.findings import Findings
-from hydra.sweep.threshold import Threshold
+from hydra.sweep.threshold import ThresholdSearch
 
 TARGET = 0.005
 
 
-def lost(rate: float, share: float) -> Evidence:
-    return Evidence(rate, 5.0, (5.0 * share,) if share else (), copies=30 * 5 * rate)
+def lost(rate: float, share: float) -> RateObservation:
+    return RateObservation(rate, 5.0, (5.0 * share,) if share else (), copies=30 * 5 * rate)
 
 
 LEVEL = [lost(rate, 0.02) for rate in (100.0, 200.0, 400.0)]
@@ -32,7 +32,7 @@ LEVEL = [lost(rate, 0.02) for rate in (100.0, 200.0, 400.0)]
         ([*LEVEL, lost(1e4, 0.1)], True),
     ],
 )
-def test_a_step_waits_after_one_that_ended_in_an_overload(steps: list[Evidence], waits: bool) -> None:
-    search = Threshold(Settings(), "loss", findings=Findings(TARGET, evidence=steps))
+def test_a_step_waits_after_one_that_ended_in_an_overload(steps: list[RateObservation], waits: bool) -> None:
+    search = ThresholdSearch(Settings(), "loss", findings=Findings(TARGET, evidence=steps))
     assert (9.0 <= search.pause_s(5.0) <= 12.0) == waits
     assert (1.8 <= search.pause_s(0.2) <= 2.4) == waits

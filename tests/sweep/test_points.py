@@ -8,7 +8,7 @@ import pytest
 
 from hydra.model import Scenario, Settings, StepPlan, StepResult
 from hydra.sweep import PointSweep, Sweep, SweepPoint, for_scenario
-from hydra.sweep.interface import usual_s
+from hydra.sweep.interface import expected_step_s
 
 POINTS = (
     SweepPoint("large", clients=20, settings={"acks": "1"}),
@@ -121,7 +121,7 @@ def test_results_of_a_point_that_is_not_listed_are_refused_and_the_time_is_that_
     ids=["its length", "its messages at their rate", "its length at most", "three publishers at the usual rate"],
 )
 def test_a_step_with_a_number_of_messages_usually_ends_before_its_time(settings: Settings, seconds: float) -> None:
-    assert usual_s(SCENARIO, StepPlan(1, settings, 10.0)) == seconds
+    assert expected_step_s(SCENARIO, StepPlan(1, settings, 10.0)) == seconds
 
 
 def test_steps_that_end_with_their_messages_are_not_expected_to_last_to_their_limit() -> None:

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from hydra.measure.loss_pattern import written
+from hydra.measure.loss_pattern import encode_bursts
 from hydra.measure.step_columns import SystemColumns, step_columns
 from hydra.model import Figure, Histogram, Scenario, Settings, StepPlan, StepResult, value_of
-from hydra.sweep import GridSweep, SearchSpec, SearchSweep, Sweep, Turn, for_scenario, search_script
+from hydra.sweep import GridSweep, RepeatTurn, SearchSpec, SearchSweep, Sweep, for_scenario, search_script
 from hydra.sweep.column_table import columns_of
 from hydra.sweep.interface import check_plan
-from hydra.sweep.repetition import MERGED_IN_REPEATS, mean_and_interval, merged
+from hydra.sweep.repetition import MERGED_IN_REPEATS, mean_and_interval, merge_repeats
 
 
 def scenario(repeat: int) -> Scenario:
@@ -98,7 +98,7 @@ def carrying(*lossless: float) -> Measure:
         assert plan.settings.rate != "max"
         begun += plan.settings.rate == SEARCH.start_rate
         short = 1 - lossless[begun - 1] / plan.settings.rate
-        return result(epoch, plan, bursts_s=written([short]) if short > 0 else "")
+        return result(epoch, plan, bursts_s=encode_bursts([short]) if short > 0 else "")
 
     return measure
 
@@ -171,7 +171,7 @@ def test_a_search_that_was_given_up_goes_on_when_the_run_is_resumed(repeat: int)
 def test_rows_are_merged_without_inventing_anything(
     rows: list[dict[str, Figure]], merged_row: dict[str, Figure]
 ) -> None:
-    found = merged([{**of(), **row} for row in rows])
+    found = merge_repeats([{**of(), **row} for row in rows])
     expected = {"clients": 2, "repeats": 2, **merged_row}
     assert {c: found.get(c) for c in expected} == expected
 
@@ -181,7 +181,7 @@ def of(**columns: Figure) -> dict[str, Figure]:
 
 
 def test_a_figure_of_some_repeats_only_says_of_how_many() -> None:
-    row = merged([of(x=5000.0, y=1.0), of(x=None, y=2.0), of(x=None, y=3.0)])
+    row = merge_repeats([of(x=5000.0, y=1.0), of(x=None, y=2.0), of(x=None, y=3.0)])
     assert (row["x"], row["x_ci95"], row["x_n"], row["repeats"]) == (5000.0, None, 1, 3)
     assert "y_n" not in row
 
@@ -191,18 +191,18 @@ def test_a_figure_of_some_repeats_only_says_of_how_many() -> None:
     [((True, True), True), ((True, False), False), ((True, None), None), ((None, False), False), ((None, None), None)],
 )
 def test_a_flag_holds_if_it_holds_in_every_repeat(flags: tuple[bool | None, ...], together: bool | None) -> None:
-    assert merged([of(passed=flag) for flag in flags])["passed"] is together
+    assert merge_repeats([of(passed=flag) for flag in flags])["passed"] is together
 
 
 def test_a_censored_repeat_is_counted_with_what_was_said_of_it() -> None:
     rows = [of(loss_note="still rising"), of(loss_note="no rate passes"), of(loss_note="still rising"), of()]
-    row = merged(rows, columns_of(searching(4), SystemColumns()))
+    row = merge_repeats(rows, columns_of(searching(4), SystemColumns()))
     assert row["loss_note"] == "still rising (2 of 4 repeats); no rate passes (1 of 4 repeats)"
 
 
 @pytest.mark.parametrize("column", ["rx_p99", "latency_bound_us", "latency_p99_us"])
 def test_order_statistics_bounds_and_percentiles_without_histograms_are_medians_with_their_range(column: str) -> None:
-    row = merged([of(**{column: us}) for us in (100, 110, 900_000)])
+    row = merge_repeats([of(**{column: us}) for us in (100, 110, 900_000)])
     assert (row[column], row[f"{column}_low"], row[f"{column}_high"]) == (110, 100, 900_000)
     assert f"{column}_ci95" not in row
 
@@ -229,17 +229,17 @@ def test_percentiles_are_of_the_merged_histograms() -> None:
 def test_a_slow_first_repeat_is_named_before_what_single_repeats_say() -> None:
     rows = [of(aggregate_pps=pps, steady=pps != 99.0, unsteady=None) for pps in (80.0, 100.0, 99.0, 101.0)]
     rows[2]["unsteady"] = "second 3 -0.5"
-    found = merged(rows)
+    found = merge_repeats(rows)
     assert (found["steady"], found["unsteady"]) == (False, "first 0 -0.2; second 3 -0.5 (1 of 4 repeats)")
     # The first one that is known is not the first.
-    assert merged([of(aggregate_pps=None, steady=True), *rows[:2], *rows[3:]])["steady"] is True
+    assert merge_repeats([of(aggregate_pps=None, steady=True), *rows[:2], *rows[3:]])["steady"] is True
 
 
 def test_every_column_that_is_of_the_merged_histograms_is_made_of_them() -> None:
     columns = [column.name for column in step_columns() if column.repeats == "merged"]
     assert len(columns) == 15
     h = Histogram([7, 10], 7, 7)
-    row = merged([of(**dict.fromkeys(columns, 1000))] * 2, histograms=[dict.fromkeys(MERGED_IN_REPEATS, h)] * 2)
+    row = merge_repeats([of(**dict.fromkeys(columns, 1000))] * 2, histograms=[dict.fromkeys(MERGED_IN_REPEATS, h)] * 2)
     assert {row[name] for name in columns} == {7}
 
 
@@ -282,7 +282,7 @@ def test_a_resumed_run_comes_back_to_a_row_that_failed_in_any_of_its_repeats(bat
 
 def test_a_turn_is_one_repetition_of_a_client_count_and_rows_have_their_repeats() -> None:
     sweep = for_scenario(scenario(3))
-    assert sweep.turns == [Turn(part, repeat) for part in range(2) for repeat in range(3)]
+    assert sweep.turns == [RepeatTurn(part, repeat) for part in range(2) for repeat in range(3)]
     # The first one fails once, and is asked for again in the same turn.
     results = play(sweep, lambda plan, n: numbered(plan, n) if n > 1 else result(n, plan, "failed"))
     turns = [sweep.turn(results[:k]) for k in range(len(results) + 1)]
@@ -297,4 +297,4 @@ def test_what_does_not_fit_is_not_tried_again_and_has_no_further_turn() -> None:
     sweep = for_scenario(scenario(3))
     results = play(sweep, lambda plan, n: result(n, plan, "skipped" if plan.clients == 2 else "ok"))
     assert [r.plan.clients for r in results] == [2] + [4] * 6
-    assert sweep.turn(results[:1]) == Turn(1, 0)
+    assert sweep.turn(results[:1]) == RepeatTurn(1, 0)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.measure.loss_pattern import written
+from hydra.measure.loss_pattern import encode_bursts
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of
 from hydra.sweep import SearchSpec, SearchSweep, for_scenario
@@ -44,7 +44,7 @@ def rate(plan: StepPlan) -> float:
 
 def short_by(share: float) -> Figure:
     """The bursts of a step that falls short by this share all the time."""
-    return written([share] * int(STEP_S)) if share > 0 else ""
+    return encode_bursts([share] * int(STEP_S)) if share > 0 else ""
 
 
 def capacity(most: float, lossless: float) -> System:
@@ -291,7 +291,7 @@ def by_chance(most: float, again: int = 7) -> System:
 
     def system(plan: StepPlan) -> Outcome:
         short = next(count) % again == 0 and rate(plan) > most
-        return {"avg_rx_rate_pps": rate(plan), "bursts_s": written([0.5]) if short else ""}
+        return {"avg_rx_rate_pps": rate(plan), "bursts_s": encode_bursts([0.5]) if short else ""}
 
     return system
 
@@ -325,7 +325,7 @@ def test_a_wider_interval_takes_fewer_steps() -> None:
 
     def varying(plan: StepPlan) -> Outcome:
         lost = (1 - 4000 * chance.lognormvariate(0, 0.15) / rate(plan) for _ in range(int(STEP_S)))
-        return {"avg_rx_rate_pps": rate(plan), "bursts_s": written([share for share in lost if share > 0])}
+        return {"avg_rx_rate_pps": rate(plan), "bursts_s": encode_bursts([share for share in lost if share > 0])}
 
     for width in (2.0, 1.3):
         row, results = row_of(loss_only(width=width, steps=500), varying)
@@ -387,7 +387,7 @@ def test_a_search_ends_within_its_bound_whatever_it_is_told(data: st.DataObject,
         st.sampled_from(["failed:x"]),
         st.fixed_dictionaries(
             {
-                "bursts_s": st.lists(st.floats(0, 1), max_size=5).map(written),
+                "bursts_s": st.lists(st.floats(0, 1), max_size=5).map(encode_bursts),
                 "failed_dead": st.sampled_from([0, 0, 0, 1]),
                 "avg_rx_rate_pps": st.one_of(st.none(), st.floats(0, 1e7)),
             }

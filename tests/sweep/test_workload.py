@@ -7,7 +7,7 @@ import pytest
 from hydra.model import EventSpec, LoadSpec, Points, Rate, Scenario, Settings, StepPlan
 from hydra.sweep import GridSweep
 from hydra.sweep.workload import loaded, points_of, scaled
-from hydra.wire.load import Load
+from hydra.wire.load_schedule import LoadSchedule
 
 LENGTH_S = 100.0
 
@@ -23,7 +23,7 @@ def plan_of(scenario: Scenario) -> StepPlan:
 
 
 def integral(points: Points) -> float:
-    return Load(points).total(LENGTH_S)
+    return LoadSchedule(points).total(LENGTH_S)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_burst_multiplies_the_rate_for_a_while(
 def test_a_burst_adds_what_it_multiplies() -> None:
     plan = plan_of(scenario(None, EventSpec(20.0, "burst", for_s=10.0, factor=5.0)))
     assert integral(plan.load) == 100_000 + 4 * 10_000
-    assert Load(plan.load).count_by(25 * 10**9) == 20_000 + 25_000 + 1
+    assert LoadSchedule(plan.load).count_by(25 * 10**9) == 20_000 + 25_000 + 1
 
 
 def test_subscribers_that_are_slow_or_gone_are_one_cohort_with_spells() -> None:

@@ -64,7 +64,7 @@ def test_every_figure_is_what_the_rows_give_by_hand(tmp_path: Path, zmq_implemen
     with RunStore.open(run) as store:
         (result,) = store.results()
         rows = store.clients(result.epoch)
-        deaths = [event.told.fields for event in store.events() if event.kind == ClientExit.kind]
+        deaths = [event.data.fields for event in store.events() if event.kind == ClientExit.kind]
     figures = result.figures
     (publisher,) = (row for row in rows if row["role"] == "publisher")
     subscribers = [row for row in rows if row["role"] == "subscriber"]

@@ -31,7 +31,7 @@ from hydra.local.engine import LocalEngine
 from hydra.measure import figures
 from hydra.measure.verdict import verdict
 from hydra.model import Figure, Group, Launch, Role
-from hydra.monitor.progress import Observer
+from hydra.monitor.progress_view import Observer
 from hydra.run.context import RunContext
 from hydra.run.launcher import system_for
 from hydra.run.runner import run

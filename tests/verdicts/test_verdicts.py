@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hydra.measure.verdict import UNDECIDED, Evidence, verdict
+from hydra.measure.verdict import UNDECIDED, BottleneckEvidence, verdict
 from tests.verdicts.rigs import CPU, RIGS, counts, validated
 
 RUNS: list[dict[str, Any]] = [
@@ -28,7 +28,7 @@ def test_what_was_told_of_a_run_is_told_again(rig: str) -> None:
     runs = [run for run in MEASURED if run["rig"] == rig]
     assert len(runs) >= AT_LEAST
     for run in runs:
-        found = verdict(msgspec.convert(run["evidence"], Evidence))
+        found = verdict(msgspec.convert(run["evidence"], BottleneckEvidence))
         assert (found.cause, found.evidence) == (run["verdict"], run["verdict_evidence"]), run["seed"]
 
 

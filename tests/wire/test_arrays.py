@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.wire.arrays import offsets, rising, spread, sums, total
+from hydra.wire.arrays import indices_of_runs, offsets, sorted_ids, sums, total
 
 NUMBERS = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=50)
 
@@ -32,9 +32,9 @@ def test_runs_are_picked_in_any_order(lengths: list[int]) -> None:
     assert begins.tolist() == [sum(lengths[:n]) for n in range(len(lengths) + 1)]
     picked = [n for n in range(len(lengths)) if n % 3 != 1][::-1]
     expected = [item for n in picked for item in range(begins[n], begins[n + 1])]
-    assert spread(begins, np.array(picked, np.int64)).tolist() == expected
+    assert indices_of_runs(begins, np.array(picked, np.int64)).tolist() == expected
 
 
 @pytest.mark.parametrize("ids", [{3, 1}, [3, 1], range(3, 0, -2), frozenset((1, 3))])
 def test_ids_in_order(ids: set[int]) -> None:
-    assert rising(ids).tolist() == [1, 3]
+    assert sorted_ids(ids).tolist() == [1, 3]

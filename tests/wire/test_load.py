@@ -9,7 +9,7 @@ import pytest
 
 from hydra.client.pacing import LoadPacer, Pacer
 from hydra.model import MAX_POINTS, Points
-from hydra.wire.load import Load
+from hydra.wire.load_schedule import LoadSchedule
 
 SECOND_NS = 1_000_000_000
 
@@ -24,7 +24,7 @@ def some_load(seed: int) -> Points:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_counts_and_due_times_are_each_others_inverse(seed: int) -> None:
-    load = Load(some_load(seed))
+    load = LoadSchedule(some_load(seed))
     times = load.times_ns(0, 500)
     assert (np.diff(times) >= 0).all()
     assert times.tolist() == [load.due_ns(n) for n in range(500)]
@@ -35,10 +35,10 @@ def test_counts_and_due_times_are_each_others_inverse(seed: int) -> None:
 
 
 def test_a_pause_puts_a_message_to_its_end() -> None:
-    load = Load([(0, 100), (10, 100), (10, 0), (20, 0), (20, 100)])
+    load = LoadSchedule([(0, 100), (10, 100), (10, 0), (20, 0), (20, 100)])
     assert load.due_ns(999) == 9_990_000_000
     assert load.due_ns(1000) == 20 * SECOND_NS
-    assert Load([(0, 100), (10, 0)]).total(3600) == 500
+    assert LoadSchedule([(0, 100), (10, 0)]).total(3600) == 500
     assert [load.total(s) for s in (1, 9, 10, 20, 21)] == [100, 900, 1000, 1000, 1100]
 
 
@@ -47,13 +47,13 @@ def test_a_pause_puts_a_message_to_its_end() -> None:
 )
 def test_what_is_no_load_is_refused(points: Points) -> None:
     with pytest.raises(ValueError):
-        Load(points)
+        LoadSchedule(points)
 
 
 def test_a_pacer_with_a_constant_load_is_as_one_with_a_rate() -> None:
     start_ns = 1_000 * SECOND_NS
     window = start_ns, start_ns + 2 * SECOND_NS, 64
-    plain, shaped = Pacer(1000.0, *window), LoadPacer(Load([(0.0, 1000.0)]), *window)
+    plain, shaped = Pacer(1000.0, *window), LoadPacer(LoadSchedule([(0.0, 1000.0)]), *window)
     assert plain.total == shaped.total == 2000
     for pacer in (plain, shaped):
         pacer.advance(100)
@@ -66,7 +66,7 @@ def test_a_pacer_with_a_constant_load_is_as_one_with_a_rate() -> None:
 
 
 def test_a_pacer_is_done_when_its_load_is() -> None:
-    pacer = LoadPacer(Load([(0.0, 10.0), (1.0, 10.0), (1.0, 0.0)]), 0, 60 * SECOND_NS, 100)
+    pacer = LoadPacer(LoadSchedule([(0.0, 10.0), (1.0, 10.0), (1.0, 0.0)]), 0, 60 * SECOND_NS, 100)
     pacer.advance(10)
     assert pacer.total == 10
     assert pacer.next_due_ns is None
@@ -74,7 +74,7 @@ def test_a_pacer_is_done_when_its_load_is() -> None:
 
 
 def test_an_earlier_stop_leaves_out_what_is_due_behind_it() -> None:
-    pacer = LoadPacer(Load([(0.0, 0.0), (10.0, 200.0)]), 0, 10 * SECOND_NS, 100)
+    pacer = LoadPacer(LoadSchedule([(0.0, 0.0), (10.0, 200.0)]), 0, 10 * SECOND_NS, 100)
     assert pacer.total == 1000
     pacer.stop_at(5 * SECOND_NS)
     assert pacer.total == 250

@@ -30,7 +30,7 @@ from typing import Final
 
 import hydra
 from hydra.control import LIBRARIES
-from hydra.engine.artifacts.script import RUNNER, TEMPLATE, script
+from hydra.engine.artifacts.start_script import RUNNER, TEMPLATE, script
 from hydra.errors import ClusterError
 from hydra.system import Program
 

@@ -11,8 +11,17 @@ from hydra.measure.column import TEXT, Column
 from hydra.measure.column_names import POINT, PUBLISHERS, REASON, STATUS
 from hydra.model import HEADER_BYTES, Figure, number
 from hydra.report.latency_bound import at_most
-from hydra.report.reference import parsed, text_of
-from hydra.system import Done, Experiment, Order, Part, View, beside, in_turn, with_published
+from hydra.report.reference_files import parsed, text_of
+from hydra.system import (
+    Experiment,
+    ExperimentOptions,
+    ExperimentPart,
+    ExperimentTable,
+    PartResult,
+    beside,
+    in_turn,
+    with_published,
+)
 from hydra.system.experiment import Parts
 
 Row = Mapping[str, Figure]
@@ -54,7 +63,7 @@ def published(file: str) -> tuple[dict[str, Figure], ...]:
     return parsed(text_of(file))[1]
 
 
-def part(name: str, points: Iterable[Point], brokers: int, partitions: int, about: str, **more: Any) -> Part:
+def part(name: str, points: Iterable[Point], brokers: int, partitions: int, about: str, **more: Any) -> ExperimentPart:
     """A part with these points on so many brokers.
 
     Args:
@@ -78,10 +87,10 @@ def part(name: str, points: Iterable[Point], brokers: int, partitions: int, abou
         "kafka": {"partitions": partitions},
         "sweep": {"duration_s": _LEAST_S, "points": listed},
     }
-    return Part(name, {**scenario, **more})
+    return ExperimentPart(name, {**scenario, **more})
 
 
-def produced(order: Order, records: int, producers: int = 1, **settings: Any) -> Point:
+def produced(order: ExperimentOptions, records: int, producers: int = 1, **settings: Any) -> Point:
     """A point whose producers send a published number of records each, as fast as they can."""
     count = order.records(records)
     step = {"publishers": producers, "messages": count, "duration_s": time_for(count, producers)}
@@ -133,14 +142,14 @@ class Measured(NamedTuple):
     producers: Sequence[Row]
     consumers: Sequence[Row]
     brokers: Mapping[str, Row]
-    done: Done
+    done: PartResult
 
     def told(self, *names: str) -> dict[str, Figure]:
         """These figures of the row, and its account."""
         return {name: self.row.get(name) for name in (*names, ACCOUNT)}
 
 
-def measured(done: Sequence[Done]) -> Iterator[Measured]:
+def measured(done: Sequence[PartResult]) -> Iterator[Measured]:
     """Every measured row but the warm-up."""
     for each in done:
         for n, row in enumerate(each.rows):
@@ -171,7 +180,7 @@ def thousandth(value: Figure) -> float | None:
     return None if found is None else found / 1000
 
 
-def below_bound(done: Sequence[Done], columns: Iterable[str]) -> list[str]:
+def below_bound(done: Sequence[PartResult], columns: Iterable[str]) -> list[str]:
     """A note for every row in which one of these latencies is shorter than the clocks of its hosts can tell."""
     names = tuple(columns)
     notes = []
@@ -188,7 +197,7 @@ def together(clients: Sequence[Row]) -> dict[str, Figure]:
     return {name: total(clients, name) for name in (RECORDS_PER_SEC.name, MB_PER_SEC.name)}
 
 
-def familiar_lines(done: Sequence[Done]) -> list[str]:
+def familiar_lines(done: Sequence[PartResult]) -> list[str]:
     """What Kafka's own tools would have printed of each producer and consumer, row by row below its name."""
     lines = []
     for each in measured(done):
@@ -199,7 +208,7 @@ def familiar_lines(done: Sequence[Done]) -> list[str]:
     return lines
 
 
-def not_measured(done: Sequence[Done]) -> list[str]:
+def not_measured(done: Sequence[PartResult]) -> list[str]:
     """A note for every row without figures, or in which not every record was sent within its time."""
     notes = []
     for row in (row for part in done for row in part.rows):
@@ -231,7 +240,7 @@ def beside_published(
     rows: Iterable[tuple[Row, Row | None]],
     notes: Sequence[str],
     **picture: Any,
-) -> View:
+) -> ExperimentTable:
     """A table in which some columns have the published figure and the ratio behind them.
 
     Args:
@@ -244,7 +253,9 @@ def beside_published(
     """
     shown = [each for column in columns for each in (beside([column]) if column in published else [column])]
     names = [column.name for column in published]
-    return View(title, shown, [with_published(known, theirs, names) for known, theirs in rows], notes, **picture)
+    return ExperimentTable(
+        title, shown, [with_published(known, theirs, names) for known, theirs in rows], notes, **picture
+    )
 
 
 def experiment(parts: Parts, **more: Any) -> Experiment:

@@ -28,7 +28,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
-from hydra.system import Done, Order, Part, View
+from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 FILE: Final = "partitions_compression.csv"
 SOURCE: Final = "Kafka partitions when using compression, December 2014"
@@ -51,12 +51,12 @@ PRODUCERS: Final = click.Option(
 )
 
 
-def _producers(order: Order) -> int:
+def _producers(order: ExperimentOptions) -> int:
     asked = order.options.get("producers")
     return int(asked) if asked is not None else max(round(_PRODUCERS * order.scale), _FEWEST_PRODUCERS)
 
 
-def _parts(order: Order) -> list[Part]:
+def _parts(order: ExperimentOptions) -> list[ExperimentPart]:
     settings = {
         "rate": "max",
         "acks": "1",
@@ -101,7 +101,7 @@ _OF_BROKER: Final = {
 """What brokers count of each figure, and its unit."""
 
 
-def _views(order: Order, done: Sequence[Done]) -> list[View]:
+def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     theirs = {(row["compression"], row["partitions"]): row for row in published(FILE)}
     rows: list[tuple[Row, Row | None]] = []
     each: list[Row] = []
@@ -125,7 +125,7 @@ def _views(order: Order, done: Sequence[Done]) -> list[View]:
     singles = [_CODEC, _COUNT, Column("broker", TEXT, "its name"), _CPU, _NETWORK, _SENT, _MESSAGES]
     return [
         beside_published("Partitions against compression", columns, _FIGURES, rows, notes, **picture),
-        View("Every broker", singles, each),
+        ExperimentTable("Every broker", singles, each),
     ]
 
 

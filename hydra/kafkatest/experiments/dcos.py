@@ -27,7 +27,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
-from hydra.system import Done, Order, Part, View
+from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 PRODUCERS: Final = "dcos_producers.csv"
 CONSUMERS: Final = "dcos_consumers.csv"
@@ -82,11 +82,11 @@ _PAYLOAD: Final = (
 # --- the runs --------------------------------------------------------------------------------------------------------
 
 
-def _produced(order: Order, size: int, settings: Row, records: int = _RECORDS, producers: int = 1) -> Point:
+def _produced(order: ExperimentOptions, size: int, settings: Row, records: int = _RECORDS, producers: int = 1) -> Point:
     return {**produced(order, records, producers), **settings, "message_size": size}
 
 
-def _size_parts(order: Order) -> list[Part]:
+def _size_parts(order: ExperimentOptions) -> list[ExperimentPart]:
     points = [
         {"name": f"{size}-bytes/{run}", **_produced(order, size, _BASELINE)}
         for size in _SIZES
@@ -95,7 +95,7 @@ def _size_parts(order: Order) -> list[Part]:
     return [part("record-size", warmed(points), 3, 10, f"{SOURCE}: record sizes, {_RUNS} runs of each")]
 
 
-def _tuning_parts(order: Order) -> list[Part]:
+def _tuning_parts(order: ExperimentOptions) -> list[ExperimentPart]:
     points = [
         {"name": f"{name}/{run}", **_produced(order, 250, settings)}
         for run in range(1, _RUNS + 1)
@@ -104,7 +104,7 @@ def _tuning_parts(order: Order) -> list[Part]:
     return [part("tuning", warmed(points), 3, 10, f"{SOURCE}: tuned for throughput, {_RUNS} runs of each")]
 
 
-def _consumer_parts(order: Order) -> list[Part]:
+def _consumer_parts(order: ExperimentOptions) -> list[ExperimentPart]:
     points = [
         {
             "name": f"fetch-min-bytes-{fetch}",
@@ -118,7 +118,7 @@ def _consumer_parts(order: Order) -> list[Part]:
     return [part("consumers", points, 3, 10, f"{SOURCE}: a consumer with and without fetch.min.bytes")]
 
 
-def _parallel_parts(order: Order) -> list[Part]:
+def _parallel_parts(order: ExperimentOptions) -> list[ExperimentPart]:
     parts = []
     for brokers in dict.fromkeys(setup.brokers for setup in SETUPS):
         setups = [setup for setup in SETUPS if setup.brokers == brokers]
@@ -172,7 +172,7 @@ def _theirs(**keys: Figure) -> list[Row]:
     return [row for row in published(PRODUCERS) if all(row[name] == value for name, value in keys.items())]
 
 
-def _in_groups(done: Sequence[Done]) -> dict[str, list[dict[str, Figure]]]:
+def _in_groups(done: Sequence[PartResult]) -> dict[str, list[dict[str, Figure]]]:
     """The runs of each setting: the figures of the producers of each."""
     groups: dict[str, list[dict[str, Figure]]] = {}
     for it in measured(done):
@@ -184,7 +184,7 @@ def _account(runs: Sequence[Row]) -> Figure:
     return "; ".join(dict.fromkeys(str(run[ACCOUNT]) for run in runs if run.get(ACCOUNT))) or None
 
 
-def _size_views(order: Order, done: Sequence[Done]) -> list[View]:
+def _size_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     groups = _in_groups(done)
     rows: list[tuple[Row, Row | None]] = []
     for size in _SIZES:
@@ -203,16 +203,16 @@ def _size_views(order: Order, done: Sequence[Done]) -> list[View]:
     ]
 
 
-def _runs_view(done: Sequence[Done], called: Callable[[str], str]) -> View:
+def _runs_view(done: Sequence[PartResult], called: Callable[[str], str]) -> ExperimentTable:
     rows: list[Row] = []
     for it in measured(done):
         name, _, run = it.name.partition("/")
         rows.append({"setting": called(name), "run": int(run), **_of_producers(it.producers)})
     columns = [Column("setting", TEXT), Column("run"), *_FIGURES[:2], *_LATENCIES]
-    return View("Every run", columns, rows)
+    return ExperimentTable("Every run", columns, rows)
 
 
-def _tuning_views(order: Order, done: Sequence[Done]) -> list[View]:
+def _tuning_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     groups = _in_groups(done)
     base = mean(groups.get("baseline", []), RECORDS_PER_SEC.name)
     sections = {"baseline": "record_size", "lower": "tuned_lower", "upper": "tuned_upper"}
@@ -252,7 +252,7 @@ _CONSUMED_FIGURES: Final = (
 )
 
 
-def _consumer_views(order: Order, done: Sequence[Done]) -> list[View]:
+def _consumer_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     rows: list[tuple[Row, Row | None]] = []
     for it in measured(done):
         fetch = int(it.name.removeprefix("fetch-min-bytes-"))
@@ -276,7 +276,7 @@ def _consumer_views(order: Order, done: Sequence[Done]) -> list[View]:
     return [beside_published("A consumer", columns, _CONSUMED_FIGURES, rows, notes)]
 
 
-def _parallel_views(order: Order, done: Sequence[Done]) -> list[View]:
+def _parallel_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     totals: list[tuple[Row, Row | None]] = []
     singles: list[Row] = []
     placed: list[str] = []
@@ -303,7 +303,7 @@ def _parallel_views(order: Order, done: Sequence[Done]) -> list[View]:
     each = [*keys_columns, Column("producer"), Column("agent", TEXT, "where it ran"), *_FIGURES[:2], *_LATENCIES]
     return [
         beside_published("Producers in parallel", columns, _FIGURES, totals, notes, x="producers", y=_NAMES[:1]),
-        View("Every producer", each, singles),
+        ExperimentTable("Every producer", each, singles),
     ]
 
 

@@ -22,7 +22,7 @@ from hydra.kafkatest.experiments.common import (
 from hydra.kafkatest.presets import PRESETS
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
-from hydra.system import Done, Order, Part, View
+from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 NAME: Final = "design-goals"
 SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
@@ -41,7 +41,7 @@ _KILLED_AT: Final = 0.3
 _FAST, _PACED, _KILLED = "full-speed", "paced", "broker-killed"
 
 
-def _points(order: Order) -> list[Point]:
+def _points(order: ExperimentOptions) -> list[Point]:
     window_s = max(_WINDOW_S * order.scale, _LEAST_WINDOW_S)
     paced = {"rate": _RATE, "clients": 1, "message_size": _BYTES}
     return [
@@ -51,7 +51,7 @@ def _points(order: Order) -> list[Point]:
     ]
 
 
-def _parts(order: Order) -> list[Part]:
+def _parts(order: ExperimentOptions) -> list[ExperimentPart]:
     more: dict[str, Any] = {"kafka": {"partitions": _PARTITIONS, "replication_factor": 3}, "drain_max_s": 60.0}
     return [
         part(name, _points(order), _BROKERS, _PARTITIONS, f"{SOURCE}: {preset.about}", preset=name, **more)
@@ -85,7 +85,7 @@ _FAULT: Final = (
 )
 
 
-def _views(_: Order, done: Sequence[Done]) -> list[View]:
+def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     rows = [{"preset": each.part.name, **_of_preset(each)} for each in done]
     notes = [
         f"three brokers, each a KRaft voter; one of them, the leader of a partition, was killed with SIGKILL after "
@@ -96,10 +96,10 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
         *not_measured(done),
     ]
     columns = [_PRESET, RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES, *_FAULT, EXACT]
-    return [View("Design goals", columns, rows, notes), *([_settings_view()] if done else [])]
+    return [ExperimentTable("Design goals", columns, rows, notes), *([_settings_view()] if done else [])]
 
 
-def _of_preset(done: Done) -> dict[str, Figure]:
+def _of_preset(done: PartResult) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
     for it in measured([done]):
         if it.name == _FAST:
@@ -120,7 +120,7 @@ def _of_preset(done: Done) -> dict[str, Figure]:
     return found
 
 
-def _settings_view() -> View:
+def _settings_view() -> ExperimentTable:
     """What each preset sets, and why."""
     rows = [
         {"preset": name, "key": key, "value": str(value), "why": why}
@@ -133,7 +133,7 @@ def _settings_view() -> View:
         Column("value", TEXT, "what it is set to"),
         Column("why", TEXT, "the reason"),
     ]
-    return View("What each preset sets", columns, rows)
+    return ExperimentTable("What each preset sets", columns, rows)
 
 
 EXPERIMENTS: Final = (

@@ -32,7 +32,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
-from hydra.system import Done, Experiment, Order, Part, View
+from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 FILE: Final = "linkedin_2014.csv"
 SOURCE: Final = "LinkedIn, Benchmarking Apache Kafka, 2014"
@@ -86,15 +86,15 @@ _TITLES: Final = {
 # --- the points ------------------------------------------------------------------------------------------------------
 
 
-def _produced(order: Order, producers: int = 1, **settings: Figure) -> Point:
+def _produced(order: ExperimentOptions, producers: int = 1, **settings: Figure) -> Point:
     return produced(order, _RECORDS, producers, **{**_PRODUCER, **settings})
 
 
-def _consumed(order: Order, consumers: int) -> Point:
+def _consumed(order: ExperimentOptions, consumers: int) -> Point:
     return {**_produced(order, **_REPLICATED), "clients": consumers, "read": "stored"}
 
 
-def _single(name: str, order: Order) -> list[Point]:
+def _single(name: str, order: ExperimentOptions) -> list[Point]:
     make = {
         "single-producer-no-replication": lambda: _produced(order, replication_factor=1),
         "single-producer-async-replication": lambda: _produced(order, **_REPLICATED),
@@ -108,13 +108,13 @@ def _single(name: str, order: Order) -> list[Point]:
     return [{"name": name, **make[name]()}]
 
 
-def _growing(order: Order) -> list[Point]:
+def _growing(order: ExperimentOptions) -> list[Point]:
     records = max(stored_bytes(order) // _RECORD_BYTES // _STEPS, 1000)
     step = {**_PRODUCER, **_REPLICATED, "messages": records, "duration_s": time_for(records), "keep": True}
     return [{"name": f"{_GROWING}/{n}", **step} for n in range(1, _STEPS + 1)]
 
 
-def stored_bytes(order: Order) -> int:
+def stored_bytes(order: ExperimentOptions) -> int:
     """To which size the log grows, replicas not counted."""
     asked = order.options.get("stored_bytes")
     if asked is not None:
@@ -123,7 +123,7 @@ def stored_bytes(order: Order) -> int:
     return scaled if order.scale >= 1 else min(scaled, _STORED_HERE)
 
 
-def _sizes(order: Order) -> list[Point]:
+def _sizes(order: ExperimentOptions) -> list[Point]:
     points = []
     for size in _SIZES:
         records = order.records(1000 * 2**20 // size)
@@ -137,13 +137,13 @@ def _one_by_one() -> Point:
     return {**_PRODUCER, **_REPLICATED, "clients": 1, "msg_batch": 1, "linger_ms": 0.0, **pace}
 
 
-def _points(name: str, order: Order) -> list[Point]:
+def _points(name: str, order: ExperimentOptions) -> list[Point]:
     """The points of a published scenario, by its name with dashes."""
     many = {_SWEEP: _sizes, _GROWING: _growing}
     return many[name](order) if name in many else _single(name, order)
 
 
-def _parts(names: Sequence[str], order: Order) -> list[Part]:
+def _parts(names: Sequence[str], order: ExperimentOptions) -> list[ExperimentPart]:
     points = [point for name in names for point in _points(name, order)]
     about = f"{SOURCE}: {', '.join(names)}"
     warm = warm_up({"name": "", **_produced(order, **_REPLICATED)})
@@ -159,13 +159,13 @@ _FIGURES: Final = (RECORDS_PER_SEC, MB_PER_SEC)
 _BATCH: Final = Column("records_per_batch", "records", "mean that the producers achieved", "records/batch")
 
 
-def _views(names: Sequence[str], order: Order, done: Sequence[Done]) -> list[View]:
+def _views(names: Sequence[str], order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     makers = {_SWEEP: _sizes_view, _LATENCY: _latency, _GROWING: _stored}
     wanted = dict.fromkeys(makers.get(name, _throughput) for name in names)
     return [make(order, done) for make in wanted]
 
 
-def _throughput(order: Order, done: Sequence[Done]) -> View:
+def _throughput(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTable:
     theirs = {str(row["scenario"]).replace("_", "-"): row for row in published(FILE)}
     rows: list[tuple[Row, Row | None]] = []
     for it in measured(done):
@@ -184,7 +184,7 @@ def _throughput(order: Order, done: Sequence[Done]) -> View:
     return beside_published("Throughput", columns, _FIGURES, rows, notes)
 
 
-def _sizes_view(_order: Order, done: Sequence[Done]) -> View:
+def _sizes_view(_order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTable:
     rows: list[Row] = []
     for it in measured(done):
         sweep, _, size = it.name.partition("/")
@@ -193,10 +193,12 @@ def _sizes_view(_order: Order, done: Sequence[Done]) -> View:
             rows.append({**here, **together(it.producers), **it.told(_BATCH.name)})
     columns = [_BYTES, Column("message_bytes", "bytes", "of a message here", "message bytes"), *_FIGURES, _BATCH, EXACT]
     notes = ["no figures were published: records/s falls and MB/s rises with the size", *header_note(_SIZES)]
-    return View("Message sizes", columns, rows, notes, x="record_bytes", y=(RECORDS_PER_SEC.name, MB_PER_SEC.name))
+    return ExperimentTable(
+        "Message sizes", columns, rows, notes, x="record_bytes", y=(RECORDS_PER_SEC.name, MB_PER_SEC.name)
+    )
 
 
-def _latency(_: Order, done: Sequence[Done]) -> View:
+def _latency(_: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTable:
     rows: list[tuple[Row, Row | None]] = []
     for it in measured(done):
         if it.name == _LATENCY:
@@ -217,7 +219,7 @@ def _latency(_: Order, done: Sequence[Done]) -> View:
     return beside_published("End-to-end latency", shown, columns, rows, notes)
 
 
-def _stored(order: Order, done: Sequence[Done]) -> View:
+def _stored(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTable:
     rows: list[Row] = []
     stored, cache = 0.0, 0.0
     for it in measured(done):
@@ -238,7 +240,7 @@ def _stored(order: Order, done: Sequence[Done]) -> View:
     ]
     mark = {"page cache": cache} if cache else {}
     rate = (RECORDS_PER_SEC.name,)
-    return View("Throughput against stored data", columns, rows, notes, x="stored_bytes", y=rate, marks=mark)
+    return ExperimentTable("Throughput against stored data", columns, rows, notes, x="stored_bytes", y=rate, marks=mark)
 
 
 # --- the experiments -------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure, number
-from hydra.system import Done, Order, Part, View
+from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 SOURCE: Final = "Kafka network utilization (in vs. out), December 2014"
 
@@ -81,7 +81,7 @@ def algebra(rate: float, brokers: int, replication: int, consumers: int) -> Brok
     return BrokerTraffic(share * copies, share * (copies - 1 + consumers))
 
 
-def _parts(order: Order) -> list[Part]:
+def _parts(order: ExperimentOptions) -> list[ExperimentPart]:
     parts = []
     for brokers in dict.fromkeys(setup.brokers for setup in SETUPS):
         points: list[Point] = [
@@ -133,7 +133,7 @@ _SEEN: Final = (
 )
 
 
-def _views(_: Order, done: Sequence[Done]) -> list[View]:
+def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     known = {(setup.brokers, setup.name): setup for setup in SETUPS}
     rows: list[Row] = []
     each: list[Row] = []
@@ -189,7 +189,10 @@ def _views(_: Order, done: Sequence[Done]) -> list[View]:
             if any(row.get(f"{flow[0]}_mb_s") is not None for row in each)
         ),
     ]
-    return [View("Network in against out", columns, rows, notes), View("Every broker", singles, each)]
+    return [
+        ExperimentTable("Network in against out", columns, rows, notes),
+        ExperimentTable("Every broker", singles, each),
+    ]
 
 
 _FLOWS: Final = (*_COUNTED, *_SEEN)

@@ -24,8 +24,8 @@ from hydra.kafkatest.experiments.common import (
 from hydra.kafkatest.experiments.network import algebra
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
-from hydra.options import Finite
-from hydra.system import Done, Experiment, Order, Part, View
+from hydra.options import FiniteFloatRange
+from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 NAME: Final = "partition-formula"
 SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
@@ -44,7 +44,7 @@ _PRODUCED, _CONSUMED = "one-producer", "one-consumer"
 OPTIONS: Final = (
     click.Option(
         ["--target-rate"],
-        type=Finite(min=1),
+        type=FiniteFloatRange(min=1),
         metavar="RATE",
         help="Records/s that the topic shall carry (partition-formula; default: the document's, times --scale).",
     ),
@@ -104,16 +104,16 @@ class PartitionPlan:
         return min(self.planned, self.most)
 
 
-def _target(order: Order) -> float:
+def _target(order: ExperimentOptions) -> float:
     asked = order.options.get("target_rate")
     return TARGET_RATE * order.scale if asked is None else float(asked)
 
 
-def _brokers(order: Order) -> int:
+def _brokers(order: ExperimentOptions) -> int:
     return int(order.options.get("brokers") or 3)
 
 
-def plan_of(order: Order, done: Sequence[Done]) -> PartitionPlan | None:
+def plan_of(order: ExperimentOptions, done: Sequence[PartResult]) -> PartitionPlan | None:
     """The plan, once everything that it needs was measured."""
     rates: dict[str, list[float]] = {_PRODUCED: [], _CONSUMED: []}
     for it in measured(done):
@@ -143,7 +143,7 @@ _TUNED: Final[Point] = {
 }
 
 
-def _measure(order: Order) -> Part:
+def _measure(order: ExperimentOptions) -> ExperimentPart:
     step = produced(order, _RECORDS, **_TUNED)
     points: list[Point] = [
         point
@@ -157,7 +157,7 @@ def _measure(order: Order) -> Part:
     return part(_MEASURE, points, _brokers(order), 1, about)
 
 
-def _planned(order: Order, plan: PartitionPlan) -> Part:
+def _planned(order: ExperimentOptions, plan: PartitionPlan) -> ExperimentPart:
     step = produced(order, _RECORDS, plan.run, partitions=plan.run, **_TUNED)
     points: list[Point] = [
         {"name": "producers", **step},
@@ -167,7 +167,7 @@ def _planned(order: Order, plan: PartitionPlan) -> Part:
     return part(_PLANNED, points, _brokers(order), plan.run, about)
 
 
-def _next_part(order: Order, done: Sequence[Done]) -> Part | None:
+def _next_part(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentPart | None:
     names = {each.part.name for each in done}
     if _MEASURE not in names:
         return _measure(order)
@@ -184,14 +184,14 @@ _LOW: Final = Column("partitions_low", "", "the lower limit of its interval", "a
 _HIGH: Final = Column("partitions_high", "", "the upper limit of its interval", "at most")
 
 
-def _views(order: Order, done: Sequence[Done]) -> list[View]:
+def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     plan = plan_of(order, done)
     if plan is None:
-        return [View("Partition formula", [_WHAT, RECORDS_PER_SEC], [], not_measured(done))]
+        return [ExperimentTable("Partition formula", [_WHAT, RECORDS_PER_SEC], [], not_measured(done))]
     return [_formula(plan), _brokers_need(order, plan), _beside(plan, done)]
 
 
-def _formula(plan: PartitionPlan) -> View:
+def _formula(plan: PartitionPlan) -> ExperimentTable:
     rows: list[dict[str, Figure]] = [
         {
             "what": what,
@@ -210,7 +210,9 @@ def _formula(plan: PartitionPlan) -> View:
         f"{_RUNS} runs, tuned for throughput (batches of 100,000 bytes, linger 10 ms, lz4, acks 1)",
         "the document: T of 10 million and P of 330,000 make 30 partitions",
     ]
-    return View("Partition formula", [_WHAT, RECORDS_PER_SEC, _INTERVAL, _PARTITIONS, _LOW, _HIGH], rows, notes)
+    return ExperimentTable(
+        "Partition formula", [_WHAT, RECORDS_PER_SEC, _INTERVAL, _PARTITIONS, _LOW, _HIGH], rows, notes
+    )
 
 
 def _limits(needed: tuple[float, float, float]) -> dict[str, Figure]:
@@ -222,7 +224,7 @@ def _limits(needed: tuple[float, float, float]) -> dict[str, Figure]:
     }
 
 
-def _brokers_need(order: Order, plan: PartitionPlan) -> View:
+def _brokers_need(order: ExperimentOptions, plan: PartitionPlan) -> ExperimentTable:
     """What the target asks of each broker's network and disk, by the algebra of ``network.py``, with consumers once."""
     brokers = _brokers(order)
     rate = plan.target * _BYTES
@@ -248,10 +250,10 @@ def _brokers_need(order: Order, plan: PartitionPlan) -> View:
         Column("disk_gb_hour", "GB", "kept by each broker for every hour of retention", "disk an hour"),
     ]
     notes = ["payload before compression, without the overhead of records: the most that is needed"]
-    return View("What each broker needs for the target", columns, rows, notes)
+    return ExperimentTable("What each broker needs for the target", columns, rows, notes)
 
 
-def _beside(plan: PartitionPlan, done: Sequence[Done]) -> View:
+def _beside(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
     rows: list[dict[str, Figure]] = []
     for it in measured(done):
         which = {"producers": (plan.producer, it.producers), "consumers": (plan.consumer, it.consumers)}.get(it.name)
@@ -288,7 +290,7 @@ def _beside(plan: PartitionPlan, done: Sequence[Done]) -> View:
         Column("share", "", "measured / predicted", "ratio"),
         EXACT,
     ]
-    return View("Predicted beside measured", columns, rows, notes)
+    return ExperimentTable("Predicted beside measured", columns, rows, notes)
 
 
 EXPERIMENTS: Final = (

@@ -8,11 +8,11 @@ from typing import Any, TypeGuard
 import click
 
 from hydra.errors import EXIT_INTERRUPTED, ClusterError, UsageError
-from hydra.kubernetes.in_cluster.job_state import Log, explained, has_begun, is_kept, kept_s, why_not_begun
-from hydra.kubernetes.in_cluster.log_follower import GivenUp, follow
-from hydra.kubernetes.in_cluster.objects import COMMAND
-from hydra.kubernetes.in_cluster.run_job import Place
-from hydra.kubernetes.in_cluster.transfer import Fetched, refuse_existing, release, transfer
+from hydra.kubernetes.in_cluster.job_objects import COMMAND
+from hydra.kubernetes.in_cluster.job_state import LogReader, end_reason, has_begun, is_kept, kept_s, why_not_begun
+from hydra.kubernetes.in_cluster.log_follower import FollowCancelled, follow
+from hydra.kubernetes.in_cluster.run_job import RunJob
+from hydra.kubernetes.in_cluster.transfer import FetchedFiles, refuse_existing, release, transfer
 from hydra.kubernetes.settings import KubernetesSettings
 
 Json = dict[str, Any]
@@ -54,7 +54,7 @@ def fetch_run(master: str, settings: KubernetesSettings, run: str, out: Path) ->
     return f"{out} has all of {run}, which {_how(fetched, pod)}"
 
 
-def followed_and_fetched(place: Place, pod: Json, out: Path, *, ends: bool) -> int:
+def followed_and_fetched(place: RunJob, pod: Json, out: Path, *, ends: bool) -> int:
     """Follows a command that has begun to its end, fetches its run directory and removes what it has left.
 
     Args:
@@ -67,10 +67,10 @@ def followed_and_fetched(place: Place, pod: Json, out: Path, *, ends: bool) -> i
         ClusterError: the run is lost, or its directory cannot be fetched yet.
     """
     try:
-        ended = follow(place, pod, Log(place.run, str(out)), ends=ends)
+        ended = follow(place, pod, LogReader(place.run, str(out)), ends=ends)
         fetched = _fetched(place, ended, out)
-    except GivenUp:
-        place.tidy(whole=True)
+    except FollowCancelled:
+        place.delete(whole=True)
         return EXIT_INTERRUPTED
     except KeyboardInterrupt:
         return left_there(place)
@@ -78,19 +78,19 @@ def followed_and_fetched(place: Place, pod: Json, out: Path, *, ends: bool) -> i
     return _code(ended, fetched, out)
 
 
-def _remove(place: Place, pod: Json) -> None:
+def _remove(place: RunJob, pod: Json) -> None:
     if pod["metadata"].get("deletionTimestamp"):
         release(place, pod["metadata"]["name"])
-    place.tidy()
+    place.delete()
 
 
-def left_there(place: Place) -> int:
+def left_there(place: RunJob) -> int:
     """The exit code of a command that ends while its run stays in the cluster; says how to fetch it."""
     click.echo(f"the run stays in the cluster: {place.fetching}", err=True)
     return EXIT_INTERRUPTED
 
 
-def _fetched(place: Place, ended: Json, out: Path) -> Fetched:
+def _fetched(place: RunJob, ended: Json, out: Path) -> FetchedFiles:
     try:
         return transfer(place, ended["metadata"]["name"], out)
     except ClusterError as e:
@@ -100,10 +100,10 @@ def _fetched(place: Place, ended: Json, out: Path) -> Fetched:
         raise ClusterError(e.what, f"{f'{e.remedy}; then ' if e.remedy else ''}{place.fetching}") from None
 
 
-def _code(pod: Json, fetched: Fetched, out: Path) -> int:
+def _code(pod: Json, fetched: FetchedFiles, out: Path) -> int:
     if _is_own(fetched.code):
         return fetched.code
-    what, remedy = explained(pod)
+    what, remedy = end_reason(pod)
     kept = f"what it had measured is in {out}" if fetched.measured else "it had measured nothing"
     raise ClusterError(f"the command in the cluster has not come to its end: {what}; {kept}", remedy)
 
@@ -113,15 +113,15 @@ def _is_own(code: int | None) -> TypeGuard[int]:
     return code is not None and code <= EXIT_INTERRUPTED
 
 
-def _how(fetched: Fetched, pod: Json) -> str:
+def _how(fetched: FetchedFiles, pod: Json) -> str:
     if _is_own(fetched.code):
         return f"has ended with exit code {fetched.code}"
-    return f"has not come to its end: {explained(pod)[0]}"
+    return f"has not come to its end: {end_reason(pod)[0]}"
 
 
-def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[Place, Json]:
+def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[RunJob, Json]:
     """Where a run is, and its Pod, from which its directory can be fetched."""
-    place = Place.of(master, settings, run)
+    place = RunJob.of(master, settings, run)
     pod = place.pod()
     if pod is None:
         raise UsageError(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hydra.kubernetes.api_errors import not_started, refusal
-from hydra.kubernetes.in_cluster.objects import COMMAND, KEEPING, RUNS
+from hydra.kubernetes.api_errors import api_failure, not_started
+from hydra.kubernetes.in_cluster.job_objects import COMMAND, KEEPING, RUNS
 from hydra.kubernetes.nodes import Json
 from hydra.kubernetes.pod_status import status
 
@@ -57,7 +57,7 @@ def why_not_begun(pod: Json | None, events: Sequence[Json], waited_s: float, nam
         refused = next((e for e in reversed(events) if e.get("reason") == "FailedCreate"), None)
         if refused is not None:
             message = str(refused.get("message", "")).partition(": ")[2]
-            told = refusal(403, "Forbidden", message, doing="create pods", namespace=namespace)
+            told = api_failure(403, "Forbidden", message, doing="create pods", namespace=namespace)
             return told.what, told.remedy
         return ("its Job has made no Pod", "look at the cluster's controller manager") if late else ("", "")
     found = status(pod)
@@ -71,7 +71,7 @@ def why_not_begun(pod: Json | None, events: Sequence[Json], waited_s: float, nam
     return (not_started(events) or found.detail or "it has not begun", "look at its Pod's events") if late else ("", "")
 
 
-def explained(pod: Json) -> tuple[str, str]:
+def end_reason(pod: Json) -> tuple[str, str]:
     """What ended a command that has left no exit code of its own, and what to try."""
     if _state(pod, COMMAND).get("terminated", {}).get("reason") == "OOMKilled":
         return "it needed more memory than its Pod may have", "raise controller_mem in [kubernetes]"
@@ -91,7 +91,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT")
 
 
 @dataclass(slots=True)
-class Log:
+class LogReader:
     """Reads a log with timestamps, which may be asked for again from the last one on.
 
     Args:

@@ -10,13 +10,13 @@ from typing import Any, Final
 import click
 
 from hydra.errors import ClusterError, Terminated
-from hydra.kubernetes import streams
+from hydra.kubernetes import api_streams
 from hydra.kubernetes.api_client import UNKNOWN, ApiError
-from hydra.kubernetes.in_cluster.job_state import BEGINS_WITHIN_S, Log, has_begun, has_ended, why_not_begun
-from hydra.kubernetes.in_cluster.objects import COMMAND, GRACE_S, stopping
-from hydra.kubernetes.in_cluster.run_job import Place
+from hydra.kubernetes.in_cluster.job_objects import COMMAND, GRACE_S, stopping
+from hydra.kubernetes.in_cluster.job_state import BEGINS_WITHIN_S, LogReader, has_begun, has_ended, why_not_begun
+from hydra.kubernetes.in_cluster.run_job import RunJob
 from hydra.kubernetes.pod_status import status, waits
-from hydra.kubernetes.removal import AGAIN
+from hydra.kubernetes.run_removal import AGAIN
 
 Json = dict[str, Any]
 
@@ -33,7 +33,7 @@ _UNHEARD_S: Final = 2.0
 """Between two looks at a command whose log nobody may read."""
 
 
-def await_begin(place: Place, tell: Callable[[str], None]) -> Json:
+def await_begin(place: RunJob, tell: Callable[[str], None]) -> Json:
     """The command's Pod once the command has begun.
 
     Args:
@@ -63,11 +63,11 @@ def await_begin(place: Place, tell: Callable[[str], None]) -> Json:
     raise ClusterError("the command cannot run in the cluster: it has not begun", "look at its Pod's events")
 
 
-class GivenUp(KeyboardInterrupt):  # it is no error
+class FollowCancelled(KeyboardInterrupt):  # it is no error
     """Ctrl-C of a command that has been asked to end already."""
 
 
-def follow(place: Place, pod: Json, log: Log, *, ends: bool) -> Json:
+def follow(place: RunJob, pod: Json, log: LogReader, *, ends: bool) -> Json:
     """Shows the log of a command until its end, and returns its Pod then.
 
     Args:
@@ -78,7 +78,7 @@ def follow(place: Place, pod: Json, log: Log, *, ends: bool) -> Json:
 
     Raises:
         ClusterError: its Pod has gone, or the API server has been away for minutes.
-        GivenUp: Ctrl-C again.
+        FollowCancelled: Ctrl-C again.
         KeyboardInterrupt: this process is to end, and nothing else.
     """
     name = str(pod["metadata"]["name"])
@@ -90,7 +90,7 @@ def follow(place: Place, pod: Json, log: Log, *, ends: bool) -> Json:
             raise
         except KeyboardInterrupt:
             if asked:
-                raise GivenUp from None
+                raise FollowCancelled from None
             # Where it cannot be asked, nobody shall have to kill this process.
             if refused or not ends:
                 raise
@@ -98,11 +98,11 @@ def follow(place: Place, pod: Json, log: Log, *, ends: bool) -> Json:
             refused = not asked
 
 
-def _ask_to_end(place: Place, pod: str) -> bool:
+def _ask_to_end(place: RunJob, pod: str) -> bool:
     """Whether it has been asked."""
     click.echo("asking the command in the cluster to end", err=True)
     try:
-        for _ in streams.execute(place.api, place.namespace, pod, COMMAND, stopping()):
+        for _ in api_streams.execute(place.api, place.namespace, pod, COMMAND, stopping()):
             pass
     except ApiError as e:
         if e.status != 404:  # it has ended by itself
@@ -114,7 +114,7 @@ def _ask_to_end(place: Place, pod: str) -> bool:
     return True
 
 
-def _follow(place: Place, pod: str, log: Log) -> Json:
+def _follow(place: RunJob, pod: str, log: LogReader) -> Json:
     unheard_since: float | None = None
     lost_since: float | None = None
     told = False
@@ -122,7 +122,7 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
         whole = False
         log.reconnected()
         try:
-            for text in streams.log(place.api, place.namespace, pod, COMMAND, log.since):
+            for text in api_streams.log(place.api, place.namespace, pod, COMMAND, log.since):
                 unheard_since = None
                 _show(log, text)
             whole = True
@@ -135,7 +135,7 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
             now = place.api.call("GET", place.path("pods", pod))
         except ApiError as e:
             if e.status == 404:
-                place.tidy(whole=True)
+                place.delete(whole=True)
                 what = f"the Pod of {place.run} has gone, and its run directory with it"
                 raise ClusterError(what, "it was deleted by somebody else") from None
             away_s = _UNKNOWN_S if e.status == UNKNOWN else _AWAY_S
@@ -155,14 +155,14 @@ def _follow(place: Place, pod: str, log: Log) -> Json:
         if not has_ended(now) and (
             now["status"].get("phase") == "Failed" or (lost_since and heard - lost_since > GRACE_S + _LATE_S)
         ):
-            place.tidy(whole=True)
+            place.delete(whole=True)
             raise ClusterError(f"the run in the cluster is lost: {state.detail}")
         if whole or has_ended(now):
             # The node tells of an end a moment after the log's.
             time.sleep(_UNHEARD_S if told else _PAUSE_S)
 
 
-def _show(log: Log, text: str) -> None:
+def _show(log: LogReader, text: str) -> None:
     shown = log.line(text)
     if shown is not None:
         # Whoever read it may have gone: the run is fetched all the same.

@@ -19,25 +19,25 @@ from hydra.engine.interface import CARRIED_OUT, Relocation
 from hydra.errors import EXIT_INTERRUPTED, Terminated, UsageError
 from hydra.kubernetes.api_client import IN_CLUSTER
 from hydra.kubernetes.in_cluster.fetch import followed_and_fetched, left_there
-from hydra.kubernetes.in_cluster.log_follower import await_begin
-from hydra.kubernetes.in_cluster.objects import (
+from hydra.kubernetes.in_cluster.job_objects import (
     COMMAND_FILE,
     COMMAND_ID,
     FILES,
     RUNS,
+    JobRequest,
     Json,
-    Order,
     job,
     secret,
     secret_data,
 )
-from hydra.kubernetes.in_cluster.run_job import NotMadeError, Place
+from hydra.kubernetes.in_cluster.log_follower import await_begin
+from hydra.kubernetes.in_cluster.run_job import ObjectNotMadeError, RunJob
 from hydra.kubernetes.in_cluster.transfer import refuse_existing
 from hydra.kubernetes.owner_job import owner
 from hydra.kubernetes.pod_scripts.owner_pod import digest
-from hydra.kubernetes.pods import Family, own_image
+from hydra.kubernetes.pods import RunObjects, own_image
 from hydra.kubernetes.program_delivery import sources
-from hydra.options.types import written
+from hydra.options.flag_types import url_host
 
 MASTER: Final = f"k8s://{IN_CLUSTER}"
 """What ``--master`` is for a command that runs in a Pod of the cluster."""
@@ -57,7 +57,7 @@ def relocate(asked: Relocation) -> int | None:
     refuse_existing(out)
     order, copies = asked.shipment(MASTER, FILES)
     files = {COMMAND_FILE: order, **{copy: _read(path) for path, copy in copies.items()}}
-    place = Place.of(asked.master, asked.settings, out.resolve().name)
+    place = RunJob.of(asked.master, asked.settings, out.resolve().name)
     # What is said of a cluster that cannot be asked at all needs no tidying.
     place.pod()
     its_job, its_secret = _objects(place, asked, files)
@@ -74,8 +74,8 @@ def relocate(asked: Relocation) -> int | None:
     except BaseException as e:
         if whole and isinstance(e, Terminated):
             return left_there(place)
-        if made or not isinstance(e, NotMadeError):
-            place.tidy()
+        if made or not isinstance(e, ObjectNotMadeError):
+            place.delete()
         if isinstance(e, KeyboardInterrupt):
             return EXIT_INTERRUPTED
         raise
@@ -97,7 +97,7 @@ def _refuse_here(asked: Relocation) -> None:
     if listening := asked.flags["prometheus"]:
         host, port = listening
         scrape = f"write --prometheus 0.0.0.0:{port}, and scrape the Pod hydra-…-controller"
-        _refuse_loopback(f"--prometheus {written(host, port)}", host, scrape)
+        _refuse_loopback(f"--prometheus {url_host(host, port)}", host, scrape)
     if url := asked.flags["otlp"]:
         _refuse_loopback(f"--otlp {url}", urlsplit(url).hostname or "", "name the receiver as Pods reach it")
 
@@ -116,7 +116,7 @@ def _read(path: str) -> bytes:
         ) from e
 
 
-def _objects(place: Place, asked: Relocation, files: Mapping[str, bytes]) -> tuple[Json, Callable[[Json], Json]]:
+def _objects(place: RunJob, asked: Relocation, files: Mapping[str, bytes]) -> tuple[Json, Callable[[Json], Json]]:
     """The Job, and the Secret that goes with it once the Job is there.
 
     Raises:
@@ -124,12 +124,12 @@ def _objects(place: Place, asked: Relocation, files: Mapping[str, bytes]) -> tup
     """
     installed = version("hydra-scale")
     image = own_image(asked.settings, installed)
-    family = Family(place.run, place.namespace, {}, asked.settings, image, archive=False)
+    family = RunObjects(place.run, place.namespace, {}, asked.settings, image, archive=False)
     exports = asked.flags["otlp"] is not None
     environment = {name: value for name, value in os.environ.items() if exports and name.startswith("OTEL_EXPORTER_")}
     words = ("python3", "-P", "-m", CARRIED_OUT, COMMAND_FILE, f"{RUNS}/{place.run}")
     typed = tuple(asked.arguments)
-    order = Order(words, typed, installed, digest(str(sources())), image, terminal_of(os.environ))
+    order = JobRequest(words, typed, installed, digest(str(sources())), image, terminal_of(os.environ))
     data = secret_data(order, files, environment)
     its_job = job(family, list(files), list(environment))
     # Of one that is there already it tells whether it is this one.

@@ -11,11 +11,11 @@ from typing import Any, Final
 import click
 
 from hydra.errors import ClusterError
-from hydra.kubernetes import names
+from hydra.kubernetes import object_names
 from hydra.kubernetes.api_client import Api, ApiError
-from hydra.kubernetes.in_cluster.objects import PART
+from hydra.kubernetes.in_cluster.job_objects import PART
 from hydra.kubernetes.node_listing import opened, refused
-from hydra.kubernetes.removal import AGAIN, remove
+from hydra.kubernetes.run_removal import AGAIN, remove
 from hydra.kubernetes.settings import KubernetesSettings
 
 Json = dict[str, Any]
@@ -27,12 +27,12 @@ _LOOK_S: Final = 2
 _PAUSE_S: Final = 0.5
 
 
-class NotMadeError(ClusterError):
+class ObjectNotMadeError(ClusterError):
     """The cluster has refused to make an object: what has its name, if anything, is not ours."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunJob:
     """A run in the cluster.
 
     Attributes:
@@ -48,7 +48,7 @@ class Place:
     run: str
 
     @classmethod
-    def of(cls, master: str, settings: KubernetesSettings, run: str) -> Place:
+    def of(cls, master: str, settings: KubernetesSettings, run: str) -> RunJob:
         """The place of a run that ``--master`` and the settings name; makes no call yet.
 
         Raises:
@@ -61,7 +61,7 @@ class Place:
     @property
     def name(self) -> str:
         """Of the Job."""
-        return names.object_name(self.run, PART)
+        return object_names.object_name(self.run, PART)
 
     @property
     def fetching(self) -> str:
@@ -81,7 +81,7 @@ class Place:
         """Creates an object; its annotations tell it from those of others.
 
         Raises:
-            NotMadeError: the cluster refuses.
+            ObjectNotMadeError: the cluster refuses.
             ClusterError: it does not say whether it has made it.
         """
         deadline, unanswered = time.monotonic() + _CREATED_WITHIN_S, False
@@ -101,7 +101,7 @@ class Place:
                 unanswered = unanswered or e.status in (0, 500, 504)
                 if e.status not in AGAIN or e.reason == "AlreadyExists" or time.monotonic() > deadline:
                     told = self.refused(e, f"create {kind}")
-                    raise told if unanswered else NotMadeError(told.what, told.remedy) from None
+                    raise told if unanswered else ObjectNotMadeError(told.what, told.remedy) from None
             time.sleep(_PAUSE_S)
 
     def pod(self) -> Json | None:
@@ -147,7 +147,7 @@ class Place:
                     raise
         return found
 
-    def tidy(self, *, whole: bool = False) -> None:
+    def delete(self, *, whole: bool = False) -> None:
         """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done.
 
         Args:
@@ -155,7 +155,7 @@ class Place:
         """
         try:
             until = time.monotonic() + _REMOVED_WITHIN_S
-            left = remove(self.api, self.namespace, names.selector(self.run, () if whole else (PART,)), until)
+            left = remove(self.api, self.namespace, object_names.selector(self.run, () if whole else (PART,)), until)
             what = f"{left} Pods of {self.run} have not ended within {_REMOVED_WITHIN_S:g} s" if left else ""
         except ApiError as e:
             what = self.refused(e, f"delete the Job {self.name}").what
@@ -168,7 +168,7 @@ class Place:
         return refused(error, doing, self.namespace)
 
     def _mine(self) -> dict[str, str]:
-        return {"labelSelector": names.selector(self.run, (PART,))}
+        return {"labelSelector": object_names.selector(self.run, (PART,))}
 
 
 def _newest(pods: Sequence[Json]) -> Json | None:

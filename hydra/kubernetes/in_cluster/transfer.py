@@ -13,13 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final, cast
 
 from hydra.errors import ClusterError, RunDirectoryError
-from hydra.kubernetes import streams
+from hydra.kubernetes import api_streams
 from hydra.kubernetes.api_client import ApiError
+from hydra.kubernetes.in_cluster.job_objects import KEEPING, packing, releasing
 from hydra.kubernetes.in_cluster.job_state import is_kept
-from hydra.kubernetes.in_cluster.objects import KEEPING, packing, releasing
-from hydra.kubernetes.in_cluster.run_job import Place
-from hydra.kubernetes.removal import AGAIN
-from hydra.store.folders import DATABASE, alone_in, check_folder
+from hydra.kubernetes.in_cluster.run_job import RunJob
+from hydra.kubernetes.run_removal import AGAIN
+from hydra.store.run_folders import DATABASE, check_folder, locked
 
 _STATE: Final = ".hydra/state"
 _TRIES_S: Final = 60.0
@@ -31,7 +31,7 @@ _SILENT_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class FetchedFiles:
     """What has come.
 
     Attributes:
@@ -45,7 +45,7 @@ class Fetched:
     code: int | None
 
 
-def transfer(place: Place, pod: str, out: Path) -> Fetched:
+def transfer(place: RunJob, pod: str, out: Path) -> FetchedFiles:
     """Fetches a run's directory as of now; ``out`` is whole, or not there.
 
     Raises:
@@ -66,21 +66,21 @@ def transfer(place: Place, pod: str, out: Path) -> Fetched:
         time.sleep(1.0)
 
 
-def release(place: Place, pod: str) -> None:
+def release(place: RunJob, pod: str) -> None:
     """Tells a Pod that somebody deletes that all has been fetched: its grace is not shortened by deleting it again."""
     with contextlib.suppress(ApiError):  # it goes by itself then, somewhat later
-        for _ in streams.execute(place.api, place.namespace, pod, KEEPING, releasing()):
+        for _ in api_streams.execute(place.api, place.namespace, pod, KEEPING, releasing()):
             pass
 
 
-def _transferred(place: Place, pod: str, out: Path) -> Fetched:
+def _transferred(place: RunJob, pod: str, out: Path) -> FetchedFiles:
     whole = out.resolve()
     draft = whole.with_name(f".{whole.name}.part")
     draft.mkdir(parents=True, exist_ok=True)
-    with alone_in(draft):
+    with locked(draft):
         try:
             shutil.rmtree(draft / place.run, ignore_errors=True)  # of a command that was killed
-            sent = streams.execute(place.api, place.namespace, pod, KEEPING, packing(place.run), _SILENT_S)
+            sent = api_streams.execute(place.api, place.namespace, pod, KEEPING, packing(place.run), _SILENT_S)
             fetched = _received(sent, draft, place)
             if fetched.measured:
                 (draft / place.run).rename(whole)
@@ -89,7 +89,7 @@ def _transferred(place: Place, pod: str, out: Path) -> Fetched:
     return fetched
 
 
-def _is_gone(place: Place) -> bool:
+def _is_gone(place: RunJob) -> bool:
     """Whether the Pod keeps the directory no more."""
     try:
         pod = place.pod()
@@ -109,7 +109,7 @@ def refuse_existing(out: Path) -> None:
         raise RunDirectoryError(f"{out} exists", "choose another folder with --out")
 
 
-def _received(pieces: Iterator[bytes], draft: Path, place: Place) -> Fetched:
+def _received(pieces: Iterator[bytes], draft: Path, place: RunJob) -> FetchedFiles:
     state, measured = {"ended": False, "exit": None}, False
     # It is read as it comes: nobody knows how much it is.
     with tarfile.open(fileobj=cast(IO[bytes], _Pieces(pieces)), mode="r|gz") as archive:
@@ -128,7 +128,7 @@ def _received(pieces: Iterator[bytes], draft: Path, place: Place) -> Fetched:
             with target.open("wb") as file:
                 shutil.copyfileobj(content, file)
             measured = measured or path.name == DATABASE
-    return Fetched(measured, bool(state["ended"]), cast("int | None", state["exit"]))
+    return FetchedFiles(measured, bool(state["ended"]), cast("int | None", state["exit"]))
 
 
 class _Pieces:

@@ -1,5 +1,5 @@
 // Which sequences of an epoch the broker acknowledged, which failed, and which have no answer yet: exact,
-// whatever the order of the answers. Pure. (As hydra/client/acks.py.)
+// whatever the order of the answers. Pure. (As hydra/client/ack_ledger.py.)
 //
 // Message n goes to partition n mod P, and a partition answers in order: seen partition by partition the
 // answers are one growing range, and a run of them costs one comparison. Only failures and retries make more

@@ -1,5 +1,5 @@
 // A set of sequences as a bitmap in base64: what a member of a group says that it received. Pure.
-// (As hydra/wire/packing.py.)
+// (As hydra/wire/compact_encoding.py.)
 //
 // Bit i stands for the sequence i, beginning with the least significant bit of the first byte; zero bytes at
 // the end are cut.

@@ -11,7 +11,7 @@ namespace hydra {
 namespace {
 
 // 0 … sent − 1 without what was never acknowledged.
-std::vector<Range> expected_ranges(const Sent& sent) {
+std::vector<Range> expected_ranges(const PublisherTotal& sent) {
     std::vector<Range> ranges;
     std::uint64_t first = 0;
     for (const Range& hole : sent.unacknowledged) {
@@ -156,26 +156,26 @@ void Ledger::refuse(const Run& run) {
     }
 }
 
-bool Ledger::marked(const std::vector<Sent>& expected) const {
-    return !expected.empty() && std::ranges::all_of(expected, [this](const Sent& sent) {
+bool Ledger::marked(const std::vector<PublisherTotal>& expected) const {
+    return !expected.empty() && std::ranges::all_of(expected, [this](const PublisherTotal& sent) {
         const Account* account = find(accounts_, sent.publisher);
         return account != nullptr && account->marked;
     });
 }
 
-bool Ledger::has_last(const std::vector<Sent>& expected) const {
-    return std::ranges::all_of(expected, [this](const Sent& sent) {
+bool Ledger::has_last(const std::vector<PublisherTotal>& expected) const {
+    return std::ranges::all_of(expected, [this](const PublisherTotal& sent) {
         const std::vector<Range> ranges = expected_ranges(sent);
         const Account* account = find(accounts_, sent.publisher);
         return ranges.empty() || (account != nullptr && account->received.next() > ranges.back().last);
     });
 }
 
-std::vector<LedgerCounts> Ledger::close(const std::vector<Sent>& sent, bool member) const {
+std::vector<LedgerCounts> Ledger::close(const std::vector<PublisherTotal>& sent, bool member) const {
     static const SequenceSet nothing;  // of a publisher that was never announced
     std::vector<LedgerCounts> all;
     std::size_t room = kMaxBitmapCharacters;  // of all publishers together
-    for (const Sent& one : sent) {
+    for (const PublisherTotal& one : sent) {
         const Account* account = find(accounts_, one.publisher);
         const Account* at_end = frozen_ ? find(at_end_, one.publisher) : nullptr;
         const SequenceSet& received = account != nullptr ? account->received : nothing;

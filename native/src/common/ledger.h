@@ -31,15 +31,16 @@ class Ledger {
     [[nodiscard]] bool proven() const { return unproven_ == 0; }
 
     // Whether the last expected sequence of every publisher has come: all there is where order is kept.
-    [[nodiscard]] bool has_last(const std::vector<Sent>& expected) const;
+    [[nodiscard]] bool has_last(const std::vector<PublisherTotal>& expected) const;
 
     // Whether the end marker of this epoch has come of every publisher: where order is kept, nothing can
     // follow.
-    [[nodiscard]] bool marked(const std::vector<Sent>& expected) const;
+    [[nodiscard]] bool marked(const std::vector<PublisherTotal>& expected) const;
 
     // The account against what each publisher sent, in the order of `sent`. A member of a group is not
     // expected to get everything: it misses nothing, and says what it received, expected or not.
-    [[nodiscard]] std::vector<LedgerCounts> close(const std::vector<Sent>& sent, bool member = false) const;
+    [[nodiscard]] std::vector<LedgerCounts> close(const std::vector<PublisherTotal>& sent,
+                                                  bool member = false) const;
 
     [[nodiscard]] std::uint64_t messages() const { return messages_; }  // of the epoch, duplicates included
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

@@ -28,7 +28,7 @@ std::string no_load(const std::vector<LoadPoint>& points) {
     return "";
 }
 
-Load::Load(const std::vector<LoadPoint>& points) {
+LoadSchedule::LoadSchedule(const std::vector<LoadPoint>& points) {
     double due = 0;
     for (std::size_t i = 0; i + 1 < points.size(); ++i) {
         const double begin = points[i].at_s;
@@ -47,7 +47,7 @@ Load::Load(const std::vector<LoadPoint>& points) {
     }
 }
 
-std::int64_t Load::due_ns(std::uint64_t n) const {
+std::int64_t LoadSchedule::due_ns(std::uint64_t n) const {
     const auto message = static_cast<double>(n);
     const auto it = std::ranges::upper_bound(segments_, message, {}, &Segment::end);
     if (it == segments_.end()) {
@@ -59,7 +59,7 @@ std::int64_t Load::due_ns(std::uint64_t n) const {
     return static_cast<std::int64_t>(std::floor((it->begin_s + offset) * kSecond));
 }
 
-std::uint64_t Load::count_by(std::int64_t elapsed_ns) const {
+std::uint64_t LoadSchedule::count_by(std::int64_t elapsed_ns) const {
     if (elapsed_ns < 0) {
         return 0;
     }

@@ -1,7 +1,7 @@
 // A load over time: a rate that is a line between points, and when each message of it is due. Pure.
 //
-// The formulas and the order of their operations are those of hydra/wire/load.py, so that due times are the
-// same in every language; this file is compiled without contraction of products and sums.
+// The formulas and the order of their operations are those of hydra/wire/load_schedule.py, so that due times
+// are the same in every language; this file is compiled without contraction of products and sums.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace hydra {
 
-class Load {
+class LoadSchedule {
   public:
     // Of a message that the load does not reach.
     static constexpr std::int64_t kNeverDueNs = std::int64_t{1} << 62;
 
-    Load() = default;  // a rate that does not change
-    explicit Load(const std::vector<LoadPoint>& points);
+    LoadSchedule() = default;  // a rate that does not change
+    explicit LoadSchedule(const std::vector<LoadPoint>& points);
 
     [[nodiscard]] bool empty() const { return segments_.empty(); }
 

@@ -3,9 +3,9 @@
 
 #include <zmq.hpp>
 
+#include "common/disconnect.h"
 #include "common/environment.h"
 #include "common/line.h"
-#include "common/refusal.h"
 
 namespace hydra {
 

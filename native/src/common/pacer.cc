@@ -19,7 +19,7 @@ constexpr std::uint64_t kRateDenominator =
 }  // namespace
 
 Pacer::Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t burst,
-             Pacing pacing, std::optional<std::uint64_t> messages, Load load)
+             Pacing pacing, std::optional<std::uint64_t> messages, LoadSchedule load)
     : start_ns_(start_ns),
       stop_ns_(stop_ns),
       burst_(burst),
@@ -63,7 +63,7 @@ std::uint64_t Pacer::count_by(std::int64_t now_ns) const {
 std::int64_t Pacer::due_ns(std::uint64_t n) const {
     if (!load_.empty()) {
         const std::int64_t due_ns = load_.due_ns(n);
-        return due_ns == Load::kNeverDueNs ? due_ns : start_ns_ + due_ns;
+        return due_ns == LoadSchedule::kNeverDueNs ? due_ns : start_ns_ + due_ns;
     }
     const auto smooth = static_cast<std::int64_t>(Wide{n} * numerator_ / denominator_);
     return start_ns_ + (bursty_ ? smooth - smooth % kSecondNs : smooth);

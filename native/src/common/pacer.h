@@ -24,7 +24,7 @@ class Pacer {
     // takes. With a load, message n is due when that says so, whatever the rate.
     Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t stop_ns, std::uint64_t burst,
           Pacing pacing = Pacing::smooth, std::optional<std::uint64_t> messages = std::nullopt,
-          Load load = {});
+          LoadSchedule load = {});
 
     // How many messages may be sent now, at most burst.
     [[nodiscard]] std::uint64_t due(std::int64_t now_ns) const;
@@ -67,7 +67,7 @@ class Pacer {
     std::uint64_t messages_;
     bool paced_;
     bool bursty_;
-    Load load_;
+    LoadSchedule load_;
     // Message n is due numerator · n / denominator ns after the start, rounded down.
     std::uint64_t numerator_ = 0;
     std::uint64_t denominator_ = 1;

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "common/numbers.h"
 #include "common/records.h"
+#include "common/split_mix.h"
 #include "common/transport.h"
 
 namespace hydra {
@@ -49,7 +49,7 @@ class Sizes {
     std::uint64_t next() { return number_ == 1 ? smallest_ : smallest_ + numbers_.next() % number_; }
 
   private:
-    Numbers numbers_;
+    SplitMix64 numbers_;
     std::uint64_t smallest_;
     std::uint64_t number_;
 };
@@ -79,7 +79,7 @@ std::string beginning(const std::string& name, std::uint64_t most_bytes) {
     return text;
 }
 
-void write_random(std::span<char> room, Numbers& numbers) {
+void write_random(std::span<char> room, SplitMix64& numbers) {
     for (std::size_t at = 0; at < room.size(); at += sizeof(std::uint64_t)) {
         std::uint64_t number = numbers.next();
         for (std::size_t i = at; i < std::min(at + sizeof number, room.size()); ++i, number >>= 8) {
@@ -122,7 +122,7 @@ void PayloadBlock::prepare() {
         most_bytes = total <= kLeastBytes ? std::max(most_bytes, total) : most_bytes;
     }
     lay_out(most_bytes, kMostMessages);
-    Numbers numbers(settings_.payload_seed, kContents);
+    SplitMix64 numbers(settings_.payload_seed, kContents);
     Records records(numbers, share_);
     for (std::size_t i = 0; i < messages(); ++i) {
         const std::span<char> room(bytes_.data() + begins_[i] + kHeaderBytes,

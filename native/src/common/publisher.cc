@@ -73,10 +73,10 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
     if (step_ != nullptr && !step_->finished()) {
         const std::int64_t until_ns = step_->work(now_ns);
         if (!step_->stopped_early().empty()) {
-            errors_ = Repeats(now_ns, kErrorsApartNs, kNeverNs);
+            errors_ = Backoff(now_ns, kErrorsApartNs, kNeverNs);
         }
         if (step_->completed_ns() != 0) {
-            done_ = Repeats(now_ns, kErrorsApartNs, kNeverNs);
+            done_ = Backoff(now_ns, kErrorsApartNs, kNeverNs);
         }
         if (const auto told_ns = step_->progress_due(now_ns)) {
             channel_.send(Progress{.ids = channel_.ids(),
@@ -112,9 +112,10 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
         {errors_.next_ns(), done_.next_ns(), probes_.next_ns(), end_markers_.next_ns(), now_ns + kIdleNs});
 }
 
-void Publisher::tell_course(std::vector<Second> seconds) {
-    for (std::vector<Second>& part : parts_of(std::move(seconds))) {
-        channel_.send(Course{.ids = channel_.ids(), .epoch = command_->epoch, .seconds = std::move(part)});
+void Publisher::tell_course(std::vector<SecondCounts> seconds) {
+    for (std::vector<SecondCounts>& part : parts_of(std::move(seconds))) {
+        channel_.send(
+            TimeSeries{.ids = channel_.ids(), .epoch = command_->epoch, .seconds = std::move(part)});
     }
 }
 
@@ -147,7 +148,7 @@ void Publisher::obey(const Configure& command) {
         }
         // Whatever comes of it, the last step is over: what it sent with may be gone.
         epoch_ = command.epoch;
-        probes_ = end_markers_ = errors_ = done_ = Repeats();
+        probes_ = end_markers_ = errors_ = done_ = Backoff();
         command_.reset();
         step_.reset();
         report_.reset();
@@ -165,11 +166,11 @@ void Publisher::obey(const Configure& command) {
         command_ = command;
         if (command.probe) {
             const std::int64_t apart_ns = command.group.empty() ? kProbesApartNs : kGroupProbesApartNs;
-            probes_ = Repeats(monotonic_ns(), apart_ns, kNeverNs);
+            probes_ = Backoff(monotonic_ns(), apart_ns, kNeverNs);
         }
     } else if (!command.probe && probes_.next_ns() != kNeverNs) {
         // Nobody needs them any more, and whoever acknowledges this has none under way.
-        probes_ = Repeats();
+        probes_ = Backoff();
         transport_.flush(kProbesOutS);
     }
     channel_.acknowledge(channel_.ids(), command.epoch, "configure");
@@ -181,9 +182,9 @@ void Publisher::obey(const Start& command) {
         return;
     }
     if (step_ == nullptr) {
-        probes_ = Repeats();
-        step_ = std::make_unique<Sending>(channel_.ids().front(), *command_, command, transport_, payload_,
-                                          pacing_, memory_);
+        probes_ = Backoff();
+        step_ = std::make_unique<PublisherStep>(channel_.ids().front(), *command_, command, transport_,
+                                                payload_, pacing_, memory_);
     }
     channel_.acknowledge(channel_.ids(), command.epoch, "start");
 }
@@ -193,12 +194,12 @@ void Publisher::obey(const Stop& command) {
         return;
     }
     if (!report_) {
-        errors_ = done_ = Repeats();
+        errors_ = done_ = Backoff();
         step_->stop(command.stop_at_ns);
         tell_course(step_->course());
         report_ = Report{.ids = channel_.ids(), .epoch = command.epoch, .body = step_->report()};
         if (transport_.marks_end()) {
-            end_markers_ = Repeats(monotonic_ns(), kNeverNs, kEndMarkersForNs);
+            end_markers_ = Backoff(monotonic_ns(), kNeverNs, kEndMarkersForNs);
         }
     }
     channel_.send(*report_);

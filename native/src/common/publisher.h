@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "common/backoff.h"
 #include "common/channel.h"
 #include "common/memory.h"
 #include "common/options.h"
-#include "common/repeats.h"
-#include "common/sending.h"
+#include "common/publisher_step.h"
 #include "common/transport.h"
 #include "common/usage.h"
 #include "common/waiter.h"
@@ -28,7 +28,7 @@ class Publisher {
   private:
     std::int64_t work(std::int64_t now_ns);
     [[nodiscard]] std::int64_t rested_ns() const;
-    void tell_course(std::vector<Second> seconds);
+    void tell_course(std::vector<SecondCounts> seconds);
     void signal(std::uint64_t sequence);
     void obey(const Configure& command);
     void obey(const Start& command);
@@ -44,14 +44,14 @@ class Publisher {
     std::uint32_t epoch_ = 0;           // of the last configure that was obeyed, or could not be
     std::optional<Configure> command_;  // none before the first, and after one that failed
     std::string endpoint_;
-    Repeats probes_;
+    Backoff probes_;
     std::int64_t probed_ns_ = 0;  // the last probe
     UsageMeter used_;             // since then
-    Repeats end_markers_;
-    Repeats errors_;  // of a step that stopped early
-    Repeats done_;    // of a step that has sent as many messages as it has
+    Backoff end_markers_;
+    Backoff errors_;  // of a step that stopped early
+    Backoff done_;    // of a step that has sent as many messages as it has
     PayloadBlock payload_;
-    std::unique_ptr<Sending> step_;
+    std::unique_ptr<PublisherStep> step_;
     std::optional<Report> report_;
 };
 

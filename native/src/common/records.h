@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <span>
 
-#include "common/numbers.h"
+#include "common/split_mix.h"
 
 namespace hydra {
 
 class Records {
   public:
     // `share`: how many of 10,000 characters are random.
-    Records(Numbers numbers, std::uint64_t share) : numbers_(numbers), share_(share) {}
+    Records(SplitMix64 numbers, std::uint64_t share) : numbers_(numbers), share_(share) {}
 
     // Fills the room with the next record, which is cut where it is longer.
     void write(std::span<char> room);
@@ -21,7 +21,7 @@ class Records {
   private:
     std::uint64_t wished(std::uint64_t length);
 
-    Numbers numbers_;
+    SplitMix64 numbers_;
     std::uint64_t share_;
     std::uint64_t index_ = 0;
     std::uint64_t characters_ = 0;  // of all records

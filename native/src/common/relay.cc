@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "common/clock.h"
-#include "common/connections.h"
-#include "common/host.h"
+#include "common/host_counters.h"
 #include "common/protocol.h"
+#include "common/tcp_sampler.h"
 
 namespace hydra {
 namespace {
@@ -31,9 +31,9 @@ struct Readers {
     explicit Readers(Role role)
         : threads(getppid(), role == Role::subscriber ? kSome : std::numeric_limits<std::size_t>::max()) {}
 
-    HostReader counters;
-    ThreadReader threads;
-    ConnectionReader connections;
+    HostSampler counters;
+    ThreadSampler threads;
+    TcpSampler connections;
 
     Sample read(std::int64_t now_ns, bool host) {
         Sample it{.time_ns = now_ns, .host = {}, .threads = threads.busiest(), .connections = {}};
@@ -48,7 +48,7 @@ struct Readers {
     }
 };
 
-Watching::Reader reader(Role role) {
+WatchSchedule::Reader reader(Role role) {
     return [readers = std::make_shared<Readers>(role)](std::int64_t now_ns, bool host) {
         return readers->read(now_ns, host);
     };
@@ -64,7 +64,7 @@ Relay::Relay(Channel& channel, InnerSocket& inner, Role role, int deaths, int ki
       relaying_(channel.ids(), role, *this),
       watching_(
           channel.ids(), [role] { return reader(role); },
-          [&channel](const Host& samples) { return channel.send_if_fits(samples); }) {
+          [&channel](const HostReadings& samples) { return channel.send_if_fits(samples); }) {
     fcntl(kills, F_SETFL, O_NONBLOCK);
 }
 

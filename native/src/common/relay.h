@@ -1,5 +1,5 @@
 // A group's relay: the one connection to the controller, and those of the group's clients. What it makes of
-// what they say is in relaying.h.
+// what they say is in relay_state.h.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include "common/inner_socket.h"
 #include "common/messages/from_client.h"
 #include "common/messages/from_controller.h"
-#include "common/relaying.h"
-#include "common/watching.h"
+#include "common/relay_state.h"
+#include "common/watch_schedule.h"
 
 namespace hydra {
 
@@ -38,7 +38,7 @@ enum class RelayEnd {
     refused,     // the controller's process has ended
 };
 
-class Relay final : private RelayEnds {
+class Relay final : private RelayOutputs {
   public:
     // The group's parent writes a Death to one pipe, and reads a Kill from the other.
     Relay(Channel& channel, InnerSocket& inner, Role role, int deaths, int kills);
@@ -62,8 +62,8 @@ class Relay final : private RelayEnds {
     int deaths_;
     int kills_;
     std::vector<Kill> unwritten_;  // the pipe was full
-    Relaying relaying_;
-    Watching watching_;
+    RelayState relaying_;
+    WatchSchedule watching_;
 };
 
 }  // namespace hydra

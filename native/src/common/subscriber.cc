@@ -133,7 +133,7 @@ void Subscriber::configure(Client& client, const Configure& command, Ids& acknow
             channel_.complain({client.id}, command.epoch, e.what());
             return;
         }
-        client.step = std::make_unique<Receiving>(command, *client.transport, client.latency);
+        client.step = std::make_unique<SubscriberStep>(command, *client.transport, client.latency);
         watch_anew(client);
     } else if (client.step->proven()) {
         channel_.send(Ready{.ids = {client.id}, .epoch = command.epoch, .endpoint = ""});
@@ -322,13 +322,13 @@ void Subscriber::tend_all(std::int64_t now_ns) {
 }
 
 void Subscriber::follow_spells(Client& client, std::int64_t now_ns) {
-    const Spells::Change change = client.step->spells(now_ns);
-    if (change == Spells::Change::none) {
+    const Impairments::Change change = client.step->spells(now_ns);
+    if (change == Impairments::Change::none) {
         return;
     }
     unwatch(client);
     try {
-        if (change == Spells::Change::leave) {
+        if (change == Impairments::Change::leave) {
             client.step->leave();
         } else {
             client.step->come_back();
@@ -361,7 +361,7 @@ void Subscriber::fail(Client& client, const TransportError& error) {
 }
 
 void Subscriber::tell(Client& client, std::int64_t now_ns) {
-    Receiving& step = *client.step;
+    SubscriberStep& step = *client.step;
     if (step.newly_ready()) {
         if (ready_epoch_ != step.epoch()) {
             send_ready();
@@ -394,8 +394,9 @@ void Subscriber::tell_course(std::int64_t now_ns) {
         }
     }
     for (std::size_t cohort = 0; cohort < whose.size(); ++cohort) {
-        for (std::vector<Second>& part : parts_of(courses_[cohort].take())) {
-            channel_.send(Course{.ids = whose[cohort], .epoch = course_epoch_, .seconds = std::move(part)});
+        for (std::vector<SecondCounts>& part : parts_of(courses_[cohort].take())) {
+            channel_.send(
+                TimeSeries{.ids = whose[cohort], .epoch = course_epoch_, .seconds = std::move(part)});
         }
     }
     course_at_ns_ = goes_on || !reporting_.empty() ? now_ns + course_every_ns_ : kNeverNs;

@@ -15,8 +15,8 @@
 
 #include "common/batch.h"
 #include "common/channel.h"
-#include "common/course.h"
-#include "common/receiving.h"
+#include "common/subscriber_step.h"
+#include "common/time_series.h"
 #include "common/transport.h"
 #include "common/waiter.h"
 
@@ -40,9 +40,9 @@ class Subscriber {
         bool queued = false;  // in queue_
         bool more = false;    // something may have arrived that was not taken yet
         LatencyRecorder latency{};
-        bool cohort = false;                // of the step's
-        std::uint32_t epoch = 0;            // of the last configure that was obeyed, or could not be
-        std::unique_ptr<Receiving> step{};  // none before the first, and after one that failed
+        bool cohort = false;                     // of the step's
+        std::uint32_t epoch = 0;                 // of the last configure that was obeyed, or could not be
+        std::unique_ptr<SubscriberStep> step{};  // none before the first, and after one that failed
         std::optional<Report> report{};
     };
 
@@ -88,7 +88,7 @@ class Subscriber {
     std::uint32_t ready_epoch_ = 0;
     std::vector<const Client*> reporting_;  // those whose report is to be sent
     // What they do in the seconds of the step: those outside its cohort, and those in it.
-    std::array<ReceivedCourse, 2> courses_{};
+    std::array<ReceivedTimeSeries, 2> courses_{};
     std::uint32_t course_epoch_ = 0;
     std::int64_t course_every_ns_ = 0;
     std::int64_t course_at_ns_ = kNeverNs;  // when it is told next

@@ -1,6 +1,6 @@
 // How long acknowledgements take: from the hand-over of a message to librdkafka to the report of its
 // delivery. Times are kept by chunk, until all of a chunk are answered. Pure. (As
-// hydra/client/acks.py.)
+// hydra/client/ack_ledger.py.)
 #pragma once
 
 #include <cstdint>

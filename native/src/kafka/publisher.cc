@@ -121,7 +121,7 @@ void KafkaPublisher::probe(const Header& header) {
         rd_kafka_produce(topic_.get(), partitions_[i], RD_KAFKA_MSG_F_COPY, message, sizeof message, nullptr,
                          0, nullptr);
     }
-    hurried_ = Repeats(0, kHurriedApartNs, kNeverNs);
+    hurried_ = Backoff(0, kHurriedApartNs, kNeverNs);
     flush_until(monotonic_ns() + kProbeFlushNs);  // sends what would linger
 }
 
@@ -129,7 +129,7 @@ std::size_t KafkaPublisher::send(const Chunk& chunk) {
     if (reports_.ledger().sent() == 0) {
         before_ = requests_.so_far();
     }
-    hurried_ = Repeats(0, kHurriedApartNs, kNeverNs);
+    hurried_ = Backoff(0, kHurriedApartNs, kNeverNs);
     std::size_t accepted = 0;
     while (accepted < chunk.count()) {
         // Each in a room of its own: librdkafka copies them once it has all.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/repeats.h"
+#include "common/backoff.h"
 #include "common/transport.h"
 #include "kafka/handles.h"
 #include "kafka/properties.h"
@@ -53,7 +53,7 @@ class KafkaPublisher final : public PublisherTransport {
     std::uint64_t batch_bytes_ = 0;
     std::uint64_t payload_bytes_ = 0;  // of what was accepted in this epoch
     ProduceRequests before_;           // this epoch
-    Repeats hurried_;                  // when what lingers is sent, while it is waited for
+    Backoff hurried_;                  // when what lingers is sent, while it is waited for
     DeliveryReports reports_;
     std::vector<rd_kafka_message_t> offered_;  // what librdkafka is offered at a time
 };

@@ -9,8 +9,8 @@
 
 #include "common/ack_ledger.h"
 #include "common/transport.h"
+#include "mqtt/control_messages.h"
 #include "mqtt/session.h"
-#include "mqtt/step.h"
 
 namespace hydra {
 

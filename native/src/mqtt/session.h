@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "mqtt/step.h"
+#include "mqtt/control_messages.h"
 
 namespace hydra {
 

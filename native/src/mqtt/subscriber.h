@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/transport.h"
+#include "mqtt/control_messages.h"
 #include "mqtt/session.h"
-#include "mqtt/step.h"
 
 namespace hydra {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "nats/control_messages.h"
 #include "nats/handles.h"
-#include "nats/step.h"
 
 namespace hydra {
 

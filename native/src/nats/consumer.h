@@ -4,9 +4,9 @@
 #include <memory>
 #include <thread>
 
+#include "nats/control_messages.h"
 #include "nats/handles.h"
 #include "nats/inbox.h"
-#include "nats/step.h"
 
 namespace hydra {
 

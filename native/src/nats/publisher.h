@@ -6,7 +6,7 @@
 #include <string>
 
 #include "common/transport.h"
-#include "nats/answers.h"
+#include "nats/ack_inbox.h"
 #include "nats/connection.h"
 
 namespace hydra {

@@ -21,8 +21,8 @@ Destination& ZmtpProcess::destination(const std::string& endpoint) {
 
 void ZmtpSubscriber::configure(const Configure& command) {
     static_cast<void>(read_system<ZmtpSettings>(command.system));
-    if (command.settings.receive_rate || std::ranges::any_of(command.spells, [](const Spell& spell) {
-            return spell.kind == SpellKind::slow;
+    if (command.settings.receive_rate || std::ranges::any_of(command.spells, [](const Impairment& spell) {
+            return spell.kind == ImpairmentKind::slow;
         })) {
         throw TransportError(
             "a zmtp subscriber has no queue, so it cannot be a slow reader; take another implementation");

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             }
         }
         if (const auto* finish = std::get_if<hydra::Finish>(&message)) {
-            for (const hydra::Sent& sent : finish->publishers) {
+            for (const hydra::PublisherTotal& sent : finish->publishers) {
                 for (const hydra::Range& range : sent.unacknowledged) {
                     if (range.first > range.last) {
                         std::abort();

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from hydra.kubernetes import names
-from hydra.kubernetes.pods import CONTAINER, Family
+from hydra.kubernetes import object_names as names
+from hydra.kubernetes.pods import CONTAINER, RunObjects
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.kubernetes.state import KubernetesState
 from hydra.model import Constraint, Demand, Group
@@ -14,7 +14,9 @@ from tests.cluster.kubernetes.objects import Json as Json
 from tests.cluster.kubernetes.objects import node
 from tests.cluster.stated import Stated
 
-FAMILY = Family("r1", "lab", {"name": "hydra-r1-keeper", "uid": "u"}, KubernetesSettings(), "hydra:1", archive=False)
+FAMILY = RunObjects(
+    "r1", "lab", {"name": "hydra-r1-keeper", "uid": "u"}, KubernetesSettings(), "hydra:1", archive=False
+)
 QUOTA = 'pods "p" is forbidden: exceeded quota: few, requested: pods=1, used: pods=5, limited: pods=5'
 DELETED = {"reason": "Forbidden", "message": 'pods "p" is forbidden: unable to create new content in namespace lab '
            "because it is being terminated"}  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.engine.placement import parse_constraint
-from hydra.kubernetes.affinity import Rules, alternatives, rules, uneven
+from hydra.kubernetes.affinity import AffinityRules, alternatives, rules, uneven
 from hydra.model import Agent, Demand, Group, Launch, Resources
 from tests.cluster.kubernetes.objects import Json
 
@@ -18,10 +18,10 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ON_N1 = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
 PREFERS_N1 = {PREFERRED: [{"weight": 100, "preference": ON_N1}]}
-PINNED = Rules({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ON_N1]}}}, [])
+PINNED = AffinityRules({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ON_N1]}}}, [])
 
 
-def ruled(*constraints: list[str], decided: bool = False) -> Rules:
+def ruled(*constraints: list[str], decided: bool = False) -> AffinityRules:
     return rules([parse_constraint(c) for c in constraints], on("n1", "r1"), MATCH, decided=decided)
 
 
@@ -46,7 +46,7 @@ def others(key: str) -> Json:
 
 
 def test_without_constraints_the_node_is_only_preferred() -> None:
-    assert ruled() == Rules({"nodeAffinity": PREFERS_N1}, [])
+    assert ruled() == AffinityRules({"nodeAffinity": PREFERS_N1}, [])
 
 
 APART = {"podAntiAffinity": {REQUIRED: [others(HOST)]}}
@@ -67,7 +67,7 @@ APART = {"podAntiAffinity": {REQUIRED: [others(HOST)]}}
     ],
 )
 def test_constraints_become_affinity_to_nodes_and_pods(constraint: list[str], expression: Json, more: Json) -> None:
-    assert ruled(constraint) == Rules({"nodeAffinity": nodes_with(expression), **more}, [])
+    assert ruled(constraint) == AffinityRules({"nodeAffinity": nodes_with(expression), **more}, [])
 
 
 @pytest.mark.parametrize(("value", "more"), [([], {}), (["3"], {"minDomains": 3})])
@@ -86,7 +86,7 @@ def test_group_by_becomes_a_spread(value: list[str], more: Json) -> None:
 def test_where_placement_decides_the_pod_is_kept_at_the_value(constraint: list[str], expression: Json) -> None:
     """And it prefers the node."""
     found = ruled(constraint, ["zone", "LIKE", ".*"], decided=True)
-    assert found == Rules({"nodeAffinity": nodes_with(expression, exists("zone"))}, [])
+    assert found == AffinityRules({"nodeAffinity": nodes_with(expression, exists("zone"))}, [])
     assert ruled(constraint, ["zone", "GROUP_BY"], decided=True).spread == []
 
 

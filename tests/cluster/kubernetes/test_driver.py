@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from hydra.engine.driver_pipe import Channel, Message
+from hydra.engine.driver_pipe import DriverPipe, Message
 from hydra.kubernetes import driver
 from hydra.kubernetes.api_client import ApiError
-from hydra.kubernetes.removal import remove
+from hydra.kubernetes.run_removal import remove
 from tests.cluster.kubernetes.objects import Json
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -46,7 +46,7 @@ class FakeApi:
 class Subject:
     """The process, and what it has said; nobody is at the other end of its channel."""
 
-    def __init__(self, api: FakeApi, channel: Channel) -> None:
+    def __init__(self, api: FakeApi, channel: DriverPipe) -> None:
         self.process, self.api = driver._Process(channel), api
         self.process._api = api  # type: ignore[assignment]
         self.process._namespace, self.process._selector = "lab", "hydra/run=r1"
@@ -70,7 +70,7 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
 
         def begun(answer: Answer) -> Subject:
             ours, theirs = socket.socketpair()
-            it = Subject(FakeApi(answer), Channel(theirs))
+            it = Subject(FakeApi(answer), DriverPipe(theirs))
             for end in (ours, theirs, it.process._outbox.bell, it.process._outbox._ringer):
                 stack.enter_context(end)
             return it

@@ -21,12 +21,12 @@ from pathlib import Path
 import pytest
 
 from hydra.errors import UsageError
-from hydra.kubernetes import names
-from hydra.kubernetes.in_cluster import job_state, objects
-from hydra.kubernetes.in_cluster.job_state import OUTPUT, Log
-from hydra.kubernetes.in_cluster.objects import FILES
+from hydra.kubernetes import object_names
+from hydra.kubernetes.in_cluster import job_objects, job_state
+from hydra.kubernetes.in_cluster.job_objects import FILES
+from hydra.kubernetes.in_cluster.job_state import OUTPUT, LogReader
 from hydra.kubernetes.pod_scripts import job_command, owner_pod, run_files, wait_for_files
-from hydra.kubernetes.pods import Family
+from hydra.kubernetes.pods import RunObjects
 from hydra.kubernetes.program_delivery import sources
 from hydra.kubernetes.settings import KubernetesSettings
 from tests.cluster.kubernetes.objects import Json
@@ -34,28 +34,30 @@ from tests.cluster.kubernetes.objects import command_pod as pod
 from tests.cluster.kubernetes.stated import unschedulable
 from tests.suite.waiting import SOON_S, wait_until
 
-SHIPPED = {objects.COMMAND_FILE: b'system = "zmq"', f"{FILES}/0/pw.txt": b"secret\xff"}
-ORDER = objects.Order(("python3", "-m", "it"), ("run", "--set", "mqtt.password=pst"), "1.0", "d1gest", "hydra:1")
-FAMILY = Family("first", "lab", {}, KubernetesSettings(keep_s=60), "hydra:1", archive=False)
+SHIPPED = {job_objects.COMMAND_FILE: b'system = "zmq"', f"{FILES}/0/pw.txt": b"secret\xff"}
+ORDER = job_objects.JobRequest(
+    ("python3", "-m", "it"), ("run", "--set", "mqtt.password=pst"), "1.0", "d1gest", "hydra:1"
+)
+FAMILY = RunObjects("first", "lab", {}, KubernetesSettings(keep_s=60), "hydra:1", archive=False)
 
 # --- objects ---------------------------------------------------------------------------------------------------------
 
 
-DATA = objects.secret_data(ORDER, SHIPPED, {"OTEL_X": "token"})
-JOB = objects.job(FAMILY, list(SHIPPED), ["OTEL_X"])
+DATA = job_objects.secret_data(ORDER, SHIPPED, {"OTEL_X": "token"})
+JOB = job_objects.job(FAMILY, list(SHIPPED), ["OTEL_X"])
 POD = JOB["spec"]["template"]
 (VOLUME,) = (each["secret"] for each in POD["spec"]["volumes"] if each["name"] == "shipped")
 
 
 def test_everything_that_may_be_secret_stands_in_the_secret_only() -> None:
-    secret = objects.secret(FAMILY, DATA)
+    secret = job_objects.secret(FAMILY, DATA)
     assert not any(word in json.dumps(JOB) for word in ("pst", "token", "zmq"))
     assert {base64.b64decode(value) for value in secret["data"].values()} >= {*SHIPPED.values(), b"token"}
     assert json.loads(base64.b64decode(secret["data"]["order.json"])) == json.loads(json.dumps(asdict(ORDER)))
 
 
 def test_a_pod_finds_its_files_where_its_words_name_them() -> None:
-    found = {f"{objects.MOUNTED}/{item['path']}": DATA[item["key"]] for item in VOLUME["items"]}
+    found = {f"{job_objects.MOUNTED}/{item['path']}": DATA[item["key"]] for item in VOLUME["items"]}
     assert found.items() >= SHIPPED.items()
     containers = POD["spec"]["containers"]
     assert found.keys() >= {container["command"][1] for container in containers}
@@ -66,7 +68,7 @@ def test_a_pod_finds_its_files_where_its_words_name_them() -> None:
 
 def test_the_pod_is_never_replaced_and_keeps_to_restricted() -> None:
     assert JOB["spec"]["backoffLimit"] == 0
-    assert POD["metadata"]["labels"].items() >= names.labels("first", "controller").items()
+    assert POD["metadata"]["labels"].items() >= object_names.labels("first", "controller").items()
     spec = POD["spec"]
     assert (spec["restartPolicy"], spec["serviceAccountName"]) == ("Never", "hydra")
     assert spec["securityContext"]["runAsNonRoot"]
@@ -80,10 +82,10 @@ def test_the_pod_is_never_replaced_and_keeps_to_restricted() -> None:
 def test_a_pod_waits_for_its_files_and_for_no_longer_than_it_says() -> None:
     assert VOLUME["optional"], "without it a Pod waits for ever"
     # The end of the first has the node look for the Secret again; the Pod ends with the second.
-    ends = ((objects.SOON_S, 0), (objects.FILES_WITHIN_S, 1))
+    ends = ((job_objects.SOON_S, 0), (job_objects.FILES_WITHIN_S, 1))
     for waiting, (its_s, late) in zip(POD["spec"]["initContainers"], ends, strict=True):
         *words, file, within_s, code = waiting["command"]
-        assert (words[0], file) == ("python3", f"{objects.MOUNTED}/order.json")
+        assert (words[0], file) == ("python3", f"{job_objects.MOUNTED}/order.json")
         assert (within_s, code) == (str(its_s), str(late))
         assert waiting["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
@@ -112,7 +114,7 @@ def end_of(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 def test_what_a_secret_does_not_hold_is_refused_and_named() -> None:
     with pytest.raises(UsageError, match=r"the largest is big\.csv with 1\.1 MB; leave out --in-cluster"):
-        objects.secret_data(ORDER, {f"{FILES}/0/big.csv": bytes(1_100_000)}, {})
+        job_objects.secret_data(ORDER, {f"{FILES}/0/big.csv": bytes(1_100_000)}, {})
 
 
 # --- its log ---------------------------------------------------------------------------------------------------------
@@ -121,7 +123,7 @@ TIMES = [f"2026-11-22T20:00:0{second}.000000000Z" for second in range(5)]
 
 
 def test_a_log_that_is_read_again_shows_each_line_once() -> None:
-    log = Log("first", "runs/mine")
+    log = LogReader("first", "runs/mine")
     lines = [f"{TIMES[0]} a", f"{TIMES[1]} b", f"{TIMES[1]} c", f"{TIMES[1]} d", f"{TIMES[2]} e"]
     shown = [log.line(line) for line in lines[:3]]
     log.reconnected()
@@ -133,7 +135,7 @@ def test_a_log_that_is_read_again_shows_each_line_once() -> None:
 
 
 def test_lines_behind_the_mark_are_output_and_paths_are_those_of_here() -> None:
-    log = Log("first", "runs/mine")
+    log = LogReader("first", "runs/mine")
     assert log.line(f"{TIMES[0]} done: /runs/first/run.db") == "done: runs/mine/run.db"
     before = log.is_output
     assert log.line(f"{TIMES[1]} {OUTPUT}") is None
@@ -201,7 +203,7 @@ def test_a_pod_tells_how_far_its_command_is(seen: Json, begun: bool, ended: bool
     ],
 )
 def test_an_untimely_end_is_explained(ended: Json, said: str) -> None:
-    assert said in "; ".join(job_state.explained(pod({"terminated": ended})))
+    assert said in "; ".join(job_state.end_reason(pod({"terminated": ended})))
 
 
 # --- in its containers -----------------------------------------------------------------------------------------------

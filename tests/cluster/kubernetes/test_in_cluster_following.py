@@ -10,13 +10,13 @@ import pytest
 
 from hydra.engine.interface import Relocation, Shipment
 from hydra.errors import EXIT_INTERRUPTED, ClusterError, Terminated, UsageError
-from hydra.kubernetes import names, streams
+from hydra.kubernetes import api_streams, object_names
 from hydra.kubernetes.api_client import Api, ApiError
 from hydra.kubernetes.in_cluster import log_follower, remote_run
 from hydra.kubernetes.in_cluster.fetch import followed_and_fetched
-from hydra.kubernetes.in_cluster.job_state import Log
-from hydra.kubernetes.in_cluster.objects import FILES
-from hydra.kubernetes.in_cluster.run_job import NotMadeError, Place
+from hydra.kubernetes.in_cluster.job_objects import FILES
+from hydra.kubernetes.in_cluster.job_state import LogReader
+from hydra.kubernetes.in_cluster.run_job import ObjectNotMadeError, RunJob
 from hydra.kubernetes.settings import KubernetesSettings
 from tests.cluster.kubernetes.objects import Json, command_pod
 
@@ -42,12 +42,12 @@ class Answers:
         yield "2026-11-22T20:00:00.000000000Z done"
 
 
-def place(answers: object) -> Place:
-    return Place(cast(Api, answers), "k8s://lab", "hydra", "first")
+def place(answers: object) -> RunJob:
+    return RunJob(cast(Api, answers), "k8s://lab", "hydra", "first")
 
 
 def followed(*answers: Json | ApiError) -> Json:
-    return log_follower.follow(place(Answers(*answers)), ENDED, Log("first", "runs/first"), ends=True)
+    return log_follower.follow(place(Answers(*answers)), ENDED, LogReader("first", "runs/first"), ends=True)
 
 
 class Clock:
@@ -96,7 +96,7 @@ def test_the_time_for_a_token_begins_when_a_long_log_has_broken(refusal: ApiErro
             raise AWAY
 
     answers = place(Long(refusal, refusal, ENDED))
-    assert log_follower.follow(answers, ENDED, Log("first", "runs/first"), ends=True) == ENDED
+    assert log_follower.follow(answers, ENDED, LogReader("first", "runs/first"), ends=True) == ENDED
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ LOST = {**ENDED, "status": {"phase": "Failed", "conditions": [{"type": "Disrupti
 def test_where_the_command_is_lost_all_that_it_has_made_is_removed(seen: Json | ApiError, removed: list[str]) -> None:
     with pytest.raises(ClusterError):
         followed(seen)
-    assert removed == [names.selector("first")]
+    assert removed == [object_names.selector("first")]
 
 
 def test_ctrl_c_for_the_second_time_removes_all_of_the_run_and_not_its_controller_only(
@@ -129,10 +129,10 @@ def test_ctrl_c_for_the_second_time_removes_all_of_the_run_and_not_its_controlle
         raise KeyboardInterrupt
 
     # It is asked to end the first time.
-    monkeypatch.setattr(streams, "execute", lambda *_: iter(()))
-    monkeypatch.setattr(streams, "log", interrupted)
+    monkeypatch.setattr(api_streams, "execute", lambda *_: iter(()))
+    monkeypatch.setattr(api_streams, "log", interrupted)
     assert followed_and_fetched(place(None), ENDED, tmp_path / "run", ends=True) == EXIT_INTERRUPTED
-    assert removed == [names.selector("first")]
+    assert removed == [object_names.selector("first")]
 
 
 def test_who_is_not_known_any_more_is_told_how_to_go_on() -> None:
@@ -162,14 +162,14 @@ def test_an_object_is_made_once_whatever_becomes_of_answers(answers: Sequence[Js
 
 @pytest.mark.parametrize("answers", [(TAKEN,), (FORBIDDEN,), (CUT, TAKEN, OTHER)])
 def test_an_object_of_somebody_else_is_told_from_ones_own(answers: Sequence[Json | ApiError]) -> None:
-    with pytest.raises(NotMadeError):
+    with pytest.raises(ObjectNotMadeError):
         place(Answers(*answers)).create("jobs", BODY)
 
 
 def test_what_may_have_been_made_is_not_said_to_be_missing() -> None:
     with pytest.raises(ClusterError) as refused:
         place(Answers(CUT, FORBIDDEN)).create("jobs", BODY)
-    assert not isinstance(refused.value, NotMadeError)
+    assert not isinstance(refused.value, ObjectNotMadeError)
 
 
 @pytest.mark.parametrize("error", [FORBIDDEN, CUT, ApiError(503, "", "starting")])
@@ -198,10 +198,10 @@ class Cluster:
         self.fails: dict[str, BaseException] = {}
         self.made: list[str] = []
         self.tidied: list[str] = []
-        monkeypatch.setattr(Place, "of", lambda *_: place(None))
-        monkeypatch.setattr(Place, "pod", lambda _: None)
-        monkeypatch.setattr(Place, "create", lambda _, kind, body: self._make(kind, body))
-        monkeypatch.setattr(Place, "tidy", lambda its: self.tidied.append(its.run))
+        monkeypatch.setattr(RunJob, "of", lambda *_: place(None))
+        monkeypatch.setattr(RunJob, "pod", lambda _: None)
+        monkeypatch.setattr(RunJob, "create", lambda _, kind, body: self._make(kind, body))
+        monkeypatch.setattr(RunJob, "delete", lambda its: self.tidied.append(its.run))
         monkeypatch.setattr(remote_run, "await_begin", lambda *_: self._make("begin", None))
 
     def _make(self, kind: str, body: object) -> Json:
@@ -219,10 +219,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 @pytest.mark.parametrize(
     ("where", "what", "stays"),
     [
-        ("jobs", NotMadeError("there is one"), True),
+        ("jobs", ObjectNotMadeError("there is one"), True),
         ("jobs", ClusterError("no answer"), False),
         ("jobs", Terminated(), False),
-        ("secrets", NotMadeError("a quota"), False),
+        ("secrets", ObjectNotMadeError("a quota"), False),
         ("secrets", KeyboardInterrupt(), False),
         ("secrets", Terminated(), False),
         ("begin", ClusterError("no image"), False),

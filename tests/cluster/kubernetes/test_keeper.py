@@ -19,15 +19,15 @@ from typing import IO, Any, NoReturn, cast
 import pytest
 
 import hydra
-from hydra.engine.driver_engine import Driver
+from hydra.engine.driver_engine import DriverProcess
 from hydra.engine.interface import Opening
 from hydra.errors import ClusterError, UsageError
-from hydra.kubernetes import names, owner_job
+from hydra.kubernetes import object_names, owner_job
 from hydra.kubernetes import run_start as module
-from hydra.kubernetes.keeper_listener import Door
+from hydra.kubernetes.keeper_listener import KeeperListener
 from hydra.kubernetes.pod_scripts import owner_pod as inside
-from hydra.kubernetes.pods import Family, source
-from hydra.kubernetes.removal import TRIES_S
+from hydra.kubernetes.pods import RunObjects, source
+from hydra.kubernetes.run_removal import TRIES_S
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.system import Program
 from tests.cluster.kubernetes.objects import Json
@@ -39,8 +39,8 @@ HERE = "127.0.0.1"
 GOOD = {"python": "3.11", "hydra": "2.0", "digest": "d"}
 
 
-def family(**settings: Any) -> Family:
-    return Family("r1", "lab", {}, KubernetesSettings(**settings), "hydra:1", archive=False)
+def family(**settings: Any) -> RunObjects:
+    return RunObjects("r1", "lab", {}, KubernetesSettings(**settings), "hydra:1", archive=False)
 
 
 def job(**settings: Any) -> Json:
@@ -50,7 +50,7 @@ def job(**settings: Any) -> Json:
 def test_the_job_is_restricted_and_goes_by_itself() -> None:
     it = job()["spec"]
     assert it["ttlSecondsAfterFinished"] <= 30
-    assert it["template"]["metadata"]["labels"][names.PART] == "keeper"
+    assert it["template"]["metadata"]["labels"][object_names.PART] == "keeper"
     spec = it["template"]["spec"]
     assert spec["restartPolicy"] == "Never"
     assert owner_job.UNREACHABLE == inside.UNREACHABLE
@@ -131,9 +131,9 @@ PULLING = {"conditions": [{"type": "PodReadyToStartContainers", "status": "True"
 RUNNING = container(running={})
 
 
-def arrival(pod: Json | None, *, began: float = 100.0) -> owner_job.Arrival:
+def arrival(pod: Json | None, *, began: float = 100.0) -> owner_job.KeeperStartup:
     """A keeper that is waited for, of which this Pod was seen."""
-    it = owner_job.Arrival(family(), "10.0.0.1", "u1", began)
+    it = owner_job.KeeperStartup(family(), "10.0.0.1", "u1", began)
     if pod is not None:
         it.see(pod)
     return it
@@ -209,7 +209,7 @@ class Opened:
 
     def __init__(self) -> None:
         self.came: Queue[Json] = Queue()
-        self.door = Door(HERE, self.came.put)
+        self.door = KeeperListener(HERE, self.came.put)
 
     def dialled(self) -> socket.socket:
         return socket.create_connection((HERE, self.door.port), timeout=SOON_S)
@@ -353,7 +353,7 @@ def folder(tmp_path: Path, monkeypatch: Monkey) -> Path:
         raise StartedError
 
     monkeypatch.setattr(module, "check_context", lambda _: None)
-    monkeypatch.setattr(module, "Driver", started)
+    monkeypatch.setattr(module, "DriverProcess", started)
     monkeypatch.delenv(module.POD_IP, raising=False)
     return tmp_path / "run"
 
@@ -397,8 +397,8 @@ def keep(*said: Json) -> None:
         *said,
     ]
     driver = SimpleNamespace(closed=False, send=lambda _: None, receive=lambda _: [told.pop(0)] if told else [])
-    family = Family("run", "lab", {}, KubernetesSettings(), "hydra:1", archive=False)
-    module._Beginning(cast(Driver, driver), lambda _: None).keep(family, "10.0.0.1")
+    family = RunObjects("run", "lab", {}, KubernetesSettings(), "hydra:1", archive=False)
+    module._Beginning(cast(DriverProcess, driver), lambda _: None).keep(family, "10.0.0.1")
 
 
 def offline(status: int) -> Json:

@@ -14,8 +14,8 @@ import yaml
 from hydra.config.cluster import load_engine
 from hydra.config.file_locations import conf_dir
 from hydra.errors import ConfigError
-from hydra.kubernetes import names, preflight
-from hydra.kubernetes.removal import rows
+from hydra.kubernetes import object_names, preflight
+from hydra.kubernetes.run_removal import rows
 from hydra.kubernetes.settings import KubernetesSettings
 from tests.cluster.kubernetes.objects import Json
 
@@ -111,18 +111,18 @@ def test_the_namespace_refuses_pods_that_are_not_restricted() -> None:
 
 def test_the_policies_select_the_pods_of_runs() -> None:
     run, controller = objects(FOLDER / "network-policy.yaml")
-    group = names.labels("r", "group").items()
+    group = object_names.labels("r", "group").items()
     assert list(selectors(run))
     assert all(labels.items() <= group for labels in selectors(run))
     (selected,) = selectors(controller)
-    assert selected.items() <= names.labels("r", "controller").items()
+    assert selected.items() <= object_names.labels("r", "controller").items()
     assert not selected.items() <= group
 
 
 # --- what `hydra check` says ------------------------------------------------------------------------------------------
 
 
-OURS = {names.MANAGED_BY: names.MANAGER}
+OURS = {object_names.MANAGED_BY: object_names.MANAGER}
 
 
 def policy(**spec: Any) -> Json:
@@ -138,8 +138,8 @@ def policy(**spec: Any) -> Json:
         (policy(podSelector={"matchLabels": {**OURS, "team": "lab"}}), "ingress"),
         (policy(podSelector={"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), "ingress"),
         (policy(podSelector={"matchLabels": {"app": "database"}}), ""),
-        (policy(podSelector={"matchLabels": {names.MANAGED_BY: "helm"}}), ""),
-        (policy(podSelector={"matchLabels": {names.MANAGED_BY: "helm", "app": "x"}}), ""),
+        (policy(podSelector={"matchLabels": {object_names.MANAGED_BY: "helm"}}), ""),
+        (policy(podSelector={"matchLabels": {object_names.MANAGED_BY: "helm", "app": "x"}}), ""),
     ],
 )
 def test_policies_that_may_choose_our_pods_are_told(found: Json, restricts: str) -> None:
@@ -160,7 +160,7 @@ def test_quotas_are_told_with_what_is_used() -> None:
     [("max", "its container has no limit of processes"), ("1024", "its container may have 1024 processes"), ("", "")],
 )
 def test_the_first_pod_tells_how_many_processes_there_may_be(limit: str, says: str) -> None:
-    first, *rest = preflight.told({"node": "n1", "address": "10.0.0.1", "pids_max": limit})
+    first, *rest = preflight.first_pod_lines({"node": "n1", "address": "10.0.0.1", "pids_max": limit})
     assert first == "a Pod on n1 reached this machine at 10.0.0.1"
     assert [re.split(r"[;:]", line)[0] for line in rest] == ([says] if says else [])
 
@@ -169,9 +169,9 @@ def test_the_first_pod_tells_how_many_processes_there_may_be(limit: str, says: s
 
 
 def thing(run: str, node: str = "", *, named: bool = True) -> Json:
-    annotations = {"annotations": {names.RUN_NAME: run}} if named else {}
+    annotations = {"annotations": {object_names.RUN_NAME: run}} if named else {}
     spec = {"nodeName": node} if node else {}
-    return {"metadata": {"labels": names.labels(run, "group"), **annotations}, "spec": spec}
+    return {"metadata": {"labels": object_names.labels(run, "group"), **annotations}, "spec": spec}
 
 
 def test_runs_are_told_by_their_whole_names_in_order() -> None:
@@ -185,7 +185,7 @@ def test_runs_are_told_by_their_whole_names_in_order() -> None:
 
 
 def test_pods_without_a_job_and_without_a_name_are_listed_too() -> None:
-    lost = {"run": names.slug("Lost One"), "jobs": 0, "pods": 1, "nodes": 0}
+    lost = {"run": object_names.slug("Lost One"), "jobs": 0, "pods": 1, "nodes": 0}
     assert rows([], [thing("Lost One", named=False)]) == [lost]
 
 

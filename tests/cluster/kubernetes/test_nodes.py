@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hydra.engine.resources import fits, need_of, port_count
 from hydra.kubernetes import nodes as k8s
-from hydra.kubernetes.pods import resources, whole
+from hydra.kubernetes.pods import requested_resources, resources
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Demand, Resources
 from tests.cluster.kubernetes.objects import Json, container, node, pod
@@ -217,7 +217,7 @@ def test_the_groups_that_fit_fit_the_node(cpu: str, mem: str, wanted: list[tuple
     (agent,) = k8s.agents([node("n1", cpu=cpu, memory=mem)], [], PORTS)
     there: list[Json] = []
     for per_cpu, per_mem, count in wanted:
-        demand = whole(Demand(cpus_per_client=per_cpu, mem_per_client=per_mem), count)
+        demand = requested_resources(Demand(cpus_per_client=per_cpu, mem_per_client=per_mem), count)
         (now,) = k8s.agents([node("n1", cpu=cpu, memory=mem)], there, PORTS)
         if fits(need_of(demand, count), now.resources):
             requests = resources(KubernetesSettings(), need_of(demand, count))["requests"]

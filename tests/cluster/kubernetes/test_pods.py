@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.engine.artifacts import script
-from hydra.engine.resources import Need, need_of
-from hydra.kubernetes import names, pods
+from hydra.engine.artifacts import start_script
+from hydra.engine.resources import ResourceNeed, need_of
+from hydra.kubernetes import object_names, pods
 from hydra.kubernetes.pods import source
 from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Agent, Constraint, Demand, Group, Launch, Resources
@@ -29,8 +29,8 @@ GROUP = Group("publisher-3", "publisher", 1, 10, ("python", "-m", "hydra.client"
 LAUNCH = Launch(GROUP, Agent("n1", "n1", {}, Resources()), (31000, 31001))
 
 
-def family(**settings: Any) -> pods.Family:
-    return pods.Family("r", "lab", OWNER, KubernetesSettings(**settings), "hydra:1", archive=False)
+def family(**settings: Any) -> pods.RunObjects:
+    return pods.RunObjects("r", "lab", OWNER, KubernetesSettings(**settings), "hydra:1", archive=False)
 
 
 def group_pod(*, archive: bool = False, **settings: Any) -> Json:
@@ -86,7 +86,7 @@ def test_an_archive_is_fetched_and_starts_the_command() -> None:
 
 
 def test_the_archive_s_script_is_called_as_the_archive_calls_it() -> None:
-    assert pods.RUNNER == script.RUNNER
+    assert pods.RUNNER == start_script.RUNNER
 
 
 def test_the_scripts_for_pods_are_python_of_old() -> None:
@@ -148,7 +148,7 @@ def test_the_user_s_fields_are_merged_into_every_pod() -> None:
 
 def test_a_job_s_template_is_dressed_like_a_pod() -> None:
     template = {"metadata": {"labels": {"hydra/run": "r"}}, "spec": {"containers": []}}
-    dressed = pods.dressed(family(priority_class="low"), template)
+    dressed = pods.with_user_settings(family(priority_class="low"), template)
     assert dressed["spec"]["priorityClassName"] == "low"
     assert template == {"metadata": {"labels": {"hydra/run": "r"}}, "spec": {"containers": []}}
 
@@ -174,28 +174,30 @@ def test_a_job_s_template_is_dressed_like_a_pod() -> None:
     ],
 )
 def test_merge_patches(document: Any, patch: Any, result: Any) -> None:
-    assert pods.merged(document, patch) == result
+    assert pods.merge_patch(document, patch) == result
 
 
 @pytest.mark.parametrize(
     ("ratios", "need", "expected"),
     [
-        ((0, 0), Need(1.5, 100), [("1500m", "100Mi")]),
-        ((1.5, 2), Need(0.001, 0.1), [("1m", "1Mi"), ("2m", "256Mi")]),
-        ((2, 2), Need(0, 0), [("0m", "0Mi")]),
+        ((0, 0), ResourceNeed(1.5, 100), [("1500m", "100Mi")]),
+        ((1.5, 2), ResourceNeed(0.001, 0.1), [("1m", "1Mi"), ("2m", "256Mi")]),
+        ((2, 2), ResourceNeed(0, 0), [("0m", "0Mi")]),
     ],
 )
-def test_limits_follow_the_ratios(ratios: tuple[float, float], need: Need, expected: list[tuple[str, str]]) -> None:
+def test_limits_follow_the_ratios(
+    ratios: tuple[float, float], need: ResourceNeed, expected: list[tuple[str, str]]
+) -> None:
     found = pods.resources(KubernetesSettings(cpu_limit_ratio=ratios[0], memory_limit_ratio=ratios[1]), need)
     assert [*found] == ["requests", "limits"][: len(expected)]
     assert [(each["cpu"], each["memory"]) for each in found.values()] == expected
 
 
 def test_a_whole_demand_is_what_the_pod_requests() -> None:
-    demand = pods.whole(Demand(base_cpus=0.0114, base_mem=10.2, mem_per_client=0.3, ports=3), 10)
+    demand = pods.requested_resources(Demand(base_cpus=0.0114, base_mem=10.2, mem_per_client=0.3, ports=3), 10)
     assert demand == Demand(base_cpus=0.012, base_mem=14, ports=3)
-    assert pods.whole(Demand(), 1000) == Demand(), "nothing is no more than nothing"
-    assert pods.whole(Demand(base_cpus=0.1, cpus_per_client=0.014), 1).base_cpus == 0.114
+    assert pods.requested_resources(Demand(), 1000) == Demand(), "nothing is no more than nothing"
+    assert pods.requested_resources(Demand(base_cpus=0.1, cpus_per_client=0.014), 1).base_cpus == 0.114
     assert pods.resources(KubernetesSettings(), need_of(demand, 99))["requests"] == {"cpu": "12m", "memory": "14Mi"}
 
 
@@ -213,7 +215,7 @@ def test_equal_environments_are_one_secret() -> None:
 
 
 def test_before_there_is_an_owner_no_reference_stands_there() -> None:
-    orphan = pods.Family("r", "lab", {}, KubernetesSettings(), "hydra:1", archive=False)
+    orphan = pods.RunObjects("r", "lab", {}, KubernetesSettings(), "hydra:1", archive=False)
     assert "ownerReferences" not in pods.metadata(orphan, "n", "keeper")
 
 
@@ -234,10 +236,10 @@ TEXTS = st.text("azAZ09-_./ \0\n\u0308äß漢🐍", min_size=1, max_size=80)
 @given(TEXTS, TEXTS)
 @settings(max_examples=20)
 def test_any_run_and_part_make_a_name_that_kubernetes_admits(run: str, what: str) -> None:
-    name = names.object_name(run, what)
+    name = object_names.object_name(run, what)
     assert _NAME.fullmatch(name)
     assert len(name) <= 63
-    for value in names.labels(run, "group", group=what).values():
+    for value in object_names.labels(run, "group", group=what).values():
         assert _NAME.fullmatch(value)
         assert len(value) <= 63
 
@@ -245,7 +247,7 @@ def test_any_run_and_part_make_a_name_that_kubernetes_admits(run: str, what: str
 @given(TEXTS, TEXTS)
 @settings(max_examples=20)
 def test_different_names_stay_different(one: str, other: str) -> None:
-    assert (names.slug(one) == names.slug(other)) == (one == other)
+    assert (object_names.slug(one) == object_names.slug(other)) == (one == other)
 
 
 @pytest.mark.parametrize(
@@ -258,8 +260,8 @@ def test_different_names_stay_different(one: str, other: str) -> None:
     ],
 )
 def test_selectors(arguments: dict[str, object], expected: str) -> None:
-    assert names.selector(**arguments) == f"app.kubernetes.io/managed-by=hydra{expected}"  # type: ignore[arg-type]
+    assert object_names.selector(**arguments) == f"app.kubernetes.io/managed-by=hydra{expected}"  # type: ignore[arg-type]
 
 
 def test_groups_are_named_in_a_further_term() -> None:
-    assert names.among(["s2", "S2"]) == f"hydra/group in (s2,{names.slug('S2')})"
+    assert object_names.among(["s2", "S2"]) == f"hydra/group in (s2,{object_names.slug('S2')})"

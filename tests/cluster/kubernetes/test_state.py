@@ -9,14 +9,14 @@ from typing import cast
 
 import pytest
 
-from hydra.engine.driver_engine import Driver
+from hydra.engine.driver_engine import DriverProcess
 from hydra.engine.placement import parse_constraint
 from hydra.errors import ClusterError, PlacementError
-from hydra.kubernetes import inventory as module
-from hydra.kubernetes import names
+from hydra.kubernetes import node_inventory as module
+from hydra.kubernetes import object_names
 from hydra.kubernetes.engine import KubernetesEngine
 from hydra.kubernetes.owner_job import owner
-from hydra.kubernetes.program_delivery import Delivery
+from hydra.kubernetes.program_delivery import ProgramDelivery
 from hydra.model import Constraint
 from hydra.system import wait_alone
 from tests.cluster.kubernetes.objects import container, node, pod
@@ -51,8 +51,8 @@ def test_what_our_pods_hold_is_not_free_whoever_tells_of_them() -> None:
     it = Subject("n1")
     it.launch(group("a", cpus=1.5, ports=2))
     ours = pod("n1", container("1500m", "64Mi"))
-    ours["metadata"] |= {"name": names.object_name("r1", "a"), "namespace": "lab"}
-    ours["metadata"]["labels"] = names.labels("r1", "group")
+    ours["metadata"] |= {"name": object_names.object_name("r1", "a"), "namespace": "lab"}
+    ours["metadata"]["labels"] = object_names.labels("r1", "group")
     theirs = pod("n1", container("500m"))
     theirs["metadata"] |= {"name": "theirs", "namespace": "other"}
     it.tell_nodes("n1", pods=(ours, theirs))
@@ -93,7 +93,7 @@ Happens = Callable[[Subject], None]
 def _refused(status: int, message: str, reason: str) -> Happens:
     def happens(it: Subject) -> None:
         it.launch(group("z"))
-        it.refuse(names.object_name("r1", "z"), status, message, reason)
+        it.refuse(object_names.object_name("r1", "z"), status, message, reason)
 
     return happens
 
@@ -104,7 +104,7 @@ _nobody_knows_who_asks = _refused(401, "Unauthorized", "Unauthorized")
 
 
 def _run_is_gone(it: Subject) -> None:
-    keeper = {"metadata": {"name": "k", "labels": {names.PART: "keeper"}}, "spec": {}, "status": {}}
+    keeper = {"metadata": {"name": "k", "labels": {object_names.PART: "keeper"}}, "spec": {}, "status": {}}
     it.calls()
     it.say("pod", pod=keeper, gone=True)
     it.say("pod", pod=keeper, gone=True)
@@ -263,7 +263,7 @@ class Asked:
         # Groups start as they are.
         delivery = SimpleNamespace(is_archived=lambda _: False, prepared=lambda group: group)
         self.engine = KubernetesEngine(
-            cast(Driver, self), self.state, cast(Delivery, delivery), "192.0.2.1", clock=lambda: self.now
+            cast(DriverProcess, self), self.state, cast(ProgramDelivery, delivery), "192.0.2.1", clock=lambda: self.now
         )
 
     def send(self, calls: Iterable[Json]) -> None:

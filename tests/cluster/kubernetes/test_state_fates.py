@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hydra.engine.placement import parse_constraint
 from hydra.errors import ClusterError, PlacementError
-from hydra.kubernetes import names
+from hydra.kubernetes import object_names
 from hydra.kubernetes import pod_status as patience
 from hydra.kubernetes import state as module
-from hydra.kubernetes.inventory import BOOKED_S
+from hydra.kubernetes.node_inventory import BOOKED_S
 from tests.cluster.kubernetes.stated import FAMILY, QUOTA, Json, Subject, ended, group, running, unschedulable, waiting
 
 
@@ -61,10 +61,10 @@ def test_a_start_that_takes_too_long_is_asked_about(answers: bool) -> None:
     it.calls()
     it.pass_time(patience.START_WITHIN_S)
     it.pass_time(0)
-    assert it.calls() == [{"call": "why", "pod": names.object_name("r1", "a"), "uid": ""}]
+    assert it.calls() == [{"call": "why", "pod": object_names.object_name("r1", "a"), "uid": ""}]
     warning = {"type": "Warning", "reason": "FailedMount", "message": "no such volume"}
     if answers:
-        it.say("why", pod=names.object_name("r1", "a"), events=[warning])
+        it.say("why", pod=object_names.object_name("r1", "a"), events=[warning])
     it.pass_time(module.WHY_WITHIN_S)
     (event,) = it.events()
     assert event.detail.startswith("it did not start within 120 s")
@@ -86,7 +86,7 @@ def test_a_hopeless_pod_that_starts_after_all_is_kept() -> None:
 
 def test_a_refused_pod_is_a_refused_group_with_the_reason_and_a_remedy() -> None:
     it = Subject().with_groups("a", "b")
-    it.refuse(names.object_name("r1", "a"), 403, QUOTA, "Forbidden")
+    it.refuse(object_names.object_name("r1", "a"), 403, QUOTA, "Forbidden")
     (event,) = it.events()
     assert (event.group, event.state, event.refused) == ("a", "failed", True)
     assert "exceeded quota: few" in event.detail
@@ -110,7 +110,7 @@ def test_a_refused_secret_refuses_those_who_need_it_and_is_made_anew_the_next_ti
 def test_a_pod_that_may_be_there_is_deleted(answered: bool, told: tuple[str, str, bool]) -> None:
     it = Subject().with_groups("a")
     if answered:
-        it.refuse(names.object_name("r1", "a"), 0, "timed out")
+        it.refuse(object_names.object_name("r1", "a"), 0, "timed out")
     else:
         it.pass_time(module.CREATED_WITHIN_S)
     assert it.told() == [told]
@@ -127,7 +127,7 @@ def full(*, answered: bool = True) -> tuple[Subject, str, Json]:
     it.launch(group("c"))
     it.events()
     (wanted,) = it.calls("create")[-1]["then"]
-    c = names.object_name("r1", "c")
+    c = object_names.object_name("r1", "c")
     if answered:
         it.refuse(c, 403, QUOTA, "Forbidden")
     return it, c, {"call": "create", "first": [], "then": [wanted]}
@@ -167,7 +167,7 @@ def test_a_quota_that_has_no_room_in_time_refuses_as_ever(message: str, end: str
     it = Subject().with_groups("a", on="n1")
     it.state.kill(["a"], it.now)
     it.with_groups("c")
-    began, c = it.now, names.object_name("r1", "c")
+    began, c = it.now, object_names.object_name("r1", "c")
     it.refuse(c, 403, message, "Forbidden")
     if end in ("all have gone", "unseen"):
         if end == "unseen":
@@ -312,7 +312,7 @@ def test_groups_on_a_lost_node_keep_nobody_from_being_spread() -> None:
 
 def test_a_pod_that_was_made_is_not_given_up_as_unanswered() -> None:
     it = Subject("n1").with_groups("a")
-    it.say("made", tag=names.object_name("r1", "a"), name="", uid="")
+    it.say("made", tag=object_names.object_name("r1", "a"), name="", uid="")
     it.pass_time(module.CREATED_WITHIN_S + 1)
     assert it.events() == []
 
@@ -323,7 +323,7 @@ def test_pods_that_went_while_nobody_watched_are_lost_and_those_not_made_yet_are
     it.runs("a")
     it.runs("b")
     it.events()
-    it.say("pods", names=[names.object_name("r1", "b")])
+    it.say("pods", names=[object_names.object_name("r1", "b")])
     assert it.told() == [("a", "lost", False)]
 
 
@@ -395,7 +395,7 @@ def test_whatever_happens_no_node_is_overdrawn_and_every_group_ends_once(steps: 
             case ("kill",) if alive:
                 it.state.kill([alive[-1]], it.now)
             case ("relist",):
-                it.say("pods", names=sorted(names.object_name("r1", name) for name in there))
+                it.say("pods", names=sorted(object_names.object_name("r1", name) for name in there))
             case ("time", seconds):
                 it.pass_time(seconds)
         for event in it.events():
@@ -430,7 +430,7 @@ def _meets(it: Subject, name: str, fate: Fate, where: str, there: set[str]) -> N
         case "deleted":
             it.pod(name, where, deleted=True, **running())
         case "refused":
-            it.refuse(names.object_name("r1", name), 403, QUOTA)
+            it.refuse(object_names.object_name("r1", name), 403, QUOTA)
         case "stuck":
             there.add(name)
             it.pod(name, "", **unschedulable())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hydra.kubernetes.api_errors import not_made, not_started, refusal
+from hydra.kubernetes.api_errors import api_failure, not_made, not_started
 from hydra.kubernetes.pod_status import MAIN, PodStatus, status, trimmed
 from hydra.model import GroupState
 from tests.cluster.kubernetes.objects import Json, recorded
@@ -298,7 +298,7 @@ REFUSALS: Json = recorded("refusals")
     ],
 )
 def test_recorded_refusals(name: str, kind: str, final: bool, says: str, remedy: str) -> None:
-    found = refusal(**REFUSALS[name], doing="create pods", namespace="lab")
+    found = api_failure(**REFUSALS[name], doing="create pods", namespace="lab")
     assert (found.kind, found.final) == (kind, final)
     assert found.what.startswith("cannot create pods in namespace lab: ")
     assert says in found.what
@@ -338,7 +338,7 @@ def test_every_recorded_refusal_is_in_the_table() -> None:
     ],
 )  # fmt: skip
 def test_refusals(status: int, reason: str, message: str, kind: str, final: bool, says: str) -> None:
-    found = refusal(status, reason, message, doing="list nodes", namespace="")
+    found = api_failure(status, reason, message, doing="list nodes", namespace="")
     assert (found.kind, found.final) == (kind, final)
     assert found.what.startswith("cannot list nodes: ")
     assert says in found.what
@@ -350,7 +350,7 @@ def test_a_range_of_users_is_told() -> None:
         'pods "x" is forbidden: unable to validate against any security context constraint: [provider restricted-v2:'
         " .spec.securityContext.runAsUser: Invalid value: 10001: must be in the ranges: [1000680000, 1000689999]]"
     )
-    found = refusal(403, "Forbidden", message, doing="create pods", namespace="lab")
+    found = api_failure(403, "Forbidden", message, doing="create pods", namespace="lab")
     assert (found.kind, found.final) == ("security", True)
     assert "must be in the ranges: [1000680000, 1000689999]" in found.what
     assert "pod.securityContext.runAsUser" in found.remedy

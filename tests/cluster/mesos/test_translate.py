@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hydra.engine.resources import Need, add, fits, need_of, port_count
+from hydra.engine.resources import ResourceNeed, add, fits, need_of, port_count
 from hydra.mesos import translate as mesos
 from hydra.model import Demand, Resources
 from tests.mesos import recordings
@@ -75,7 +75,7 @@ def test_attributes_read_as_they_were_written(attribute: Json, text: str) -> Non
 def test_reserved_resources_count_and_go_first_and_stay_what_they_are(kind: Json) -> None:
     parts = [scalar("cpus", 1.0, role="*"), scalar("cpus", 0.4, **kind), scalar("mem", 64.0, role="*")]
     assert mesos.total(parts).cpus == 1.4
-    taken, left, _ = mesos.take(parts, Need(cpus=0.6, mem=64.0)) or pytest.fail("it fits")
+    taken, left, _ = mesos.take(parts, ResourceNeed(cpus=0.6, mem=64.0)) or pytest.fail("it fits")
     assert taken == [scalar("cpus", 0.4, **kind), scalar("cpus", 0.2, role="*"), scalar("mem", 64.0, role="*")]
     assert left == [scalar("cpus", 0.8, role="*")]
 
@@ -89,7 +89,7 @@ def test_what_may_be_taken_away_or_belongs_to_others_is_not_used(odd: Json) -> N
 def test_other_resources_of_an_offer_are_left_alone() -> None:
     parts = [scalar("gpus", 2.0), {"name": "zones", "type": "SET", "set": {"item": ["a"]}}, scalar("cpus", 1.0)]
     assert mesos.total(parts) == Resources(cpus=1.0)
-    taken, left, _ = mesos.take(parts, Need(cpus=0.5)) or pytest.fail("it fits")
+    taken, left, _ = mesos.take(parts, ResourceNeed(cpus=0.5)) or pytest.fail("it fits")
     assert taken == [scalar("cpus", 0.5)]
     assert left == [*parts[:2], scalar("cpus", 0.5)]
 
@@ -112,8 +112,10 @@ MILLI = st.integers(0, 9000).map(lambda n: n / 1000)
 
 
 @settings(max_examples=30)
-@given(offers(), st.builds(Need, cpus=MILLI, mem=MILLI, ports=st.integers(0, 12)))
-def test_a_launch_takes_exactly_what_it_needs_and_never_more_than_there_is(parts: list[Json], need: Need) -> None:
+@given(offers(), st.builds(ResourceNeed, cpus=MILLI, mem=MILLI, ports=st.integers(0, 12)))
+def test_a_launch_takes_exactly_what_it_needs_and_never_more_than_there_is(
+    parts: list[Json], need: ResourceNeed
+) -> None:
     got = mesos.take(parts, need)
     whole = mesos.total(parts)
     assert (got is not None) == fits(need, whole)
@@ -133,7 +135,7 @@ def test_a_demand_is_rounded_up_to_what_mesos_can_keep(
     base_cpus: float, cpus: float, base_mem: float, mem: float, count: int
 ) -> None:
     demand = Demand(base_cpus, base_mem, cpus, mem)
-    need, whole = need_of(demand, count), mesos.whole(demand, count)
+    need, whole = need_of(demand, count), mesos.rounded_demand(demand, count)
     kept = need_of(whole, count)
     assert kept.cpus >= need.cpus - 1e-6
     assert kept.mem >= need.mem - 1e-6

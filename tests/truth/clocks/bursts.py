@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from hydra.control.clock_offset import Exchange, HostClockEstimate
+from hydra.control.clock_offset import HostClockEstimate, PingExchange
 
 HELD_UP_TIMES = 4
 """How many times what held a burst up is in a bound: once in the offset (one half) and in what surrounds the window
@@ -18,7 +18,7 @@ HELD_UP_TIMES = 4
 class Bursts:
     """All bursts, by the estimate that took them."""
 
-    of: dict[HostClockEstimate, list[Sequence[Exchange]]] = field(default_factory=dict)
+    of: dict[HostClockEstimate, list[Sequence[PingExchange]]] = field(default_factory=dict)
 
     def held_up_ns(self, ahead_ns: int) -> int:
         """The same as :func:`held_up_ns` of the host whose clock is so far ahead, within a second."""
@@ -28,7 +28,7 @@ class Bursts:
         return held_up_ns(found)
 
 
-def held_up_ns(bursts: Sequence[Sequence[Exchange]]) -> int:
+def held_up_ns(bursts: Sequence[Sequence[PingExchange]]) -> int:
     """By how much the shortest round trip of a burst was longer than the shortest of all, where that is the most."""
     shortest = [min(exchange.rtt_ns for exchange in burst) for burst in bursts]
     return max(shortest) - min(shortest)
@@ -39,7 +39,7 @@ def recorded() -> Iterator[Bursts]:
     """Those of every estimate, until the end of this block."""
     bursts, add = Bursts(), HostClockEstimate.add
 
-    def noted(estimate: HostClockEstimate, burst: Sequence[Exchange]) -> None:
+    def noted(estimate: HostClockEstimate, burst: Sequence[PingExchange]) -> None:
         bursts.of.setdefault(estimate, []).append(tuple(burst))
         add(estimate, burst)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hydra.control import curve
+from hydra.control import curve_security
 from hydra.local.engine import LocalEngine
 from hydra.model import Agent, Group, Launch
 from tests.truth.clocks.forwarder import Delay, Forwarder
@@ -42,7 +42,7 @@ class OtherHosts(LocalEngine):
         """As the embedded engine does, elsewhere."""
         for agent, way in self._elsewhere.items():
             if agent not in self.forwarders:
-                controller = groups[0].environment[curve.ENDPOINT]
+                controller = groups[0].environment[curve_security.ENDPOINT]
                 self.forwarders[agent] = Forwarder(controller, way.there, way.back)
         places = {agent: (way.ahead_s, self.forwarders[agent].endpoint) for agent, way in self._elsewhere.items()}
         # Before all else on this machine: how late its messages are is not what other processes make of it.

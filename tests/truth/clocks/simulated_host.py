@@ -9,7 +9,7 @@ from typing import Final
 
 import zmq
 
-from hydra.control import curve
+from hydra.control import curve_security
 from hydra.wire.messages import Ack, Ping, decode_from_controller, encode
 from tests.channel import joined
 from tests.control.rosters import hello
@@ -56,9 +56,9 @@ class SimulatedHost:
 
     def _introduce(self, context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
         socket = context.socket(zmq.DEALER)
-        socket.curve_serverkey = self._environment[curve.SERVER_KEY].encode()
-        socket.curve_publickey = self._environment[curve.CLIENT_KEY].encode()
-        socket.curve_secretkey = self._environment[curve.CLIENT_SECRET].encode()
+        socket.curve_serverkey = self._environment[curve_security.SERVER_KEY].encode()
+        socket.curve_publickey = self._environment[curve_security.CLIENT_KEY].encode()
+        socket.curve_secretkey = self._environment[curve_security.CLIENT_SECRET].encode()
         socket.connect(self._endpoint)
         name = self._name
         socket.send(encode(hello([self._client], group=name, boot_id=name, host=name)))

@@ -21,7 +21,7 @@ from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD
 from hydra.measure.latency import count_below_zero
 from hydra.model import Agent, AgentClock, StepResult
-from hydra.monitor.progress import Observer
+from hydra.monitor.progress_view import Observer
 from hydra.run.context import RunContext
 from hydra.run.runner import run
 from hydra.store.database import RunStore

@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from hydra.control.controller import Controller
 from hydra.model import AgentClock
-from hydra.run.clocks import StepClocks, unknown
+from hydra.run.step_clocks import StepClocks, unknown
 from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import HostClock, Start
 from tests.control.simulated_clocks import Clock, moments
@@ -67,12 +67,12 @@ class Step:
     first_ns: int
     last_ns: int
     wall_offset_ns: int
-    told: dict[str, HostClock]
+    data: dict[str, HostClock]
     clocks: dict[str, AgentClock]
 
     def wrong_ns(self, name: str) -> list[int]:
         """How far the step's clock of this host is ahead of the controller's, at moments of the window."""
-        truth, clock = CASES[name].clock, StepClock(self.told[name])
+        truth, clock = CASES[name].clock, StepClock(self.data[name])
         at = moments(self.first_ns, self.last_ns)
         return [clock.at_ns(truth.shows(now_ns)) - now_ns - self.wall_offset_ns for now_ns in at]
 

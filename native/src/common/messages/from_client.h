@@ -98,7 +98,7 @@ struct Progress {
 };
 
 // One second of a step, counted from its start: messages sent, or received and how late.
-struct Second {
+struct SecondCounts {
     std::uint64_t second = 0;
     std::uint64_t messages = 0;
     HistogramCounts latency;
@@ -111,11 +111,11 @@ struct Second {
 };
 
 // What was not told before; every message adds to those before it. A client's own is in `seconds`.
-struct Course {
+struct TimeSeries {
     Ids ids;
     std::uint32_t epoch = 0;
-    std::vector<Second> seconds;
-    std::vector<Second> cohort;
+    std::vector<SecondCounts> seconds;
+    std::vector<SecondCounts> cohort;
 
     static constexpr const char* kType = "course";
     static void describe(auto& it, auto& fields) {
@@ -207,7 +207,7 @@ struct ChildExit {
 };
 
 // What was read for a `watch` since the last message; its end is answered by one, if need be without samples.
-struct Host {
+struct HostReadings {
     Ids ids;
     std::uint32_t epoch = 0;
     std::vector<Sample> samples;
@@ -221,7 +221,7 @@ struct Host {
 
 // From a client to its relay: those up to Error, but for Joined and BatchHead. From a relay to the
 // controller: all but Reports.
-using FromClient = std::variant<Hello, Joined, Ready, Ack, Progress, Course, Report, Reports, BatchHead,
-                                Error, ChildExit, Host>;
+using FromClient = std::variant<Hello, Joined, Ready, Ack, Progress, TimeSeries, Report, Reports, BatchHead,
+                                Error, ChildExit, HostReadings>;
 
 }  // namespace hydra

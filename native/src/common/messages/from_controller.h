@@ -86,19 +86,19 @@ struct LoadPoint {
     }
 };
 
-enum class SpellKind { slow, gone };
+enum class ImpairmentKind { slow, gone };
 
-constexpr std::array<const char*, 2> words(SpellKind) {
+constexpr std::array<const char*, 2> words(ImpairmentKind) {
     return {"slow", "gone"};
 }
 
 // A part of the window in which a subscriber reads at most `rate` messages/s, or has no connection.
-struct Spell {
-    SpellKind kind = SpellKind::slow;
+struct Impairment {
+    ImpairmentKind kind = ImpairmentKind::slow;
     double begin_s = 0;
     double end_s = 0;
     double rate = 0;
-    bool operator==(const Spell&) const = default;
+    bool operator==(const Impairment&) const = default;
 
     static void describe(auto& it, auto& fields) {
         fields.required("kind", it.kind);
@@ -120,7 +120,7 @@ struct Configure {
     bool cohort = false;              // of the step's cohort, whose latencies are summed apart
     std::vector<LoadPoint> load;      // none: settings.rate all the time
     double course_s = 0;              // how often `course` is told; 0: never
-    std::vector<Spell> spells;
+    std::vector<Impairment> spells;
     SystemObject system;
 
     static constexpr const char* kType = "configure";
@@ -183,7 +183,7 @@ struct Stop {
     }
 };
 
-struct Sent {
+struct PublisherTotal {
     Id publisher = 0;
     std::uint64_t sent = 0;
     std::vector<Range> unacknowledged;
@@ -198,7 +198,7 @@ struct Sent {
 struct Finish {
     Ids ids;
     std::uint32_t epoch = 0;
-    std::vector<Sent> publishers;
+    std::vector<PublisherTotal> publishers;
     double drain_max_s = 0;
     double quiet_s = 0.5;
     SystemObject system;

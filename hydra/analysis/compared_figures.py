@@ -1,0 +1,94 @@
+"""Which figures are compared, and what a difference in one is called. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from hydra.analysis.compared_runs import ComparedRun
+from hydra.errors import UsageError
+from hydra.measure.column import MB_S, PER_SECOND, TEXT, YES_NO, Column
+from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX, LOSS
+from hydra.measure.step_columns import ACK, DUE, SENT
+
+_OTHERS: Final = (
+    *(AVG_TX, AVG_RX, AGGREGATE, AGGREGATE_MAX, LOSS, "late_pct"),
+    *(f"{since}_{name}_us" for since in (DUE, SENT) for name in ("p50", "p99", "p999")),
+    *(f"{ACK}_p99_us", "publisher_cores", "subscriber_cpu_s", "subscriber_rss_max_bytes"),
+)
+"""Beside the primary figure, in this order. They are few on purpose: each more makes the others harder to tell."""
+
+
+def measured_columns(columns: Mapping[str, Column]) -> list[str]:
+    """The columns of numbers that are measured in a repeat."""
+    return [
+        column.name
+        for column in columns.values()
+        if column.unit not in (TEXT, YES_NO) and column.repeats not in ("common", "noted")
+    ]
+
+
+def primary(sides: Sequence[ComparedRun], asked: str = "") -> str:
+    """The figure that the runs are compared by.
+
+    Args:
+        sides: all of them.
+        asked: what the user chose; "": the usual one.
+
+    Raises:
+        UsageError: there is no such figure, or no run knows any.
+    """
+    known = _known(sides)
+    if not asked:
+        if found := [name for name in sides[0].primary if name in known]:
+            return found[0]
+        raise UsageError("no figure is known in all of these runs", "see what was measured with hydra report")
+    if asked in known:
+        return asked
+    if asked in measured_columns(sides[0].columns):
+        raise UsageError(f"--figure {asked} is not known in all of these runs", f"known: {', '.join(known[:8])}")
+    near = get_close_matches(asked, known, 1)
+    remedy = f"did you mean {near[0]}?" if near else f"some that there are: {', '.join(known[:8])}"
+    raise UsageError(f"--figure {asked!r} is no figure of these runs", remedy)
+
+
+def others(sides: Sequence[ComparedRun], first: str) -> list[str]:
+    """What is compared beside the primary figure."""
+    known = set(_known(sides))
+    search = [column.name for column in sides[0].columns.values() if _searched(column)] if sides[0].searches else []
+    return [name for name in dict.fromkeys((*search, *_OTHERS)) if name in known and name != first]
+
+
+def _searched(column: Column) -> bool:
+    return column.unit == PER_SECOND and column.better == "higher"
+
+
+def _known(sides: Sequence[ComparedRun]) -> list[str]:
+    """The figures that every side has in some repeat, in the order of the table."""
+    there = [
+        {
+            name
+            for row in side.rows
+            for repeat in row.repeats
+            for name, value in repeat.figures.items()
+            if value is not None
+        }
+        for side in sides
+    ]
+    return [name for name in measured_columns(sides[0].columns) if all(name in its for its in there)]
+
+
+def words(column: Column) -> tuple[str, str]:
+    """What a run is called in which a figure is higher, and one in which it is lower."""
+    if column.unit in (PER_SECOND, MB_S):
+        return "faster", "slower"
+    if column.name.startswith((DUE, ACK)):
+        return "higher latency", "lower latency"
+    if column.name == LOSS:
+        return "more loss", "less loss"
+    if column.unit == "cores" or "_cpu_" in column.name:
+        return "more CPU", "less CPU"
+    if "_rss_" in column.name:
+        return "more memory", "less memory"
+    return "higher", "lower"

@@ -1,0 +1,222 @@
+"""`hydra fit`: the law of a run's throughput, its budgets, and what they say of other client counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hydra.analysis.constants import FARTHEST
+from hydra.analysis.costs import BUDGETS, BudgetFit, StepUsage, fit_budget
+from hydra.analysis.scaling_models import KNEE, LEAST, ThroughputInterval, ThroughputLaw, ThroughputPrediction, fit
+from hydra.cli.step_usage import RunUsage, read_run
+from hydra.errors import UsageError
+from hydra.events.formatting import number
+from hydra.report.table import fitted, tabled, terminal_width
+from hydra.store.run_folders import write_whole
+
+
+def count(value: float) -> str:
+    """A number of things: 1,000,000."""
+    return f"{value:,.0f}"
+
+
+def figure(value: float | None) -> str:
+    """A figure with three digits; "no limit" for None."""
+    if value is None:
+        return "no limit"
+    return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 99.95 else number(value)
+
+
+def span(interval: ThroughputInterval, unit: str = "") -> str:
+    """An estimate and its interval: ``4.1 [3.9 – 4.4] µs``."""
+    scale, name = _scaled(interval, unit)
+    estimate, low, high = (None if v is None else v * scale for v in (interval.estimate, interval.low, interval.high))
+    # One that is only limited has no estimate.
+    first = "—" if estimate is None else figure(estimate)
+    return f"{first} [{figure(low)} – {figure(high)}]{f' {name}' if name else ''}"
+
+
+def _scaled(interval: ThroughputInterval, unit: str) -> tuple[float, str]:
+    if unit in ("s", "s/s"):
+        return 1e6, "µs" if unit == "s" else "µs/s"
+    if unit.startswith("bytes"):
+        largest = interval.estimate or interval.low
+        for size, prefix in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+            if largest >= size:
+                return 1 / size, unit.replace("bytes", prefix)
+    return 1.0, unit
+
+
+def fit_run(directory: Path, asked: Sequence[int], page: Path | None, as_json: bool) -> None:
+    """Prints the fits of a run, and draws them.
+
+    Args:
+        directory: the run's.
+        asked: client counts to predict; none: twice, five and ten times the largest measured one.
+        page: where the plot is written, as HTML; None: nowhere.
+        as_json: whether JSON is printed in place of text.
+
+    Raises:
+        UsageError: the run has fewer than six client counts, or none could be measured.
+    """
+    if any(clients < 1 for clients in asked):
+        raise UsageError("--clients: 0 subscribers have no throughput", "name counts of at least 1")
+    run = read_run(directory)
+    laws = {name: _law(steps, asked) for name, steps in _large_enough(run).items()}
+    budgets = {name: [f for b in BUDGETS if (f := fit_budget(b, run.groups[name])) is not None] for name in laws}
+    if as_json:
+        click.echo(json.dumps([_told(run, n, law, budgets[n]) for n, law in laws.items()], indent=1, allow_nan=False))
+    else:
+        texts = (_text(run, name, law, budgets[name]) for name, law in laws.items())
+        click.echo(fitted("\n\n".join("\n".join(lines) for lines in texts), terminal_width()))
+    if page is not None:
+        from hydra.jupyter.scaling_plot import drawn
+
+        write_whole(page, drawn(laws), "choose another file with --plot")
+        click.echo(str(page), err=as_json)
+
+
+def _large_enough(run: RunUsage) -> dict[str, tuple[StepUsage, ...]]:
+    """The groups with enough client counts.
+
+    Raises:
+        UsageError: there are none.
+    """
+    different = {name: len({step.clients for step in steps}) for name, steps in run.groups.items()}
+    found = {name: steps for name, steps in run.groups.items() if different[name] >= LEAST}
+    if not found:
+        most = max(different.values())
+        raise UsageError(
+            f"{run.directory} has {most} client {'count' if most == 1 else 'counts'} that could be measured: "
+            f"a fit needs {LEAST}",
+            f"run it with at least {LEAST} counts, such as --clients 10,15,23,34,51,77",
+        )
+    return found
+
+
+def _law(steps: Sequence[StepUsage], asked: Sequence[int]) -> ThroughputLaw:
+    largest = max(step.clients for step in steps)
+    return fit([(step.clients, step.throughput) for step in steps], asked or [2 * largest, 5 * largest, 10 * largest])
+
+
+def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit]) -> Iterator[str]:
+    held = [step.clients for step in run.groups[name] if step.rate is not None and step.held]
+    yield f"{run.scenario.name}{f', {name}' if name else ''}: {run.scenario.system}, {run.scenario.client}"
+    yield (
+        f"evidence: {len(law.counts)} steps of {count(law.counts[0])} to {count(law.largest)} clients; "
+        f"the points scatter by {100 * law.scatter:.1f} % around the law"
+    )
+    yield ""
+    yield "X(N) = λ N / (1 + σ (N − 1) + κ N (N − 1)), 95 % intervals"
+    yield f"  λ  one client alone          {span(law.rate)} messages/s"
+    yield f"  σ  waiting for one another   {span(law.contention)}"
+    yield f"  κ  agreeing with each other  {span(law.coherency)}"
+    peak = "none: the throughput only grows" if law.peak.estimate is None else f"at {span(law.peak)} clients"
+    yield f"  peak                         {peak}"
+    if law.better == KNEE:
+        yield (
+            f"a knee at {count(law.knee or 0)} clients fits better than the law: "
+            "a capacity that is reached all at once; estimates below are by it"
+        )
+    yield ""
+    yield tabled([_row(prediction) for prediction in law.predictions], terminal_width(), as_text=True)
+    yield ""
+    yield _held_out(law)
+    if held and max(held) == law.largest:
+        yield (
+            "caution: the largest step held the rate that was asked for: its throughput is what was asked for, and not "
+            "yet a limit of the system"
+        )
+    elif held:
+        yield f"caution: up to {count(max(held))} clients the rate that was asked for was held: λ is that rate"
+    for each in budgets:
+        yield ""
+        yield f"{each.budget.name}, by {each.steps} steps; of more clients at the throughput that is estimated above"
+        for term, interval in zip(each.budget.terms, each.terms, strict=True):
+            yield f"  {term.name:34} {span(interval, term.unit)}"
+        for prediction in law.predictions:
+            cost = each.at(_step_at(run.groups[name], prediction))
+            wide = "" if cost.usable else "; the interval is too wide to be used"
+            yield f"  {count(prediction.clients)} clients: {span(cost, _a_second(each))}{wide}{_beyond(prediction)}"
+    if run.local:
+        yield ""
+        yield "all clients were on one host: the bandwidth is that of the messages, with Hydra's headers and not TCP's"
+
+
+def _row(prediction: ThroughputPrediction) -> dict[str, str]:
+    interval = prediction.throughput
+    said = [] if interval.usable else ["the interval is too wide to be used"]
+    far = f"{number(prediction.beyond)} times the largest measured count"
+    if prediction.extrapolated:
+        said.append(f"EXTRAPOLATED to {far}: law, knee and power of N do not agree")
+    elif prediction.beyond > 1:
+        said.append(f"{far}{', where law, knee and power of N agree' if prediction.beyond > FARTHEST else ''}")
+    return {
+        "clients": count(prediction.clients),
+        "messages/s of all": figure(interval.estimate),
+        "95 % interval": f"{figure(interval.low)} – {figure(interval.high)}",
+        "": "; ".join(said),
+    }
+
+
+def _held_out(law: ThroughputLaw) -> str:
+    if law.held_out is None or law.held_out_measured is None:
+        return f"no check: without the largest count, fewer than {LEAST} are left"
+    interval = law.held_out.throughput
+    inside = interval.low <= law.held_out_measured <= (interval.high or float("inf"))
+    return (
+        f"check: without the steps of {count(law.largest)} clients, {figure(interval.low)} – "
+        f"{figure(interval.high)} are predicted there; measured were {figure(law.held_out_measured)}: "
+        + ("inside" if inside else "OUTSIDE: do not extrapolate this run")
+    )
+
+
+def _step_at(steps: Sequence[StepUsage], prediction: ThroughputPrediction) -> StepUsage:
+    """A second of so many clients with the throughput that the law has for them."""
+    throughput = prediction.throughput.estimate or 0.0
+    return replace(
+        steps[-1], clients=prediction.clients, seconds=1.0, received=throughput, sent=throughput / prediction.clients
+    )
+
+
+def _a_second(each: BudgetFit) -> str:
+    """Seconds of CPU a second are cores; what is in memory is there all the time."""
+    if each.budget.unit == "s":
+        return "cores"
+    return "bytes" if "memory" in each.budget.name else "bytes/s"
+
+
+def _beyond(prediction: ThroughputPrediction) -> str:
+    if prediction.beyond <= FARTHEST:
+        return ""
+    return f" — EXTRAPOLATED to {number(prediction.beyond)} times the largest measured count"
+
+
+def _told(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[BudgetFit]) -> dict[str, Any]:
+    told = asdict(law)
+    del told["curve"]
+    for prediction, each in zip(told["predictions"], law.predictions, strict=True):
+        prediction |= {"usable": each.throughput.usable, "extrapolated": each.extrapolated}
+    return {
+        "run": str(run.directory),
+        "settings": name,
+        "evidence_ends_at": law.largest,
+        "law": told,
+        "budgets": [
+            {
+                "name": each.budget.name,
+                "unit": each.budget.unit,
+                "steps": each.steps,
+                "terms": {t.name: asdict(i) for t, i in zip(each.budget.terms, each.terms, strict=True)},
+                "predictions": [
+                    {"clients": p.clients, **asdict(each.at(_step_at(run.groups[name], p)))} for p in law.predictions
+                ],
+            }
+            for each in budgets
+        ],
+    }

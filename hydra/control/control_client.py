@@ -1,0 +1,344 @@
+"""The far end of a channel: a client's to its group's relay, and a relay's or server's to the controller."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import msgspec
+import zmq
+
+from hydra.control.curve_security import Credentials
+from hydra.model import GroupRole
+from hydra.wire.clock import boot_id, network_namespace, time_namespace
+from hydra.wire.messages import (
+    MAX_MESSAGE_BYTES,
+    Ack,
+    FromClient,
+    FromController,
+    Hello,
+    Ping,
+    ProtocolError,
+    Welcome,
+    decode_from_controller,
+    encode,
+)
+from hydra.wire.protocol_constants import RESEND_EVERY_S
+
+
+def poll_ms(timeout_s: float) -> int:
+    """The whole milliseconds in a wait, rounded down: a poll never goes on beyond what is due."""
+    return max(int(timeout_s * 1000), 0)
+
+
+def wait_for(
+    poll: Callable[[int], int],
+    timeout_s: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Waits until something comes, for at most ``timeout_s``.
+
+    The last fraction of a millisecond is slept: what arrives in it is found after it.
+
+    Args:
+        poll: waits for at most so many ms (below 0: without end), and says whether something came.
+        timeout_s: until when, in seconds from now; infinity: for as long as it takes.
+        clock: the time in seconds.
+        sleep: sleeps for so many seconds.
+    """
+    if timeout_s == math.inf:
+        poll(-1)
+        return
+    due = clock() + timeout_s
+    # A poll that was cut short by a signal or by a coarse clock is followed by another one.
+    while (milliseconds := poll_ms(due - clock())) > 0:
+        if poll(milliseconds):
+            return
+    if (rest := due - clock()) > 0:
+        sleep(rest)
+
+
+_KNOCK_EVERY_NS: Final = 1_000_000_000
+_REFUSALS: Final = 3
+"""So many in a row, a second apart: a network that refuses for a moment is not the end of a group."""
+
+
+class LostConnection:
+    """What is known of a connection that has been lost.
+
+    Whoever has lost it knocks at the controller's port once a second. As long as its process lives, the kernel takes
+    the knock; where nothing listens any more, the kernel of that host refuses it at once.
+
+    Attributes:
+        due_ns: when to knock next; None while there is a connection.
+    """
+
+    def __init__(self) -> None:
+        self.due_ns: int | None = None
+        self._refusals = 0
+
+    @property
+    def gone(self) -> bool:
+        """Whether the controller's process has ended."""
+        return self._refusals >= _REFUSALS
+
+    def lost(self, now_ns: int) -> None:
+        """The connection has been lost."""
+        if self.due_ns is None:
+            self.due_ns = now_ns + _KNOCK_EVERY_NS
+
+    def found(self) -> None:
+        """There is a connection again."""
+        self.due_ns = None
+        self._refusals = 0
+
+    def knocked(self, now_ns: int, *, refused: bool) -> None:
+        """Takes what became of a knock."""
+        self.due_ns = now_ns + _KNOCK_EVERY_NS
+        self._refusals = self._refusals + 1 if refused else 0
+
+
+_CONNECTION: Final = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
+_MONITORED: Final = struct.Struct("=Hi")
+"""An event of a socket's monitor and its value (zmq_socket_monitor(3)); pyzmq's own reader would import asyncio."""
+_KNOCK_S: Final = 0.5
+_HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
+"""How often a client says hello until it is welcomed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLocation:
+    """Where a process runs, as ``hello`` has it: the same for all whom it forks, so that it reads that for them."""
+
+    agent: str
+    host: str
+    boot_id: str
+    time_namespace: str
+    network_namespace: str
+
+    @classmethod
+    def read(cls) -> ProcessLocation:
+        """Where this process runs."""
+        agent = os.environ.get("HYDRA_AGENT", "")
+        return cls(agent, socket.gethostname(), boot_id(), time_namespace(), network_namespace())
+
+
+@dataclass(frozen=True, slots=True)
+class ClientIdentity:
+    """What a connection reports about itself in ``hello``."""
+
+    ids: Sequence[int]
+    role: GroupRole
+    group: str
+    incarnation: int
+    implementation: str
+    versions: dict[str, str]
+    here: ProcessLocation
+
+
+class _Beside:
+    """Waits for two sockets by their descriptors, which is a single system call: zmq_poll takes five.
+
+    A descriptor tells of what comes after a call has found nothing on its socket.
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes], own: zmq.Socket[bytes]) -> None:
+        self.socket = socket
+        self._fd = int(socket.fd)
+        self._own_fd = int(own.fd)
+        self._poll = select.poll()
+        self._poll.register(self._fd, select.POLLIN)
+        self._poll.register(self._own_fd, select.POLLIN)
+
+    def wait(self, timeout_ms: int) -> tuple[bool, bool]:
+        """Waits at most so long; whether something came for the socket, and for our own."""
+        ready = [fd for fd, _ in self._poll.poll(timeout_ms)]
+        return self._fd in ready, self._own_fd in ready
+
+
+class ControlClient:
+    """Connects to a relay or to the controller and exchanges messages with it.
+
+    Args:
+        to: the endpoint of a relay; or the controller's, with keys: that connection is encrypted.
+        identity: what it says about itself.
+        context: a relay's ZeroMQ context, which has other sockets as well and is left as it is; None makes one, which
+            ends with this connection.
+
+    Attributes:
+        socket: for polling beside a data socket; ``POLLIN`` means that :meth:`receive` may have something.
+        context: the one it was given or made, the process's only one.
+    """
+
+    def __init__(
+        self, to: Credentials | str, identity: ClientIdentity, context: zmq.Context[zmq.Socket[bytes]] | None = None
+    ) -> None:
+        self.identity = identity
+        self._ids = frozenset(identity.ids)
+        self._relays = context is not None
+        self.context: zmq.Context[zmq.Socket[bytes]] = context or zmq.Context(io_threads=1)
+        self.socket = self.context.socket(zmq.DEALER)
+        self.socket.routing_id = os.urandom(8).hex().encode()
+        self.socket.maxmsgsize = 2 * MAX_MESSAGE_BYTES
+        self.socket.linger = 1000
+        self.socket.sndhwm = 0  # see send
+        self._to = to
+        self._monitor: zmq.Socket[bytes] | None = None
+        self._refusal = LostConnection()
+        if isinstance(to, str):
+            self.socket.connect(to)
+        else:
+            self.socket.curve_serverkey = to.server_public.encode()
+            self.socket.curve_publickey = to.client_public.encode()
+            self.socket.curve_secretkey = to.client_secret.encode()
+            self._monitor = self.socket.get_monitor_socket(_CONNECTION)
+            self.socket.connect(to.endpoint)
+        self._seq = 0
+        self._silence_ns = 0
+        self._heard_ns = time.monotonic_ns()
+        self.welcomed = False
+        self._quiet = False
+        # Whether the socket's descriptor will tell of whatever comes: of what came before, it does not once any call
+        # has taken note of it, a send as well (ZMQ_FD in zmq_getsockopt(3)).
+        self._exhausted = False
+        self._beside: _Beside | None = None
+        self._hello_due_ns = 0
+        # Both are written in the words of hello.
+        words = asdict(identity) | asdict(identity.here) | {"ids": list(identity.ids)}
+        del words["here"]
+        self._hello = Hello(**words, seq=1, pid=os.getpid())
+        self.introduce()
+
+    def send(self, message: FromClient, payload: bytes | None = None) -> None:
+        """Sends a message, and the second frame of one that has two; its ``seq`` is set here. Never waits.
+
+        To wait for a controller that is gone would never end. So the queue has no high-water mark: it grows until the
+        controller has been silent for too long and the relay exits. A message is lost if libzmq has closed the
+        connection; the controller is silent then as well.
+        """
+        self._seq += 1
+        self._exhausted = False
+        frame = encode(msgspec.structs.replace(message, seq=self._seq))
+        with contextlib.suppress(zmq.Again):
+            self.socket.send_multipart([frame] if payload is None else [frame, payload], zmq.NOBLOCK)
+
+    def receive(self, timeout_s: float) -> FromController | None:
+        """The next message, waiting at most ``timeout_s`` for it; None if there is none.
+
+        Pings are answered (a relay does that by itself), and a welcome is recorded, before they are returned. Before
+        the welcome, hello is sent again when that is due, and the wait is no longer than until then.
+        """
+        timeout_s = min(timeout_s, self.introduce())
+        quiet, self._quiet = self._quiet, False
+        if timeout_s > 0:
+            wait_for(self.socket.poll, timeout_s)
+        elif quiet:
+            return None
+        try:
+            frame = self.socket.recv(zmq.NOBLOCK)
+        except zmq.Again:
+            self._exhausted = True
+            return None
+        self._exhausted = False
+        self._heard_ns = time.monotonic_ns()
+        try:
+            message = decode_from_controller(frame)
+        except ProtocolError:
+            return None
+        if message.ids and not self._ids.intersection(message.ids):
+            return None
+        if isinstance(message, Welcome):
+            self.welcomed = True
+            self._silence_ns = int(message.silence_s * 1e9)
+        elif isinstance(message, Ping) and message.reply and not self._relays:
+            self.acknowledge(0, "ping", echo=message.time_ns)
+        return message
+
+    def wait_beside(self, socket: zmq.Socket[bytes], timeout_s: float) -> bool:
+        """Waits until that socket or this connection may have something to receive; whether that socket may.
+
+        Where this connection has nothing, the next :meth:`receive` that would not wait does not look again: to be
+        told so by an exception takes longer than ten messages of data.
+
+        Args:
+            socket: the same one every time; its last call was one that found nothing to receive.
+            timeout_s: at most how long, rounded down to whole milliseconds.
+        """
+        if self._beside is None or self._beside.socket is not socket:
+            self._beside = _Beside(socket, self.socket)
+        waiting = not self._exhausted and bool(int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+        self._exhausted = not waiting
+        readable, told = self._beside.wait(0 if waiting else poll_ms(timeout_s))
+        self._quiet = not waiting and not told
+        return readable
+
+    def introduce(self) -> float:
+        """Sends hello if that is due; returns the seconds until it is due again, infinity once it has been answered."""
+        if self.welcomed:
+            return math.inf
+        now_ns = time.monotonic_ns()
+        if now_ns >= self._hello_due_ns:
+            self._hello_due_ns = now_ns + _HELLO_EVERY_NS
+            self.send(self._hello)
+        return (self._hello_due_ns - now_ns) / 1e9
+
+    def acknowledge(self, epoch: int, command: str, ids: Sequence[int] = (), *, echo: int = 0) -> None:
+        """Confirms that a command took effect, for these clients or all clients of this connection."""
+        named = list(ids or self.identity.ids)
+        self.send(Ack(ids=named, seq=1, epoch=epoch, command=command, time_ns=time.monotonic_ns(), echo=echo))
+
+    def gone(self) -> str:
+        """Why the controller is taken to have gone, as a part of a sentence; "" while it is not.
+
+        It has been silent for longer than its welcome allowed, or its process has ended: the connection is lost, and
+        its host refuses another. May wait for a moment, but not while there is a connection.
+        """
+        if self._silence_ns and time.monotonic_ns() - self._heard_ns > self._silence_ns and not self.socket.poll(0):
+            # (If this process was stopped or had no CPU, pings may have arrived that it has not read yet.)
+            return "has been silent for too long"
+        return "has ended" if self._refused() else ""
+
+    def _refused(self) -> bool:
+        if self._monitor is None or isinstance(self._to, str):
+            return False
+        while self._monitor.poll(0):
+            event, _ = _MONITORED.unpack(self._monitor.recv_multipart()[0])
+            if event == zmq.EVENT_DISCONNECTED:
+                self._refusal.lost(time.monotonic_ns())
+            else:
+                self._refusal.found()
+        due_ns = self._refusal.due_ns
+        if due_ns is not None and time.monotonic_ns() >= due_ns:
+            refused = _refuses(self._to.endpoint)
+            self._refusal.knocked(time.monotonic_ns(), refused=refused)
+        return self._refusal.gone
+
+    def close(self) -> None:
+        """Closes the channel; messages that were sent get a second to leave the socket."""
+        if self._monitor is not None:
+            self.socket.disable_monitor()
+            self._monitor.close(0)
+        self.socket.close()
+        if not self._relays:
+            self.context.term()
+
+
+def _refuses(endpoint: str) -> bool:
+    """Whether the host of this endpoint says that nobody listens there."""
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), _KNOCK_S).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False  # the network is silent, which proves nothing
+    return False

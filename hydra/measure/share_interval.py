@@ -1,0 +1,300 @@
+"""What the seconds of a step tell of a share of its messages: in which of them copies were late or lost. Pure.
+
+Messages of one stall are late together, and copies of one message are lost together: how many there are says little.
+What counts is seconds. The question is whether the share that would be seen in the long run is above a target; with
+z = bad − target · due of each second, whether the mean of z is above 0. Each second gets a random weight, all weights
+together are uniform over those that add up to 1 (D. B. Rubin, Annals of Statistics 9(1):130, 1981);
+the doubt is the chance that the weighted mean lies on the wrong side. One second that nobody has seen is added, the
+worst that there may be: before a yes one with a stall, before a no one in which all is well. This is the bound of
+N. Gaffke (Three Test Statistics for a Nonparametric One-Sided Hypothesis on the Mean of a Nonnegative Variable,
+Mathematical Methods of Statistics 14, 2005), which E. Learned-Miller and P. S. Thomas conjecture to hold for every
+distribution that the added second bounds, at any number of seconds (arXiv:1905.06208); ``tests/measure/slo_worlds.py``
+has those in which it was tried. Of seconds that are bad or good as a whole, it is the limit of Clopper and Pearson.
+
+Seconds that hang together count for fewer: where blocks of √n of them vary f times as much as they would if each stood
+for itself, f are taken for one (the design effect of L. Kish, Survey Sampling, 1965; the variance by overlapping batch
+means, M. S. Meketon, B. Schmeiser, Winter Simulation Conference 1984).
+
+Uniform weights are exponential variables divided by their sum, so the chance is that of a sum of gamma variables being
+above 0. It is computed by its saddlepoint (R. Lugannani, S. Rice, Advances in Applied Probability 12, 1980), to 1 %.
+
+A late copy counts in the second in which it arrived, so that what a stall has held up stays together; a lost one in
+that in which it was due. What came while the step was drained belongs to its last second. Copies of which nobody knows
+the second are all taken for one stall, that of the last second: that is the least that they may prove.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from math import ceil
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from hydra.measure.column_names import LOSS_HIGH, LOSS_LOW
+from hydra.measure.event_recovery import coarse_lowest
+from hydra.model import Figure, Histogram, TimeSeriesFacts, TimeSeriesInterval
+from hydra.wire.buckets import highest_of
+
+DOUBT: Final = 0.05
+"""So often an answer may be wrong."""
+_MOST_TIMES: Final = 1e6
+"""What takes longer than so many times as long as was measured is not to be had."""
+_TURNS: Final = 60
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BadCopies:
+    """How many copies were bad in each second of a step, or in each longer interval.
+
+    Attributes:
+        bad: copies in each; may be more than were due, for late ones count where they arrived.
+        due: copies expected in each.
+        stall: copies that one stall may make bad at least, though nobody has seen it; at least those of one message.
+    """
+
+    bad: Floats
+    due: Floats
+    stall: float
+
+    @property
+    def share(self) -> float:
+        """What was measured, 0 to 1; NaN where nothing was due."""
+        due = float(self.due.sum())
+        return float(self.bad.sum()) / due if due else math.nan
+
+    @cached_property
+    def together(self) -> float:
+        """How many seconds count for one, at least 1."""
+        n, share = len(self.bad), self.share
+        apart = self.bad - share * self.due
+        variance = float(apart.var())
+        if n < 4 or not variance > 0:
+            return 1.0
+        size = round(math.sqrt(n))
+        sums = np.convolve(apart, np.ones(size), "valid")
+        # The mean was found from the same seconds: their sums vary less around it.
+        of_blocks = float((sums**2).mean()) / size * n / (n - size + 1)
+        return max(1.0, of_blocks / variance)
+
+    def above(self, target: float, times: float = 1.0) -> float:
+        """The doubt in "the share is at most this": the chance that it is above.
+
+        Args:
+            target: the share, 0 to 1.
+            times: as if so many times these seconds had been measured.
+        """
+        worst = max(self.stall, self.together * float(self.bad.max()))
+        return self._chance(target, worst * (1 - target), times)
+
+    def within(self, target: float, times: float = 1.0) -> float:
+        """The doubt in "the share is above this", likewise."""
+        copies = max(float(self.due.mean()) * self.together, self.stall)
+        return 1 - self._chance(target, -copies * target, times)
+
+    def _chance(self, target: float, added: float, times: float) -> float:
+        values, counts = np.unique(self.bad - target * self.due, return_counts=True)
+        together = self.together
+        return _positive(np.append(values * together, added), np.append(counts * (times / together), 1.0))
+
+    def upper(self) -> float:
+        """The upper 95 % limit of the share, 0 to 1."""
+        return _edge(lambda share: self.above(share) <= DOUBT, 1.0, self.share)
+
+    def lower(self) -> float:
+        """The lower 95 % limit of the share, 0 to 1."""
+        return _edge(lambda share: self.within(share) <= DOUBT, 0.0, self.share)
+
+    def times_needed(self, target: float) -> float | None:
+        """How many times as long it takes to tell, if it goes on like this; None: no time that is to be had."""
+        doubt = self.above if self.share < target else self.within
+
+        def tells(times: float) -> bool:
+            return doubt(target, times) <= DOUBT
+
+        return _edge(tells, _MOST_TIMES, 1.0) if tells(_MOST_TIMES) else None
+
+
+def least_s(target: float, stall_s: float) -> float:
+    """Seconds without anything bad that it takes to show a share of at most ``target``.
+
+    Args:
+        target: 0 to 1.
+        stall_s: what one stall may cost, in seconds of traffic.
+    """
+    return -math.log(DOUBT) / math.log1p(target / (stall_s * (1 - target)))
+
+
+def _edge(holds: Callable[[float], bool], inside: float, outside: float) -> float:
+    """The value farthest from ``inside``, where something holds, up to which it does on the way to ``outside``."""
+    if holds(outside):
+        return outside
+    for _ in range(_TURNS):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+        if abs(inside - outside) <= 1e-4 * max(inside, outside):
+            break
+    return inside
+
+
+def _positive(values: Floats, shapes: Floats) -> float:
+    """The chance that Σ value · G is above 0, each G a gamma variable of this shape and scale 1."""
+    lowest, highest = float(values.min()), float(values.max())
+    if highest <= 0 or lowest >= 0:
+        return 1.0 if highest > 0 else 0.0
+    at = _saddlepoint(values, shapes)
+    rest = 1 - at * values
+    exponent = float((shapes * np.log(rest)).sum())  # −K, at least 0
+    deviation = math.copysign(math.sqrt(max(2 * exponent, 0.0)), at)
+    second = float((shapes * (values / rest) ** 2).sum())
+    if abs(deviation) < 1e-3:
+        third = 2 * float((shapes * (values / rest) ** 3).sum())
+        return 0.5 - third / (6 * second * math.sqrt(2 * math.pi * second))
+    slope = at * math.sqrt(second)
+    density = math.exp(-deviation * deviation / 2) / math.sqrt(2 * math.pi)
+    return math.erfc(deviation / math.sqrt(2)) / 2 - density * (1 / deviation - 1 / slope)
+
+
+def _saddlepoint(values: Floats, shapes: Floats) -> float:
+    """Where the derivative of the cumulant generating function, −Σ shape · ln(1 − s · value), is 0: it rises."""
+    low, high = 1 / float(values.min()), 1 / float(values.max())
+    at = 0.0
+    for _ in range(_TURNS):
+        terms = values / (1 - at * values)
+        first = float((shapes * terms).sum())
+        low, high = (at, high) if first < 0 else (low, at)
+        step = at - first / float((shapes * terms**2).sum())
+        # Newton's step, or half of the way where it would lead out.
+        after = step if low < step < high else (low + high) / 2
+        if abs(after - at) <= 1e-12 * max(abs(after), 1e-300):
+            return after
+        at = after
+    return at
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOutcomes:
+    """What became of the copies that a step's subscribers outside the cohort should get.
+
+    ``gone`` are those that did not arrive: at least (lost, or waiting in a server), and at most (of which nobody knows
+    besides); None: nobody knows how many at most.
+    """
+
+    expected: int
+    arrived: int
+    gone: tuple[int, int | None]
+
+
+def copies_of(
+    figures: Mapping[str, Figure], latency: Histogram, facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]
+) -> CopyOutcomes:
+    """The account of a step, from its columns and the latencies of what arrived."""
+    arrived = sum(latency.counts[1::2])
+    lost = figures.get("client_loss_pct")
+    low, high = (figures.get(name) for name in (LOSS_LOW, LOSS_HIGH)) if lost is None else (lost, lost)
+    undrained, unknown = (figures.get(name) for name in ("undrained_pct", "unknown_pct"))
+    least = [float(part) for part in (low, undrained) if isinstance(part, int | float)]
+    most = [float(part) for part in (high, undrained, unknown) if isinstance(part, int | float)]
+    due = round(sum(interval.due for interval in course) * facts.copies)
+    if len(most) < 3:
+        return CopyOutcomes(max(due, arrived), arrived, (0, None))
+    expected = due if sum(most) >= 100 else max(round(arrived / (1 - sum(most) / 100)), arrived)
+    # A share too small to be one copy is one all the same.
+    gone = max(expected - arrived, 1 if sum(most) else 0)
+    return CopyOutcomes(
+        max(expected, arrived + gone), arrived, (ceil(gone * sum(least) / sum(most)) if gone else 0, gone)
+    )
+
+
+class Lateness:
+    """How late the copies of a step were, by its intervals.
+
+    Args:
+        facts: of the step.
+        course: its intervals, oldest first, those of the drain included.
+        latency: of the whole step.
+        copies: what became of them.
+        stall_s: what one stall may cost that nobody has seen, in seconds of traffic.
+    """
+
+    def __init__(
+        self,
+        facts: TimeSeriesFacts,
+        course: Sequence[TimeSeriesInterval],
+        latency: Histogram,
+        copies: CopyOutcomes,
+        stall_s: float,
+    ) -> None:
+        self._whole = latency
+        self._copies = copies
+        count = max(ceil(facts.duration_s / facts.interval_s), 1)
+        self._at = [min(interval.begin_s // facts.interval_s, count - 1) for interval in course]
+        self._course = course
+        due = self._summed([interval.due for interval in course], count)
+        scale = copies.expected / due.sum() if due.any() else 0.0
+        self._due: Floats = due * scale
+        # One stall makes a message late, or more, and that for all of its subscribers.
+        self._stall = max(stall_s * copies.expected / facts.duration_s, facts.copies, 1.0)
+        self._lost = self._summed([interval.lost or 0 for interval in course], count)
+        self._sums = [list(accumulate(interval.latency.counts[1::2])) for interval in course]
+
+    def _summed(self, values: Sequence[int], count: int) -> Floats:
+        return np.asarray(np.bincount(self._at, values, count) if values else np.zeros(count), np.float64)
+
+    @cached_property
+    def _untold(self) -> int:
+        """Copies that arrived, and of which no interval tells: what clients told was lost on its way."""
+        return max(self._copies.arrived - sum(sums[-1] for sums in self._sums if sums), 0)
+
+    def gone(self, count: int) -> BadCopies:
+        """The seconds in which these copies should have come that did not arrive."""
+        return BadCopies(self._gone(count), self._due, self._stall)
+
+    def _gone(self, count: int) -> Floats:
+        bad = self._lost.copy()
+        bad[-1] += max(count - bad.sum(), 0.0)
+        return bad
+
+    def at_most(self, above_us: float, gone: int) -> BadCopies:
+        """The seconds with every copy that may have taken longer, and with those that did not arrive."""
+        bad = self._late([bisect_right(edges, above_us) for edges in self._highest]) + self._gone(gone)
+        indices, counts = self._whole.counts[::2], self._whole.counts[1::2]
+        late = sum(count for index, count in zip(indices, counts, strict=True) if highest_of(index) > above_us)
+        bad[-1] += min(self._untold, late)
+        return BadCopies(bad, self._due, self._stall)
+
+    def at_least(self, above_us: float, gone: int) -> BadCopies:
+        """The seconds with the copies that took longer for certain, and with those that did not arrive."""
+        bad = self._late([bisect_right(edges, above_us) for edges in self._lowest]) + self._gone(gone)
+        return BadCopies(bad, self._due, self._stall)
+
+    def _late(self, first: Sequence[int]) -> Floats:
+        """Copies of each interval from a bucket of its histogram on."""
+        late = [
+            sums[-1] - (sums[at - 1] if at else 0) if sums else 0 for sums, at in zip(self._sums, first, strict=True)
+        ]
+        return self._summed(late, len(self._due))
+
+    @cached_property
+    def _highest(self) -> list[list[int]]:
+        return [[highest_of(index) for index in interval.latency.counts[::2]] for interval in self._course]
+
+    @cached_property
+    def _lowest(self) -> list[list[int]]:
+        return [[coarse_lowest(index) for index in interval.latency.counts[::2]] for interval in self._course]
+
+    def highest_us(self) -> list[int]:
+        """The highest value of each bucket in which anything arrived; rises."""
+        return sorted({value for edges in self._highest for value in edges})
+
+    def lowest_us(self) -> list[int]:
+        """The lowest value of each, likewise."""
+        return sorted({value for edges in self._lowest for value in edges})

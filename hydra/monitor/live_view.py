@@ -1,0 +1,188 @@
+"""The live view of a run: what is known now → lines of a terminal. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rich.text import Text
+
+from hydra.events.formatting import countdown, duration_us, number
+from hydra.measure.column_names import AGGREGATE, LOSS
+from hydra.measure.step_columns import DUE, SENT
+from hydra.model import StepResult
+from hydra.model import number as number_of
+from hydra.monitor.step_progress import ProgressDetails, StepProgress
+
+END_KEY: Final = "e"
+SKIP_KEY: Final = "s"
+_LEVELS: Final = "▁▂▃▄▅▆▇█"
+_NONE: Final = "·"
+"""Stands in a sparkline for a step without the figure."""
+_MOST_POINTS: Final = 40
+_BAR: Final = 24
+_LEAST_WIDTH: Final = 40
+"""Columns below which the title has its line alone."""
+_HEAD: Final = 10
+"""Columns of the words that lines begin with."""
+_LEAST_MISSING: Final = 0.01
+"""Below this part, what is not there yet may just be on its way, or told a moment later."""
+_DRAINING: Final = "the window is over: what is on its way is received"
+_READING: Final = "reading what was stored"
+_PREPARING: Final = "preparing: clients are launched and made ready"
+
+
+@dataclass(frozen=True, slots=True)
+class SparklinePoint:
+    """What a step that is done adds to the sparklines; None where it has no such figure.
+
+    Attributes:
+        carried_pps: messages/s that all subscribers together received.
+        loss_pct: the share of the messages that were lost, in %.
+        p99_us: of the latency, since the message was due if that is known, otherwise since it was sent.
+    """
+
+    carried_pps: float | None = None
+    loss_pct: float | None = None
+    p99_us: float | None = None
+
+    @classmethod
+    def of(cls, result: StepResult) -> SparklinePoint:
+        """What is drawn of a result."""
+        figures = result.figures
+        since_due = number_of(figures.get(f"{DUE}_p99_us"))
+        p99_us = number_of(figures.get(f"{SENT}_p99_us")) if since_due is None else since_due
+        return cls(number_of(figures.get(AGGREGATE)), number_of(figures.get(LOSS)), p99_us)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveViewState:
+    """What is known of a run at one moment.
+
+    Attributes:
+        title: which step this is, as in ``step 3 of 6: 30 clients, 1,000/s``; "" before the first.
+        points: the steps that are done, in their order.
+        left_s: about how many seconds the whole sweep still takes; None: nobody knows.
+        moment: of the step's window, drain or reading; None while it is prepared.
+        watched: what else is told of that moment.
+        preparing: what is brought up now; "": only clients.
+        clients: how many of these have dialled in by now, and of how many; None: none are waited for.
+        keys: whether there are keys to press.
+        ends: whether the run is to end after this step.
+        passes_over: whether this row is to be skipped.
+    """
+
+    title: str
+    points: Sequence[SparklinePoint] = ()
+    left_s: float | None = None
+    moment: StepProgress | None = None
+    watched: ProgressDetails = field(default_factory=ProgressDetails)
+    preparing: str = ""
+    clients: tuple[int, int] | None = None
+    keys: bool = False
+    ends: bool = False
+    passes_over: bool = False
+
+
+def lines(shown: LiveViewState, width: int, height: int) -> list[Text]:
+    """The view in at most so many lines of at most so many columns; what matters least is left out first."""
+    by_weight: list[tuple[int, Text]] = [
+        (0, _title(shown, width)),
+        (2, _progress(shown)),
+        (3, _now(shown)),
+        (7, _slowest(shown.watched)),
+        (6, _cpu(shown.watched)),
+        (4, _sparkline("carried", [p.carried_pps for p in shown.points], lambda v: f"{number(float(round(v)))}/s")),
+        (5, _sparkline("lost", [p.loss_pct for p in shown.points], lambda v: f"{number(v)} %", "yellow")),
+        (8, _sparkline("p99", [p.p99_us for p in shown.points], duration_us)),
+        (1, _keys(shown)),
+    ]
+    there = [(weight, line) for weight, line in by_weight if line.plain]
+    kept = sorted(weight for weight, _ in there)[: max(height, 1)]
+    found = [line for weight, line in there if weight in kept]
+    for line in found:
+        line.truncate(width, overflow="ellipsis")
+    return found
+
+
+def sparkline(values: Sequence[float | None], most: int = _MOST_POINTS) -> str:
+    """The last of these values as bars between zero and the largest of them; a dot for each that is not known."""
+    values = values[-most:]
+    top = max((v for v in values if v is not None), default=0.0)
+    return "".join(
+        _NONE if v is None else _LEVELS[0] if top <= 0 else _LEVELS[min(int(v / top * len(_LEVELS)), len(_LEVELS) - 1)]
+        for v in values
+    )
+
+
+def _title(shown: LiveViewState, width: int) -> Text:
+    left = "" if shown.left_s is None or width < _LEAST_WIDTH else f"about {countdown(shown.left_s)} left"
+    title = Text(shown.title, style="bold")
+    title.truncate(max(width - len(left) - 2, 1), overflow="ellipsis")
+    gap = " " * max(width - title.cell_len - len(left), 2) if left else ""
+    return title.append(gap + left, style="not bold")
+
+
+def _progress(shown: LiveViewState) -> Text:
+    moment = shown.moment
+    if moment is None:
+        there = "" if shown.clients is None else "; {:,} of {:,} are there".format(*shown.clients)
+        return Text(shown.preparing or _PREPARING + there, style="dim")
+    if moment.doing == "draining":
+        return Text(_DRAINING, style="dim")  # it ends when everything has come, which nobody knows before
+    full = round(_BAR * moment.share)
+    left = "" if moment.left_s is None else f"{countdown(moment.left_s)} of this step left"
+    told = ", ".join(filter(None, (_READING if moment.doing == "reading" else "", f"{100 * moment.share:.0f} %", left)))
+    return Text.assemble(("━" * full, "cyan"), ("─" * (_BAR - full), "dim"), f"  {told}")
+
+
+def _now(shown: LiveViewState) -> Text:
+    if shown.moment is None or shown.moment.doing == "draining":
+        return Text()
+    moment, missing = shown.moment, shown.watched.missing
+    told = [
+        f"{moment.sent_pps:,.0f}/s sent" if moment.sent_pps else "",
+        f"{moment.received_pps:,.0f}/s per subscriber" if moment.received_pps else "",
+        f"p99 {duration_us(moment.p99_us)}" if moment.p99_us is not None else "",
+    ]
+    if missing is not None:
+        share = f"{number(round(100 * missing, 1))} %" if missing >= _LEAST_MISSING else "under 1 %"
+        told.insert(2, f"{share} not there yet")
+    return _line("now", ", ".join(filter(None, told)))
+
+
+def _slowest(watched: ProgressDetails) -> Text:
+    if len(watched.slowest) < 2:
+        return Text()
+    told = ", ".join(f"client {client}: {pps:,.0f}/s" for client, pps in watched.slowest)
+    return _line("slowest", f"{told} (of {watched.of:,})")
+
+
+def _cpu(watched: ProgressDetails) -> Text:
+    busiest = sorted(watched.cpu_pct.items(), key=lambda each: -each[1])
+    return _line("CPU", ", ".join(f"{host} {pct:.0f} %" for host, pct in busiest))
+
+
+def _sparkline(name: str, values: Sequence[float | None], told: Callable[[float], str], style: str = "green") -> Text:
+    known = [v for v in values if v is not None]
+    if not known:
+        return Text()
+    last = "–" if values[-1] is None else told(values[-1])
+    return _line(name, f"{sparkline(values)}  last {last}, highest {told(max(known))}", style)
+
+
+def _keys(shown: LiveViewState) -> Text:
+    if not shown.keys:
+        return Text("Ctrl-C ends the run now", style="dim")
+    said = [
+        "ends after this step" if shown.ends else f"{END_KEY} end after this step",
+        "skips this row" if shown.passes_over else f"{SKIP_KEY} skip this row",
+        "Ctrl-C end now",
+    ]
+    styles = ["bold yellow" if wanted else "dim" for wanted in (shown.ends, shown.passes_over, False)]
+    return Text("   ").join(Text(text, style=style) for text, style in zip(said, styles, strict=True))
+
+
+def _line(name: str, text: str, style: str = "") -> Text:
+    return Text.assemble((f"{name:<{_HEAD}}", "dim"), (text, style)) if text else Text()

@@ -1,0 +1,141 @@
+"""Where others read the figures of a running command: opened by its flags, closed when it ends."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from hydra.events.formatting import duration
+from hydra.events.warnings import MetricsRefused
+from hydra.monitor.metric_families import MetricFamily, families
+from hydra.monitor.run_snapshot import SnapshotUpdater
+from hydra.options.flag_types import missing
+from hydra.store.redaction import Redactor
+
+if TYPE_CHECKING:
+    from hydra.monitor.otlp import OtlpPusher
+    from hydra.monitor.prometheus import PrometheusEndpoint
+
+_KEPT_RUNS: Final = 20
+"""Runs of one command whose sums are told: an experiment may have a hundred."""
+_SHORT_S: Final = 2.0
+"""A wait that nobody has to be told of."""
+_OWN: Final = ("127.", "localhost", "::1")
+"""What the addresses begin with that only this machine reaches."""
+
+
+class Exports:
+    """Those that read the figures of a command, and the snapshots that they read.
+
+    Attributes:
+        keeper: of the run that goes on, or was last.
+    """
+
+    def __init__(self) -> None:
+        self.keeper = SnapshotUpdater("", "")
+        self._keepers: dict[str, SnapshotUpdater] = {}
+        self._prometheus: PrometheusEndpoint | None = None
+        self._otlp: OtlpPusher | None = None
+        self._url = ""
+        self._quiet = False
+        self._warned = self._ended_well = False
+
+    @property
+    def are_read(self) -> bool:
+        """Whether anybody can read them."""
+        return self._prometheus is not None or self._otlp is not None
+
+    def families(self) -> list[MetricFamily]:
+        """What is told right now; asked for by threads."""
+        return families([keeper.snapshot for keeper in self._keepers.values()])
+
+    def begin(self, run: str, system: str) -> None:
+        """A run begins, or takes its next turn: what it measures from now on adds to what it has measured."""
+        self.keeper = self._keepers.get(run) or SnapshotUpdater(run, system)
+        others = [(name, keeper) for name, keeper in self._keepers.items() if name != run]
+        # Replaced as a whole: threads read it.
+        self._keepers = {**dict(others[1 - _KEPT_RUNS :]), run: self.keeper}
+        self._ended_well = False
+
+    def end(self, *, well: bool) -> None:
+        """The run ends; if it ends well, its last figures are worth waiting for a reader."""
+        self.keeper.run_ended()
+        self._ended_well = well
+
+    def warnings(self) -> Sequence[MetricsRefused]:
+        """What has gone wrong, once."""
+        if self._warned or self._otlp is None or not self._otlp.failed:
+            return ()
+        self._warned = True
+        return (MetricsRefused(self._url),)
+
+    def open(self, flags: Mapping[str, Any]) -> None:
+        """Opens what a command's flags ask for, until the command ends.
+
+        Args:
+            flags: those of ``options.run_flags``.
+
+        Raises:
+            UsageError: nobody can listen at the address.
+            MissingDependencyError: a library is not installed.
+        """
+        listening, url, self._quiet = flags["prometheus"], flags["otlp"], flags["quiet"]
+        if listening is not None or url is not None:
+            click.get_current_context().call_on_close(self._close)
+        if listening is not None:
+            self._serve(*listening)
+        if url is not None:
+            self._push(url)
+
+    def _serve(self, host: str, port: int) -> None:
+        with _installed("--prometheus"):
+            from hydra.monitor.prometheus import PrometheusEndpoint
+        self._prometheus = PrometheusEndpoint(host, port, self.families)
+        # Of a port that nobody has named, nobody else could tell.
+        if not self._quiet or port == 0:
+            whom = "this machine only" if host.startswith(_OWN) else "whoever reaches this machine, without a password"
+            _say(f"metrics at {self._prometheus.url} ({whom})")
+
+    def _push(self, url: str) -> None:
+        with _installed("--otlp"):
+            from hydra.monitor.otlp import OtlpPusher
+        self._url = url
+        self._otlp = OtlpPusher(url, self.families)
+
+    def _close(self) -> None:
+        # The last figures are read, or taken, first.
+        try:
+            if self._prometheus is not None and self._ended_well:
+                with contextlib.suppress(KeyboardInterrupt):
+                    self._await_last_read(self._prometheus)
+        finally:
+            if self._prometheus is not None:
+                self._prometheus.close()
+            if self._otlp is not None:
+                self._otlp.close()
+                for warning in self.warnings():
+                    _say(f"warning: {Redactor(()).text(str(warning))}")
+
+    def _await_last_read(self, prometheus: PrometheusEndpoint) -> None:
+        patience_s = prometheus.patience_s()
+        if patience_s > _SHORT_S and not self._quiet:
+            _say(f"up to {duration(patience_s)} until the last figures are read; Ctrl-C ends it")
+        if patience_s:
+            prometheus.await_read(patience_s)
+
+
+def _say(text: str) -> None:
+    # As for the lines of a run: what cannot be written ends nothing.
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
+
+
+@contextlib.contextmanager
+def _installed(flag: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as e:
+        raise missing(flag, e.name) from e

@@ -1,0 +1,297 @@
+"""Types of flags: what is written on a command line, what becomes of it, what is wrong with it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from importlib.util import find_spec
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from hydra.errors import MissingDependencyError, UsageError
+
+
+class CountList(click.ParamType[list[int]]):
+    """Whole numbers with commas between them: ``30,60,120``.
+
+    Args:
+        least, most: of each of them; None: there is no upper limit.
+    """
+
+    name = "N,N,…"
+
+    def __init__(self, least: int = 0, most: int | None = None) -> None:
+        self._least, self._most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The numbers as a list; fails with one line where it is none."""
+        if isinstance(value, list):
+            return value
+        try:
+            numbers = [int(part) for part in str(value).split(",")]
+        except ValueError:
+            numbers = []
+        if not numbers or any(n < 0 for n in numbers):
+            self.fail(f"{value!r} is not a list of whole numbers like 30,60,120", param, ctx)
+        for number in numbers:
+            if number < self._least or (self._most is not None and number > self._most):
+                upper = "or more" if self._most is None else f"to {self._most}"
+                self.fail(f"{number} is not {self._least} {upper}", param, ctx)
+        return numbers
+
+
+class ChoiceList(click.Choice[str]):
+    """One or more of the names, with commas in between."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The names as they were written; fails with one line where one is none."""
+        return ",".join(super(ChoiceList, self).convert(name, param, ctx) for name in str(value).split(","))
+
+
+class NonEmptyText(click.ParamType[str]):
+    """Text that is not empty."""
+
+    name = "TEXT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The text; fails with one line where there is none."""
+        if not str(value).strip():
+            self.fail("it is empty", param, ctx)
+        return value
+
+
+class FilePath(click.Path):
+    """A path that is not empty: that would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails with one line where it is empty."""
+        return super().convert(WORD.convert(str(value), param, ctx), param, ctx)
+
+
+class RateType(click.ParamType[float | str]):
+    """Messages per second, or ``max``."""
+
+    name = "RATE|max"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The rate; fails with one line where it is none."""
+        if value == "max" or isinstance(value, float):
+            return value
+        try:
+            rate = float(value)
+        except ValueError:
+            rate = nan
+        if not isfinite(rate):
+            self.fail(f"{value!r} is neither messages per second nor max", param, ctx)
+        return rate
+
+
+class Percent(click.types.FloatParamType):
+    """A fraction below 1 that is written in percent."""
+
+    name = "PERCENT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The fraction; fails with one line where it is none."""
+        percent = super().convert(value, param, ctx)
+        if not 0 <= percent < 100:
+            self.fail(f"{value!r} is no percentage from 0 to below 100", param, ctx)
+        return percent / 100
+
+
+class FiniteFloat(click.types.FloatParamType):
+    """A number that is neither nan nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; fails with one line where it is none."""
+        number = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+class FiniteFloatRange(FiniteFloat, click.FloatRange):
+    """A number in a range, and neither nan nor infinite."""
+
+
+class Amount(click.ParamType[float]):
+    """A number with a unit: ``64GB``.
+
+    Args:
+        units: how much each is; one of them has to be named.
+    """
+
+    def __init__(self, units: Mapping[str, float]) -> None:
+        self.name = f"N{next(iter(units))}"
+        self._units = units
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The amount; fails with one line where it is none."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        unit = next((unit for unit in sorted(self._units, key=len, reverse=True) if text.endswith(unit)), None)
+        try:
+            amount = float(text.removesuffix(unit or "")) * self._units[unit or ""]
+        except (ValueError, KeyError):
+            amount = 0.0
+        if not isfinite(amount) or amount <= 0:
+            self.fail(f"{value!r} is not a number above 0 with a unit: {', '.join(self._units)}", param, ctx)
+        return amount
+
+
+MEMORY = Amount({"GB": 1e9, "MB": 1e6, "TB": 1e12, "GiB": 2.0**30, "MiB": 2.0**20, "TiB": 2.0**40})
+"""Bytes."""
+BANDWIDTH = Amount({"Gbit": 1e9 / 8, "Mbit": 1e6 / 8})
+"""Bytes/s."""
+
+
+class Duration(click.ParamType[float]):
+    """A time with its unit: ``20ms``, ``90s``, ``1h``.
+
+    Args:
+        unit: that of what comes out, and of a number without one; of :data:`UNITS`.
+    """
+
+    name = "TIME"
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The time in its unit; fails with one line where it is none."""
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        unit = next((u for u in sorted(UNITS, key=len, reverse=True) if text.endswith(u)), "")
+        try:
+            number = float(text.removesuffix(unit))
+        except ValueError:
+            number = -1.0
+        if not isfinite(number) or number < 0:
+            self.fail(f"{value!r} is no time like {' or '.join(f'20{u}' for u in UNITS)}", param, ctx)
+        return number * UNITS[unit or self._unit] / UNITS[self._unit]
+
+
+class ListenAddress(click.ParamType[tuple[str, int]]):
+    """An address for Prometheus: ``:9464`` and ``9464`` are this machine's own, which nobody else reaches."""
+
+    name = "[HOST]:PORT"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Host and port; fails with one line where it is no address, or nobody can listen there."""
+        if isinstance(value, tuple):
+            return value
+        host, _, port = str(value).strip().rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not (port.isascii() and port.isdigit() and int(port) < 65536) or any(c in host for c in "/@ []"):
+            self.fail(f"{value!r} is no address like :9464 or 0.0.0.0:9464", param, ctx)
+
+        host = host or "127.0.0.1"
+        refuse_missing("--prometheus", "prometheus_client")
+        refuse_address(host, int(port))
+        return host, int(port)
+
+
+class OtlpUrl(click.ParamType[str]):
+    """The address of an OpenTelemetry receiver."""
+
+    name = "URL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The address; fails with one line where it is none."""
+        from urllib.parse import urlsplit
+
+        text = str(value).strip()
+        try:
+            parts = urlsplit(text)
+            known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and " " not in text
+        except ValueError:
+            known = False
+        if not known:
+            self.fail(f"{value!r} is no address like http://localhost:4318", param, ctx)
+        if parts.query or parts.fragment:
+            about = "keys belong into the environment variable OTEL_EXPORTER_OTLP_HEADERS"
+            self.fail(f"the address has more than a path: {about}", param, ctx)
+
+        refuse_missing("--otlp", "opentelemetry.sdk")
+        return text
+
+
+UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+"""Of times, in seconds."""
+
+COUNTS = CountList()
+NUMBER = FiniteFloat()
+RATE = RateType()
+PERCENT = Percent()
+WORD = NonEmptyText()
+PATH = FilePath(path_type=Path)
+
+
+_INSTALL: Final = {
+    "--prometheus": "pip install prometheus-client",
+    "--otlp": "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
+}
+"""What brings the library of each flag, however Hydra itself was installed; the extra ``metrics`` names all of them."""
+
+
+def family_of(host: str, port: int) -> int:
+    """The kind of address that a host's name or address is, for a socket.
+
+    Raises:
+        OSError: it is none.
+    """
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+
+
+def refuse_address(host: str, port: int) -> None:
+    """Refuses an address at which nobody can listen.
+
+    Raises:
+        UsageError: it is in use, or not of this machine.
+    """
+    try:
+        with socket.socket(family_of(host, port), socket.SOCK_STREAM) as it:
+            # As the server will: a connection that has ended a moment ago is no hindrance.
+            it.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            it.bind((host, port))
+    except UnicodeError as e:  # no name of a host
+        raise cannot_listen(host, port, OSError(0, "it is no name of a host")) from e
+    except OSError as e:
+        raise cannot_listen(host, port, e) from e
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> UsageError:
+    """What is said where nobody can listen."""
+    return UsageError(
+        f"--prometheus: nothing can listen at {url_host(host, port)}: {error.strerror}",
+        "name a free port and an address of this machine, or port 0 for any",
+    )
+
+
+def refuse_missing(flag: str, library: str) -> None:
+    """Refuses a flag whose library is not installed.
+
+    Raises:
+        MissingDependencyError: it is not.
+    """
+    try:
+        found = find_spec(library)
+    except ImportError:
+        found = None
+    if found is None:
+        raise missing(flag, library)
+
+
+def missing(flag: str, library: str | None) -> MissingDependencyError:
+    """What is said where a library is not installed."""
+    return MissingDependencyError(f"{flag} needs a library that is not installed ({library})", _INSTALL[flag])
+
+
+def url_host(host: str, port: int) -> str:
+    """An address as URLs have it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

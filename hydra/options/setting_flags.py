@@ -1,0 +1,175 @@
+"""Flags of settings: the name, the type and the text of each are those of its field (``hydra.model.Setting``).
+
+They are decorators that look at fields when a command is used, and not when it is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import click
+
+from hydra.options.flag_types import (
+    COUNTS,
+    NUMBER,
+    PERCENT,
+    RATE,
+    WORD,
+    ChoiceList,
+    Duration,
+    FilePath,
+    FiniteFloatRange,
+)
+from hydra.options.help import CLIENTS, RUN, flags, grouped
+from hydra.options.late_commands import keyed
+
+if TYPE_CHECKING:
+    from hydra.model import Setting
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Flag = Callable[[Any], Any]
+
+_BY_UNIT: Final = {
+    "s": Duration("s"),
+    "ms": Duration("ms"),
+    "%": FiniteFloatRange(min=0),
+    "fraction": PERCENT,
+    "path": FilePath(path_type=str),
+}
+"""Types of flags whose settings have a unit."""
+_NONE: Final[Mapping[str, str]] = {}
+
+
+def setting_flag(key: str, *names: str, of: type | None = None, **attributes: Any) -> Callable[[_F], _F]:
+    """The flag of one setting.
+
+    Args:
+        key: its dotted key.
+        names: what the flag is called, where that is not what its field says.
+        of: the dataclass of its table; None: that of all systems.
+        attributes: as for ``click.option``, where they are not what the field says.
+    """
+
+    def decorate(command: _F) -> _F:
+        from hydra.config.fields import shared_table
+
+        table, _, name = key.rpartition(".")
+        found = next(each for each in _settings(table, of or shared_table(table)) if each.name == name)
+        decorated: _F = _flag(found, *names, **attributes)(command)
+        return decorated
+
+    return decorate
+
+
+def system_flags(
+    system: str, *first: str, varied: Mapping[str, str] = _NONE, experiment: bool = False
+) -> Callable[[_F], _F]:
+    """The flags of a system: of its implementations, its tables and settings, and of its native clients.
+
+    Args:
+        system: its name.
+        first: fields whose flags are shown before the others'.
+        varied: settings that a scenario varies, whose flags take several values, and the text of each; "": that of its
+            field.
+        experiment: of a published experiment: settings are its own, and it takes several implementations.
+    """
+
+    def decorate(command: _F) -> _F:
+        decorated: _F = flags(*_of_system(system, first, varied, experiment))(command)
+        return decorated
+
+    return decorate
+
+
+def _of_system(system: str, first: tuple[str, ...], varied: Mapping[str, str], experiment: bool) -> Iterator[_Flag]:
+    from hydra.config import plugins
+    from hydra.config.fields import own_tables
+
+    spec = plugins.system(system)
+    yield (_implementations if experiment else implementation_flag)(list(spec.implementations))
+    if not experiment and any(name in spec.implementations for name in spec.natives):
+        yield native_flags
+    if spec.presets:
+        yield preset_flag
+    tables = spec.tables if experiment else own_tables(spec)
+    found = [each for table, noun in tables.items() for each in _settings(table, noun) if each.about.help]
+    for each in sorted(found, key=lambda each: first.index(each.name) if each.name in first else len(first)):
+        if each.table == "settings" and each.name in varied and each.hint is int:
+            about = varied[each.name] or each.about.help
+            its = each._replace(table="sweep.vary")
+            yield _flag(its, type=COUNTS, metavar=None, help=about, show_default=False)
+        else:
+            yield grouped(CLIENTS, _flag(each)) if each.table == "native" else _flag(each)
+
+
+class _Found(NamedTuple):
+    """A setting: where it stands, what is known of it, its type and its default."""
+
+    table: str
+    name: str
+    about: Setting
+    hint: Any
+    default: object
+
+
+def _settings(table: str, noun: type | None) -> list[_Found]:
+    """All of a table; none of no dataclass."""
+    from dataclasses import fields
+
+    from hydra.model import setting_of
+
+    if noun is None:
+        return []
+    hints = get_type_hints(noun)
+    return [_Found(table, each.name, setting_of(each), hints[each.name], each.default) for each in fields(noun)]
+
+
+def _flag(it: _Found, *names: str, **attributes: Any) -> _Flag:
+    word = it.name.replace("_", "-")
+    if it.hint is bool:
+        kind: dict[str, Any] = {"is_flag": True, "default": None}
+        name = f"--{word}/--no-{word}" if it.default else f"--{word}"
+    else:
+        kind, name = {"type": _kind(it)}, f"--{word}"
+    own = {**kind, "help": it.about.help, "metavar": it.about.metavar or None, **attributes}
+    return keyed(*(names or it.about.flag or (name,)), key=f"{it.table}.{it.name}".lstrip("."), **own)
+
+
+def _kind(it: _Found) -> Any:
+    """What click makes of the text behind the flag."""
+    from hydra.model import Rate
+
+    if it.about.unit:
+        return _BY_UNIT[it.about.unit]
+    if it.hint == Rate:
+        return RATE
+    hint = get_args(it.hint)[0] if NoneType in get_args(it.hint) else it.hint
+    if get_origin(hint) is Literal:
+        words = get_args(hint)
+        return click.Choice(words) if isinstance(words[0], str) else click.IntRange(min(words), max(words))
+    if get_origin(hint) is tuple:
+        return COUNTS
+    return {int: int, float: NUMBER, str: WORD}[hint]
+
+
+# --- of clients -------------------------------------------------------------------------------------------------------
+
+
+def implementation_flag(names: list[str] | None = None) -> Callable[[_F], _F]:
+    """``--implementation``: one of the names, or any where the system is not known before."""
+    return grouped(CLIENTS, setting_flag("client", type=click.Choice(names) if names else WORD))
+
+
+def _implementations(names: list[str]) -> Callable[[_F], _F]:
+    """``--implementation`` of an experiment: one of the names or several."""
+    about = "Client implementation; several, with commas, one after the other in one table."
+    return grouped(CLIENTS, setting_flag("client", type=ChoiceList(names), help=about))
+
+
+packing_flag = grouped(CLIENTS, setting_flag("native.clients_per_process"))
+native_flags = flags(packing_flag, grouped(CLIENTS, setting_flag("native.pacing")))
+"""Flags of what only the native clients can do, in any system."""
+
+preset_flag = grouped(RUN, setting_flag("preset"))

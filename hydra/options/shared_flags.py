@@ -1,0 +1,187 @@
+"""The flags that commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+
+from hydra.options.flag_types import PATH, WORD, FiniteFloatRange, ListenAddress, OtlpUrl
+from hydra.options.help import (
+    CLUSTER,
+    COMPARISON,
+    EXPERIMENT,
+    OBJECTIVES,
+    OUTPUT,
+    RUN,
+    SEARCH,
+    WORKLOAD,
+    flags,
+    grouped,
+)
+from hydra.options.setting_flags import setting_flag
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+KEY_VALUE: Final = "KEY=VALUE"
+"""The metavar of flags behind whose key a secret may stand."""
+SET: Final = "--set"
+
+# --- of a run ---------------------------------------------------------------------------------------------------------
+
+config_flag = grouped(CLUSTER, click.option("--config", type=PATH, help="Cluster file (default: conf/hydra.toml)."))
+
+_MASTER: Final = ("--master", "--engine")
+
+master_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, default="local", show_default=True))
+"""Its help is what the engines say (``hydra.options.plugin_commands.add_flags``)."""
+cluster_flag = grouped(
+    CLUSTER, click.option(*_MASTER, type=WORD, required=True, help="The cluster, as a run's --master names it.")
+)
+"""The same of commands that are for what runs have left on a cluster."""
+
+agents_flags: Final = (
+    click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
+    click.Option(
+        ["--artifact"], type=WORD, metavar="URL", help="A copy of the agents' archive that you serve (hydra artifact)."
+    ),
+)
+"""What engines ask whose agents fetch the programs from this machine."""
+
+set_flag = grouped(
+    RUN, click.option(SET, "sets", multiple=True, metavar=KEY_VALUE, help="Replace any key of the scenario.")
+)
+
+json_flag = grouped(OUTPUT, click.option("--json", "as_json", is_flag=True, help="Print JSON."))
+
+
+def _fail_if_flag(command: _F) -> _F:
+    from hydra.measure.column_names import LOSS
+
+    about = f"Exit with 3 if this is true of a row, such as '{LOSS} > 0.5'; any column of numbers can be compared."
+    return click.option("--fail-if", "fail_if", multiple=True, metavar="EXPR", help=about)(command)
+
+
+run_flags = flags(
+    grouped(RUN, click.option("--out", type=PATH, help="Run directory to make (default: runs/NAME-TIME).")),
+    config_flag,
+    master_flag,
+    set_flag,
+    grouped(
+        RUN,
+        click.option("--resume", type=PATH, metavar="DIR", help="Go on with the run in DIR."),
+        setting_flag("sweep.repeat"),
+    ),
+    grouped(
+        OUTPUT,
+        _fail_if_flag,
+        click.option(
+            "--json",
+            "as_json",
+            is_flag=True,
+            help="Print rows and warnings as JSON instead of the table (see hydra schema).",
+        ),
+        click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
+        click.option("--plain", is_flag=True, help="Print plain lines instead of the live view of a terminal."),
+        click.option(
+            "--prometheus", type=ListenAddress(), help="Serve figures for Prometheus there (:PORT: this machine only)."
+        ),
+        click.option("--otlp", type=OtlpUrl(), help="Send figures to the OpenTelemetry receiver at URL (OTLP, HTTP)."),
+    ),
+)
+"""Flags of every command that runs a scenario; ``plugin_commands.add_flags`` adds those of engines."""
+
+_SHOWN: Final = ("fail_if", "as_json", "quiet", "plain", "prometheus", "otlp", "interleave")
+
+
+def shown(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags that say neither what is run nor where, by name: how it is shown, and in which order."""
+    return {name: flags[name] for name in _SHOWN if name in flags}
+
+
+comparing_flags = grouped(
+    COMPARISON,
+    click.option(
+        "--compare-implementations",
+        "compared",
+        type=WORD,
+        metavar="A,B,…",
+        help="Measure each of these implementations in turn, and compare them with the first: see hydra compare.",
+    ),
+    click.option(
+        "--interleave/--no-interleave",
+        default=None,
+        help="Whether their repeats take turns (default), or one is measured after the other.",
+    ),
+)
+"""Flags of every command that runs a scenario, and no experiment."""
+
+# --- of published experiments -----------------------------------------------------------------------------------------
+
+experiment_flags = grouped(
+    EXPERIMENT,
+    click.option(
+        "--scale",
+        type=FiniteFloatRange(min=0, max=1000, min_open=True),
+        metavar="X",
+        help="Of the published numbers of records and lengths (default: the experiment's own); 1 is the original.",
+    ),
+)
+"""Flags of every command that runs experiments."""
+
+name_argument = click.argument("experiment", required=False, metavar="[NAME]", default="")
+list_flag = grouped(
+    EXPERIMENT,
+    click.option("--list", "listed", flag_value="experiments", help="List the experiments, and run none."),
+)
+presets_flag = grouped(
+    EXPERIMENT,
+    click.option("--presets", "listed", flag_value="presets", help="Show what each preset sets, and why."),
+)
+
+# --- of the workload --------------------------------------------------------------------------------------------------
+
+
+sweep_flags = grouped(
+    WORKLOAD,
+    setting_flag("sweep.clients"),
+    *(setting_flag(f"settings.{name}") for name in ("message_size", "payload", "payload_ratio", "payload_file")),
+)
+"""Flags of every command with a scenario of its own."""
+
+rate_flag = grouped(WORKLOAD, setting_flag("settings.rate"))
+duration_flag = grouped(WORKLOAD, setting_flag("sweep.duration_s"))
+
+slo_flags = flags(
+    grouped(
+        WORKLOAD,
+        setting_flag("settings.rate", help="Messages per second of each publisher, at most."),
+        setting_flag("sweep.clients", help="How many subscribers."),
+        setting_flag("publishers"),
+        setting_flag("sweep.duration_s", metavar=None, help="How long, such as 90s, 10min or 1h."),
+        setting_flag("load.shape"),
+    ),
+    grouped(
+        OBJECTIVES,
+        *(setting_flag(f"slo.{name}_ms") for name in ("p50", "p90", "p99", "p999", "max")),
+        *(setting_flag(f"slo.{name}") for name in ("loss_pct", "recovery_s", "stall_s")),
+    ),
+)
+"""Flags of the command that asks whether a workload holds."""
+
+
+def kind_flags(key: str) -> Callable[[_F], _F]:
+    """The flags of a kind of sweep, by its key."""
+
+    def decorate(command: _F) -> _F:
+        from hydra.sweep import kind_with
+
+        kind = kind_with([key])
+        return grouped(SEARCH if kind.decided else WORKLOAD, *map(setting_flag, kind.flags))(command)
+
+    return decorate
+
+
+search_flags = kind_flags("search")
+"""Flags of the commands that search for rates."""

@@ -1,0 +1,176 @@
+"""The folder of an experiment: what was asked for and how it ended, its tables, and a run directory for each part."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from hydra.errors import RunDirectoryError
+from hydra.measure.column import TEXT, YES_NO, Column
+from hydra.model import Figure
+from hydra.report.table import Document, Table, TableRow
+from hydra.report.table import markdown as text_of
+from hydra.report.tables import cell
+from hydra.store.run_folders import RECORD, json_of, read_json, write_whole
+from hydra.system import ExperimentTable as ExperimentTable  # what a report reads, which uses no system
+
+T = TypeVar("T")
+
+TABLE: Final = "table.json"
+_TABLE: Final = "table"
+"""The first column of ``table.csv``: which of the tables a row is of."""
+_ROOM: Final = "free some space; every part keeps what it measured in its own folder"
+
+
+@dataclass(frozen=True, slots=True)
+class PartRecord:
+    """One part: the folder of its run, how that ended, and why there is none ("": there is one)."""
+
+    name: str
+    ended: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentRecord:
+    """What is kept of an experiment beside its tables; no secrets.
+
+    Attributes:
+        experiment, title, source: which one, what it is about, and who published it.
+        scale, options: what was asked for.
+        overrides: keys that the user replaced in every part.
+        command_line, began: how and when.
+        ended: ``finished``, ``interrupted`` or ``failed``; "" while it goes on.
+        error: why it failed.
+        parts: in their order.
+    """
+
+    experiment: str
+    title: str
+    source: str
+    scale: float
+    options: dict[str, Any]
+    overrides: dict[str, Any]
+    command_line: str
+    began: str
+    ended: str = ""
+    error: str = ""
+    parts: list[PartRecord] = field(default_factory=list)
+
+    @property
+    def at_scale(self) -> str:
+        """At which scale it was, as tables say it."""
+        return "the original" if self.scale == 1 else f"scale {self.scale:g} of the original"
+
+
+def read_record(folder: Path) -> ExperimentRecord:
+    """What is kept of the experiment in a folder.
+
+    Raises:
+        RunDirectoryError: there is none, or it cannot be read.
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        what = f"{folder} holds no experiment: there is no {path.name}"
+        raise RunDirectoryError(what, "name the folder of an experiment")
+    return read_json(path, ExperimentRecord)
+
+
+def read_views(folder: Path) -> list[ExperimentTable]:
+    """The tables of the experiment in a folder, none if there are none yet; errors as for :func:`read_record`."""
+    path = folder / TABLE
+    return read_json(path, _Tables).tables if path.is_file() else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    experiment: str
+    scale: float
+    tables: list[ExperimentTable]
+
+
+def write_record(folder: Path, record: ExperimentRecord) -> None:
+    """Writes ``experiment.json``.
+
+    Raises:
+        HydraError: the folder cannot be written.
+    """
+    write_whole(folder / RECORD, json_of(record), _ROOM)
+
+
+def write_tables(folder: Path, record: ExperimentRecord, views: Sequence[ExperimentTable]) -> None:
+    """Writes ``table.md``, ``table.csv`` and ``table.json``; errors as for :func:`write_record`."""
+    texts = {
+        "table.md": text_of(document(record, views)),
+        "table.csv": csv_text(views),
+        TABLE: json_text(record, views),
+    }
+    for name, text in texts.items():
+        write_whole(folder / name, text, _ROOM)
+
+
+def document(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> Document:
+    """``table.md``: every table with what has to be known of it, and why a part is missing."""
+    parts: list[str | Table] = [f"# {record.title}", f"{record.source}; measured at {record.at_scale}"]
+    for view in views:
+        parts += [f"## {view.title}", table(view, cell), "\n".join(f"- {note}" for note in view.notes)]
+    parts.append("\n".join(f"- **{part.name}** was not run: {part.reason}" for part in record.parts if part.reason))
+    return [part for part in parts if part]
+
+
+def table(view: ExperimentTable, text: Callable[[Column, Figure], str]) -> Table:
+    """The table of a view; ``text`` writes figures."""
+    columns = shown_columns(view)
+    rows = [TableRow([text(column, row.get(column.name)) for column in columns]) for row in view.rows]
+    right = [column.unit != TEXT for column in columns]
+    return Table([column.title for column in columns], rows, right, [column.help for column in columns])
+
+
+def shown_columns(view: ExperimentTable) -> list[Column]:
+    """The columns of a view that some row has a figure of, or that say what a row is."""
+    return [
+        column
+        for column in view.columns
+        if column.unit in (TEXT, YES_NO) or any(row.get(column.name) is not None for row in view.rows)
+    ]
+
+
+def csv_text(views: Sequence[ExperimentTable]) -> str:
+    """``table.csv``: the rows of all tables, in full precision; which table a row is of stands first."""
+    names = dict.fromkeys(column.name for view in views for column in view.columns)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [_TABLE, *names], lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for view in views:
+        writer.writerows({_TABLE: view.title, **row} for row in view.rows)
+    return out.getvalue()
+
+
+def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> str:
+    """``table.json``: the tables with the meaning of their columns; every row has all columns in their order."""
+    tables = [
+        {
+            **msgspec.to_builtins(view),
+            "columns": [msgspec.to_builtins(column) for column in view.columns],
+            "rows": [{column.name: row.get(column.name) for column in view.columns} for row in view.rows],
+        }
+        for view in views
+    ]
+    return json_of({"experiment": record.experiment, "scale": record.scale, "tables": tables})
+
+
+def figures_of(views: Sequence[ExperimentTable]) -> list[str]:
+    """Every column of numbers that a table has: what a condition can be about."""
+    numbers = [column.name for view in views for column in view.columns if column.unit not in (TEXT, YES_NO)]
+    return list(dict.fromkeys(numbers))
+
+
+def rows_of(views: Sequence[ExperimentTable]) -> list[dict[str, Figure]]:
+    """The rows of all tables."""
+    return [dict(row) for view in views for row in view.rows]

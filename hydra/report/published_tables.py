@@ -1,0 +1,138 @@
+"""Measured rows beside the published table of the same experiment, with the ratio of every cell.
+
+Pure, but for :func:`published_for`, which reads the published table from ``conf/reference``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.scenario import resolve
+from hydra.events import formatting
+from hydra.model import Figure, Scenario, number, value_of
+from hydra.report.reference_files import parsed, text_of
+from hydra.sweep import Row, kind_of
+from hydra.system import Reference
+from hydra.system.experiment import ratio
+
+Side = Literal["both", "measured", "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """A published table: its columns in their order, and its rows."""
+
+    reference: Reference
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CellComparison:
+    """One figure twice; ``ratio`` is measured / published, None where either is unknown or the published one is 0."""
+
+    measured: Figure
+    published: Figure
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowComparison:
+    """A row of the comparison.
+
+    Attributes:
+        key: what the line is about: the client count, and whatever the experiment or the run varies.
+        side: which tables have such a row.
+        cells: by column, in the published order.
+    """
+
+    key: Mapping[str, Figure]
+    side: Side
+    cells: Mapping[str, CellComparison]
+
+
+def published_for(resolved: ResolvedScenario) -> PublishedTable | None:
+    """The published table of the experiment that a scenario repeats; None if there is none.
+
+    Raises:
+        ConfigError: the file is not where an installed Hydra has it.
+    """
+    scenario = resolved.scenario
+    reference = resolved.system.reference(scenario) if kind_of(scenario).is_published else None
+    if reference is None:
+        return None
+    return parse(reference, text_of(reference.file))
+
+
+def parse(reference: Reference, text: str) -> PublishedTable:
+    """A published table from its CSV text."""
+    return PublishedTable(reference, *parsed(text))
+
+
+def compare(rows: Sequence[Row], published: PublishedTable, varied: Iterable[str] = ()) -> list[RowComparison]:
+    """Every measured and every published row, client counts ascending.
+
+    Args:
+        rows: as measured; what has no published counterpart is kept.
+        published: its rows that were not measured are kept too.
+        varied: settings that the run varies: they tell lines apart, though published rows may not know them.
+    """
+    keys = published.reference.keys
+    names = tuple(dict.fromkeys((*keys, *varied)))
+    columns = [c for c in published.columns if c not in names]
+    counterparts = {_key(row, keys): row for row in published.rows}
+    found = {_key(row, keys) for row in rows}
+    lines = [_line(names, columns, row, counterparts.get(_key(row, keys))) for row in rows]
+    lines += [_line(names, columns, None, row) for key, row in counterparts.items() if key not in found]
+    return sorted(lines, key=lambda line: [number(line.key[name]) or 0.0 for name in keys])
+
+
+def _key(row: Row, keys: Iterable[str]) -> tuple[Figure, ...]:
+    return tuple(row.get(key) for key in keys)
+
+
+def _line(names: Iterable[str], columns: Iterable[str], measured: Row | None, published: Row | None) -> RowComparison:
+    ours, theirs = measured or {}, published or {}
+    cells = {c: CellComparison(ours.get(c), theirs.get(c), ratio(ours.get(c), theirs.get(c))) for c in columns}
+    side: Side = "both" if measured and published else "measured" if measured else "published"
+    return RowComparison({name: (ours or theirs).get(name) for name in names}, side, cells)
+
+
+_OF_EVERY_SYSTEM: Final = ("rate", "message_size", "message_size_min", "payload")
+
+
+def asked(published: PublishedTable) -> ResolvedScenario:
+    """The scenario that asks for what was published.
+
+    Raises:
+        ConfigError: it is not where an installed Hydra has it.
+    """
+    return resolve(published.reference.experiment)
+
+
+def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:
+    """What was asked for otherwise than by another scenario, one text each: a ratio says that too."""
+    other = of.scenario
+    pairs: dict[str, tuple[object, object]] = {
+        "system": (scenario.system, other.system),
+        "client": (scenario.client, scenario.client if scenario.client == "native" else other.client),
+        "duration_s": (scenario.sweep.duration_s, other.sweep.duration_s),
+        "publishers": (scenario.publishers, other.publishers),
+    }
+    same_system = scenario.system == other.system
+    if not same_system:
+        del pairs["client"]
+    names = (*_OF_EVERY_SYSTEM, *(of.system.differs if same_system else ()))
+    for name in names:
+        if name not in (*scenario.sweep.varied, *other.sweep.varied):
+            pairs[name] = (value_of(scenario.settings, name), value_of(other.settings, name))
+    ours, theirs = kind_of(scenario).aims, kind_of(other).aims
+    pairs |= {name: (ours[name], theirs[name]) for name in ours if name in theirs}
+    return [f"{name} {_text(a)} instead of {_text(b)}" for name, (a, b) in pairs.items() if a != b]
+
+
+def _text(value: object) -> str:
+    return formatting.number(value, 6) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,80 @@
+"""What runs there are in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from hydra.errors import RunDirectoryError, UnreadableRunError
+from hydra.report.experiment_folder import read_record
+from hydra.store import interleaved_record
+from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
+from hydra.store.run_folders import DATABASE, RECORD, is_experiment, refuse_no_folder
+
+UNREADABLE: Final = "unreadable"
+"""How a run ended that cannot be read."""
+
+
+def catalog(folder: Path) -> list[dict[str, Any]]:
+    """The runs directly below ``folder``, newest first: where, what, when, how many steps, how it ended and why so.
+
+    An experiment is one of them, and its parts are its steps; runs that were measured together are one of them as well,
+    and its turns are its steps. A run that cannot be read has the reason in place of all
+    else.
+
+    Raises:
+        RunDirectoryError: there is no such folder.
+    """
+    refuse_no_folder(folder)
+    entries = [entry(directory) for directory in directories(folder)]
+    return sorted(entries, key=lambda entry: str(entry["began"]), reverse=True)
+
+
+def directories(folder: Path) -> list[Path]:
+    """The directories below ``folder`` that :func:`catalog` lists, in no order."""
+    return [
+        found.parent for name in (DATABASE, RECORD, interleaved_record.RECORD) for found in folder.glob(f"*/{name}")
+    ]
+
+
+def elsewhere(folder: Path, listed: bool) -> list[str]:
+    """Where runs are that stand a folder deeper; a line that there are none, if nothing was ``listed`` either."""
+    here = set(directories(folder))
+    found = [(below, len(directories(below))) for below in sorted(folder.iterdir()) if below not in here]
+    lines = [f"{below} holds {count} more: hydra runs {below}" for below, count in found if count]
+    return lines if lines or listed else [f"there is no run in {folder}; a command that measures makes one"]
+
+
+def entry(directory: Path) -> dict[str, Any]:
+    """What :func:`catalog` tells of one of :func:`directories`."""
+    told = _together if interleaved_record.is_interleaved(directory) else _of_run
+    try:
+        values = (_experiment if is_experiment(directory) else told)(directory)
+    except RunDirectoryError as e:
+        # Where it is stands in the first column.
+        why = e.brief if isinstance(e, UnreadableRunError) else e.what
+        return dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": UNREADABLE, "why": why}
+    return dict(zip(_COLUMNS, (str(directory), *values), strict=True))
+
+
+_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "ended", "why")
+
+
+def _of_run(directory: Path) -> tuple[Any, ...]:
+    with RunStore.open(directory) as store, store.reading():
+        metadata, results = store.metadata(), store.results()
+        scenario, failed = metadata["scenario"], sum(r.status != "ok" for r in results)
+        ended, error = metadata.get(ENDED_KEY) or "unfinished", str(metadata.get(ERROR_KEY, ""))
+        return scenario["name"], metadata["began"], scenario["client"], len(results), failed, ended, error
+
+
+def _experiment(folder: Path) -> tuple[Any, ...]:
+    record = read_record(folder)
+    failed, ended = sum(bool(part.reason) for part in record.parts), record.ended or "unfinished"
+    return record.experiment, record.began, "", len(record.parts), failed, ended, record.error
+
+
+def _together(folder: Path) -> tuple[Any, ...]:
+    record = interleaved_record.read_record(folder)
+    clients, ended = ", ".join(record.sides), record.ended or "unfinished"
+    return record.scenario, record.began, clients, len(record.turns), "", ended, record.error

@@ -1,0 +1,244 @@
+"""Servers as groups on a cluster's agents: launched before all else, brought up as one cluster, watched."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pyroaring import BitMap
+
+from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.engine.interface import GONE, where_it_runs
+from hydra.errors import ServerError
+from hydra.events.run_events import Launched, ServerExit, ServerKilled, ServersRestarted, ServersUp
+from hydra.model import Constraint, Group, GroupEvent, Launch, ServerSpec
+from hydra.monitor.progress_view import ServerStartup
+from hydra.run.context import RunContext
+from hydra.system import Program, ServerCluster
+from hydra.system.worker_thread import WorkerThread
+from hydra.wire.messages import Join
+from hydra.wire.protocol_constants import RESEND_EVERY_S
+
+FIRST_ID: Final = 2**31
+"""The first server's id on the control channel. Clients count from 0, and no run has so many."""
+STARTS: Final = 4
+"""How often the servers of a run are brought up in all."""
+_STOP_WITHIN_S: Final = 10.0
+_SPREAD: Final = Constraint("hostname", "GROUP_BY")
+_REMEDY: Final = "see the stderr of the servers' groups and server.log in their sandboxes"
+
+
+def required(resolved: ResolvedScenario, *, is_local: bool) -> ServerSpec | None:
+    """The servers that a scenario needs as groups, None if there are none.
+
+    Args:
+        resolved: what is run.
+        is_local: whether groups run on this machine. A single server is embedded then, which is quicker; and
+            agents that are one machine may declare the same ports, so that servers take any free ones; and how many
+            servers a host may have (``MAX_PER``) says nothing of them, so that servers are spread over them evenly.
+    """
+    count, spec = resolved.servers, resolved.scenario.server
+    if not count or (is_local and count == 1):
+        return None
+    if not is_local:
+        return spec
+    constraints = tuple(_SPREAD if (c.field, c.operator) == ("hostname", "MAX_PER") else c for c in spec.constraints)
+    return replace(spec, constraints=constraints, demand=replace(spec.demand, ports=0))
+
+
+class DeployedServers:
+    """See :class:`hydra.system.Servers`: one cluster of them, each server a group of its own.
+
+    Arguments:
+        run: which they belong to.
+        program: how a server is started.
+        cluster: what makes them one.
+        spec: how many, where, and what each needs.
+        starting: told how far they are, and waits for them.
+    """
+
+    def __init__(
+        self, run: RunContext, program: Program, cluster: ServerCluster, spec: ServerSpec, starting: ServerStartup
+    ) -> None:
+        self.versions: Mapping[str, str] = {}
+        self._run = run
+        self._program = program
+        self._cluster = cluster
+        self._spec = spec
+        self._starting = starting
+        self._ids = range(FIRST_ID, FIRST_ID + spec.count)
+        self._launches: dict[str, Launch] = {}
+        self._endpoints: list[str] = []
+        self._killed: set[str] = set()
+        self._groups_made = 0
+        self._starts = 0
+        self._failure = ""
+        self._lost = False
+
+    def start(self) -> str:
+        """Launches them, waits until they answer as one cluster, and warms it up; returns its address for clients.
+
+        Raises:
+            PlacementError: they do not fit; the text names the role and the constraint or resource.
+            ServerError: one failed, they did not come up in time, or had to be brought up too often.
+        """
+        while True:
+            self._starts += 1
+            if self._starts > STARTS:
+                raise ServerError(f"the servers were brought up {STARTS} times, last: {self._failure}", _REMEDY)
+            self._failure, self._lost = "", False
+            try:
+                return self._bring_up(time.monotonic() + self._run.scenario.ready_timeout_s)
+            except ServerError as e:
+                self.stop()
+                # Nothing speaks against a server whose agent or offer was lost; what failed would fail again.
+                if not self._lost:
+                    raise
+                self._run.journal.note(ServersRestarted(e.what))
+            except BaseException:
+                self.stop()
+                raise
+
+    def failure(self) -> str:
+        """The first server's end that has become known, or ""; returns at once."""
+        for launch, event in self._ended():
+            if event.group in self._killed:
+                continue
+            self._lost = self._lost or event.state == "lost"
+            self._fail(f"the server {event.group} on {launch.agent.hostname} {event.state}: {event.detail}")
+        # Told by the server itself, this is known before its engine tells.
+        for client, text in self._run.controller.roster.answers.errors.items():
+            if client in self._ids:
+                self._fail(f"the server on {self._host_of(client)}: {text}")
+        return self._failure
+
+    def processes(self) -> Sequence[int]:
+        """None: each is a group, which is watched like others."""
+        return []
+
+    def endpoints(self) -> Sequence[str]:
+        """Where each of them listens, in the order of their ids."""
+        return self._endpoints
+
+    def kill(self, address: str, when: str) -> None:
+        """Kills one: a server's group that is told to leave gives the server no grace, which is SIGKILL.
+
+        All of them may be brought up anew after that without having failed.
+        """
+        for client, endpoint in zip(self._ids, self._endpoints, strict=True):
+            for launch in self._launches.values():
+                if launch.group.first_client == client and endpoint.split(",")[0] == address:
+                    self._killed.add(launch.group.id)
+                    self._starts -= 1
+                    self._run.controller.quit(BitMap([client]))
+                    self._run.journal.note(ServerKilled(launch.group.id, launch.agent.hostname, address, when))
+
+    def stop(self) -> None:
+        """Ends them and waits for that, so that their agents are free for others."""
+        self._starting.doing = "ending them"
+        self._run.controller.quit(BitMap(self._ids))
+        self._run.engine.kill(list(self._launches))
+
+        def gone() -> bool:
+            self._ended()
+            return not self._launches
+
+        self._starting.wait(gone, _STOP_WITHIN_S)
+        for group in self._launches:
+            self._run.events.ignore(group)
+        self._launches.clear()
+        self._run.controller.roster.forget(BitMap(self._ids))
+
+    def _bring_up(self, deadline: float) -> str:
+        began = time.monotonic()
+        roster, cluster = self._run.controller.roster, self._cluster
+        # Between steps nobody else has anything to answer.
+        roster.begin(0)
+        self._launch()
+
+        def there() -> bool:
+            ready = len(BitMap(self._ids) & roster.answers.ready)
+            self._starting.doing = f"{ready} of {len(self._ids)} dialled in"
+            return ready == len(self._ids)
+
+        self._await(there, deadline, "dial in")
+        self.versions = roster.hello(FIRST_ID).versions
+        endpoints = self._endpoints = [roster.answers.endpoints[client] for client in self._ids]
+        commands = {c: Join(system=told) for c, told in zip(self._ids, cluster.join(endpoints), strict=True)}
+        address = cluster.address(endpoints)
+        due_s = 0.0
+        with contextlib.closing(WorkerThread()) as background:
+            answers = background.repeated(lambda: cluster.up(address))
+
+            def up() -> bool:
+                # No server answers that: all are told again until the cluster does.
+                nonlocal due_s
+                if time.monotonic() >= due_s:
+                    due_s = time.monotonic() + RESEND_EVERY_S
+                    for client, command in commands.items():
+                        self._run.controller.tell(BitMap([client]), command)
+                return answers()
+
+            self._starting.doing = "not yet one cluster" if len(endpoints) > 1 else "it does not answer yet"
+            self._await(up, deadline, f"answer as one cluster at {address}")
+            self._starting.doing = "warm-up"
+            warmed = background.submit(lambda: cluster.warm_up(address))
+            self._await(warmed.done, time.monotonic() + self._run.scenario.ready_timeout_s, "end their warm-up")
+            warmed.result()
+        self._run.journal.note(ServersUp(len(endpoints), address, time.monotonic() - began))
+        return address
+
+    def _launch(self) -> None:
+        groups = []
+        for client in self._ids:
+            self._groups_made += 1
+            group = f"servers-{self._groups_made}"
+            flags = ("--group", group, "--first-id", str(client), "--count", "1")
+            groups.append(
+                Group(
+                    id=group,
+                    role="server",
+                    first_client=client,
+                    count=1,
+                    command=(*self._program.command, *flags),
+                    environment={**self._program.environment, **self._run.controller.environment},
+                    demand=self._spec.demand,
+                    constraints=self._spec.constraints,
+                )
+            )
+            self._run.controller.roster.expect(group, [client])
+        for launch in self._run.engine.launch(groups):
+            self._launches[launch.group.id] = launch
+            self._run.journal.note(Launched.of(launch))
+
+    def _await(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
+        def settled() -> bool:
+            if failure := self.failure():
+                raise ServerError(failure, _REMEDY)
+            return condition()
+
+        if not self._starting.wait(settled, max(0.0, deadline - time.monotonic())):
+            raise ServerError(
+                f"the {len(self._ids)} servers did not {what} within {self._run.scenario.ready_timeout_s:g} s",
+                f"{_REMEDY}, or raise ready_timeout_s",
+            )
+
+    def _ended(self) -> list[tuple[Launch, GroupEvent]]:
+        """Takes those that have ended since the last call off the launches."""
+        events = self._run.events.take(self._launches)
+        for event in events:
+            if event.state == "running":
+                self._launches[event.group] = where_it_runs(self._launches[event.group], event)
+        return [(self._launches.pop(event.group), event) for event in events if event.state in GONE]
+
+    def _fail(self, why: str) -> None:
+        if not self._failure:
+            self._failure = why
+            self._run.journal.note(ServerExit(why))
+
+    def _host_of(self, client: int) -> str:
+        roster = self._run.controller.roster
+        return roster.hello(client).host if client in roster.present() else "an agent"

@@ -1,0 +1,213 @@
+"""What is recorded of a run before it begins, and whether a run that is continued is the one that was begun."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.scenario import resolve
+from hydra.errors import ConfigError, RunDirectoryError
+from hydra.model import ClusterSpec, Scenario
+from hydra.store.database import RunStore
+from hydra.store.format_upgrade import as_stored, from_stored, searched_otherwise, upgraded
+from hydra.store.redaction import HIDDEN, Redactor
+from hydra.system import SystemSpec
+
+
+def redacted(scenario: Scenario, redactor: Redactor) -> Scenario:
+    """The scenario as it may be written down: without secrets where a user wrote free text; its tables as JSON."""
+    tables = {name: redactor.value(asdict(table), name) for name, table in scenario.tables.items()}
+    return replace(scenario, description=redactor.text(scenario.description), tables=tables)
+
+
+def asked(command_line: Sequence[str], overrides: Mapping[str, object], redactor: Redactor) -> dict[str, Any]:
+    """How and when something was asked for; secrets are hidden.
+
+    Args:
+        command_line: the words of the command.
+        overrides: what the command replaced in the scenario, by dotted key.
+        redactor: knows the secrets.
+    """
+    return {
+        "command_line": shlex.join(redactor.command_line(command_line)),
+        "overrides": {key: redactor.value(value, key) for key, value in overrides.items()},
+        "began": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def metadata(
+    name: str,
+    scenario: Scenario,
+    cluster: ClusterSpec,
+    master: str,
+    command_line: Sequence[str],
+    overrides: Mapping[str, object],
+    redactor: Redactor,
+) -> dict[str, Any]:
+    """The metadata of a run by key, JSON values; secrets are hidden wherever they stand.
+
+    ``versions`` are the controller's own; what is measured is told by the clients in their hello.
+
+    Args:
+        name: the run's.
+        scenario: what is run.
+        cluster: where, on the embedded cluster.
+        master: where else.
+        command_line: the words of the command.
+        overrides: what the command replaced in the scenario, by dotted key.
+        redactor: knows the secrets.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return {
+        "name": redactor.text(name),
+        "scenario": as_stored(redacted(scenario, redactor)),
+        "cluster": cluster,
+        "master": redactor.text(master),
+        **asked(command_line, overrides, redactor),
+        "versions": {
+            "hydra": version("hydra-scale"),
+            "python": platform.python_version(),
+        },
+        "host": {
+            "name": platform.node(),
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+            "memory_bytes": psutil.virtual_memory().total,
+            "byte_order": sys.byteorder,
+        },
+        "limits": {"nofile_soft": soft, "nofile_hard": hard},
+    }
+
+
+Load = Callable[[Mapping[str, object]], ResolvedScenario]
+"""A scenario with keys of it replaced; errors as for ``resolve``."""
+
+
+def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> ResolvedScenario:
+    """See :func:`continued`, with the scenario that a command names."""
+    return continued(directory, partial(resolve, name_or_path), given)
+
+
+def continued(directory: Path, load: Load, given: Mapping[str, object]) -> ResolvedScenario:
+    """The scenario that a run is continued with: the one that it was started with, if the flags given now agree.
+
+    Args:
+        directory: the run's.
+        load: the scenario that this command names.
+        given: the overrides of this command; those of the first command hold as well.
+
+    Raises:
+        RunDirectoryError: there is no run, it is damaged, or of another scenario; the text names the difference.
+        ConfigError: the scenario is not valid any more, or a secret has to be given again.
+    """
+    with RunStore.open(directory) as store, store.reading():
+        results = store.results()
+        stored, first = upgraded(store.meta("scenario")), dict(store.meta("overrides"))
+        an_earlier = searched_otherwise(stored)
+        command = str(store.meta("command_line", ""))
+    if an_earlier:
+        raise RunDirectoryError(
+            f"{directory} is a search of an earlier Hydra: this one would ask for other steps",
+            "go on with the Hydra that made it, or start a new run",
+        )
+    _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
+    resolved = load({**first, **given})
+    scenario, system = resolved.scenario, resolved.system
+    refuse_hidden(as_written(as_stored(scenario), system))
+    shown = redacted(scenario, Redactor.of_run(resolved))
+    difference = next(differences(as_written(stored, system), as_written(as_stored(shown), system)), None)
+    if difference is not None:
+        raise RunDirectoryError(
+            f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
+        )
+    # The usual burst may be named or not; the steps that are stored have it as the run was started with it.
+    settings = replace(scenario.settings, burst=stored["settings"].get("burst"))
+    resolved = replace(resolved, scenario=replace(scenario, settings=settings))
+    try:
+        resolved.sweep.next(results)
+    except ValueError as e:
+        raise RunDirectoryError(
+            f"the steps of {directory} do not belong to its scenario: {e}",
+            "go on with the Hydra that made it, or start a new run",
+        ) from e
+    return resolved
+
+
+def _refuse_other_command(
+    directory: Path, load: Load, stored: Mapping[str, Any], command: str, *, renamed: bool
+) -> None:
+    """Refuses a run of another scenario before its flags are tried on this one, which may not have them.
+
+    Raises:
+        RunDirectoryError: the text names both, and the command that the run was started with.
+    """
+    try:
+        ours = load({}).scenario
+    except ConfigError:
+        return  # it is no scenario by itself: whatever is wrong is told with all flags
+    if ours.system == stored["system"] and (renamed or ours.name == stored["name"]):
+        return
+    began = f"go on with the command that began it, and --resume: {command}" if command else "resume it as it was begun"
+    raise RunDirectoryError(
+        f"{directory} is a run of {stored['name']} (system {stored['system']}), and this command runs {ours.name} "
+        f"(system {ours.system})",
+        began,
+    )
+
+
+def as_written(scenario: Mapping[str, Any], system: SystemSpec) -> dict[str, Any]:
+    """A stored scenario by the keys of a file, with what a file may leave out."""
+    known = as_stored(from_stored(scenario))
+    settings, native, tables = known["settings"], known["native"], known.pop("tables")
+    own = settings.pop("system")
+    settings["burst"] = settings["burst"] or system.burst(own)
+    options = native.pop("system")
+    return {**known, "settings": settings | own, "native": native | options, **tables}
+
+
+def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:
+    """Every dotted key whose values differ, with both of them."""
+    if isinstance(stored, dict) and isinstance(asked, dict):
+        for name in {**stored, **asked}:
+            yield from differences(stored.get(name), asked.get(name), f"{key}.{name}" if key else str(name))
+    elif _plain(stored) != _plain(asked):
+        yield f"{key} was {stored!r} and is now {asked!r}"
+
+
+def refuse_hidden(stored: object) -> None:
+    """Refuses to go on with secrets that were not stored.
+
+    Raises:
+        ConfigError: they have to be given again.
+    """
+    if hidden := list(_hidden(stored)):
+        raise ConfigError(
+            f"secrets are not stored with a run: {', '.join(hidden)}",
+            "give these again, with all others of the same table",
+        )
+
+
+def _hidden(value: object, key: str = "") -> Iterator[str]:
+    """Every dotted key under which a hidden secret stands."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _hidden(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, str) and HIDDEN in value:
+        yield key
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple | list) else value

@@ -1,0 +1,75 @@
+"""The window of a step: what happens between its start and its end, which may come early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from hydra.model import StepPlan
+from hydra.monitor.step_progress import Tick, sending
+from hydra.run.command_exchange import CommandExchange
+from hydra.run.context import RunContext
+from hydra.run.deployment import Deployment
+from hydra.run.server_counters import ServerCounters
+from hydra.run.step_start import StartedStep
+from hydra.wire.messages import Progress
+
+TICK_NS: Final = 250_000_000
+
+
+def run_window(
+    run: RunContext,
+    deployment: Deployment,
+    asker: CommandExchange,
+    counters: ServerCounters,
+    plan: StepPlan,
+    begun: StartedStep,
+    tick: Tick,
+) -> tuple[int, int]:
+    """Waits for the end of the window; returns its begin and end (ns on the step's clock).
+
+    It ends early when all publishers have sent as many messages as the step has, or when one cannot go on.
+
+    Raises:
+        StepError: a publisher died, or the system can carry no more.
+    """
+    answers = run.controller.roster.answers
+    start_ns, stop_ns = begun.start.start_at_ns, begun.start.stop_at_ns
+    next_tick_ns = start_ns
+    began = False
+
+    def now_ns() -> int:
+        return begun.clocks.step_ns(run.clock_ns())
+
+    def over() -> bool:
+        nonlocal next_tick_ns, began
+        deployment.watch()
+        asker.require_publishers()
+        asker.check_system()
+        at_ns = now_ns()
+        if at_ns >= next_tick_ns:
+            if not began:
+                began = True
+                counters.sample()
+            next_tick_ns = at_ns + TICK_NS
+            run.system.during(plan.settings, (at_ns - start_ns) / 1e9, plan.duration_s)
+            tick(sending(plan, answers.progress, deployment.publishers, deployment.subscribers, start_ns, at_ns))
+        # A publisher that cannot go on reports an error; what it sent until then is measured.
+        failed = any(p in answers.errors for p in deployment.publishers)
+        return at_ns >= stop_ns or failed or all_sent_ns(plan, answers.progress, deployment.publishers) is not None
+
+    while not over():
+        # Nothing has to be looked at but what comes, and what is due: no wait of a fixed length in between.
+        run.controller.poll(max(min(next_tick_ns, stop_ns) - now_ns(), 0) / 1e9)
+    counters.sample()
+    done_ns = all_sent_ns(plan, answers.progress, deployment.publishers)
+    end_ns = now_ns() if done_ns is None else max(done_ns, start_ns + 1)
+    return start_ns, min(stop_ns, end_ns)
+
+
+def all_sent_ns(plan: StepPlan, progress: Mapping[int, Progress], publishers: range) -> int | None:
+    """When the last of the publishers had sent as many messages as the step has; None: not all of them have."""
+    most = plan.settings.messages
+    if most is None or any(p not in progress or progress[p].messages < most for p in publishers):
+        return None
+    return max(progress[p].time_ns for p in publishers)

@@ -1,0 +1,142 @@
+"""The HTML of the list of runs, of refusals, and what stands above a report or a comparison. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+from hydra.serve.overview import RunEntry
+from hydra.serve.routing import STYLE, comparing_url, listing_url, run_url
+
+_HEADS: Final = ("Compare", "Run", "Scenario", "Clients", "Subscribers", "Steps", "Figures", "Began", "Ended")
+_GOOD: Final = "finished"
+
+
+def page(title: str, body: str) -> str:
+    """A whole page.
+
+    Args:
+        title: of the window, as text.
+        body: HTML.
+    """
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<link rel="icon" href="data:,">\n<link rel="stylesheet" href="/assets/{STYLE}">\n'
+        f"<title>{escaped(title)}</title>\n</head>\n"
+        f'<body class="page">\n<a class="skip" href="#content">To the content</a>\n'
+        f'<main id="content" class="hydra served">\n{body}\n</main>\n</body>\n</html>\n'
+    )
+
+
+def escaped(name: str) -> str:
+    """Text in a page; bytes of a folder's name that are no UTF-8 are shown as a mark."""
+    return escape(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def run_list_page(folder: str, within: str, entries: Sequence[RunEntry]) -> str:
+    """The list of runs.
+
+    Args:
+        folder: where they are, as text.
+        within: the folder in it whose runs these are; "": all.
+        entries: in the order in which they are shown.
+    """
+    title = f"Runs of {within}" if within else "Runs"
+    above = f'<nav aria-label="Site"><a href="{listing_url("")}">All runs</a></nav>\n' if within else ""
+    head = (
+        f'{above}<h1>{escaped(title)}</h1>\n<p class="lead">{_count(entries)} in <code>{escaped(folder)}</code></p>\n'
+    )
+    if not entries:
+        return page(title, f"{head}<p>A run appears here as soon as it has begun: reload the page.</p>")
+    rows = "\n".join(_row(each) for each in entries)
+    heads = "".join(f'<th scope="col">{name}</th>' for name in _HEADS)
+    table = (
+        '<div class="scroll runs" role="region" tabindex="0" aria-label="Table of runs"><table class="rows runs">\n'
+        f"<caption>Newest first</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>"
+    )
+    return page(f"Hydra: {title}", f'{head}<form action="/compare" method="get">\n{table}\n{_button(entries)}\n</form>')
+
+
+def _count(entries: Sequence[RunEntry]) -> str:
+    bad = sum(each.kind == "unreadable" for each in entries)
+    runs = "1 run" if len(entries) == 1 else f"{len(entries):,} runs"
+    return f"{runs}, {bad} of them cannot be read," if bad else runs
+
+
+def _button(entries: Sequence[RunEntry]) -> str:
+    if not any(each.is_comparable for each in entries):
+        return ""
+    return (
+        '<p class="below" id="how">Choose two runs or more. The first of the list is the base; the page of the '
+        "comparison offers the others. A report or a comparison is made when it is opened for the first time, which "
+        'takes some seconds.</p>\n<p><button type="submit" aria-describedby="how">Compare the chosen runs</button></p>'
+    )
+
+
+def _row(each: RunEntry) -> str:
+    name = escaped(each.name)
+    box = f'<input type="checkbox" name="run" value="{name}" aria-label="Compare {name}">'
+    link = name if each.kind == "unreadable" else f'<a href="{escape(_opened(each))}">{name}</a>'
+    if each.kind in ("experiment", "together"):
+        link += f'<br><a href="{escape(listing_url(each.name))}" aria-label="Runs of {name}">its runs</a>'
+    steps = f'{each.steps}<br><span class="mark">{each.bad} not measured</span>' if each.bad else each.steps
+    figures = "<br>".join(
+        f'{escaped(n.label)} <strong>{escaped(n.value)}</strong><br><span class="interval">{escaped(n.remark)}</span>'
+        for n in each.numbers
+    )
+    why = f'<br><span class="why">{escaped(each.why)}</span>' if each.why else ""
+    began = each.began[:16].replace("T", " ")
+    cells = (
+        escaped(each.scenario) + (f'<br><span class="interval">{escaped(each.system)}</span>' if each.system else ""),
+        escaped(each.client),
+        each.counts,
+        steps,
+        figures,
+        f'<time datetime="{escape(each.began)}">{escape(began)}</time>' if began else "",
+        f'<span class="{"all-good" if each.ended == _GOOD else "mark"}">{escaped(each.ended)}</span>{why}',
+    )
+    classes = ' class="failed"' if each.kind == "unreadable" else ""
+    body = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr{classes}><td>{box if each.is_comparable else ""}</td><th scope="row">{link}</th>{body}</tr>'
+
+
+def _opened(each: RunEntry) -> str:
+    """What a run shows itself as: those that were measured together, as their comparison."""
+    return comparing_url((each.name,)) if each.kind == "together" else run_url(each.name)
+
+
+def refusal_page(status: int, phrase: str, what: str) -> str:
+    """Why there is no such page, and the way back."""
+    return page(
+        f"Hydra: {phrase}",
+        f'<h1>{escaped(phrase)}</h1>\n<p class="lead">{escaped(what)}</p>\n<p class="below">{status}</p>\n'
+        f'<p><a href="{listing_url("")}">All runs</a></p>',
+    )
+
+
+def above_report(run: str) -> str:
+    """Stands above a report."""
+    parent = run.rpartition("/")[0]
+    up = f' · <a href="{escape(listing_url(parent))}">Runs of {escaped(parent)}</a>' if parent else ""
+    return _above(f'<a href="{listing_url("")}">All runs</a>{up}')
+
+
+def above_comparison(runs: tuple[str, ...]) -> str:
+    """Stands above a comparison: which run is the base, and the same with every other one as the base."""
+    parts = [f'<a href="{listing_url("")}">All runs</a>']
+    if len(runs) > 1:
+        parts.append(f"Base: <strong>{escaped(runs[0])}</strong>")
+        others = [(run, (run, *(each for each in runs if each != run))) for run in runs[1:]]
+        links = ", ".join(f'<a href="{escape(comparing_url(order))}">{escaped(run)}</a>' for run, order in others)
+        parts.append(f"take another as the base: {links}")
+    parts += [f'<a href="{escape(run_url(run))}">report of {escaped(run)}</a>' for run in runs if len(runs) > 1]
+    return _above(" · ".join(parts))
+
+
+def _above(inner: str) -> str:
+    return (
+        f'<link rel="stylesheet" href="/assets/{STYLE}">\n'
+        f'<div class="hydra served"><nav aria-label="Site">{inner}</nav></div>\n'
+    )

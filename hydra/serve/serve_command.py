@@ -1,0 +1,42 @@
+"""`hydra serve`: the runs of a folder in a browser, on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import click
+
+from hydra.serve.routing import loopback, url
+from hydra.store.run_folders import refuse_no_folder
+
+
+def serve_runs(folder: Path, host: str, port: int, *, opened: bool) -> None:
+    """Serves the runs of a folder until Ctrl-C or SIGTERM.
+
+    Args:
+        folder: holds them.
+        host: a loopback address.
+        port: 0: any free one.
+        opened: whether a browser is opened.
+
+    Raises:
+        UsageError: another machine could reach it, the port is taken, or the cache cannot be written.
+        RunDirectoryError: there is no such folder.
+    """
+    refuse_no_folder(folder)
+    address = loopback(host)
+    # A refusal does not wait for them.
+    from hydra.config.file_locations import cache_folder
+    from hydra.serve.page_cache import PageCache
+    from hydra.serve.request_handler import Site
+    from hydra.serve.server import bind
+
+    made = PageCache(cache_folder() / "pages")
+    with bind(host, address, port, Site(folder.absolute(), made)) as server:
+        where = url(address, server.server_address[1])
+        click.echo(f"{where} shows the runs in {folder}; Ctrl-C ends it")
+        if opened:
+            click.launch(where)
+        with contextlib.suppress(KeyboardInterrupt):  # its only end
+            server.serve_forever()

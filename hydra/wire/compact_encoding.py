@@ -1,0 +1,139 @@
+"""How messages write much in little: ids as runs, sequences as bitmaps, reports of many clients as columns. Pure.
+
+A set of sequences that a member of a group received is a bitmap in base64. Bit i stands for the sequence i, beginning
+with the least significant bit of the first byte. Zero bytes at the end are cut, so that there is one way to write a
+set.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+
+from hydra.model import PublisherReport, SubscriberReport
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Bytes = npt.NDArray[np.uint8]
+
+
+MOST_IDS: Final = 1_000_000
+"""Ids that one message names at most: a pair is short, whatever it stands for."""
+
+Written = list[int | tuple[int, int]]
+Items = Sequence[int | Sequence[int]]
+"""As they come out of a message, unchecked."""
+
+
+def encode_ids(ids: Sequence[int]) -> Written:
+    """These ids, ascending, with every run as (first, last)."""
+    if len(ids) < 2:
+        return list(ids)
+    runs: Written = []
+    ordered = sorted(set(ids))
+    first = last = ordered[0]
+    for client in [*ordered[1:], None]:
+        if client is not None and client == last + 1:
+            last = client
+            continue
+        runs.append(first if first == last else (first, last))
+        if client is not None:
+            first = last = client
+    return runs
+
+
+def decode_runs(items: Items, most: int = MOST_IDS) -> list[tuple[int, int]]:
+    """The ids that are written so, as first and last of each run.
+
+    Raises:
+        ValueError: they do not rise, or are more than ``most``.
+    """
+    found: list[tuple[int, int]] = []
+    count, highest = 0, -1
+    for item in items:
+        first, last = (item, item) if isinstance(item, int) else item
+        if not highest < first <= last:
+            raise ValueError(f"ids do not rise at {first}")
+        count += last - first + 1
+        if count > most:
+            raise ValueError(f"more than {most} ids")
+        found.append((first, last))
+        highest = last
+    return found
+
+
+def decode_ids(items: Items, most: int = MOST_IDS) -> list[int]:
+    """The ids that are written so; errors as in :func:`decode_runs`."""
+    return [client for first, last in decode_runs(items, most) for client in range(first, last + 1)]
+
+
+MAX_CHARACTERS: Final = 262_144
+"""Base64 in all bitmaps of one report together: half of a message."""
+MAX_SEQUENCES: Final = MAX_CHARACTERS // 4 * 3 * 8
+"""Sequences of one publisher that fit into that: 1,572,864."""
+
+
+def encode_bitmap(size: int, low: Sequence[int], high: Sequence[int]) -> str:
+    """The sequences 0 … ``size`` − 1 without the gaps ``low[i]`` … ``high[i]`` (disjoint, not adjacent).
+
+    The last sequence is in no gap; ``size`` is at most ``MAX_SEQUENCES``.
+    """
+    # Whoever only checks what others have written, as a relay does, starts without numpy.
+    import numpy as np
+
+    change = np.zeros(size + 1, np.int8)
+    change[np.asarray(low, np.int64)] = 1
+    change[np.asarray(high, np.int64) + 1] = -1
+    present = np.cumsum(change[:size], dtype=np.int8) == 0
+    return b64encode(np.packbits(present, bitorder="little").tobytes()).decode()
+
+
+def bitmap_bytes(text: str) -> bytes:
+    """The bytes of the bitmap that a text holds.
+
+    Raises:
+        ValueError: it is not written as it has to be.
+    """
+    found = b64decode(text, validate=True)
+    if b64encode(found).decode() != text or found[-1:] == b"\0":
+        raise ValueError("a bitmap that ends in zeros")
+    return found
+
+
+def decode_bitmap(text: str) -> Bytes:
+    """The bitmap that a text holds, a number a byte; errors as in :func:`bitmap_bytes`."""
+    import numpy as np
+
+    return np.frombuffer(bitmap_bytes(text), np.uint8)
+
+
+B = TypeVar("B", PublisherReport, SubscriberReport)
+
+
+def columns_of_reports(bodies: Sequence[PublisherReport] | Sequence[SubscriberReport]) -> dict[str, list[Any]]:
+    """The bodies, at least one, as columns in the order of their fields."""
+    return {field.name: [getattr(body, field.name) for body in bodies] for field in fields(bodies[0])}
+
+
+def reports_of_columns(kind: type[B], found: Mapping[str, Sequence[Any]], count: int) -> list[B]:
+    """So many bodies out of columns; a column that is missing holds defaults.
+
+    Raises:
+        ValueError: a column is unknown, is not so long, or holds something else than such values.
+    """
+    known = {field.name for field in fields(kind)}
+    for name, values in found.items():
+        if name not in known:
+            raise ValueError(f"an unknown column: {name}")
+        if len(values) != count:
+            raise ValueError(f"the column {name} has {len(values)} values for {count} clients")
+    try:
+        return [msgspec.convert({name: values[i] for name, values in found.items()}, kind) for i in range(count)]
+    except msgspec.ValidationError as e:
+        raise ValueError(str(e)) from None

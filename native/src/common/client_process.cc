@@ -1,0 +1,147 @@
+#include "common/client_process.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <string>
+
+#include "common/channel.h"
+#include "common/clock.h"
+#include "common/inner_line.h"
+#include "common/inner_socket.h"
+#include "common/outer_line.h"
+#include "common/publisher.h"
+#include "common/relay.h"
+#include "common/subscriber.h"
+
+namespace hydra {
+namespace {
+
+// Sized for what a process has: thousands of contexts with libzmq's default of 1023 sockets each would be
+// dear. A socket that is closed keeps its place until it is really gone, so there is room for every data
+// socket twice.
+zmq::context_t make_context(const Options& options, std::size_t clients) {
+    zmq::context_t context;
+    context.set(zmq::ctxopt::io_threads, options.kind.system->io_threads());
+    context.set(zmq::ctxopt::max_sockets, static_cast<int>(2 * clients + 6));
+    return context;
+}
+
+enum class Answer { welcome, quit, none };
+
+Answer await_welcome(Channel& channel, double within_s) {
+    pollfd wait{channel.fd(), POLLIN, 0};
+    const std::int64_t deadline = monotonic_ns() + to_ns(within_s);
+    while (monotonic_ns() < deadline) {
+        const std::int64_t hello_due_ns = channel.introduce(monotonic_ns());
+        while (const auto message = channel.receive()) {
+            if (std::holds_alternative<Welcome>(*message)) {
+                return Answer::welcome;
+            }
+            if (std::holds_alternative<Quit>(*message)) {
+                return Answer::quit;
+            }
+        }
+        poll(&wait, 1, milliseconds_until(std::min(deadline, hello_due_ns)));
+        channel.stir();
+    }
+    return Answer::none;
+}
+
+// Until they are told to quit.
+void serve(const Options& options, const Environment& environment, zmq::context_t& context,
+           Channel& channel) {
+    const System& system = *options.kind.system;
+    if (options.kind.role == Role::publisher) {
+        const auto transport = system.open_publisher(context);
+        Publisher(channel, *transport, options.pacing, MemoryLimit(environment.memory_limit_bytes)).run();
+        return;
+    }
+    const std::int64_t gather_ns = system.gather_ns(channel.ids().size());
+    Subscriber(channel, gather_ns, [&] { return system.open_subscriber(context); }).run();
+}
+
+// Each of its clients is a connection.
+void open_as_many_files_as_allowed() {
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+}  // namespace
+
+int run_clients(const Options& options, const Environment& environment, const std::string& relay,
+                const Ids& ids, std::uint32_t incarnation, const std::function<void()>& welcomed) {
+    zmq::context_t context = make_context(options, ids.size());
+    InnerLine line(relay);
+    Channel channel(line, {.ids = ids,
+                           .role = options.kind.role,
+                           .group = options.group,
+                           .incarnation = incarnation,
+                           .implementation = options.kind.system->implementation()});
+    switch (await_welcome(channel, environment.welcome_within_s)) {
+        case Answer::quit:
+            return kExitDismissed;
+        case Answer::none:
+            std::fprintf(stderr, "client %u: no welcome within %g s\n", ids.front(),
+                         environment.welcome_within_s);
+            return kExitStranded;
+        case Answer::welcome:
+            break;
+    }
+    welcomed();
+    try {
+        serve(options, environment, context, channel);
+        return kExitDismissed;
+    } catch (const std::exception& e) {
+        channel.complain(ids, 0, e.what(), true);
+        std::fprintf(stderr, "client %u: %s\n", ids.front(), e.what());
+        return kExitFailed;
+    }
+}
+
+int run_relay(const Options& options, const Environment& environment, int doors, int deaths, int kills) try {
+    const std::int64_t begin_ns = monotonic_ns();
+    open_as_many_files_as_allowed();
+    Ids ids(options.count);
+    std::iota(ids.begin(), ids.end(), options.first_id);
+    zmq::context_t context = make_context(options, 0);
+    InnerSocket inner;
+    static_cast<void>(!write(doors, inner.path().data(), inner.path().size()));
+    close(doors);
+    OuterLine line(context, environment.credentials);
+    Channel channel(line, {.ids = ids,
+                           .role = options.kind.role,
+                           .group = options.group,
+                           .incarnation = 0,
+                           .implementation = options.kind.system->implementation(),
+                           .versions = options.kind.system->versions()});
+    Relay relay(channel, inner, options.kind.role, deaths, kills);
+    switch (relay.run(begin_ns + to_ns(environment.welcome_within_s))) {
+        case RelayEnd::dismissed:
+            return kExitDismissed;
+        case RelayEnd::unwelcome:
+            std::fprintf(stderr, "no welcome from the controller at %s within %g s\n",
+                         environment.credentials.endpoint.c_str(), environment.welcome_within_s);
+            return kExitStranded;
+        case RelayEnd::unheard_of:
+            std::fprintf(stderr, "group %s: the controller has been silent for too long\n",
+                         options.group.c_str());
+            return kExitStranded;
+        case RelayEnd::refused:
+            std::fprintf(stderr, "group %s: the controller has ended\n", options.group.c_str());
+            return kExitStranded;
+    }
+    return kExitFailed;
+} catch (const FolderError& e) {
+    std::fprintf(stderr, "hydra-client: %s\n", e.what());
+    return kExitUsage;
+}
+
+}  // namespace hydra

@@ -1,0 +1,55 @@
+// Whether the controller's process has ended: the connection to it is lost, and its host refuses another.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <zmq.hpp>
+
+#include "common/clock.h"
+
+namespace hydra {
+
+// What follows from the refusals; hydra/control/control_client.py says the same in Python.
+class LostConnection {
+  public:
+    void lost(std::int64_t now_ns);
+    void found();
+    void knocked(std::int64_t now_ns, bool refused);
+
+    // When to knock next; kNeverNs while there is a connection.
+    [[nodiscard]] std::int64_t due_ns() const { return due_ns_; }
+    [[nodiscard]] bool gone() const;
+
+  private:
+    std::int64_t due_ns_ = kNeverNs;
+    int in_a_row_ = 0;
+};
+
+// The same of a real connection.
+class ConnectionWatch {
+  public:
+    // To be made before the socket connects.
+    ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket, std::string endpoint);
+    ConnectionWatch(const ConnectionWatch&) = delete;
+    ConnectionWatch& operator=(const ConnectionWatch&) = delete;
+    ~ConnectionWatch();
+
+    // Whether the process at the endpoint has ended. May wait for half a second, but not while there is a
+    // connection.
+    [[nodiscard]] bool gone();
+
+    // To be watched edge-triggered, and when to ask again besides.
+    [[nodiscard]] int fd() const { return fd_; }
+    [[nodiscard]] std::int64_t due_ns() const { return refusals_.due_ns(); }
+
+  private:
+    void take_events();
+
+    void* watched_;
+    std::string endpoint_;
+    zmq::socket_t events_;
+    int fd_;
+    LostConnection refusals_;
+};
+
+}  // namespace hydra

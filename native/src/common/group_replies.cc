@@ -1,0 +1,169 @@
+#include "common/group_replies.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hydra {
+namespace {
+
+constexpr std::array<const char*, kSteps> kStepWords = {"configure", "start", "stop", "finish"};
+
+}  // namespace
+
+std::optional<Step> step_of(std::string_view word) {
+    const auto found = std::ranges::find(kStepWords, word);
+    if (found == kStepWords.end()) {
+        return std::nullopt;
+    }
+    return kAllSteps[static_cast<std::size_t>(found - kStepWords.begin())];
+}
+
+GroupReplies::GroupReplies(const Ids& ids, std::function<void(const FromClient&)> say)
+    : say_(std::move(say)), of_(ids) {}
+
+void GroupReplies::begin(std::uint32_t epoch) {
+    say_complaints();
+    epoch_ = epoch;
+    unready_ = 0;
+    for (auto& acks : acks_) {
+        acks.clear();
+    }
+    readies_.clear();
+    known_complaints_.clear();
+    std::ranges::fill(of_, Client());
+}
+
+void GroupReplies::ask(Id client, const Command& command) {
+    Client& it = of_[client];
+    if (command.step == Step::configure) {
+        it.ready.reset();
+        it.failed = false;
+        it.cohort = command.cohort;
+        await_no_longer(it);
+        it.awaited = command.ready_follows;
+        unready_ += it.awaited ? 1 : 0;
+    }
+    if (command.step == Step::stop) {
+        it.report.reset();
+    }
+}
+
+void GroupReplies::left(Id client) {
+    Client& it = of_[client];
+    await_no_longer(it);
+    it = {.cohort = it.cohort, .report = it.report};
+}
+
+void GroupReplies::await_no_longer(Client& client) {
+    unready_ -= client.awaited ? 1 : 0;
+    client.awaited = false;
+}
+
+void GroupReplies::acknowledge(Id client, Step step, std::int64_t now_ns) {
+    acks_[at(step)].add(epoch_, client, now_ns);
+    acked_ns_[at(step)] = now_ns;
+}
+
+bool GroupReplies::prove(Id client, const std::string& endpoint, std::int64_t now_ns) {
+    Client& it = of_[client];
+    if (it.ready == endpoint) {
+        return false;
+    }
+    it.ready = endpoint;
+    await_no_longer(it);
+    readies_.add(endpoint, client, now_ns);
+    return true;
+}
+
+void GroupReplies::complain(const Ids& clients, const Error& error, std::int64_t now_ns) {
+    const Complaint complaint{error.epoch, error.message, error.fatal};
+    const bool first = known_complaints_.insert(complaint).second;
+    if (first) {
+        say_(Error{.ids = clients, .epoch = error.epoch, .message = error.message, .fatal = error.fatal});
+    }
+    for (const Id client : clients) {
+        if (!first) {
+            complaints_.add(complaint, client, now_ns);
+        }
+    }
+}
+
+void GroupReplies::fail(Id client, Step step, const Error& error) {
+    of_[client].complaint = {error.epoch, error.message, error.fatal};
+    if (step == Step::configure) {
+        of_[client].failed = true;
+        await_no_longer(of_[client]);
+    }
+}
+
+void GroupReplies::repeat(Id client, Step step, std::int64_t now_ns) {
+    const Client& it = of_[client];
+    if (step == Step::configure && it.failed) {
+        repeat_complaint(client, now_ns);
+        return;
+    }
+    acknowledge(client, step, now_ns);
+    if (step == Step::configure && it.ready) {
+        readies_.add(*it.ready, client, now_ns);
+    }
+}
+
+void GroupReplies::go_on(std::int64_t now_ns) {
+    for (const Step step : kAllSteps) {
+        if (now_ns >= acks_[at(step)].due_ns()) {
+            say_acks(step);
+        }
+    }
+    if (now_ns >= readies_.due_ns()) {
+        say_readies();
+    }
+    if (now_ns >= complaints_.due_ns()) {
+        say_complaints();
+    }
+}
+
+std::int64_t GroupReplies::due_ns() const {
+    std::int64_t due_ns = std::min(readies_.due_ns(), complaints_.due_ns());
+    for (const auto& acks : acks_) {
+        due_ns = std::min(due_ns, acks.due_ns());
+    }
+    return due_ns;
+}
+
+void GroupReplies::say_all() {
+    for (const Step step : kAllSteps) {
+        say_acks(step);
+    }
+    say_readies();
+    say_complaints();
+}
+
+void GroupReplies::say_acks(Step step) {
+    acks_[at(step)].flush([&](std::uint32_t epoch, Ids ids) {
+        say_(Ack{.ids = std::move(ids),
+                 .epoch = epoch,
+                 .command = kStepWords[at(step)],
+                 .time_ns = acked_ns_[at(step)]});
+    });
+}
+
+void GroupReplies::say_proofs() {
+    if (unready_ == 0) {
+        say_readies();
+    }
+}
+
+void GroupReplies::say_readies() {
+    readies_.flush([&](const Readiness& endpoint, Ids ids) {
+        say_(Ready{.ids = std::move(ids), .epoch = epoch_, .endpoint = endpoint});
+    });
+}
+
+void GroupReplies::say_complaints() {
+    complaints_.flush([&](const Complaint& complaint, Ids ids) {
+        const auto& [epoch, message, fatal] = complaint;
+        say_(Error{.ids = std::move(ids), .epoch = epoch, .message = message, .fatal = fatal});
+    });
+}
+
+}  // namespace hydra

@@ -1,0 +1,176 @@
+#include "common/host_counters.h"
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/proc_texts.h"
+
+namespace hydra {
+namespace {
+
+// Of the time: each of thousands of threads costs some microseconds.
+constexpr std::int64_t kReadOneIn = 50;
+
+double ticks_per_s() {
+    static const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+    return ticks;
+}
+
+// Asked of the network namespace itself, for /sys may show another's interfaces.
+std::optional<std::uint64_t> link_speed_mbit(const std::string& interface) {
+    ethtool_cmd command{};
+    command.cmd = ETHTOOL_GSET;
+    ifreq request{};
+    interface.copy(request.ifr_name, IFNAMSIZ - 1);
+    request.ifr_data = reinterpret_cast<char*>(&command);
+    const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool answered = ioctl(any, SIOCETHTOOL, &request) == 0;
+    close(any);
+    const std::uint32_t speed = ethtool_cmd_speed(&command);
+    constexpr auto kUnknown = static_cast<std::uint32_t>(SPEED_UNKNOWN);
+    constexpr std::uint32_t kUnknownBefore = UINT16_MAX;  // of drivers that fill 16 bits only
+    if (!answered || speed == 0 || speed == kUnknown || speed == kUnknownBefore) {
+        return std::nullopt;
+    }
+    return speed;
+}
+
+std::string tasks_of(pid_t process) {
+    return "/proc/" + std::to_string(process) + "/task";
+}
+
+std::vector<pid_t> threads_of(pid_t process) {
+    std::vector<pid_t> threads;
+    std::error_code gone;
+    std::filesystem::directory_iterator task(tasks_of(process), gone);
+    while (!gone && task != std::filesystem::directory_iterator()) {
+        const std::string name = task->path().filename();
+        std::from_chars(name.data(), name.data() + name.size(), threads.emplace_back());
+        task.increment(gone);
+    }
+    return threads;
+}
+
+}  // namespace
+
+std::string text_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    // Unlike an iterator over the file, this does not throw when a process ends between opening and reading.
+    text << file.rdbuf();
+    return text.str();
+}
+
+std::int64_t thread_cpu_ns() {
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return used.tv_sec * kSecondNs + used.tv_nsec;
+}
+
+HostCounters HostSampler::read() {
+    CpuFigures cpu = cpu_figures(text_of("/proc/stat"), ticks_per_s());
+    const MemoryFigures memory = memory_figures(text_of("/proc/meminfo"));
+    HostCounters it{.cores = std::move(cpu.cores),
+                    .pressure_us = {},
+                    .memory_total = memory.total,
+                    .memory_available = memory.available,
+                    .interfaces = interface_counts(text_of("/proc/self/net/dev")),
+                    .tcp = tcp_counts(text_of("/proc/self/net/snmp"), text_of("/proc/self/net/netstat")),
+                    .context_switches = cpu.context_switches};
+    for (const std::string resource : {"cpu", "memory", "io"}) {
+        if (const auto waited_us = pressure_us(text_of("/proc/pressure/" + resource))) {
+            it.pressure_us[resource] = *waited_us;
+        }
+    }
+    for (auto& [name, counts] : it.interfaces) {
+        const auto [known, added] = speeds_mbit_.try_emplace(name);
+        if (added) {
+            known->second = link_speed_mbit(name);
+        }
+        counts.speed_mbit = known->second;
+    }
+    return it;
+}
+
+std::vector<BusyThread> ThreadSampler::busiest() {
+    const std::int64_t now_ns = monotonic_ns();
+    if (now_ns >= due_ns_) {
+        const std::int64_t used_ns = thread_cpu_ns();
+        // Without a second reading nothing is known at all: it may cost what it will.
+        const bool first = before_ns_ == kNeverNs;
+        busiest_ = since_before(now_ns);
+        due_ns_ = first ? 0 : now_ns + (thread_cpu_ns() - used_ns) * kReadOneIn;
+    }
+    return busiest_;
+}
+
+std::vector<BusyThread> ThreadSampler::since_before(std::int64_t now_ns) {
+    Threads threads = read();
+    std::vector<BusyThread> busy;
+    for (const auto& [id, thread] : threads) {
+        // One that was not there has done all of its work since then.
+        const auto before = before_.find(id);
+        const TaskTimes last = before == before_.end() ? TaskTimes{} : before->second.times;
+        const double run_s = thread.times.run_s - last.run_s;
+        if (run_s > 0 && now_ns > before_ns_) {
+            const auto pct = [&](double seconds) {
+                return std::round(10000 * seconds * kSecondNs / static_cast<double>(now_ns - before_ns_)) /
+                       100;
+            };
+            busy.push_back({.pid = static_cast<std::uint32_t>(thread.process),
+                            .name = thread.name,
+                            .cpu_pct = pct(run_s),
+                            .wait_pct = pct(std::max(thread.times.wait_s - last.wait_s, 0.0)),
+                            .tid = static_cast<std::uint32_t>(id)});
+        }
+    }
+    before_ = std::move(threads);
+    before_ns_ = now_ns;
+    std::ranges::sort(busy, std::greater(), [](const BusyThread& it) { return it.cpu_pct + it.wait_pct; });
+    busy.resize(std::min(busy.size(), kMaxThreads));
+    return busy;
+}
+
+// Any of them may end meanwhile.
+ThreadSampler::Threads ThreadSampler::read() {
+    Threads threads;
+    processes_.clear();
+    std::vector<pid_t> waiting{parent_};
+    while (!waiting.empty() && processes_.size() < most_) {
+        const pid_t process = waiting.back();
+        waiting.pop_back();
+        processes_.push_back(process);
+        for (const pid_t thread : threads_of(process)) {
+            const std::string folder = tasks_of(process) + "/" + std::to_string(thread);
+            if (auto figures = task_figures(text_of(folder + "/stat"), ticks_per_s())) {
+                // A kernel that does not count how long threads wait has ticks of CPU.
+                const TaskTimes ticks{.run_s = figures->cpu_s, .wait_s = 0};
+                threads[thread] = {process, std::move(figures->name),
+                                   task_times(text_of(folder + "/schedstat")).value_or(ticks)};
+            }
+            // Each thread has the children that it forked itself.
+            std::ifstream children(folder + "/children");
+            std::copy(std::istream_iterator<pid_t>(children), {}, std::back_inserter(waiting));
+        }
+    }
+    return threads;
+}
+
+}  // namespace hydra

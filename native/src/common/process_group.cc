@@ -1,0 +1,348 @@
+#include "common/process_group.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <vector>
+#include <zmq.hpp>
+
+#include "common/client_process.h"
+#include "common/inner_socket.h"
+#include "common/linux_process.h"
+#include "common/relay.h"
+
+namespace hydra {
+namespace {
+
+int exit_status(int wait_status) {
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -WTERMSIG(wait_status);
+}
+
+// The clients of one process, now and after replacements.
+struct Seat {
+    Id first_id;
+    std::uint32_t count;
+    std::uint32_t forks = 0;
+    pid_t pid = 0;
+    bool unwelcomed = false;
+
+    [[nodiscard]] Ids ids() const {
+        Ids them(count);
+        std::iota(them.begin(), them.end(), first_id);
+        return them;
+    }
+};
+
+// One thread and no socket for as long as it lives, so that it can fork at any time.
+class Parent {
+  public:
+    Parent(const Options& options, const Environment& environment);
+    int run();
+
+  private:
+    void fork_waiting();
+    void fork_clients(std::size_t seat);
+    pid_t fork_child(const std::function<int()>& child);
+    int client_process(std::size_t seat);
+    int relay_process();
+    bool await_door();
+    int relay_ended(int status);
+
+    void take_welcomes();
+    void take_signals();
+    void kill_named_clients();
+    std::optional<int> reap();
+    void clients_ended(std::size_t seat, int status);
+    void kill_all();
+    int end();
+    [[nodiscard]] std::size_t seat_of(Id id) const {
+        return (id - options_.first_id) / options_.clients_per_process;
+    }
+
+    const Options& options_;
+    const Environment& environment_;
+    // Without a socket it has no thread. It is never used: libzmq prepares the libraries that it uses for the
+    // first context of a process, and PGM looks for a library of the name service in a hundred places then.
+    // The children find it done.
+    zmq::context_t prepared_;
+    Pipe welcomes_;  // seats, from the clients
+    Pipe doors_;     // the name of the relay's socket
+    Pipe deaths_;    // Death, to the relay
+    Pipe kills_;     // Kill, from the relay
+    sigset_t signals_{};
+    int signal_fd_ = -1;
+    std::vector<Seat> seats_;
+    std::deque<std::size_t> waiting_;
+    std::unordered_map<pid_t, std::size_t> running_;
+    std::uint64_t unwelcomed_ = 0;  // clients
+    pid_t relay_ = 0;
+    std::string relay_path_;  // of its socket, for the clients
+    bool terminated_ = false;
+    bool stranded_ = false;
+};
+
+Parent::Parent(const Options& options, const Environment& environment)
+    : options_(options), environment_(environment) {
+    for (std::uint32_t taken = 0; taken < options.count;) {
+        const std::uint32_t count = std::min(options.clients_per_process, options.count - taken);
+        waiting_.push_back(seats_.size());
+        seats_.push_back({.first_id = options.first_id + taken, .count = count});
+        taken += count;
+    }
+}
+
+int Parent::run() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGCHLD);
+    sigaddset(&signals_, SIGTERM);
+    sigprocmask(SIG_BLOCK, &signals_, nullptr);
+    signal_fd_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
+    std::signal(SIGINT, SIG_IGN);   // Ctrl-C is the controller's business
+    std::signal(SIGPIPE, SIG_IGN);  // a relay that died is noticed by its death
+    fcntl(welcomes_.read_end(), F_SETFL, O_NONBLOCK);
+    relay_ = fork_child([this] { return relay_process(); });
+    deaths_.close_read();
+    kills_.close_write();
+    doors_.close_write();
+    if (!await_door()) {
+        int status = 0;
+        waitpid(relay_, &status, 0);
+        return relay_ended(exit_status(status));
+    }
+    std::array<pollfd, 4> waits{{{welcomes_.read_end(), POLLIN, 0},
+                                 {signal_fd_, POLLIN, 0},
+                                 {kills_.read_end(), POLLIN, 0},
+                                 {environment_.lifeline.value_or(-1), POLLIN, 0}}};
+    while (true) {
+        fork_waiting();
+        if (running_.empty()) {
+            return end();
+        }
+        poll(waits.data(), waits.size(), -1);
+        if (waits[0].revents != 0) {
+            take_welcomes();
+        }
+        if (waits[1].revents != 0) {
+            take_signals();
+        }
+        if (waits[2].revents != 0) {
+            kill_named_clients();
+        }
+        if (terminated_ || waits[3].revents != 0) {
+            kill_all();
+            return kExitDismissed;
+        }
+        if (const auto code = reap()) {
+            kill_all();
+            return *code;
+        }
+    }
+}
+
+// --- forking ----------------------------------------------------------------------------------------------
+
+// A packed process that is larger than the window goes alone.
+void Parent::fork_waiting() {
+    while (!waiting_.empty()) {
+        const std::size_t seat = waiting_.front();
+        if (unwelcomed_ != 0 && unwelcomed_ + seats_[seat].count > options_.fork_window) {
+            return;
+        }
+        waiting_.pop_front();
+        fork_clients(seat);
+    }
+}
+
+void Parent::fork_clients(std::size_t index) {
+    Seat& seat = seats_[index];
+    ++seat.forks;
+    seat.pid = fork_child([this, index] { return client_process(index); });
+    seat.unwelcomed = true;
+    unwelcomed_ += seat.count;
+    running_[seat.pid] = index;
+}
+
+pid_t Parent::fork_child(const std::function<int()>& child) {
+    if (thread_count() != 1) {
+        throw std::logic_error("a group's parent must have one thread when it forks");
+    }
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) {
+        throw std::system_error(errno, std::generic_category(), "fork");
+    }
+    if (pid > 0) {
+        return pid;
+    }
+    int code = kExitFailed;
+    try {
+        die_with_parent(parent);
+        sigprocmask(SIG_UNBLOCK, &signals_, nullptr);
+        close(signal_fd_);
+        welcomes_.close_read();
+        code = child();
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "hydra-client: %s\n", e.what());
+    }
+    // Never back into the parent's code, and nothing of what it would do at its end.
+    std::fflush(nullptr);
+    _exit(code);
+}
+
+int Parent::client_process(std::size_t index) {
+    deaths_.close_write();
+    kills_.close_read();
+    const Seat& seat = seats_[index];
+    return run_clients(options_, environment_, relay_path_, seat.ids(), seat.forks - 1, [this, index] {
+        static_cast<void>(!write(welcomes_.write_end(), &index, sizeof index));
+        welcomes_.close_write();
+    });
+}
+
+int Parent::relay_process() {
+    deaths_.close_write();
+    kills_.close_read();
+    welcomes_.close_write();
+    doors_.close_read();
+    return run_relay(options_, environment_, doors_.write_end(), deaths_.read_end(), kills_.write_end());
+}
+
+// The relay's socket, by a descriptor that every client inherits: its name is removed, so that nothing lies
+// on the disk however anything ends, and nobody else gets in. False: the relay has ended.
+bool Parent::await_door() {
+    std::array<char, 128> name{};
+    const ssize_t bytes = read(doors_.read_end(), name.data(), name.size());
+    if (bytes <= 0) {
+        return false;
+    }
+    relay_path_ = inner_path(take_door({name.data(), static_cast<std::size_t>(bytes)}));
+    return true;
+}
+
+// --- what happened
+// ------------------------------------------------------------------------------------------
+
+void Parent::take_welcomes() {
+    // What one client writes is never torn, and a read ends where one of them ends: 4096 is a multiple of it.
+    std::array<std::size_t, 4096 / sizeof(std::size_t)> seats{};
+    ssize_t bytes = 0;
+    while ((bytes = read(welcomes_.read_end(), seats.data(), sizeof seats)) > 0) {
+        for (std::size_t i = 0; i < static_cast<std::size_t>(bytes) / sizeof seats[0]; ++i) {
+            Seat& seat = seats_.at(seats[i]);
+            if (seat.unwelcomed) {
+                seat.unwelcomed = false;
+                unwelcomed_ -= seat.count;
+            }
+        }
+    }
+}
+
+void Parent::take_signals() {
+    signalfd_siginfo signal{};
+    while (read(signal_fd_, &signal, sizeof signal) == static_cast<ssize_t>(sizeof signal)) {
+        terminated_ = terminated_ || signal.ssi_signo == SIGTERM;
+    }
+}
+
+// The relay was told to evict these clients: they count as dead and are replaced.
+void Parent::kill_named_clients() {
+    std::array<Kill, 512> kills{};
+    const ssize_t bytes = read(kills_.read_end(), kills.data(), sizeof kills);
+    for (std::size_t i = 0; bytes > 0 && i < static_cast<std::size_t>(bytes) / sizeof(Kill); ++i) {
+        const Seat& seat = seats_.at(seat_of(kills[i].id));
+        if (seat.pid != 0 && seat.forks - 1 <= kills[i].incarnation) {
+            kill(seat.pid, SIGKILL);
+        }
+    }
+}
+
+// Takes note of every child that ended; what to exit with when it was the relay.
+std::optional<int> Parent::reap() {
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == relay_) {
+            return relay_ended(exit_status(status));
+        }
+        const auto it = running_.find(pid);
+        const std::size_t seat = it->second;
+        running_.erase(it);
+        clients_ended(seat, exit_status(status));
+    }
+    return std::nullopt;
+}
+
+// What to exit with: what it means is the same for the group, unless it says nothing.
+int Parent::relay_ended(int status) {
+    return status == kExitStranded || status == kExitUsage ? status : kExitRelayDied;
+}
+
+void Parent::clients_ended(std::size_t index, int status) {
+    Seat& seat = seats_[index];
+    const auto pid = static_cast<std::uint32_t>(seat.pid);
+    seat.pid = 0;
+    if (seat.unwelcomed) {
+        seat.unwelcomed = false;
+        unwelcomed_ -= seat.count;
+    }
+    stranded_ = stranded_ || status == kExitStranded;
+    const bool replaced =
+        status != kExitDismissed && status != kExitStranded && seat.forks <= options_.respawns;
+    Death death{};
+    death.first_id = seat.first_id;
+    death.count = seat.count;
+    death.incarnation = seat.forks - 1;
+    death.pid = pid;
+    death.status = status;
+    death.replaced = replaced;
+    static_cast<void>(!write(deaths_.write_end(), &death, sizeof death));
+    if (replaced) {
+        waiting_.push_back(index);
+    }
+}
+
+void Parent::kill_all() {
+    for (const auto& [pid, seat] : running_) {
+        kill(pid, SIGKILL);
+    }
+    kill(relay_, SIGKILL);
+}
+
+// All clients are gone: closing its pipe tells the relay, which delivers what it has and ends.
+int Parent::end() {
+    deaths_.close_write();
+    waitpid(relay_, nullptr, 0);
+    return stranded_ ? kExitStranded : kExitDismissed;
+}
+
+}  // namespace
+
+int run_group(const Options& options, const Environment& environment) {
+    if (environment.lifeline) {
+        die_with_parent(getppid());
+    }
+    if (options.kind.role == Role::subscriber) {
+        // An arena for each of libzmq's threads would cost every one of thousands of subscribers its own
+        // pages.
+        mallopt(M_ARENA_MAX, 1);
+    }
+    return Parent(options, environment).run();
+}
+
+}  // namespace hydra

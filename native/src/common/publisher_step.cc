@@ -1,0 +1,194 @@
+#include "common/publisher_step.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/clock.h"
+
+namespace hydra {
+namespace {
+
+constexpr double kFlushAtMostS = 10;
+// How long the control channel is not looked at while the last answers are waited for.
+constexpr double kAnswersS = 0.02;
+constexpr std::int64_t kLookEveryNs = 5 * kMillisecondNs;
+// A longer batch is handed over in pieces: its times are kept in memory, and between two chunks the memory of
+// the queue is looked at.
+constexpr std::uint64_t kLongestChunk = 65'536;
+constexpr std::uint64_t kLargestChunkBytes = 16 * 1024 * 1024;
+// While it waits for a due time, the library may have acknowledgements to deliver.
+constexpr std::int64_t kPollEveryNs = 100 * kMillisecondNs;
+
+std::uint64_t chunk_limit(const Settings& settings) {
+    const std::uint64_t fit = std::max<std::uint64_t>(kLargestChunkBytes / settings.message_size, 1);
+    return std::min({settings.burst, kLongestChunk, fit});
+}
+
+}  // namespace
+
+PublisherStep::PublisherStep(Id publisher, const Configure& command, const Start& start,
+                             PublisherTransport& transport, PayloadBlock& payload, Pacing pacing,
+                             MemoryLimit& memory)
+    : publisher_(publisher),
+      epoch_(command.epoch),
+      transport_(transport),
+      payload_(payload),
+      memory_(memory),
+      clock_(start.clock),
+      pacer_(command.settings.rate, start.start_at_ns, start.stop_at_ns, chunk_limit(command.settings),
+             pacing, command.settings.messages, LoadSchedule(command.load)),
+      stop_at_ns_(start.stop_at_ns),
+      times_(chunk_limit(command.settings)),
+      course_ns_(to_ns(command.course_s)),
+      next_course_ns_(start.start_at_ns + course_ns_),
+      progress_ns_(to_ns(command.progress_s)),
+      next_progress_ns_(start.start_at_ns + progress_ns_) {}
+
+std::int64_t PublisherStep::work(std::int64_t monotonic) {
+    const std::int64_t now_ns = step_ns(monotonic);
+    transport_.poll();
+    if (pacer_.done(now_ns) || exhausted(monotonic)) {
+        finished_ = !answers_awaited(now_ns);
+        return 0;
+    }
+    const std::uint64_t count = pacer_.due(now_ns);
+    if (count > 0) {
+        send_chunk(count, now_ns);
+        return 0;
+    }
+    std::int64_t until_ns = pacer_.next_due_ns().value_or(pacer_.start_ns());
+    if (progress_ns_ > 0) {
+        until_ns = std::min(until_ns, next_progress_ns_);
+    }
+    if (course_ns_ > 0) {
+        until_ns = std::min(until_ns, next_course_ns_);
+    }
+    return std::min(clock_.monotonic_of(until_ns), monotonic + kPollEveryNs);
+}
+
+// Whether all messages of a step that has a number of them are sent, and some may still be answered. The step
+// is complete with the last answer: what waits in the library has not been sent.
+bool PublisherStep::answers_awaited(std::int64_t now_ns) {
+    if (!pacer_.complete() || !stopped_early_.empty()) {
+        return false;
+    }
+    if (!transport_.flush(kAnswersS)) {
+        return now_ns < stop_at_ns_;
+    }
+    const auto delivery = transport_.delivery();
+    completed_ns_ = end_ns(delivery ? delivery->last_ack_ns : 0);
+    return false;
+}
+
+// The last acknowledgement, or the last send where nobody acknowledges, on the step's clock.
+std::int64_t PublisherStep::end_ns(std::int64_t last_ack_ns) const {
+    return last_ack_ns != 0 ? step_ns(last_ack_ns) : last_ns_;
+}
+
+void PublisherStep::send_chunk(std::uint64_t count, std::int64_t now_ns) {
+    if (refused_.empty()) {
+        const std::span<std::uint64_t> times(times_.data(), count);
+        pacer_.times(times, now_ns);
+        refused_ = times;
+    }
+    const std::size_t accepted = transport_.send({epoch_, publisher_, pacer_.sent(), refused_, payload_});
+    const std::int64_t after_ns = step_ns(monotonic_ns());
+    if (pacer_.paced()) {
+        for (const std::uint64_t due_ns : refused_.first(accepted)) {
+            lag_.record_us((now_ns - static_cast<std::int64_t>(due_ns)) / 1000);
+        }
+    }
+    refused_ = refused_.subspan(accepted);
+    if (!refused_.empty()) {
+        blocked_ns_ += after_ns - now_ns;
+    }
+    if (accepted > 0) {
+        if (first_ns_ == 0) {
+            first_ns_ = now_ns;
+        }
+        last_ns_ = after_ns;
+        pacer_.advance(accepted);
+        if (course_ns_ > 0) {
+            course_.add(second_of(after_ns - pacer_.start_ns()), accepted);
+        }
+    }
+}
+
+bool PublisherStep::exhausted(std::int64_t now_ns) {
+    if (now_ns < next_look_ns_) {
+        return false;
+    }
+    next_look_ns_ = now_ns + kLookEveryNs;
+    stopped_early_ = memory_.exceeded();
+    return !stopped_early_.empty();
+}
+
+std::optional<std::int64_t> PublisherStep::progress_due(std::int64_t monotonic) {
+    const std::int64_t now_ns = step_ns(monotonic);
+    // Who has sent them all says so when they are answered.
+    if (progress_ns_ == 0 || now_ns < next_progress_ns_ || pacer_.complete()) {
+        return std::nullopt;
+    }
+    next_progress_ns_ = now_ns + progress_ns_;
+    return now_ns;
+}
+
+std::vector<SecondCounts> PublisherStep::course_due(std::int64_t monotonic) {
+    const std::int64_t now_ns = step_ns(monotonic);
+    if (course_ns_ == 0 || now_ns < next_course_ns_) {
+        return {};
+    }
+    next_course_ns_ = now_ns + course_ns_;
+    return course_.take();
+}
+
+void PublisherStep::stop(std::int64_t stop_at_ns) {
+    pacer_.stop_at(stop_at_ns);
+    finished_ = true;
+}
+
+bool join_beyond(std::vector<Range>& ranges, std::size_t most) {
+    if (ranges.size() <= most) {
+        return false;
+    }
+    ranges[most - 1].last = ranges.back().last;
+    ranges.resize(most);
+    return true;
+}
+
+// What the transport reports, and what the messages took of a connection where their sizes tell that.
+SystemObject PublisherStep::report_system() const {
+    const SystemObject told = transport_.report_system();
+    if (!transport_.framed_bytes(kHeaderBytes)) {
+        return told;
+    }
+    nlohmann::json object = told ? told.json() : nlohmann::json::object();
+    object["wire_bytes"] = payload_.total_bytes(
+        pacer_.sent(), [this](std::uint64_t size) { return transport_.framed_bytes(size).value_or(0); });
+    return SystemObject(object);
+}
+
+PublisherReport PublisherStep::report() {
+    transport_.flush(kFlushAtMostS);
+    PublisherReport it;
+    it.sent = it.acknowledged = pacer_.sent();
+    it.first_ns = first_ns_;
+    it.last_ns = last_ns_;
+    if (auto delivery = transport_.delivery()) {
+        it.acknowledged = delivery->acknowledged;
+        it.failed = delivery->failed;
+        it.unacknowledged = std::move(delivery->unacknowledged);
+        it.ack_latency = std::move(delivery->ack_latency);
+        it.unacknowledged_joined = join_beyond(it.unacknowledged, kMaxUnacknowledgedRanges);
+        it.last_ns = end_ns(delivery->last_ack_ns);
+    }
+    it.bytes = payload_.total_bytes(it.sent);
+    it.lag = lag_.histogram();
+    it.usage = usage_.read();
+    it.blocked_ns = blocked_ns_;
+    it.stopped_early = stopped_early_;
+    it.system = report_system();
+    return it;
+}
+
+}  // namespace hydra

@@ -1,0 +1,494 @@
+#include "common/relay_state.h"
+
+#include <algorithm>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+
+#include "common/protocol.h"
+
+namespace hydra {
+namespace {
+
+// Far below what fits into a message, whatever their processes' numbers are.
+constexpr std::size_t kJoinedOfMessage = 10'000;
+// How long what one client tells of its seconds waits for what the others tell.
+constexpr std::int64_t kCourseWithinNs = 500 * kMillisecondNs;
+
+}  // namespace
+
+RelayState::RelayState(Ids ids, Role role, RelayOutputs& ends)
+    : ids_(std::move(ids)),
+      role_(role),
+      ends_(ends),
+      carriers_(ids_),
+      joining_(ids_),
+      commands_(ids_, role),
+      answers_(ids_, [&ends](const FromClient& message) { ends.say(message); }),
+      batching_(ids_) {}
+
+// --- what the controller says -----------------------------------------------------------------------------
+
+void RelayState::obey(const FromController& message, std::string_view frame, std::int64_t now_ns) {
+    std::visit(
+        [&](const auto& it) {
+            using Message = std::decay_t<decltype(it)>;
+            if constexpr (std::is_same_v<Message, Configure>) {
+                const bool ready_follows = role_ == Role::publisher || it.probe;
+                obey(it.ids, {Step::configure, it.epoch, without_ids(frame), ready_follows, it.cohort},
+                     now_ns);
+            } else if constexpr (std::is_same_v<Message, Start>) {
+                obey(it.ids, {Step::start, it.epoch, without_ids(frame)}, now_ns);
+            } else if constexpr (std::is_same_v<Message, Stop>) {
+                obey(it.ids, {Step::stop, it.epoch, without_ids(frame)}, now_ns);
+            } else if constexpr (std::is_same_v<Message, Finish>) {
+                obey(it.ids, {Step::finish, it.epoch, without_ids(frame)}, now_ns);
+            } else if constexpr (std::is_same_v<Message, Welcome> || std::is_same_v<Message, Quit>) {
+                obey(it, now_ns);
+            } else if constexpr (std::is_same_v<Message, Evict>) {
+                obey(it);
+            }
+        },
+        message);
+}
+
+// The first one is the relay's own: now its clients are welcome, and the controller hears of them.
+void RelayState::obey(const Welcome& it, std::int64_t now_ns) {
+    if (!welcome_) {
+        welcome_ = it;
+        for (const auto& [connection, carrier] : carriers_.all()) {
+            welcome(*carrier);
+        }
+        joining_.hurry(now_ns);
+    }
+    for (const Id id : it.ids) {
+        if (carriers_.holds(id)) {
+            joining_.named(id);
+        }
+    }
+}
+
+void RelayState::obey(const Quit& quit, std::int64_t now_ns) {
+    dismissed_ = dismissed_ || quit.ids.empty();
+    std::set<std::shared_ptr<Carrier>> told;
+    for (const Id id : carriers_.present(quit.ids)) {
+        if (const auto& carrier = carriers_.of(id); told.insert(carrier).second) {
+            dismiss(*carrier, now_ns);
+        }
+    }
+}
+
+// Whoever asks for the end of those that are gone for good has not heard of it.
+void RelayState::obey(const Evict& evict) {
+    Ids ids = evict.ids.empty() ? ids_ : evict.ids;
+    std::erase_if(ids, [this](Id id) { return !carriers_.holds(id); });
+    for (const ChildExit& exit : gone_) {
+        if (std::ranges::find_first_of(exit.ids, ids) != exit.ids.end()) {
+            ends_.say(exit);
+        }
+    }
+    ends_.kill(ids, evict.incarnation.value_or(UINT32_MAX));
+}
+
+void RelayState::obey(const Ids& named, Command&& command, std::int64_t now_ns) {
+    const Step step = command.step;
+    if (commands_.begins(command)) {
+        begin(command.epoch);
+    }
+    // Whom the controller does not know of yet it does not mean, but a process that has ended.
+    Ids meant = carriers_.present(named);
+    std::erase_if(meant, [this](Id id) { return !joining_.is_named(id); });
+    if (command.epoch != commands_.epoch()) {
+        tell(meant, command.body);
+        return;
+    }
+    const Command it = command;
+    const CommandTargets given = commands_.give(std::move(command), meant, now_ns);
+    for (const Id id : given.fresh) {
+        answers_.ask(id, it);
+    }
+    deafen(given.changed, step);
+    tell(given.tell, it.body);
+    repeat(given.answered, step, now_ns);
+    complete(step);
+    answers_.say_proofs();
+}
+
+// Everything of the epoch before is forgotten, but what went wrong in it.
+void RelayState::begin(std::uint32_t epoch) {
+    answers_.begin(epoch);
+    commands_.begin(epoch);
+    batching_.clear();
+    courses_ = {};
+    course_at_ns_ = kNeverNs;
+}
+
+// One ping a process: when it is answered, all that was told before has been.
+void RelayState::deafen(const Ids& changed, Step step) {
+    if (changed.empty()) {
+        return;
+    }
+    ++pings_;
+    std::set<std::shared_ptr<Carrier>> pinged;
+    for (const Id id : changed) {
+        commands_.deafen(id, step, pings_);
+        if (const auto& carrier = carriers_.of(id); pinged.insert(carrier).second) {
+            ends_.tell(carrier->connection, encode(Ping{.ids = {}, .time_ns = pings_, .reply = true}));
+        }
+    }
+}
+
+// What these clients have answered, from memory.
+void RelayState::repeat(const Ids& answered, Step step, std::int64_t now_ns) {
+    const bool reports = step == (role_ == Role::publisher ? Step::stop : Step::finish);
+    std::set<const ReportBatch*> batches;
+    for (const Id id : answered) {
+        if (!reports) {
+            answers_.repeat(id, step, now_ns);
+        } else if (const auto& report = answers_.report(id)) {
+            ends_.say(*report);
+        } else if (!batching_.holds(id)) {
+            answers_.repeat_complaint(id, now_ns);
+        } else if (const ReportBatch* batch = batching_.of(id); batches.insert(batch).second) {
+            say_batch(batch);
+        }
+    }
+}
+
+// --- what clients say -------------------------------------------------------------------------------------
+
+void RelayState::hear(const std::string& connection, FromClient&& message, std::int64_t now_ns) {
+    if (const auto* hello = std::get_if<Hello>(&message)) {
+        introduce(connection, *hello, now_ns);
+        return;
+    }
+    if (const auto carrier = carriers_.at(connection)) {
+        std::visit([&](auto& it) { hear(*carrier, std::move(it), now_ns); }, message);
+    }
+}
+
+void RelayState::introduce(const std::string& connection, const Hello& hello, std::int64_t now_ns) {
+    if (const auto known = carriers_.at(connection)) {
+        if (welcome_) {
+            welcome(*known);
+        }
+        return;
+    }
+    if (!carriers_.newer(hello)) {
+        return;
+    }
+    for (const Id id : hello.ids) {
+        if (const auto earlier = carriers_.of(id)) {
+            depart(*earlier);
+        }
+    }
+    const auto carrier = carriers_.come(connection, hello);
+    for (const Id id : hello.ids) {
+        joining_.add(id, now_ns);
+    }
+    if (welcome_) {
+        welcome(*carrier);
+    }
+    if (dismissed_) {
+        dismiss(*carrier, now_ns);
+    }
+}
+
+// It lives on its parent alone, however long the controller is silent.
+void RelayState::welcome(const Carrier& carrier) {
+    ends_.tell(carrier.connection, encode(Welcome{.ids = {}, .run = welcome_->run, .silence_s = 0}));
+}
+
+void RelayState::dismiss(Carrier& carrier, std::int64_t now_ns) {
+    ends_.tell(carrier.connection, encode(Quit{}));
+    carrier.quit_again_ns = now_ns + kAgainNs;
+    quit_again_ns_ = std::min(quit_again_ns_, carrier.quit_again_ns);
+}
+
+void RelayState::hear(Carrier& carrier, const Ack& ack, std::int64_t now_ns) {
+    if (ack.command == "ping") {
+        for (const Id id : carriers_.carried(carrier, ack.ids)) {
+            commands_.heard_ping(id, ack.echo);
+        }
+        return;
+    }
+    const auto step = step_of(ack.command);
+    if (ack.epoch != commands_.epoch() || !step) {
+        return;
+    }
+    bool new_to_us = false;
+    for (const Id id : carriers_.carried(carrier, ack.ids)) {
+        if (commands_.answer(id, *step)) {
+            answers_.acknowledge(id, *step, now_ns);
+            new_to_us = true;
+        }
+    }
+    if (new_to_us) {
+        complete(*step);
+    }
+}
+
+void RelayState::hear(Carrier& carrier, const Ready& ready, std::int64_t now_ns) {
+    if (ready.epoch != commands_.epoch()) {
+        return;
+    }
+    bool new_to_us = false;
+    for (const Id id : carriers_.carried(carrier, ready.ids)) {
+        const bool told = commands_.told(id, Step::configure) && !commands_.deaf(id, Step::configure);
+        new_to_us = (told && answers_.prove(id, ready.endpoint, now_ns)) || new_to_us;
+    }
+    if (new_to_us) {
+        answers_.say_proofs();
+    }
+}
+
+void RelayState::hear(Carrier& carrier, const Progress& progress, std::int64_t) {
+    Progress it = progress;
+    it.ids = carriers_.carried(carrier, progress.ids);
+    if (it.epoch == commands_.epoch() && !it.ids.empty()) {
+        ends_.say(it);
+    }
+}
+
+void RelayState::hear(Carrier& carrier, const TimeSeries& course, std::int64_t now_ns) {
+    const Ids ids = carriers_.own(carrier, course.ids);
+    if (course.epoch == commands_.epoch() && !ids.empty()) {
+        courses_[answers_.cohort(ids.front())].add(course.seconds);
+        course_at_ns_ = std::min(course_at_ns_, now_ns + kCourseWithinNs);
+    }
+}
+
+// Added up; whoever has the reports has the course that belongs to them.
+void RelayState::say_course() {
+    if (course_at_ns_ == kNeverNs) {
+        return;
+    }
+    course_at_ns_ = kNeverNs;
+    for (std::size_t cohort = 0; cohort < courses_.size(); ++cohort) {
+        for (std::vector<SecondCounts>& part : parts_of(courses_[cohort].take())) {
+            TimeSeries it{.ids = ids_, .epoch = commands_.epoch()};
+            (cohort == 0 ? it.seconds : it.cohort) = std::move(part);
+            ends_.say(it);
+        }
+    }
+}
+
+void RelayState::hear(Carrier& carrier, Report&& report, std::int64_t now_ns) {
+    const Ids ids = carriers_.own(carrier, report.ids);
+    if (report.epoch != commands_.epoch() || ids.size() != 1) {
+        return;
+    }
+    if (auto* body = std::get_if<SubscriberReport>(&report.body)) {
+        take_report(carrier, ids.front(), std::move(*body), now_ns);
+        if (carrier.ended) {
+            complete(Step::finish);  // it was not waited for
+        }
+        return;
+    }
+    if (commands_.deaf(ids.front(), Step::stop) && !carrier.ended) {
+        return;
+    }
+    if (auto& first = answers_.report(ids.front()); first == nullptr) {
+        first = std::make_shared<const Report>(std::move(report));
+        say_course();
+        ends_.say(*first);
+    }
+    if (!carrier.ended) {
+        commands_.answer(ids.front(), Step::stop);
+    }
+}
+
+void RelayState::hear(Carrier& carrier, Reports&& reports, std::int64_t now_ns) {
+    auto* rows = std::get_if<std::vector<SubscriberReport>>(&reports.bodies);
+    if (reports.epoch != commands_.epoch() || rows == nullptr || rows->size() != reports.ids.size() ||
+        carriers_.own(carrier, reports.ids).size() != rows->size()) {
+        return;
+    }
+    for (std::size_t i = 0; i < rows->size(); ++i) {
+        take_report(carrier, reports.ids[i], std::move((*rows)[i]), now_ns);
+    }
+    if (carrier.ended) {
+        complete(Step::finish);
+    }
+}
+
+// The first one of an id counts, also where its process has been replaced since.
+void RelayState::take_report(const Carrier& carrier, Id id, SubscriberReport&& report, std::int64_t now_ns) {
+    if (commands_.deaf(id, Step::finish) && !carrier.ended) {
+        return;
+    }
+    if (!batching_.holds(id)) {
+        const bool cohort = answers_.cohort(id);
+        for (const ReportBatch* full :
+             batching_.add(commands_.epoch(), id, std::move(report), cohort, now_ns)) {
+            say_batch(full);
+        }
+    } else if (!carrier.ended && !commands_.answered(id, Step::finish)) {
+        // A report never leaves its batch: whoever was asked anew is answered by that.
+        say_batch(batching_.of(id));
+    }
+    if (!carrier.ended && commands_.answer(id, Step::finish)) {
+        complete(Step::finish);
+    }
+}
+
+// Of its epoch it is the answer to whatever may fail and is not answered yet.
+void RelayState::hear(Carrier& carrier, const Error& error, std::int64_t now_ns) {
+    if (error.epoch != commands_.epoch() && error.epoch != 0) {
+        return;
+    }
+    Ids ids = carriers_.own(carrier, error.ids);
+    if (error.epoch == commands_.epoch() && !carrier.ended) {
+        std::erase_if(ids, [this](Id id) {
+            return commands_.deaf(id, Step::configure) || commands_.deaf(id, Step::finish);
+        });
+    }
+    if (ids.empty()) {
+        return;
+    }
+    answers_.complain(ids, error, now_ns);
+    if (error.epoch != commands_.epoch() || carrier.ended) {
+        return;
+    }
+    std::set<Step> answered;
+    for (const Id id : ids) {
+        for (const Step step : {Step::configure, Step::finish}) {
+            if (commands_.answer(id, step)) {
+                answers_.fail(id, step, error);
+                answered.insert(step);
+                break;
+            }
+        }
+    }
+    for (const Step step : answered) {
+        complete(step);
+    }
+    if (!answered.empty()) {
+        answers_.say_proofs();
+    }
+}
+
+// --- who is there -----------------------------------------------------------------------------------------
+
+void RelayState::take_exit(const ChildExit& exit, std::int64_t) {
+    answers_.say_complaints();  // it may have said why
+    const auto carrier = carriers_.of(exit.ids.front());
+    if (carrier && carrier->incarnation <= exit.incarnation) {
+        depart(*carrier);
+    }
+    ends_.say(exit);
+    if (!exit.replaced) {
+        gone_.push_back(exit);
+    }
+    // Perhaps it was the last that was waited for.
+    for (const Step step : kAllSteps) {
+        complete(step);
+    }
+    answers_.say_proofs();
+}
+
+// What it has reported stays.
+void RelayState::depart(Carrier& carrier) {
+    for (const Id id : carrier.ids) {
+        answers_.left(id);
+        commands_.left(id);
+        joining_.left(id);
+    }
+    carriers_.left(carrier);
+}
+
+// Nobody who was told has yet to answer: nothing that waits has to wait for more.
+void RelayState::complete(Step step) {
+    if (commands_.awaited(step)) {
+        return;
+    }
+    answers_.say_acks(step);
+    if (step == Step::configure || step == Step::finish) {
+        answers_.say_complaints();
+    }
+    if (step == Step::finish) {
+        say_batch(batching_.flush(commands_.epoch()));
+    }
+}
+
+// --- what is said -----------------------------------------------------------------------------------------
+
+void RelayState::go_on(std::int64_t now_ns) {
+    answers_.go_on(now_ns);
+    if (now_ns >= course_at_ns_) {
+        say_course();
+    }
+    if (now_ns >= batching_.due_ns()) {
+        say_batch(batching_.flush(commands_.epoch()));
+    }
+    if (welcome_) {
+        say_joined(joining_.take(now_ns));
+    }
+    for (const auto& [command, ids] : commands_.again(now_ns)) {
+        tell(ids, command->body);
+    }
+    quit_again(now_ns);
+}
+
+std::int64_t RelayState::due_ns() const {
+    const std::int64_t due_ns =
+        std::min({answers_.due_ns(), batching_.due_ns(), commands_.due_ns(), quit_again_ns_, course_at_ns_});
+    return welcome_ ? std::min(due_ns, joining_.due_ns()) : due_ns;
+}
+
+void RelayState::say_answers() {
+    answers_.say_all();
+}
+
+void RelayState::say_everything() {
+    say_answers();
+    say_batch(batching_.flush(commands_.epoch()));
+}
+
+// Null: nothing.
+void RelayState::say_batch(const ReportBatch* batch) {
+    if (batch != nullptr) {
+        say_course();
+        ends_.say(batch->head, batch->payload);
+    }
+}
+
+void RelayState::say_joined(const Ids& ids) {
+    for (std::size_t first = 0; first < ids.size(); first += kJoinedOfMessage) {
+        Joined joined;
+        for (std::size_t i = first; i < std::min(first + kJoinedOfMessage, ids.size()); ++i) {
+            const Carrier& carrier = *carriers_.of(ids[i]);
+            joined.ids.push_back(ids[i]);
+            joined.incarnations.push_back(carrier.incarnation);
+            joined.pids.push_back(carrier.pid);
+        }
+        ends_.say(joined);
+    }
+}
+
+void RelayState::quit_again(std::int64_t now_ns) {
+    if (now_ns < quit_again_ns_) {
+        return;
+    }
+    quit_again_ns_ = kNeverNs;
+    for (const auto& [connection, carrier] : carriers_.all()) {
+        if (carrier->quit_again_ns <= now_ns) {
+            dismiss(*carrier, now_ns);
+        }
+        quit_again_ns_ = std::min(quit_again_ns_, carrier->quit_again_ns);
+    }
+}
+
+// Each process is told once, of all of its clients that are meant.
+void RelayState::tell(const Ids& ids, const std::string& body) {
+    for (auto first = ids.begin(); first != ids.end();) {
+        const auto& carrier = carriers_.of(*first);
+        const auto last = std::find_if(first, ids.end(), [&](Id id) { return carriers_.of(id) != carrier; });
+        const Ids meant(first, last);
+        const bool all = meant.size() == carrier->ids.size();
+        ends_.tell(carrier->connection, all ? body : with_ids(body, meant));
+        first = last;
+    }
+}
+
+}  // namespace hydra

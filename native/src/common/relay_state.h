@@ -1,0 +1,120 @@
+// What a relay makes of what the controller and its clients say: whom it tells what and when again, what it
+// gathers, and what it says from memory. No clock, no file and no socket: the times are given, and others
+// carry what is said.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/carriers.h"
+#include "common/clock.h"
+#include "common/command_replies.h"
+#include "common/group_replies.h"
+#include "common/messages/from_client.h"
+#include "common/messages/from_controller.h"
+#include "common/registration.h"
+#include "common/report_batches.h"
+#include "common/time_series.h"
+
+namespace hydra {
+
+// How what a relay says gets to where it belongs.
+class RelayOutputs {
+  public:
+    virtual ~RelayOutputs() = default;
+
+    // To the clients of one connection.
+    virtual void tell(const std::string& connection, const std::string& frame) = 0;
+    // To the controller.
+    virtual void say(const FromClient& message) = 0;
+    virtual void say(const BatchHead& head, const std::string& payload) = 0;
+    // To the parent: these are to be killed, unless their incarnation is above that one.
+    virtual void kill(const Ids& ids, std::uint32_t incarnation) = 0;
+};
+
+class RelayState {
+  public:
+    // `ids`: of the group, without gaps.
+    RelayState(Ids ids, Role role, RelayOutputs& ends);
+
+    // A message from the controller, and the frame that it came in.
+    void obey(const FromController& message, std::string_view frame, std::int64_t now_ns);
+
+    // A message from one of the connections of clients.
+    void hear(const std::string& connection, FromClient&& message, std::int64_t now_ns);
+
+    // A process of clients has ended.
+    void take_exit(const ChildExit& exit, std::int64_t now_ns);
+
+    // Does what is due.
+    void go_on(std::int64_t now_ns);
+    // When something is due again; kNeverNs: nothing.
+    [[nodiscard]] std::int64_t due_ns() const;
+
+    // Says what waits for others; reports, too.
+    void say_answers();
+    void say_everything();
+
+    [[nodiscard]] bool welcomed() const { return welcome_.has_value(); }
+    // Whether everybody was told to quit: nothing but the end is awaited.
+    [[nodiscard]] bool dismissed() const { return dismissed_; }
+
+  private:
+    void obey(const Welcome& welcome, std::int64_t now_ns);
+    void obey(const Quit& quit, std::int64_t now_ns);
+    void obey(const Evict& evict);
+    void obey(const Ids& named, Command&& command, std::int64_t now_ns);
+    void begin(std::uint32_t epoch);
+    void deafen(const Ids& changed, Step step);
+    void repeat(const Ids& answered, Step step, std::int64_t now_ns);
+
+    void hear(Carrier& carrier, const Ack& ack, std::int64_t now_ns);
+    void hear(Carrier& carrier, const Ready& ready, std::int64_t now_ns);
+    void hear(Carrier& carrier, const Progress& progress, std::int64_t now_ns);
+    void hear(Carrier& carrier, const TimeSeries& course, std::int64_t now_ns);
+    void hear(Carrier& carrier, Report&& report, std::int64_t now_ns);
+    void hear(Carrier& carrier, Reports&& reports, std::int64_t now_ns);
+    void hear(Carrier& carrier, const Error& error, std::int64_t now_ns);
+    template <typename Other>
+    void hear(Carrier&, const Other&, std::int64_t) {}
+    void take_report(const Carrier& carrier, Id id, SubscriberReport&& report, std::int64_t now_ns);
+    void introduce(const std::string& connection, const Hello& hello, std::int64_t now_ns);
+    void welcome(const Carrier& carrier);
+    void dismiss(Carrier& carrier, std::int64_t now_ns);
+    void depart(Carrier& carrier);
+
+    void complete(Step step);
+    void say_course();
+    void say_batch(const ReportBatch* batch);
+    void say_joined(const Ids& ids);
+    void quit_again(std::int64_t now_ns);
+    void tell(const Ids& ids, const std::string& body);
+
+    Ids ids_;
+    Role role_;
+    RelayOutputs& ends_;
+    std::optional<Welcome> welcome_;
+    bool dismissed_ = false;
+    Carriers carriers_;
+    PendingRegistrations joining_;
+    std::vector<ChildExit> gone_;            // of those that are not replaced
+    std::int64_t quit_again_ns_ = kNeverNs;  // the earliest of all carriers, or before
+    std::int64_t pings_ = 0;                 // to clients
+
+    // Of the current epoch:
+    CommandReplies commands_;
+    GroupReplies answers_;
+    ReportBatches batching_;
+    // What clients have told of the seconds of the step: those outside its cohort, and those in it.
+    std::array<TimeSeriesSum, 2> courses_{};
+    std::int64_t course_at_ns_ = kNeverNs;  // when it is passed on
+};
+
+}  // namespace hydra

@@ -1,0 +1,48 @@
+// What several clients say alike, gathered into one message for all of them. Pure: the times are given.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "common/clock.h"
+#include "common/messages/parts.h"
+
+namespace hydra {
+
+inline constexpr std::int64_t kGatherNs = 10 * kMillisecondNs;
+
+// By what they say; it waits for at most kGatherNs.
+template <typename What>
+class ReplyAggregator {
+  public:
+    void add(const What& what, Id client, std::int64_t now_ns) {
+        if (clients_.empty()) {
+            due_ns_ = now_ns + kGatherNs;
+        }
+        clients_[what].push_back(client);
+    }
+
+    // When what waits has waited for long enough; kNeverNs where nothing waits.
+    [[nodiscard]] std::int64_t due_ns() const { return clients_.empty() ? kNeverNs : due_ns_; }
+
+    // Calls `each` with everything that waits and the clients who said it.
+    void flush(auto each) {
+        const auto told = std::exchange(clients_, {});
+        for (auto [what, ids] : told) {
+            std::ranges::sort(ids);
+            const auto again = std::ranges::unique(ids);
+            ids.erase(again.begin(), again.end());
+            each(what, std::move(ids));
+        }
+    }
+
+    void clear() { clients_.clear(); }
+
+  private:
+    std::map<What, Ids> clients_;
+    std::int64_t due_ns_ = 0;
+};
+
+}  // namespace hydra

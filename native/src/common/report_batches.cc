@@ -1,0 +1,55 @@
+#include "common/report_batches.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hydra {
+namespace {
+
+constexpr std::int64_t kBatchedWithinNs = 500 * kMillisecondNs;
+
+}  // namespace
+
+std::vector<const ReportBatch*> ReportBatches::add(std::uint32_t epoch, Id client, SubscriberReport&& report,
+                                                   bool cohort, std::int64_t now_ns) {
+    std::vector<const ReportBatch*> full;
+    if (holds(client)) {
+        return full;
+    }
+    if (!waiting_.empty() && waiting_.bytes() + batch_bytes(report) > kBatchBytes) {
+        full.push_back(flush(epoch));
+    }
+    if (waiting_.empty()) {
+        due_ns_ = now_ns + kBatchedWithinNs;
+    }
+    waiting_.add(client, std::move(report), cohort);
+    batch_of_[client] = made_.size() + 1;
+    if (waiting_.bytes() >= kBatchBytes) {
+        full.push_back(flush(epoch));
+    }
+    return full;
+}
+
+const ReportBatch* ReportBatches::flush(std::uint32_t epoch) {
+    due_ns_ = kNeverNs;
+    if (waiting_.empty()) {
+        return nullptr;
+    }
+    BatchColumns it = waiting_.take();
+    BatchHead head{.ids = std::move(it.ids), .epoch = epoch, .columns = std::move(it.columns)};
+    return &made_.emplace_back(ReportBatch{std::move(head), std::move(it.payload)});
+}
+
+const ReportBatch* ReportBatches::of(Id client) const {
+    const std::size_t number = batch_of_[client];
+    return number != 0 && number <= made_.size() ? &made_[number - 1] : nullptr;
+}
+
+void ReportBatches::clear() {
+    waiting_.clear();
+    due_ns_ = kNeverNs;
+    made_.clear();
+    std::ranges::fill(batch_of_, 0);
+}
+
+}  // namespace hydra

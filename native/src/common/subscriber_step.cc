@@ -1,0 +1,281 @@
+#include "common/subscriber_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace hydra {
+namespace {
+
+// How often a drain looks again while the broker is known to have more: its end may pass without a message.
+constexpr std::int64_t kUndrainedNs = 100 * kMillisecondNs;
+// Nothing came "for a while" only if it is several times as long as ever passed between two batches: on a
+// host with thousands of connections, that is how long one waits for its turn.
+constexpr std::int64_t kQuietGaps = 4;
+
+}  // namespace
+
+SubscriberStep::SubscriberStep(const Configure& command, SubscriberTransport& transport,
+                               LatencyRecorder& latency)
+    : epoch_(command.epoch),
+      paced_(command.settings.rate.has_value()),
+      member_(!command.group.empty()),
+      receive_rate_(command.settings.receive_rate),
+      reconnect_rate_(command.settings.reconnect_rate),
+      spells_(command.spells),
+      transport_(transport),
+      ledger_(command.epoch, command.publishers),
+      latency_(latency),
+      ready_(!command.probe),
+      has_course_(command.course_s > 0),
+      progress_ns_(to_ns(command.progress_s)) {
+    latency_.reset();
+}
+
+bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& course) {
+    const bool more = transport_.receive(batch);
+    if (batch.runs().empty()) {
+        return more;
+    }
+    const std::int64_t monotonic = monotonic_ns();
+    // Where the publishers have gone first, data comes before the start command, and the step's clock with
+    // it.
+    const std::int64_t now_ns = clock_ ? step_ns(monotonic) : 0;
+    LatencyRecorder* const also = clock_ && has_course_ ? &course.at(now_ns - start_ns_) : nullptr;
+    const std::size_t count = ledger_.record(batch, now_ns, stop_ns_, clock_ ? &latency_ : nullptr, also);
+    if (count == 0) {
+        return more;
+    }
+    if (batches_ > 0) {
+        longest_gap_ns_ = std::max(longest_gap_ns_, monotonic - batch_ns_);
+    }
+    heard_ns_ = batch_ns_ = monotonic;
+    if (lag_) {
+        lag_->add(now_ns, now_ns - static_cast<std::int64_t>(ledger_.newest_ns()));
+    }
+    if (absent_since_ns_ != 0) {
+        end_absence(now_ns);
+    }
+    if (batches_++ == 0) {
+        first_batch_ = count;
+        first_ns_ = monotonic;
+    }
+    return more;
+}
+
+std::size_t SubscriberStep::allowance(std::int64_t now_ns) const {
+    if (!spells_.empty() && in_progress()) {
+        return spells_.allowance(step_ns(now_ns) - start_ns_, messages(), kBatchLimit);
+    }
+    if (!receive_rate_ || !in_progress()) {
+        return kBatchLimit;
+    }
+    const auto elapsed_ns = static_cast<double>(std::max<std::int64_t>(step_ns(now_ns) - start_ns_, 0));
+    const double allowed =
+        std::floor(elapsed_ns * *receive_rate_ / 1e9) + 1 - static_cast<double>(messages());
+    return allowed <= 0 ? 0 : static_cast<std::size_t>(std::min<double>(allowed, kBatchLimit));
+}
+
+std::int64_t SubscriberStep::reconnect_at_ns() const {
+    return start_ns_ +
+           static_cast<std::int64_t>(static_cast<double>(reconnects_ + 1) / *reconnect_rate_ * 1e9);
+}
+
+bool SubscriberStep::reconnect_due(std::int64_t now_ns) const {
+    if (!reconnect_rate_ || failed_ || !in_progress()) {
+        return false;
+    }
+    const std::int64_t due_ns = reconnect_at_ns();
+    return due_ns <= step_ns(now_ns) && step_ns(now_ns) < stop_ns_;
+}
+
+Impairments::Change SubscriberStep::spells(std::int64_t now_ns) {
+    if (spells_.empty() || failed_ || !in_progress()) {
+        return Impairments::Change::none;
+    }
+    return spells_.at(step_ns(now_ns) - start_ns_, messages());
+}
+
+void SubscriberStep::leave() {
+    if (absent_since_ns_ == 0) {
+        absent_since_ns_ = step_ns(monotonic_ns());
+    }
+    transport_.leave();
+}
+
+void SubscriberStep::come_back() {
+    transport_.reconnect();
+    ++reconnects_;
+}
+
+void SubscriberStep::reconnect() {
+    if (absent_since_ns_ == 0) {
+        absent_since_ns_ = step_ns(monotonic_ns());
+    }
+    transport_.reconnect();
+    ++reconnects_;
+}
+
+// A reconnecting client is back when data flows again: only then has its subscription taken effect.
+void SubscriberStep::end_absence(std::int64_t at_ns) {
+    add_absence(absent_, {absent_since_ns_, std::max(at_ns, absent_since_ns_)});
+    absent_since_ns_ = 0;
+}
+
+void add_absence(std::vector<Interval>& absent, const Interval& next) {
+    if (absent.size() < kMaxAbsent) {
+        absent.push_back(next);
+    } else {
+        absent.back().end_ns = next.end_ns;
+    }
+}
+
+std::int64_t SubscriberStep::next_ns(std::int64_t now_ns) const {
+    if (finish_) {
+        if (ended_) {
+            return kNeverNs;
+        }
+        const std::int64_t quiet_at_ns = heard_ns_ + quiet_ns() + 1;
+        return std::min(deadline_ns_ + 1, quiet_at_ns > now_ns ? quiet_at_ns : now_ns + kUndrainedNs);
+    }
+    if (!clock_) {
+        return kNeverNs;
+    }
+    std::int64_t next = kNeverNs;  // the step's clock
+    if (progress_ns_ > 0) {
+        next = next_progress_ns_;
+    }
+    if (reconnect_rate_ && !failed_ && reconnect_at_ns() < stop_ns_ && step_ns(now_ns) < stop_ns_) {
+        next = std::min(next, reconnect_at_ns());
+    }
+    if (!spells_.empty() && !failed_) {
+        const std::int64_t since_ns = step_ns(now_ns) - start_ns_;
+        const std::int64_t spell_ns =
+            spells_.due(since_ns) ? since_ns : spells_.next_ns(since_ns, messages());
+        next = std::min(next, spell_ns == kNeverNs ? kNeverNs : start_ns_ + spell_ns);
+    } else if (receive_rate_ && allowance(now_ns) == 0) {
+        // The next message may be read at start + messages / rate.
+        const double after_ns = std::ceil(static_cast<double>(messages()) / *receive_rate_ * 1e9);
+        next =
+            std::min(next, after_ns < 9e18 ? start_ns_ + static_cast<std::int64_t>(after_ns) + 1 : kNeverNs);
+    }
+    return next == kNeverNs ? kNeverNs : clock_->monotonic_of(next);
+}
+
+bool SubscriberStep::newly_ready() {
+    if (ready_ || !ledger_.proven()) {
+        return false;
+    }
+    return ready_ = proven_ = true;
+}
+
+std::optional<std::int64_t> SubscriberStep::progress_due(std::int64_t now_ns) {
+    if (progress_ns_ == 0 || !clock_ || step_ns(now_ns) < next_progress_ns_) {
+        return std::nullopt;
+    }
+    // (The window of one who reads what was stored goes on after `finish`.)
+    if (finish_ && step_ns(now_ns) >= stop_ns_) {
+        return std::nullopt;
+    }
+    next_progress_ns_ = step_ns(now_ns) + progress_ns_;
+    return step_ns(now_ns);
+}
+
+void SubscriberStep::start(const Start& command) {
+    if (clock_) {
+        return;
+    }
+    clock_.emplace(command.clock);
+    start_ns_ = command.start_at_ns;
+    stop_ns_ = command.stop_at_ns;
+    next_progress_ns_ = command.start_at_ns + progress_ns_;
+    usage_ = UsageMeter();
+    if (paced_) {
+        lag_.emplace(start_ns_, stop_ns_);
+    }
+}
+
+void SubscriberStep::stop(std::int64_t stop_at_ns) {
+    stop_ns_ = std::min(stop_ns_, stop_at_ns);
+}
+
+bool SubscriberStep::finish(const Finish& command, std::int64_t now_ns) {
+    bool back = false;
+    if (!finish_) {
+        transport_.undrained(command.system);
+        if (spells_.gone()) {
+            come_back();  // first: a command that failed comes again
+            back = true;
+        }
+        spells_.end();
+        // Not for whom it is: thousands in one process would each keep all their ids.
+        finish_ = Finish{.epoch = command.epoch,
+                         .publishers = command.publishers,
+                         .drain_max_s = command.drain_max_s,
+                         .quiet_s = command.quiet_s,
+                         .system = command.system};
+        heard_ns_ = now_ns;
+        deadline_ns_ = now_ns + to_ns(command.drain_max_s);
+    }
+    return back;
+}
+
+// How long nothing must have come.
+std::int64_t SubscriberStep::quiet_ns() const {
+    return std::max(to_ns(finish_->quiet_s), kQuietGaps * longest_gap_ns_);
+}
+
+bool SubscriberStep::drained(std::int64_t now_ns) {
+    if (!finish_ || ended_) {
+        return ended_.has_value();
+    }
+    // Partitions are not in order with each other: while one holds something, the last sequence proves
+    // nothing.
+    const bool undrained = transport_.undrained(finish_->system) > 0;
+    // What a member of a group has not got may be another's: no sequence ends its drain.
+    if (!member_ && !undrained && ledger_.has_last(finish_->publishers)) {
+        ended_ = DrainEnd::complete;
+    } else if (ledger_.marked(finish_->publishers)) {
+        ended_ = DrainEnd::marked;
+    } else if (failed_ || now_ns > deadline_ns_) {
+        ended_ = DrainEnd::deadline;  // nobody knows what of the rest was lost
+    } else if (!undrained && now_ns - heard_ns_ > quiet_ns()) {
+        ended_ = DrainEnd::quiet;
+    }
+    return ended_.has_value();
+}
+
+SubscriberReport SubscriberStep::report() {
+    if (!finish_ || !ended_) {
+        throw std::logic_error("a step is reported after it was drained");
+    }
+    if (absent_since_ns_ != 0) {
+        end_absence(stop_ns_);
+    }
+    SubscriberReport it;
+    it.ledgers = ledger_.close(finish_->publishers, member_);
+    it.batches = batches_;
+    it.first_batch = first_batch_;
+    if (clock_ && batches_ > 0) {
+        it.first_ns = step_ns(first_ns_);
+        it.last_ns = step_ns(batch_ns_);
+    }
+    it.bytes = ledger_.bytes();
+    it.stale = ledger_.stale();
+    it.latency = latency_.histogram();
+    it.usage = usage_.read();
+    it.undrained = transport_.undrained(finish_->system);
+    it.absent = absent_;
+    it.reconnects = reconnects_;
+    // A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
+    it.felt = !receive_rate_ || member_ ||
+              std::ranges::any_of(it.ledgers, [](const LedgerCounts& l) { return l.missing > 0; });
+    it.drain = *ended_;
+    if (lag_) {
+        it.lag_bins_us = lag_->means_us();
+    }
+    it.system = transport_.report_system();
+    return it;
+}
+
+}  // namespace hydra

@@ -1,0 +1,102 @@
+#include "nats/ack_inbox.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+
+#include "common/clock.h"
+
+namespace hydra {
+
+Answers::Answers() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (fd_ < 0) {
+        throw std::system_error(errno, std::generic_category(), "eventfd");
+    }
+}
+
+Answers::~Answers() {
+    close(fd_);
+}
+
+void Answers::put(const Header& header, bool failed) {
+    const std::lock_guard lock(mutex_);
+    if (header.epoch == kProbeEpoch) {
+        probes_ -= probes_ > 0 ? 1 : 0;
+    } else if (header.epoch == epoch_) {
+        put_.push_back({header.sequence, failed});
+    }
+    came_.notify_one();
+    if (put_.size() == 1) {
+        const std::uint64_t one = 1;
+        static_cast<void>(!write(fd_, &one, sizeof one));  // it has room for 2⁶⁴ − 2 of them
+    }
+}
+
+void Answers::begin(std::uint32_t epoch) {
+    const std::lock_guard lock(mutex_);
+    put_.clear();
+    epoch_ = epoch;
+    probes_ = 0;
+    ledger_ = AckLedger();
+    last_ack_ns_ = 0;
+}
+
+void Answers::accept_probe() {
+    const std::lock_guard lock(mutex_);
+    ++probes_;
+}
+
+std::uint64_t Answers::probes() const {
+    const std::lock_guard lock(mutex_);
+    return probes_;
+}
+
+void Answers::drain() {
+    {
+        const std::lock_guard lock(mutex_);
+        taken_.swap(put_);
+    }
+    enter();
+}
+
+bool Answers::wait(std::int64_t timeout_ns) {
+    {
+        std::unique_lock lock(mutex_);
+        const std::uint64_t probes = probes_;
+        const auto changed = [&] { return !put_.empty() || probes_ != probes; };
+        if (!came_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), changed)) {
+            return false;
+        }
+        taken_.swap(put_);
+    }
+    enter();
+    return true;
+}
+
+// Answers come in order, but for failures: runs of them cost one entry.
+void Answers::enter() {
+    if (taken_.empty()) {
+        return;
+    }
+    last_ack_ns_ = monotonic_ns();
+    for (std::size_t i = 0; i < taken_.size();) {
+        const Answer first = taken_[i];
+        std::uint64_t count = 1;
+        for (++i; i < taken_.size() && taken_[i].failed == first.failed &&
+                  taken_[i].sequence == first.sequence + count;
+             ++i) {
+            ++count;
+        }
+        if (first.failed) {
+            ledger_.fail(first.sequence, count);
+        } else {
+            ledger_.acknowledge(first.sequence, count);
+        }
+    }
+    taken_.clear();
+}
+
+}  // namespace hydra

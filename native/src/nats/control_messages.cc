@@ -1,0 +1,15 @@
+#include "nats/control_messages.h"
+
+#include "common/system_object.h"
+
+namespace hydra {
+
+NatsStep nats_step(const Configure& command) {
+    NatsStep step = read_system<NatsStep>(command.system);
+    if (step.servers.empty() || step.subject.empty()) {
+        throw TransportError("configure names no server or no subject of NATS");
+    }
+    return step;
+}
+
+}  // namespace hydra

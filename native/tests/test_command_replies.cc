@@ -1,0 +1,117 @@
+#include <doctest/doctest.h>
+
+#include <utility>
+
+#include "common/command_replies.h"
+
+using namespace hydra;
+
+namespace {
+
+Command configure(std::uint32_t epoch = 1, const char* body = "configure") {
+    return {.step = Step::configure, .epoch = epoch, .body = body};
+}
+
+Command start() {
+    return {.step = Step::start, .epoch = 1, .body = "start"};
+}
+
+Command stop() {
+    return {.step = Step::stop, .epoch = 1, .body = "stop"};
+}
+
+// What is to be said again, as its first command's clients.
+Ids again(CommandReplies& commands, std::int64_t now_ns) {
+    const auto all = commands.again(now_ns);
+    return all.empty() ? Ids{} : all.front().ids;
+}
+
+}  // namespace
+
+TEST_CASE("who was told the same and has answered is not told again") {
+    CommandReplies commands({1, 2, 3, 4}, Role::subscriber);
+    CommandTargets given = commands.give(configure(), {1, 2, 3}, 0);
+    CHECK(given.tell == Ids{1, 2, 3});
+    CHECK(given.fresh == Ids{1, 2, 3});
+    CHECK(commands.answer(2, Step::configure));
+    CHECK_FALSE(commands.answer(2, Step::configure));
+    CHECK_FALSE(commands.answer(4, Step::configure));  // it was told nothing
+    given = commands.give(configure(), {1, 2}, 5);
+    CHECK(given.tell == Ids{1});
+    CHECK(given.fresh.empty());
+    CHECK(given.answered == Ids{2});
+    CHECK(commands.give(configure(), {4}, 5).fresh == Ids{4});
+}
+
+TEST_CASE("another command of the same kind makes the answers void") {
+    CommandReplies commands({1, 2}, Role::subscriber);
+    commands.give(configure(), {1, 2}, 0);
+    commands.answer(1, Step::configure);
+    commands.answer(2, Step::configure);
+    CHECK_FALSE(commands.awaited(Step::configure));
+    const CommandTargets given = commands.give(configure(1, "another"), {1}, 0);
+    CHECK(given.tell == Ids{1});
+    CHECK(given.changed == Ids{1});
+    CHECK(commands.awaited(Step::configure));
+    commands.deafen(1, Step::configure, 7);
+    CHECK_FALSE(commands.answer(1, Step::configure));  // perhaps of the first one
+    commands.heard_ping(1, 6);
+    CHECK(commands.deaf(1, Step::configure));
+    commands.heard_ping(1, 7);
+    CHECK(commands.answer(1, Step::configure));
+    CHECK_FALSE(commands.awaited(Step::configure));
+}
+
+TEST_CASE("what is not answered is said again every 2 s") {
+    CommandReplies commands({1, 2, 3}, Role::subscriber);
+    commands.give(configure(), {1, 2, 3}, 100);
+    commands.answer(1, Step::configure);
+    CHECK(commands.due_ns() == 100 + kAgainNs);
+    CHECK(again(commands, 99 + kAgainNs).empty());
+    CHECK(again(commands, 100 + kAgainNs) == Ids{2, 3});
+    commands.give(configure(), {3}, 200 + kAgainNs);  // the controller says it again: that puts it off
+    CHECK(again(commands, 100 + 2 * kAgainNs) == Ids{2});
+    CHECK(again(commands, 200 + 2 * kAgainNs) == Ids{3});
+    commands.left(3);
+    CHECK(again(commands, 100 + 3 * kAgainNs) == Ids{2});
+    commands.answer(2, Step::configure);
+    CHECK(commands.due_ns() == kNeverNs);
+}
+
+TEST_CASE("an epoch begins with its first configure") {
+    CommandReplies commands({1}, Role::subscriber);
+    CHECK(commands.begins(configure(0)));
+    commands.begin(5);
+    commands.give(configure(5), {1}, 0);
+    CHECK_FALSE(commands.begins(configure(5)));
+    CHECK_FALSE(commands.begins(configure(4)));
+    CHECK_FALSE(commands.begins({.step = Step::start, .epoch = 6, .body = "start"}));
+    CHECK(commands.begins(configure(6)));
+    commands.begin(6);
+    CHECK(commands.epoch() == 6);
+    CHECK_FALSE(commands.told(1, Step::configure));
+    CHECK_FALSE(commands.awaited(Step::configure));
+    CHECK(commands.due_ns() == kNeverNs);
+}
+
+TEST_CASE("what a client does not heed is told, and not said again") {
+    CommandReplies commands({1, 2}, Role::publisher);
+    commands.give(configure(), {1}, 0);
+    commands.answer(1, Step::configure);
+    CHECK(commands.give(stop(), {1}, 0).tell == Ids{1});
+    CHECK(commands.give(start(), {2}, 0).tell == Ids{2});
+    CHECK(commands.due_ns() == kNeverNs);
+    commands.give(start(), {1}, 0);
+    CHECK(commands.give(stop(), {1}, 0).fresh == Ids{1});
+    CHECK(commands.awaited(Step::stop));
+}
+
+TEST_CASE("whoever replaces a client has been told nothing") {
+    CommandReplies commands({1, 2}, Role::subscriber);
+    commands.give(configure(), {1, 2}, 0);
+    commands.answer(1, Step::configure);
+    commands.left(1);
+    commands.left(2);
+    CHECK_FALSE(commands.awaited(Step::configure));
+    CHECK(commands.give(configure(), {1, 2}, 0).fresh == Ids{1, 2});
+}

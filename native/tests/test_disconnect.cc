@@ -1,0 +1,43 @@
+#include <doctest/doctest.h>
+
+#include "common/disconnect.h"
+
+using namespace hydra;
+
+namespace {
+constexpr std::int64_t kStart = 100 * kSecondNs;
+}
+
+TEST_CASE("Only what has been lost is knocked at, a second later") {
+    LostConnection it;
+    CHECK(it.due_ns() == kNeverNs);
+    it.lost(kStart);
+    CHECK(it.due_ns() == kStart + kSecondNs);
+    it.lost(kStart + kSecondNs / 2);
+    CHECK(it.due_ns() == kStart + kSecondNs);
+    it.found();
+    CHECK(it.due_ns() == kNeverNs);
+}
+
+TEST_CASE("Three refusals in a row are the end") {
+    LostConnection it;
+    it.lost(kStart);
+    for (const bool refused : {true, true, false, true, true}) {
+        it.knocked(it.due_ns(), refused);
+        CHECK_FALSE(it.gone());
+    }
+    CHECK(it.due_ns() == kStart + 6 * kSecondNs);
+    it.knocked(it.due_ns(), true);
+    CHECK(it.gone());
+}
+
+TEST_CASE("A connection that is found again was refused by nobody") {
+    LostConnection it;
+    it.lost(kStart);
+    it.knocked(kStart, true);
+    it.knocked(kStart, true);
+    it.found();
+    it.lost(kStart);
+    it.knocked(kStart, true);
+    CHECK_FALSE(it.gone());
+}

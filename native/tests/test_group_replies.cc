@@ -1,0 +1,111 @@
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/group_replies.h"
+
+using namespace hydra;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// Answers in the epoch 5, and what was said since it was asked before: "TYPE WHAT IDS…".
+struct Said {
+    Texts texts;
+    GroupReplies answers{{1, 2, 3}, [this](const FromClient& message) {
+                             std::visit(
+                                 [this](const auto& it) {
+                                     std::string text = it.kType;
+                                     if constexpr (requires { it.command; }) {
+                                         text += " " + it.command;
+                                     } else if constexpr (requires { it.message; }) {
+                                         text += " " + it.message;
+                                     } else if constexpr (requires { it.endpoint; }) {
+                                         text += " " + it.endpoint;
+                                     }
+                                     for (const Id id : it.ids) {
+                                         text += " " + std::to_string(id);
+                                     }
+                                     texts.push_back(text);
+                                 },
+                                 message);
+                         }};
+
+    Said() { answers.begin(5); }
+    Texts take() { return std::exchange(texts, {}); }
+
+    void ask(Id client, bool ready_follows = false) {
+        answers.ask(client,
+                    {.step = Step::configure, .epoch = 5, .body = "", .ready_follows = ready_follows});
+    }
+};
+
+const Error kError{.ids = {}, .epoch = 5, .message = "no", .fatal = false};
+
+}  // namespace
+
+TEST_CASE("the words of an ack are the steps of a command") {
+    CHECK(step_of("configure") == Step::configure);
+    CHECK(step_of("stop") == Step::stop);
+    CHECK_FALSE(step_of("ping"));
+}
+
+TEST_CASE("acknowledgements are gathered by their step, and said in time") {
+    Said it;
+    it.answers.acknowledge(2, Step::start, 7);
+    it.answers.acknowledge(1, Step::configure, 8);
+    it.answers.acknowledge(1, Step::start, 9);
+    CHECK(it.answers.due_ns() == 7 + kGatherNs);
+    it.answers.go_on(7 + kGatherNs);
+    CHECK(it.take() == Texts{"ack start 1 2"});
+    it.answers.say_acks(Step::configure);
+    CHECK(it.take() == Texts{"ack configure 1"});
+    CHECK(it.answers.due_ns() == kNeverNs);
+}
+
+TEST_CASE("proofs are said when nobody else has to prove anything") {
+    Said it;
+    it.ask(1, true);
+    it.ask(2, true);
+    CHECK(it.answers.prove(1, "a", 0));
+    CHECK_FALSE(it.answers.prove(1, "a", 0));
+    it.answers.say_proofs();
+    CHECK(it.take().empty());
+    it.answers.left(2);
+    it.answers.say_proofs();
+    CHECK(it.take() == Texts{"ready a 1"});
+}
+
+TEST_CASE("the first complaint of its kind is said at once, its like together") {
+    Said it;
+    it.answers.complain({2}, kError, 0);
+    CHECK(it.take() == Texts{"error no 2"});
+    it.answers.complain({3}, kError, 0);
+    it.answers.complain({1}, kError, 0);
+    CHECK(it.take().empty());
+    it.answers.begin(6);  // it may be why somebody is about to end
+    CHECK(it.take() == Texts{"error no 1 3"});
+}
+
+TEST_CASE("what was answered is said again") {
+    Said it;
+    it.ask(1);
+    it.ask(2);
+    it.answers.acknowledge(1, Step::configure, 0);
+    it.answers.prove(1, "a", 0);
+    it.answers.complain({2}, kError, 0);
+    it.answers.fail(2, Step::configure, kError);
+    it.answers.say_all();
+    it.take();
+    it.answers.repeat(1, Step::configure, 0);
+    it.answers.repeat(2, Step::configure, 0);
+    it.answers.say_all();
+    CHECK(it.take() == Texts{"ack configure 1", "ready a 1", "error no 2"});
+    it.ask(2);  // another command: it has not failed at that
+    it.answers.repeat(2, Step::configure, 0);
+    it.answers.say_all();
+    CHECK(it.take() == Texts{"ack configure 2"});
+}

@@ -1,0 +1,655 @@
+#include <doctest/doctest.h>
+
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/protocol.h"
+#include "common/relay_state.h"
+
+using namespace hydra;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::string said(const Ids& ids) {
+    std::string text;
+    for (const Id id : ids) {
+        text += " " + std::to_string(id);
+    }
+    return text;
+}
+
+// A relay in a time of the test's own, and what it told and said, as short texts.
+class Group : private RelayOutputs {
+  public:
+    explicit Group(std::uint32_t count, Role role = Role::subscriber)
+        : role_(role), count_(count), relaying(all(count), role, *this) {}
+
+    static Ids all(std::uint32_t count) {
+        Ids ids(count);
+        std::iota(ids.begin(), ids.end(), 1);
+        return ids;
+    }
+
+    // What went to clients, "CONNECTION TYPE IDS…", since this was asked before; and to the controller.
+    Texts told() { return std::exchange(told_, {}); }
+    Texts up() { return std::exchange(up_, {}); }
+
+    void at(std::int64_t ms) {
+        while (relaying.due_ns() <= ms * kMillisecondNs) {
+            now_ns = std::max(now_ns, relaying.due_ns());
+            relaying.go_on(now_ns);
+        }
+        now_ns = ms * kMillisecondNs;
+    }
+
+    void obey(const FromController& message) { relaying.obey(message, encode(message), now_ns); }
+
+    void hello(const std::string& connection, const Ids& ids, std::uint32_t incarnation = 0) {
+        relaying.hear(connection,
+                      Hello{.ids = ids, .role = role_, .incarnation = incarnation, .pid = 100 + ids.front()},
+                      now_ns);
+    }
+
+    // Everybody is there, each in a process of its own, and known to the controller.
+    void begin() {
+        obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
+        for (const Id id : all(count_)) {
+            hello("c" + std::to_string(id), {id});
+        }
+        at(now_ns / kMillisecondNs);
+        obey(Welcome{.ids = all(count_), .run = "run", .silence_s = 30});
+        told();
+        up();
+    }
+
+    // From the process of one client.
+    void hear(Id id, FromClient&& message) {
+        std::visit(
+            [id](auto& it) {
+                if (it.ids.empty()) {
+                    it.ids = {id};
+                }
+            },
+            message);
+        relaying.hear("c" + std::to_string(id), std::move(message), now_ns);
+    }
+
+    void configure(std::uint32_t epoch, Ids ids = {}, bool probe = false, bool cohort = false) {
+        obey(Configure{.ids = std::move(ids), .epoch = epoch, .probe = probe, .cohort = cohort});
+    }
+
+  private:
+    void tell(const std::string& connection, const std::string& frame) override {
+        std::visit([&](const auto& it) { told_.push_back(connection + " " + it.kType + said(it.ids)); },
+                   decode(frame));
+    }
+
+    void say(const FromClient& message) override {
+        std::visit(
+            [&](const auto& it) {
+                std::string text = it.kType;
+                if constexpr (requires { it.command; }) {
+                    text += " " + it.command;
+                }
+                if constexpr (requires { it.message; }) {
+                    text += " '" + it.message + "'";
+                }
+                if constexpr (requires { it.endpoint; }) {
+                    text += it.endpoint.empty() ? "" : " " + it.endpoint;
+                }
+                up_.push_back(text + said(it.ids));
+            },
+            message);
+    }
+
+    void say(const BatchHead& head, const std::string& payload) override {
+        up_.push_back("batch" + said(head.ids));
+        payloads.push_back(payload);
+    }
+
+    void kill(const Ids& ids, std::uint32_t incarnation) override {
+        up_.push_back("kill" + said(ids) + " up to " + std::to_string(incarnation));
+    }
+
+    Role role_;
+    std::uint32_t count_;
+    Texts told_;
+    Texts up_;
+
+  public:
+    std::vector<std::string> payloads;
+    std::int64_t now_ns = 0;
+    RelayState relaying;
+};
+
+Ack ack(std::uint32_t epoch, const char* command) {
+    return {.epoch = epoch, .command = command};
+}
+
+Report report(std::uint32_t epoch, std::size_t ranges = 0) {
+    SubscriberReport body;
+    body.ledgers.push_back({.publisher = 9, .missing_ranges = std::vector<Range>(ranges)});
+    return {.epoch = epoch, .body = std::move(body)};
+}
+
+}  // namespace
+
+// --- who is there -----------------------------------------------------------------------------------------
+
+TEST_CASE("clients are welcomed when the relay is, and announced together") {
+    Group it(3);
+    it.hello("c1", {1});
+    it.hello("c2", {2});
+    it.at(1000);
+    CHECK(it.told().empty());
+    CHECK(it.up().empty());
+    it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
+    CHECK(it.told() == Texts{"c1 welcome", "c2 welcome"});
+    it.at(1000);
+    CHECK(it.up() == Texts{"joined 1 2"});
+    it.hello("c3", {3});
+    CHECK(it.told() == Texts{"c3 welcome"});
+    it.at(1000);
+    CHECK(it.up() == Texts{"joined 3"});  // at once: nobody else can come
+    it.hello("c3", {3});
+    CHECK(it.told() == Texts{"c3 welcome"});
+}
+
+TEST_CASE("those that come within 10 ms are announced together") {
+    Group it(4);
+    it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
+    it.at(0);
+    it.hello("c1", {1});
+    it.at(5);
+    it.hello("c2", {2});
+    it.at(9);
+    CHECK(it.up().empty());
+    it.at(11);
+    CHECK(it.up() == Texts{"joined 1 2"});
+    it.hello("c3", {3});
+    it.at(25);
+    CHECK(it.up() == Texts{"joined 3"});
+}
+
+TEST_CASE("who is not known to the controller is announced again every 2 s") {
+    Group it(2);
+    it.obey(Welcome{.ids = {1, 2}, .run = "run", .silence_s = 0});  // of the relay: nobody was announced
+    it.hello("c1", {1});
+    it.hello("c2", {2});
+    it.at(1999);
+    CHECK(it.up() == Texts{"joined 1 2"});
+    it.obey(Welcome{.ids = {2}, .run = "run", .silence_s = 0});
+    it.at(4000);
+    CHECK(it.up() == Texts{"joined 1", "joined 1"});
+    it.obey(Welcome{.ids = {1}, .run = "run", .silence_s = 0});
+    it.at(20'000);
+    CHECK(it.up().empty());
+}
+
+TEST_CASE("a process that ended is told, and its successor announced, in any order") {
+    Group it(2);
+    it.begin();
+    const ChildExit first{.ids = {2}, .incarnation = 0, .pid = 102, .status = -9, .replaced = true};
+    SUBCASE("the end comes first") {
+        it.relaying.take_exit(first, it.now_ns);
+        it.hello("d2", {2}, 1);
+        it.at(10);
+        CHECK(it.up() == Texts{"child_exit 2", "joined 2"});
+    }
+    SUBCASE("the successor comes first") {
+        it.hello("d2", {2}, 1);
+        it.relaying.take_exit(first, it.now_ns);
+        it.at(10);
+        CHECK(it.up() == Texts{"child_exit 2", "joined 2"});
+    }
+    it.told();
+    it.obey(Welcome{.ids = {2}, .run = "run", .silence_s = 0});
+    it.configure(1);
+    CHECK(it.told() == Texts{"c1 configure", "d2 configure"});
+    it.hello("e2", {2}, 1);  // no higher incarnation
+    CHECK(it.told().empty());
+}
+
+TEST_CASE("what a process said last may come after its end") {
+    Group it(2);
+    it.begin();
+    it.relaying.take_exit({.ids = {2}, .pid = 102, .status = 1, .replaced = true}, it.now_ns);
+    it.hear(2, Error{.epoch = 0, .message = "no memory", .fatal = true});
+    CHECK(it.up() == Texts{"child_exit 2", "error 'no memory' 2"});
+}
+
+TEST_CASE("a command does not reach a successor that the controller does not know of") {
+    Group it(2);
+    it.begin();
+    it.relaying.take_exit({.ids = {2}, .pid = 102, .status = -9, .replaced = true}, it.now_ns);
+    it.hello("d2", {2}, 1);
+    it.at(10);
+    it.told();
+    it.configure(1);
+    it.obey(Start{.ids = {2}, .epoch = 1});
+    it.obey(Stop{.epoch = 1});
+    it.obey(Finish{.epoch = 1});
+    it.configure(0);  // of an earlier epoch: not remembered
+    CHECK(it.told() == Texts{"c1 configure", "c1 stop", "c1 finish", "c1 configure"});
+    it.obey(Quit{.ids = {2}});
+    CHECK(it.told() == Texts{"d2 quit"});
+    it.obey(Welcome{.ids = {2}, .run = "run", .silence_s = 0});
+    it.configure(1);
+    CHECK(it.told() == Texts{"c1 configure", "d2 configure"});
+}
+
+TEST_CASE("a welcome of one that has ended does not name its successor") {
+    Group it(2);
+    const Welcome welcome{.ids = {2}, .run = "run", .silence_s = 0};
+    it.begin();
+    it.relaying.take_exit({.ids = {2}, .pid = 102, .status = -9, .replaced = true}, it.now_ns);
+    it.hello("d2", {2}, 1);
+    it.at(500);
+    it.relaying.take_exit({.ids = {2}, .incarnation = 1, .status = -9, .replaced = true}, it.now_ns);
+    it.hello("e2", {2}, 2);
+    it.at(1000);
+    CHECK(it.up() == Texts{"child_exit 2", "joined 2", "child_exit 2", "joined 2"});
+    it.obey(welcome);  // of the one that was announced first
+    it.told();
+    it.configure(1);
+    CHECK(it.told() == Texts{"c1 configure"});
+    it.at(2499);
+    CHECK(it.up().empty());
+    it.at(2600);
+    CHECK(it.up() == Texts{"joined 2"});
+    it.obey(welcome);
+    it.told();
+    it.configure(1);
+    CHECK(it.told() == Texts{"c1 configure", "e2 configure"});
+    it.at(10'000);
+    CHECK(it.up().empty());
+}
+
+TEST_CASE("a packed process's last error is about those that it names") {
+    Group it(3);
+    it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
+    it.hello("a", {1, 2});
+    it.relaying.take_exit({.ids = {1, 2}, .status = 1, .replaced = true}, it.now_ns);
+    it.relaying.hear("a", Error{.ids = {2, 3}, .epoch = 0, .message = "no memory"}, it.now_ns);
+    CHECK(it.up() == Texts{"child_exit 1 2", "error 'no memory' 2"});
+}
+
+TEST_CASE("the end of all is asked for without ids") {
+    Group it(2);
+    it.begin();
+    it.relaying.take_exit({.ids = {2}, .pid = 102, .status = 0, .replaced = false}, it.now_ns);
+    it.up();
+    it.obey(Evict{});
+    CHECK(it.up() == Texts{"child_exit 2", "kill 1 2 up to 4294967295"});
+}
+
+TEST_CASE("whoever asks for the end of those that are gone for good is told again") {
+    Group it(3);
+    it.begin();
+    it.relaying.take_exit({.ids = {2}, .pid = 102, .status = 0, .replaced = false}, it.now_ns);
+    it.up();
+    it.obey(Evict{.ids = {2, 3, 77}, .incarnation = 4});
+    CHECK(it.up() == Texts{"child_exit 2", "kill 2 3 up to 4"});
+    it.obey(Evict{.ids = {3}, .incarnation = {}});
+    CHECK(it.up() == Texts{"kill 3 up to 4294967295"});
+}
+
+TEST_CASE("quit is said again to those that are still there") {
+    Group it(3);
+    it.begin();
+    it.obey(Quit{.ids = {1, 3}});
+    CHECK(it.told() == Texts{"c1 quit", "c3 quit"});
+    it.relaying.take_exit({.ids = {1}, .pid = 101, .status = 0}, it.now_ns);
+    it.at(4000);
+    CHECK(it.told() == Texts{"c3 quit", "c3 quit"});
+    CHECK_FALSE(it.relaying.dismissed());
+    it.obey(Quit{});
+    CHECK(it.relaying.dismissed());
+    it.told();
+    it.hello("d1", {1}, 1);  // it was on its way
+    CHECK(it.told() == Texts{"d1 welcome", "d1 quit"});
+}
+
+// --- answers ----------------------------------------------------------------------------------------------
+
+TEST_CASE("acks are said when all have answered, or 10 ms after the first") {
+    Group it(3);
+    it.begin();
+    it.configure(1, {1, 2});
+    CHECK(it.told() == Texts{"c1 configure", "c2 configure"});
+    it.hear(2, ack(1, "configure"));
+    CHECK(it.up().empty());
+    it.hear(1, ack(1, "configure"));
+    CHECK(it.up() == Texts{"ack configure 1 2"});
+    it.obey(Start{.epoch = 1});
+    CHECK(it.told() == Texts{"c1 start", "c2 start", "c3 start"});
+    it.hear(1, ack(1, "start"));
+    it.at(9);
+    CHECK(it.up().empty());
+    it.at(10);
+    CHECK(it.up() == Texts{"ack start 1"});
+    it.relaying.take_exit({.ids = {2}, .status = -9, .replaced = true}, it.now_ns);
+    it.hear(1, ack(1, "start"));  // known
+    CHECK(it.up() == Texts{"child_exit 2"});
+}
+
+TEST_CASE("what waited for somebody who died is said at once") {
+    Group it(2);
+    it.begin();
+    it.configure(1);
+    it.hear(1, ack(1, "configure"));
+    it.relaying.take_exit({.ids = {2}, .status = -9, .replaced = true}, it.now_ns);
+    CHECK(it.up() == Texts{"child_exit 2", "ack configure 1"});
+}
+
+TEST_CASE("readiness is gathered by its endpoint") {
+    Group it(3, Role::publisher);
+    it.begin();
+    it.configure(1);
+    for (const Id id : {3, 1, 2}) {
+        it.hear(id, ack(1, "configure"));
+        it.hear(id, Ready{.epoch = 1, .endpoint = id == 2 ? "b" : "a"});
+    }
+    CHECK(it.up() == Texts{"ack configure 1 2 3", "ready a 1 3", "ready b 2"});
+}
+
+TEST_CASE("only subscribers that are to prove their readiness are waited for") {
+    Group it(2);
+    it.begin();
+    it.configure(1, {1}, true);
+    it.configure(1, {2}, false);
+    it.hear(1, ack(1, "configure"));
+    it.hear(2, ack(1, "configure"));
+    it.hear(1, Ready{.epoch = 1});
+    CHECK(it.up() == Texts{"ack configure 1 2", "ready 1"});
+}
+
+TEST_CASE("the first error of its kind is said at once, others like it together") {
+    Group it(4);
+    it.begin();
+    it.configure(1);
+    for (const Id id : {1, 3, 2}) {
+        it.hear(id, Error{.epoch = 1, .message = "an unknown field"});
+    }
+    CHECK(it.up() == Texts{"error 'an unknown field' 1"});
+    it.hear(4, Error{.epoch = 1, .message = "no topic"});
+    CHECK(it.up() == Texts{"error 'no topic' 4", "error 'an unknown field' 2 3"});
+}
+
+TEST_CASE("who could not be configured is told the rest until it can be") {
+    Group it(1);
+    it.begin();
+    it.configure(1);
+    it.hear(1, Error{.epoch = 1, .message = "an unknown field"});
+    it.obey(Start{.epoch = 1});
+    it.told();
+    it.at(2000);
+    CHECK(it.told() == Texts{"c1 start"});
+}
+
+TEST_CASE("progress is passed on; what is of another epoch, or about others, is not") {
+    Group it(2);
+    it.begin();
+    it.configure(5);
+    it.hear(1, Progress{.epoch = 5, .messages = 3});
+    it.hear(1, Progress{.ids = {2}, .epoch = 5, .messages = 3});
+    it.hear(1, Progress{.epoch = 4, .messages = 3});
+    it.hear(1, ack(4, "configure"));
+    it.hear(1, report(4));
+    it.relaying.hear("stranger", ack(5, "configure"), it.now_ns);
+    it.relaying.say_everything();
+    CHECK(it.up() == Texts{"progress 1"});
+}
+
+// --- told again -------------------------------------------------------------------------------------------
+
+TEST_CASE("who has not answered is told again every 2 s") {
+    Group it(3);
+    it.begin();
+    it.configure(1);
+    it.told();
+    it.hear(2, ack(1, "configure"));
+    it.at(1999);
+    CHECK(it.told().empty());
+    it.at(2000);
+    CHECK(it.told() == Texts{"c1 configure", "c3 configure"});
+    it.hear(1, ack(1, "configure"));
+    it.at(4000);
+    CHECK(it.told() == Texts{"c3 configure"});
+    it.configure(2, {1, 2});  // the epoch before is over for everybody
+    it.told();
+    it.at(6000);
+    CHECK(it.told() == Texts{"c1 configure", "c2 configure"});
+}
+
+TEST_CASE("what the controller says again is answered from memory") {
+    Group it(3);
+    it.begin();
+    it.configure(1, {}, true);
+    for (const Id id : {1, 2}) {
+        it.hear(id, ack(1, "configure"));
+        it.hear(id, Ready{.epoch = 1});
+    }
+    it.at(10);
+    it.told();
+    it.up();
+    it.configure(1, {2, 3}, true);
+    CHECK(it.told() == Texts{"c3 configure"});
+    it.at(20);
+    CHECK(it.up() == Texts{"ack configure 2", "ready 2"});
+    it.hear(3, Error{.epoch = 1, .message = "no"});
+    CHECK(it.up() == Texts{"error 'no' 3"});
+    it.configure(1, {}, true);
+    CHECK(it.told().empty());
+    CHECK(it.up() == Texts{"ack configure 1 2", "error 'no' 3", "ready 1 2"});
+}
+
+TEST_CASE(
+    "another command of the same kind is a new one, and what answers the one before is not taken for its "
+    "answer") {
+    Group it(1, Role::publisher);
+    it.begin();
+    it.configure(1, {}, true);
+    it.told();
+    it.configure(1, {}, false);
+    CHECK(it.told() == Texts{"c1 ping", "c1 configure"});
+    it.hear(1, ack(1, "configure"));
+    it.hear(1, Ready{.epoch = 1, .endpoint = "a"});
+    it.at(100);
+    CHECK(it.up().empty());
+    it.hear(1, Ack{.epoch = 0, .command = "ping", .echo = 1});
+    it.hear(1, ack(1, "configure"));
+    it.hear(1, Ready{.epoch = 1, .endpoint = "a"});
+    CHECK(it.up() == Texts{"ack configure 1", "ready a 1"});
+}
+
+TEST_CASE("a replacement gets nothing of what was said before it came") {
+    Group it(2);
+    it.begin();
+    it.configure(1);
+    it.relaying.take_exit({.ids = {2}, .status = -9, .replaced = true}, it.now_ns);
+    it.hello("d2", {2}, 1);
+    it.at(10);
+    it.obey(Welcome{.ids = {2}, .run = "run", .silence_s = 0});
+    it.told();
+    it.hear(1, ack(1, "configure"));
+    it.obey(Start{.epoch = 1});
+    CHECK(it.told() == Texts{"c1 start", "d2 start"});
+    it.at(3000);
+    CHECK(it.told() == Texts{"c1 start"});  // the other one ignores it
+}
+
+TEST_CASE("a publisher is not told again to stop what it has not begun") {
+    Group it(1, Role::publisher);
+    it.begin();
+    it.configure(1);
+    it.hear(1, ack(1, "configure"));
+    it.told();
+    it.obey(Stop{.epoch = 1});
+    CHECK(it.told() == Texts{"c1 stop"});
+    it.at(10'000);
+    CHECK(it.told().empty());
+    it.obey(Start{.epoch = 1});
+    it.hear(1, ack(1, "start"));
+    it.up();
+    it.obey(Stop{.epoch = 1});
+    it.at(12'000);
+    CHECK(it.told() == Texts{"c1 start", "c1 stop", "c1 stop"});
+    it.hear(1, Report{.epoch = 1, .body = PublisherReport()});
+    it.hear(1, Report{.epoch = 1, .body = PublisherReport()});
+    CHECK(it.up() == Texts{"report 1"});
+    it.obey(Stop{.epoch = 1});
+    CHECK(it.up() == Texts{"report 1"});
+    it.at(20'000);
+    CHECK(it.told().empty());
+}
+
+TEST_CASE("packed clients are told once, and by their ids where not all are meant") {
+    Group it(6);
+    it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
+    it.hello("a", {1, 2, 3});
+    it.hello("b", {4, 5, 6});
+    it.at(10);
+    it.obey(Welcome{.ids = Group::all(6), .run = "run", .silence_s = 30});
+    it.told();
+    it.configure(1, {1, 2, 3, 5});
+    CHECK(it.told() == Texts{"a configure", "b configure 5"});
+    it.relaying.hear("a", Ack{.ids = {1, 3}, .epoch = 1, .command = "configure"}, it.now_ns);
+    it.at(2010);
+    CHECK(it.told() == Texts{"a configure 2", "b configure 5"});
+    it.obey(Quit{.ids = {4}});
+    CHECK(it.told() == Texts{"b quit"});
+}
+
+// --- reports ----------------------------------------------------------------------------------------------
+
+TEST_CASE("reports are said when all have reported, or half a second after the first") {
+    Group it(3);
+    it.begin();
+    it.configure(1);
+    it.obey(Finish{.epoch = 1});
+    it.up();
+    it.hear(3, report(1));
+    it.hear(1, report(1));
+    it.hear(1, report(1));  // told again, it says so again
+    it.at(499);
+    CHECK(it.up().empty());
+    it.at(500);
+    CHECK(it.up() == Texts{"batch 1 3"});
+    it.hear(2, report(1));
+    CHECK(it.up() == Texts{"batch 2"});
+    it.obey(Finish{.ids = {1, 3}, .epoch = 1});
+    CHECK(it.up() == Texts{"batch 1 3"});
+    CHECK(it.payloads.front() == it.payloads.back());
+}
+
+TEST_CASE("a report stays in its batch, also where its client is asked anew") {
+    Group it(2);
+    it.begin();
+    it.configure(1);
+    it.obey(Finish{.epoch = 1});
+    it.hear(1, report(1));
+    it.hear(2, report(1));
+    it.up();
+    it.obey(Finish{.ids = {2}, .epoch = 1, .drain_max_s = 1});
+    it.hear(2, Ack{.epoch = 0, .command = "ping", .echo = 1});
+    it.hear(2, report(1));
+    it.hear(2, report(1));  // told again, it says so again
+    CHECK(it.up() == Texts{"batch 1 2"});
+    CHECK(it.payloads.front() == it.payloads.back());
+}
+
+TEST_CASE("packed clients' reports are taken apart") {
+    Group it(2);
+    it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
+    it.hello("a", {1, 2});
+    it.at(10);
+    it.obey(Welcome{.ids = {1, 2}, .run = "run", .silence_s = 30});
+    it.configure(1, {}, false, true);
+    it.obey(Finish{.epoch = 1});
+    it.up();
+    SubscriberReport one;
+    one.latency = {{7, 2}, 7, 7};
+    it.relaying.hear("a", Reports{.ids = {1, 2}, .epoch = 1, .bodies = std::vector{one, one}}, it.now_ns);
+    CHECK(it.up() == Texts{"batch 1 2"});
+}
+
+TEST_CASE("a report may come after the end of its process, and counts once") {
+    Group it(2);
+    it.begin();
+    it.configure(1);
+    it.obey(Finish{.epoch = 1});
+    it.hear(1, report(1));
+    it.relaying.take_exit({.ids = {2}, .pid = 102, .status = -9, .replaced = true}, it.now_ns);
+    it.hello("d2", {2}, 1);
+    CHECK(it.up() == Texts{"child_exit 2", "batch 1"});
+    it.hear(2, report(1));
+    it.hear(2, report(1));
+    it.relaying.say_everything();
+    CHECK(it.up() == Texts{"batch 2"});
+}
+
+TEST_CASE("a publisher's report may come after its end") {
+    Group it(1, Role::publisher);
+    it.begin();
+    it.configure(1);
+    it.relaying.take_exit({.ids = {1}, .pid = 101, .status = -9, .replaced = true}, it.now_ns);
+    it.hear(1, Report{.epoch = 1, .body = PublisherReport()});
+    it.hear(1, Report{.epoch = 1, .body = PublisherReport()});
+    CHECK(it.up() == Texts{"child_exit 1", "report 1"});
+}
+
+TEST_CASE("another batch is begun before one would become too long") {
+    Group it(300);
+    it.begin();
+    it.configure(1);
+    it.obey(Finish{.epoch = 1});
+    for (Id id = 1; id <= 300; ++id) {
+        it.hear(id, report(1, 256));
+    }
+    std::size_t batches = 0;
+    for (const std::string& text : it.up()) {
+        batches += text.starts_with("batch") ? 1 : 0;
+    }
+    CHECK(batches == 2);  // 4.4 kB each
+    CHECK(it.payloads.size() == 2);
+    CHECK(it.payloads.front().size() <= kBatchBytes);
+    CHECK(it.payloads.front().size() > kBatchBytes - 50'000);
+}
+
+TEST_CASE("a drain that failed is answered with its error") {
+    Group it(2);
+    it.begin();
+    it.configure(1);
+    it.hear(1, ack(1, "configure"));
+    it.hear(2, ack(1, "configure"));
+    it.obey(Finish{.epoch = 1});
+    it.up();
+    it.hear(1, report(1));
+    it.hear(2, Error{.epoch = 1, .message = "no offsets"});
+    CHECK(it.up() == Texts{"error 'no offsets' 2", "batch 1"});
+    it.obey(Finish{.ids = {2}, .epoch = 1});
+    CHECK(it.up() == Texts{"error 'no offsets' 2"});
+}
+
+TEST_CASE(
+    "what clients tell of their seconds is added up, the cohort's apart, and told before their reports") {
+    Group group(3);
+    group.begin();
+    group.configure(1, {1, 2});
+    group.configure(1, {3}, false, true);
+    group.up();
+    for (const Id id : {1U, 2U, 3U}) {
+        group.hear(id, TimeSeries{.ids = {}, .epoch = 1, .seconds = {{.second = 0, .messages = id}}});
+    }
+    group.hear(1, TimeSeries{.ids = {}, .epoch = 2, .seconds = {{.second = 0, .messages = 9}}});
+    CHECK(group.up().empty());
+    group.at(group.now_ns / kMillisecondNs + 600);
+    CHECK(group.up() == Texts{"course 1 2 3", "course 1 2 3"});
+    group.at(group.now_ns / kMillisecondNs + 5000);
+    CHECK(group.up().empty());
+}
