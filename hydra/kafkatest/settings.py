@@ -34,7 +34,7 @@ class KafkaSettings:
 
     Attributes:
         msg_batch: messages in a batch of the producer.
-        linger_ms: how long the producer waits until a batch is full, in ms.
+        linger_ms: how long the producer waits until a batch is full, 0 to 900,000 ms.
         batch_bytes: the size of a batch in bytes; unset: it follows from ``msg_batch`` and ``message_size``.
         compression: the codec of the batches; gzip uses level 6.
         acks: which replicas acknowledge a message: none, the leader, or all in sync.
@@ -60,8 +60,8 @@ class KafkaSettings:
         read: ``"live"``: subscribers read while publishers send; ``"stored"``: they begin when everything is sent.
         keep: whether the topic keeps the messages of all steps, to measure throughput with stored data; otherwise it
             keeps those of two steps.
-        kill_broker_at: the fraction of the window after which Hydra kills (SIGKILL) the broker that leads the first
-            partition. It needs at least two brokers started by Hydra; the next step gets new ones.
+        kill_broker_at: the fraction of the window (above 0, below 1) after which Hydra kills (SIGKILL) the broker that
+            leads the first partition. It needs at least two brokers started by Hydra; the next step gets new ones.
         move_partition_at: the fraction of the window after which Hydra moves the topic's first partition to the next
             brokers in the order of their ids; it needs more brokers than replicas. Clients are not informed.
     """

@@ -83,8 +83,8 @@ class Scenario:
         drain_max_s: the longest drain after a step in seconds; unset: the length of the step + 5 s.
         ready_timeout_s: the longest wait in seconds until all clients are connected and ready; after a quarter of it
             without progress, missing clients are replaced.
-        publisher_memory_mb: a publisher whose queue takes more memory (MB) ends its step early, and the row has a
-            warning.
+        publisher_memory_mb: a publisher whose process takes more resident memory (MB) ends its step early, and the
+            row has a warning.
     """
 
     name: str

@@ -22,11 +22,12 @@ class SharedSettings:
             ``msg_batch``. With ZeroMQ ``msg_batch`` is another name of it.
         messages: the most messages that each publisher sends; the step ends when all are sent and acknowledged, or
             after ``duration_s``.
-        message_size: bytes of a message, its header of 24 bytes included (``kafka-tool`` has no header: from 1 byte).
+        message_size: bytes of a message, its header of 24 bytes included, at most 64 MiB. ``kafka-tool`` has no header:
+            from 1 byte.
         message_size_min: if set, the size of each message is drawn evenly between this and ``message_size``, in bytes.
         payload: the bytes after the header: ``"zeros"``; ``"random"``, which does not compress; ``"json"``, records of
             events; or ``"lines"`` of a file.
-        payload_ratio: how many times smaller a compressed batch of ``"json"`` messages is.
+        payload_ratio: how many times smaller a compressed batch of ``"json"`` messages is, 1 to 1000.
         payload_file: the file of ``"lines"``, on the host of every publisher; a relative path starts at the folder in
             which Hydra runs.
         payload_seed: the seed of bytes and sizes; the same seed gives the same ones.

@@ -56,7 +56,7 @@ class ZmqNative:
 
     Attributes:
         publisher: the implementation of the publishers.
-        io_threads: libzmq's threads for input and output.
+        io_threads: libzmq's threads for input and output, 1 to 64.
         transport: the transport of the data messages: TCP, or Unix sockets (``"ipc"``).
         sndbuf, rcvbuf: the kernel's send and receive buffers in bytes; 0: the kernel's own sizes.
         secure: whether the data messages are encrypted with CURVE.
