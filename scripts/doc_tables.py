@@ -43,7 +43,7 @@ DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 SERIES: Final[tuple[SearchSeries, ...]] = ("max_rate", "nodrop", "loss", "reconnecting", "slow")
 _PART: Final = re.compile(r"(<!-- (columns|settings|events): ([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 _DERIVED: Final = {("Scenario", "name"): "the name of the file"}
-"""Defaults that no field has: what reads the file sets them."""
+"""Defaults that no field has: they are set when the file is read."""
 _WORDS: Final = 3
 """A literal with fewer is a part of a text."""
 _ENTRY: Final = re.compile(r"^    (\w+(?:, \w+)*): (.*(?:\n        .*)*)", re.MULTILINE)
@@ -146,7 +146,16 @@ def _setting(noun: type, field: Field[Any]) -> tuple[str, str, str, str]:
     names = about.flag or ((f"--{word}", f"--no-{word}") if field.default is True else (f"--{word}",))
     flag = ", ".join(f"`{name}`" for name in names) if about.help else ""
     default = _DERIVED.get((noun.__name__, field.name)) or _default(field)
-    return f"`{field.name}`", flag, default, _values(get_type_hints(noun)[field.name], about.least, about.most)
+    values = _values(get_type_hints(noun)[field.name], about.least, about.most)
+    return f"`{field.name}`", flag, default, (_installed(field.name) if noun is Scenario else "") or values
+
+
+def _installed(name: str) -> str:
+    """The values of a key that depend on the systems that are installed; "" for other keys."""
+    if name == "system":
+        return ", ".join(f"`{_toml(spec.name)}`" for spec in systems())
+    theirs = (f"{spec.name}: {', '.join(f'`{_toml(each)}`' for each in spec.implementations)}" for spec in systems())
+    return "; ".join(theirs) if name == "client" else ""
 
 
 def _default(field: Field[Any]) -> str:

@@ -45,8 +45,7 @@ class NativeSpec:
     ``SystemSpec.native``, whose fields they are.
 
     Attributes:
-        clients_per_process: the subscribers in one process, each with a connection, an id and a ledger of its own;
-            with ``zmtp`` the default is 19,900, divided by the publishers that each subscriber listens to.
+        clients_per_process: the subscribers in one process, each with a connection, an id and a ledger of its own.
         pacing: ``"smooth"`` spaces messages evenly; ``"bursty"`` sends all messages of a second at its start.
     """
 
@@ -69,10 +68,10 @@ class Scenario:
     during each step, and ``slo`` the objectives of each step.
 
     Attributes:
-        system: the system under test, such as ``"zmq"``, ``"kafka"``, ``"nats"`` or ``"mqtt"``.
-        client: the implementation of the clients; the page of each system lists its own.
+        system: the system under test.
+        client: the implementation of the clients.
         table: the kind of the result table: ``"rates"`` and ``"rate"`` (searches), ``"fixed"``, or ``"batch"`` (client
-            count × ``msg_batch``). ``"zmqrate"`` is another word for ``"rates"``.
+            count × ``msg_batch``).
         name: the name of run directories: at most 100 characters, no slash, no dot at the beginning.
         description: one line for lists of scenarios.
         preset: the settings that are recommended for a design goal; keys of the file override them.

@@ -18,12 +18,11 @@ class SharedSettings:
 
     Attributes:
         rate: messages/s of each publisher, or ``"max"``: as fast as the library accepts them. A search ignores it.
-        burst: the most messages that a publisher behind its schedule sends back to back; unset: 100, and with Kafka
-            ``msg_batch``. With ZeroMQ ``msg_batch`` is another name of it.
+        burst: the most messages that a publisher behind its schedule sends back to back; unset: 100, unless its
+            system has another default.
         messages: the most messages that each publisher sends; the step ends when all are sent and acknowledged, or
             after ``duration_s``.
-        message_size: bytes of a message, its header of 24 bytes included, at most 64 MiB. ``kafka-tool`` has no header:
-            from 1 byte.
+        message_size: bytes of a message, its header of 24 bytes included, at most 64 MiB.
         message_size_min: if set, the size of each message is drawn evenly between this and ``message_size``, in bytes.
         payload: the bytes after the header: ``"zeros"``; ``"random"``, which does not compress; ``"json"``, records of
             events; or ``"lines"`` of a file.

@@ -32,7 +32,7 @@ class SweepPoint:
 
     Attributes:
         name: the name of the row, in the column ``point``.
-        clients: the number of subscribers. 0 is possible if servers keep the messages (Kafka): then only publishers
+        clients: the number of subscribers. 0 is possible if servers keep the messages: then only publishers
             run, and the log shows how many messages arrived.
         publishers: the number of publishers, in the column ``publishers``; unset: the scenario's. Publishers that the
             row does not need are ended, and started again for a row that needs them.

@@ -20,9 +20,9 @@ class SearchSpec:
     """How rates are searched for each client count.
 
     Attributes:
-        series: the searches, in order: ``"max_rate"``, ``"loss"``, ``"slow"``, ``"reconnecting"``, and with ZeroMQ
-            ``"nodrop"`` (the highest rate while the publisher waits instead of dropping). ``"slow"`` needs
-            ``"max_rate"``.
+        series: the searches, in order: ``"max_rate"``, ``"loss"``, ``"slow"``, ``"reconnecting"``, and for a
+            system with this setting ``"nodrop"`` (the highest rate while the publisher waits instead of dropping).
+            ``"slow"`` needs ``"max_rate"``.
         start_rate: the first rate that a search measures, in messages/s.
         floor_rate: the lowest rate that a search measures, in messages/s.
         loss_target: the highest expected shortfall of the rate that is searched for, as a fraction; a value below
@@ -39,7 +39,8 @@ class SearchSpec:
         cohort_fraction: the fraction of the subscribers that is slow or reconnects.
         slow_share: slow subscribers read at this fraction of the result of ``max_rate``.
         reconnect_rate: reconnections per second of each reconnecting subscriber.
-        sndhwms: ZeroMQ: the search below the loss target is repeated for each of these high-water marks.
+        sndhwms: the search below the loss target is repeated for each of these high-water marks, for a system with the
+            setting ``sndhwm``.
     """
 
     start_rate: float = setting(
