@@ -31,11 +31,15 @@ PURE: Final = ["--dist", "loadfile", "-n", CORES]
 
 CPP: Final = [p for p in sorted((ROOT / "native").rglob("*")) if p.suffix in {".cc", ".h"} and "build" not in p.parts]
 
+# Tests misspell keys on purpose.
+SPELLED: Final = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs", "hydra", "conf", "native/src", "scripts"]
+
 PARTS: Final[dict[str, list[list[str]]]] = {
     "lint": [
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
         ["clang-format", "--dry-run", "-Werror", *map(str, CPP)],
+        ["codespell", *SPELLED],
     ],
     "type": [["mypy"]],
     "docs": [["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(ROOT / "build" / "site")]],

@@ -64,3 +64,20 @@ def test_the_worked_client_stands_in_its_page() -> None:
     )
     assert [Path(name).name for name in shown] == ["first_slice.c", "tiny_publisher.py", "tiny_step.py"]
     assert all((ROOT / name).is_file() for name in shown)
+
+
+def test_a_fact_that_another_page_names_is_kept() -> None:
+    missing = runpy.run_path(str(ROOT / "scripts" / "kept_facts.py"))["missing"]
+    old = "`acks` and `--client` of [Kafka](kafka.md#fetches) for 1,500 ms; `drain_max_s` is 5.5 s, see [it](gone.md)"
+    new = {
+        "docs/b.md": "1500 ms, `kafka.acks`, `--client=native`, `acks`\n```\ndrain_max_s = 1\n```\n",
+        "docs/c.md": "[it](kafka.md#fetches)",
+    }
+    assert missing({"docs/a.md": old}, new) == {"docs/a.md": ["5.5s", "link docs/gone.md"]}
+
+
+def test_sentences_are_drawn_without_code_and_fragments() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "sentences.py"))
+    text = "The first step is short. It ends!\n```\nhydra run a block of code\n```\n| a cell | a cell of more words |\n"
+    found = [sentence.text for sentence in script["sentences"]([("docs/a.md:1", text)])]
+    assert found == ["The first step is short.", "a cell of more words"]

@@ -33,12 +33,21 @@ _MOST_DETAILS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ReportWarning:
-    """One warning: how grave, what it is about, what it says, and single occurrences if it sums them up."""
+    """A warning as the report shows it.
+
+    Attributes:
+        level: its severity.
+        about: the row or the events that it is about.
+        text: what happened, and what to do.
+        details: single events if it stands for several.
+        kind: its entry in docs/warnings.md; "": ``about`` names the category of several events.
+    """
 
     level: Level
     about: str
     text: str
     details: tuple[str, ...] = ()
+    kind: str = ""
 
 
 def warnings_of(run: RunData) -> list[ReportWarning]:
@@ -54,7 +63,7 @@ def warnings_of(run: RunData) -> list[ReportWarning]:
 
 
 def _about(about: str, warning: HydraWarning) -> ReportWarning:
-    return ReportWarning(warning.level, about, str(warning))
+    return ReportWarning(warning.level, about, str(warning), kind=warning.kind)
 
 
 def _of_the_end(run: RunData) -> Iterator[ReportWarning]:
@@ -108,6 +117,8 @@ def _warning(warning: ReportWarning) -> str:
     if warning.details:
         items = "".join(f"<li>{escape(d)}</li>" for d in warning.details)
         text = f"<details><summary>{text}</summary><ul>{items}</ul></details>"
+    if warning.kind:
+        text += f' <code title="docs/warnings.md#{warning.kind}">{warning.kind}</code>'
     return f'<li class="{warning.level}">{text}</li>'
 
 

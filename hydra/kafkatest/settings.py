@@ -32,25 +32,38 @@ _SETTING: Final = {KILL: "kill_broker_at", MOVE: "move_partition_at"}
 class KafkaSettings:
     """What can change between two steps.
 
-    ``msg_batch`` is the messages of a producer's batch. ``batch_bytes`` None derives the batch's size from it and the
-    message's size (see ``batching.py``).
-
     Attributes:
-        partitions, replication_factor: of the topic of these steps; None: those of [kafka].
-        idempotence: whether the producer numbers its batches, so that retries make no duplicates.
-        retries: of a batch, at most; None: as often as the delivery timeout allows.
-        max_in_flight: requests without an answer on one connection, at most.
-        buffer_memory: bytes that wait in the producer, at most.
-        delivery_timeout_ms: how long a message may wait for its acknowledgement.
-        fetch_min_bytes, fetch_wait_max_ms: the broker answers a fetch when it has so much, or after this time.
-        fetch_max_bytes, max_partition_fetch_bytes: of an answer, of a partition in it.
-        check_crcs: whether consumers check every batch's checksum.
-        group: the consumer group that the subscribers share, "": each of them gets everything.
-        session_timeout_ms: after which a silent member of the group is taken for dead; None: the library's.
-        read: when subscribers read.
-        keep: whether the log keeps all steps; otherwise it holds two.
-        kill_broker_at: the part of the window after which one of our own brokers is killed; None: none is.
-        move_partition_at: likewise, the topic's first partition is moved to other brokers. Clients are not told of it.
+        msg_batch: messages in a batch of the producer.
+        linger_ms: how long the producer waits until a batch is full, 0 to 900,000 ms.
+        batch_bytes: the size of a batch in bytes; unset: it follows from ``msg_batch`` and ``message_size``.
+        compression: the codec of the batches; gzip uses level 6.
+        acks: which replicas acknowledge a message: none, the leader, or all in sync.
+        partitions: partitions of the step's topic; unset: those of ``[kafka]``. A step with another number than the
+            step before gets a new topic, and the old one is deleted.
+        replication_factor: replicas of the step's topic; unset: those of ``[kafka]``. Another number than in the step
+            before makes a new topic, too.
+        idempotence: whether the producer numbers its batches, so that a resend makes no duplicate; needs ``acks``
+            ``"all"``, ``max_in_flight`` of at most 5, and ``retries`` above 0.
+        retries: how often the producer sends a batch again at most; unset: as often as ``delivery_timeout_ms`` allows.
+        max_in_flight: the most unanswered requests on one connection.
+        buffer_memory: the most bytes of messages that wait in the producer; one message always fits.
+        delivery_timeout_ms: how long a message may wait for its acknowledgement, in ms; above ``linger_ms``.
+        fetch_min_bytes: the broker answers a fetch when it has this number of bytes.
+        fetch_wait_max_ms: the broker answers a fetch after this time at the latest, in ms.
+        fetch_max_bytes: the most bytes in the answer to a fetch.
+        max_partition_fetch_bytes: the most bytes of one partition in the answer to a fetch; a larger batch is sent
+            alone.
+        check_crcs: whether consumers check the checksum of every batch.
+        group: the consumer group that the subscribers share; ``""``: each subscriber gets every message.
+        session_timeout_ms: the time in ms after which a silent member of the consumer group counts as dead; unset: that
+            of the client's library.
+        read: ``"live"``: subscribers read while publishers send; ``"stored"``: they begin when everything is sent.
+        keep: whether the topic keeps the messages of all steps, to measure throughput with stored data; otherwise it
+            keeps those of two steps.
+        kill_broker_at: the fraction of the window (above 0, below 1) after which Hydra kills (SIGKILL) the broker that
+            leads the first partition. It needs at least two brokers started by Hydra; the next step gets new ones.
+        move_partition_at: the fraction of the window after which Hydra moves the topic's first partition to the next
+            brokers in the order of their ids; it needs more brokers than replicas. Clients are not informed.
     """
 
     msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # librdkafka takes no more
@@ -113,13 +126,22 @@ def _require(condition: bool, what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSpec:
-    """The Kafka side of a scenario. ``bootstrap`` "" brings brokers along (``Scenario.server``).
+    """The Kafka side of a scenario.
 
-    ``properties`` are librdkafka/Java client property names and may hold secrets: they travel under CURVE only and
-    are never stored. ``metrics`` are the JMX exporters of brokers of the user's, ``host:port`` each. ``topic`` are
-    settings of the run's topic, ``broker`` of brokers of our own, by Kafka's names.
-    ``exact_group``: the setting ``group`` is the whole id of the group on the cluster; otherwise the name of the run's
-    topic stands before it.
+    Attributes:
+        bootstrap: ``HOST:PORT`` of your own cluster, several separated by commas; ``""``: Hydra starts brokers.
+        partitions: partitions of the run's topic.
+        replication_factor: replicas of the run's topic, at most ``server.count``.
+        metrics: ``HOST:PORT`` of each JMX exporter of your own brokers; brokers started by Hydra have exporters.
+        topic: settings of the run's topic by Kafka's names: ``[kafka.topic]``, ``min.insync.replicas = 2``.
+        broker: settings of the brokers started by Hydra, by Kafka's names; they override those of
+            ``conf/kafka/server.properties``. Rejected with ``bootstrap``. Listeners, ids and folders, by which brokers
+            find each other, cannot be set.
+        exact_group: whether the setting ``group`` is the whole id of the consumer group on the cluster, for ACLs;
+            otherwise the name of the run's topic stands before it.
+        properties: client properties by the names of librdkafka or the Java client, TLS and SASL included. They travel
+            encrypted, and Hydra never stores them. A name with dots needs no quotes: ``[kafka.properties]``,
+            ``security.protocol = "SSL"``.
     """
 
     bootstrap: str = setting("", "Your own cluster (default: brokers come along).", metavar="HOST:PORT")

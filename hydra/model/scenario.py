@@ -41,9 +41,12 @@ class ServerSpec(RoleSpec):
 class NativeSpec:
     """What only the native clients can do; other implementations take the defaults only.
 
-    ``clients_per_process`` packs subscribers, each with a connection, an id and a ledger of its own, into one process.
-    ``pacing`` bursty sends each second's messages at its start. ``system`` are the options of one system's clients by
-    name, complete with their defaults and checked by ``SystemSpec.native``, whose fields they are.
+    ``system`` are the options of one system's clients by name, complete with their defaults and checked by
+    ``SystemSpec.native``, whose fields they are.
+
+    Attributes:
+        clients_per_process: the subscribers in one process, each with a connection, an id and a ledger of its own.
+        pacing: ``"smooth"`` spaces messages evenly; ``"bursty"`` sends all messages of a second at its start.
     """
 
     clients_per_process: int = setting(
@@ -60,12 +63,27 @@ class NativeSpec:
 class Scenario:
     """What to deploy, what to vary, for how long, and which table comes out.
 
-    ``tables`` are the further tables of its system (``SystemSpec.tables``), built. ``warmup_s`` is sent before the
-    first step of a deployment and is never part of a figure; ``drain_max_s`` None means the step's length + 5 s;
-    ``ready_timeout_s`` bounds the wait for clients to be proven ready. A publisher that passes ``publisher_memory_mb``
-    (what waits in its queue) ends its step early, and the row says so. ``publishers`` is the greatest number of any
-    row where a sweep lists points. ``load`` is how the rate changes during a step, ``events`` what happens in the
-    middle of each, and ``slo`` what has to hold of it. ``preset`` names the design goal whose settings it was given.
+    ``tables`` are the further tables of its system (``SystemSpec.tables``), built. ``publishers`` is the greatest
+    number of any row if the sweep lists points. ``load`` is how the rate changes during a step, ``events`` what happens
+    during each step, and ``slo`` the objectives of each step.
+
+    Attributes:
+        system: the system under test.
+        client: the implementation of the clients.
+        table: the kind of the result table: ``"rates"`` and ``"rate"`` (searches), ``"fixed"``, or ``"batch"`` (client
+            count × ``msg_batch``).
+        name: the name of run directories: at most 100 characters, no slash, no dot at the beginning.
+        description: one line for lists of scenarios.
+        preset: the settings that are recommended for a design goal; keys of the file override them.
+        publishers: the number of publishers, each of which sends at the rate of the step.
+        warmup_s: seconds of traffic before the first step of a deployment, which no result counts.
+        warmup_max_s: if above ``warmup_s``, the warm-up of a grid continues in parts of ``warmup_s``, at the rate of
+            the step, until two parts in a row were received alike (5 %), for at most this number of seconds.
+        drain_max_s: the longest drain after a step in seconds; unset: the length of the step + 5 s.
+        ready_timeout_s: the longest wait in seconds until all clients are connected and ready; after a quarter of it
+            without progress, missing clients are replaced.
+        publisher_memory_mb: a publisher whose process takes more resident memory (MB) ends its step early, and the
+            row has a warning.
     """
 
     name: str

@@ -16,12 +16,22 @@ Payload = Literal["zeros", "random", "json", "lines"]
 class SharedSettings:
     """The settings that every system has.
 
-    Sizes are in bytes, rates in messages (or reconnections) per second. ``burst`` is how many messages a publisher
-    that is behind sends back to back at most; None leaves it to the system (``SystemSpec.burst``). ``messages`` is how
-    many each publisher sends at most: the step ends when all have; None: as many as the window takes.
-    ``message_size_min`` draws the size of each message evenly between it and ``message_size``, which is the largest.
-    ``payload_ratio`` is how many times smaller a compressed batch of JSON records is; ``payload_file`` holds the lines,
-    on every publisher's host. ``receive_rate`` and ``reconnect_rate`` are those of a cohort's subscribers.
+    Attributes:
+        rate: messages/s of each publisher, or ``"max"``: as fast as the library accepts them. A search ignores it.
+        burst: the most messages that a publisher behind its schedule sends back to back; unset: 100, unless its
+            system has another default.
+        messages: the most messages that each publisher sends; the step ends when all are sent and acknowledged, or
+            after ``duration_s``.
+        message_size: bytes of a message, its header of 24 bytes included, at most 64 MiB.
+        message_size_min: if set, the size of each message is drawn evenly between this and ``message_size``, in bytes.
+        payload: the bytes after the header: ``"zeros"``; ``"random"``, which does not compress; ``"json"``, records of
+            events; or ``"lines"`` of a file.
+        payload_ratio: how many times smaller a compressed batch of ``"json"`` messages is, 1 to 1000.
+        payload_file: the file of ``"lines"``, on the host of every publisher; a relative path starts at the folder in
+            which Hydra runs.
+        payload_seed: the seed of bytes and sizes; the same seed gives the same ones.
+        receive_rate: the most messages/s that each subscriber reads. A search sets it for its cohort only.
+        reconnect_rate: reconnections per second of each subscriber. A search sets it for its cohort only.
     """
 
     rate: Rate = setting("max", "Messages per second, or max.", metavar="RATE|max", least=LEAST_RATE, most=MOST_RATE)

@@ -14,8 +14,14 @@ class SweepSpec:
     """What all kinds of sweeps say: subscriber counts one after the other, and nothing else that varies.
 
     The kinds are in ``hydra/sweep``, a file each; ``hydra/sweep/kind.py`` has what results and tables ask of them.
-    ``repeat`` is how often each row is measured; what a repeated row has is told in ``sweep/repetition.py``.
-    ``seconds`` keeps the figures of every second of each step.
+
+    Attributes:
+        clients: the numbers of subscribers, measured in ascending order; required unless ``points`` are listed.
+        duration_s: the length of a step in seconds.
+        repeat: how often each row is measured; a repeated row has means with their 95 % confidence intervals, and
+            percentiles of all repeats together.
+        seconds: whether the time series of each step is kept, if its rate is given or ``"max"``; loads that change and
+            ``hydra slo`` always keep it. The report and ``hydra compare`` plot it.
     """
 
     decided: ClassVar[tuple[str, ...]] = ()

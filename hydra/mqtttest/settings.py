@@ -27,12 +27,12 @@ class MqttSettings:
     """What can change between two steps.
 
     Attributes:
-        qos: 0: at most once, nobody answers; 1: at least once; 2: exactly once.
-        retain: the server keeps a publisher's last message and gives it to whoever subscribes.
-        shared: all subscribers are one group, and each message goes to one of them.
-        max_inflight: messages of QoS 1 and 2 that may wait for their answer, in either direction.
-        keepalive: seconds of silence after which a client pings; 0: never.
-        clean_session: False: the server keeps a subscriber's subscription and messages while it is away.
+        qos: 0: at most once, without acknowledgement. 1: at least once (PUBACK). 2: exactly once (PUBCOMP).
+        retain: whether the server keeps the last data message of each publisher and sends it to new subscribers.
+        shared: whether all subscribers form one group (``$share/…``), in which each message goes to one of them.
+        max_inflight: the most messages of QoS 1 and 2 that wait for their acknowledgement, in either direction.
+        keepalive: seconds without traffic after which a client pings: 0 (never), or at least 5.
+        clean_session: false: the server keeps the subscription and the messages of a disconnected subscriber.
         protocol: the version of MQTT.
     """
 
@@ -60,14 +60,15 @@ class MqttSettings:
 
 @dataclass(frozen=True, slots=True)
 class MqttSpec:
-    """The MQTT side of a scenario. ``broker`` "" brings a server along (``Scenario.server``).
+    """The MQTT side of a scenario.
 
     Attributes:
-        broker: the user's own, ``host:port``.
-        username, password: for the user's own; the password is a secret.
+        broker: your own server, ``HOST:PORT``; ``""``: Hydra starts a mosquitto.
+        username: the user name for your own server.
+        password: the password for your own server; Hydra never stores it.
         password_file: a file whose first line is the password.
-        max_queued_messages: of a server that Hydra brings along: messages that wait for one client before it drops;
-            0: no limit.
+        max_queued_messages: the most messages that a server started by Hydra queues for one client; beyond, it drops
+            messages. 0: no limit.
     """
 
     broker: str = setting("", "Your own server (default: a mosquitto comes along).", metavar="HOST:PORT")

@@ -28,16 +28,18 @@ class NatsSettings:
     """What can change between two steps.
 
     Attributes:
-        mode: ``core`` delivers to whoever listens now and keeps nothing; ``jetstream`` keeps messages in a stream.
-        pending_messages, pending_bytes: what a subscriber's library keeps for it before it throws messages away and
-            calls it a slow consumer.
-        storage: where the stream is kept.
-        consumer: whether the stream's messages are pushed to a subscriber or asked for by it.
-        publish_acks: whether a publisher has the stream acknowledge every message.
-        publish_window: messages that may wait for that before the publisher waits.
-        ack_policy: whether a subscriber acknowledges every message to the stream, which sends it again otherwise.
-        max_ack_pending: messages that may wait for that before the stream waits.
-        fetch_batch: messages that a pulling subscriber asks for at a time.
+        mode: ``"core"`` delivers messages to the subscribers that listen at that time and keeps nothing;
+            ``"jetstream"`` keeps messages in a stream.
+        pending_messages, pending_bytes: the most messages and bytes that a subscriber's library queues for it; beyond,
+            the library drops messages and reports a slow consumer.
+        storage: JetStream: where the stream keeps messages.
+        consumer: JetStream: the stream pushes messages to a subscriber, or the subscriber pulls them, ``fetch_batch``
+            at a time.
+        publish_acks: JetStream: whether the stream acknowledges every message to the publisher.
+        publish_window: JetStream: the most unacknowledged messages of a publisher; beyond, the publisher waits.
+        ack_policy: JetStream: a subscriber acknowledges every message (``"explicit"``) or none (``"none"``).
+        max_ack_pending: JetStream: the most unacknowledged messages of a subscriber; beyond, the stream waits.
+        fetch_batch: JetStream: messages in one pull request.
     """
 
     mode: Mode = setting("core", "core delivers to whoever listens; jetstream keeps a stream.")
@@ -65,7 +67,12 @@ class NatsSettings:
 
 @dataclass(frozen=True, slots=True)
 class NatsSpec:
-    """The NATS side of a scenario. ``servers`` "" brings servers along; ``replicas`` are those of a stream."""
+    """The NATS side of a scenario.
+
+    Attributes:
+        servers: your own servers, ``HOST:PORT``, separated by commas; ``""``: Hydra starts servers.
+        replicas: JetStream: replicas of a stream; they need as many servers.
+    """
 
     servers: str = setting("", "Servers of your own (default: one comes along).", metavar="HOST:PORT,…")
     replicas: int = setting(1, "jetstream: replicas of a stream.", least=1, most=5)

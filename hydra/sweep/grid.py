@@ -19,7 +19,12 @@ from hydra.sweep.step_retry import GRID_TRIES
 
 @dataclass(frozen=True, slots=True)
 class GridSweep(SweepKind):
-    """The kind: ``vary`` maps a field of ``Settings`` to the values it takes; the client count is the outer loop."""
+    """The kind: every combination of values is a step; the client count is the outer loop.
+
+    Attributes:
+        vary: a table of lists: any key of ``[settings]``, and the values it takes, each once. Every combination is a
+            step, for each client count.
+    """
 
     key: ClassVar[str] = "vary"
     uses: ClassVar[tuple[str, ...]] = ("clients", "vary")

@@ -28,10 +28,15 @@ _SENDERS: Final = Column(
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """One row of a sweep that lists them: what it is called, and how it differs from the scenario.
+    """One row of a sweep that lists its rows; ``settings`` are those that differ from the scenario's.
 
-    ``clients`` may be 0 where servers keep what is sent: then only publishers run. ``publishers`` and ``duration_s``
-    None are the scenario's.
+    Attributes:
+        name: the name of the row, in the column ``point``.
+        clients: the number of subscribers. 0 is possible if servers keep the messages: then only publishers
+            run, and the log shows how many messages arrived.
+        publishers: the number of publishers, in the column ``publishers``; unset: the scenario's. Publishers that the
+            row does not need are ended, and started again for a row that needs them.
+        duration_s: the length of the step in seconds; unset: that of ``[sweep]``.
     """
 
     name: str
@@ -43,7 +48,11 @@ class SweepPoint:
 
 @dataclass(frozen=True, slots=True)
 class PointSweep(SweepKind):
-    """The kind: ``points`` are its rows in their order."""
+    """The kind: its rows are listed.
+
+    Attributes:
+        points: the rows one by one, in place of ``clients``, ``vary`` and ``search``.
+    """
 
     key: ClassVar[str] = "points"
     uses: ClassVar[tuple[str, ...]] = ("points",)

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSweep(SweepKind):
-    """The kind: for every client count, ascending, the searches of ``search.series`` in order."""
+    """The kind: for every client count, ascending, the searches of ``search.series`` in order.
+
+    Attributes:
+        search: the table ``[sweep.search]``; a sweep has ``vary`` or ``search``, not both.
+    """
 
     key: ClassVar[str] = "search"
     own: ClassVar[type | None] = SearchSpec

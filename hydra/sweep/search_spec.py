@@ -19,13 +19,28 @@ nothing."""
 class SearchSpec:
     """How rates are searched for each client count.
 
-    Rates in messages/s. ``loss_target`` is a fraction. A search for the highest rate stops when
-    ``stall_doublings`` doublings in a row each gain less than ``gain_target``, and takes ``fresh_steps`` more at the
-    rate at which most was received (0: the figure is the maximum itself, which is too high by chance). One for a rate
-    within the target stops when the upper limit of its 95 % interval is at most ``width`` times the lower, or after
-    ``steps`` steps. Cohorts are ``cohort_fraction`` of the clients: slow ones read ``slow_share`` of the first figure,
-    reconnecting ones do so ``reconnect_rate`` times a second. ``sndhwms`` repeats the search below the loss target for
-    each of these high-water marks; ``nodrop`` is the highest rate while the publisher waits instead of dropping.
+    Attributes:
+        series: the searches, in order: ``"max_rate"``, ``"loss"``, ``"slow"``, ``"reconnecting"``, and for a
+            system with this setting ``"nodrop"`` (the highest rate while the publisher waits instead of dropping).
+            ``"slow"`` needs ``"max_rate"``.
+        start_rate: the first rate that a search measures, in messages/s.
+        floor_rate: the lowest rate that a search measures, in messages/s.
+        loss_target: the highest expected shortfall of the rate that is searched for, as a fraction; a value below
+            0.0005 counts as 0.0005.
+        gain_target: a doubling of the rate that gains less than this fraction has stalled.
+        stall_doublings: the search for the highest rate ends after this number of stalled doublings in a row.
+        fresh_steps: steps after that, at the rate at which most was received; the result is their mean. 0: the result
+            is the maximum itself, which is too high by chance.
+        max_doublings: the most doublings of the rate.
+        width: a search ends when the upper limit of its 95 % confidence interval is at most this many times the lower
+            limit.
+        steps: the most steps of each search. A search that brackets the rate finishes its bracket; one whose two
+            results contradict each other takes half as many more.
+        cohort_fraction: the fraction of the subscribers that is slow or reconnects.
+        slow_share: slow subscribers read at this fraction of the result of ``max_rate``.
+        reconnect_rate: reconnections per second of each reconnecting subscriber.
+        sndhwms: the search below the loss target is repeated for each of these high-water marks, for a system with the
+            setting ``sndhwm``.
     """
 
     start_rate: float = setting(

@@ -18,8 +18,13 @@ HighWaterMark = Annotated[int, msgspec.Meta(le=INT32)]
 class ZmqSettings:
     """What can change between two steps.
 
-    With ``nodrop`` the publisher waits at its mark instead of dropping (XPUB_NODROP). ``subscriptions`` says to whom
-    each subscriber listens: to all publishers, or to one of them, in turn.
+    Attributes:
+        sndhwm: the publisher's high-water mark for each subscriber, in messages; 0: no limit.
+        rcvhwm: a subscriber's high-water mark, in messages; 0: no limit. Subscribers of ``zmtp`` have none.
+        nodrop: whether the publisher waits at its high-water mark instead of dropping (XPUB_NODROP); ``blocked_s`` is
+            the time that it waited.
+        subscriptions: each subscriber listens to ``"all"`` publishers, or to ``"one"`` of them, in turn by the ids of
+            the subscribers.
     """
 
     sndhwm: HighWaterMark = setting(
@@ -49,9 +54,12 @@ class ZmqSettings:
 class ZmqNative:
     """What only the native clients' sockets can do, and who publishes for native subscribers.
 
-    ``io_threads`` are libzmq's threads for input and output. ``sndbuf`` and ``rcvbuf`` are the kernel's buffers in
-    bytes, 0 leaves them to it. ``secure`` is CURVE on the data plane. ``publisher`` is the implementation of the
-    publishers.
+    Attributes:
+        publisher: the implementation of the publishers.
+        io_threads: libzmq's threads for input and output, 1 to 64.
+        transport: the transport of the data messages: TCP, or Unix sockets (``"ipc"``).
+        sndbuf, rcvbuf: the kernel's send and receive buffers in bytes; 0: the kernel's own sizes.
+        secure: whether the data messages are encrypted with CURVE.
     """
 
     publisher: Literal["native", "pyzmq"] = setting("native", "native, zmtp: the implementation of the publishers.")

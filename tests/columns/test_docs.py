@@ -1,24 +1,52 @@
-"""The tables of columns in the documentation are those that the records give."""
+"""The tables in the documentation are those that the code gives: columns, settings, warnings and events."""
 
 from __future__ import annotations
 
 import runpy
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from hydra.events.event import Event
+
 ROOT = Path(__file__).parents[2]
-SCRIPT = runpy.run_path(str(ROOT / "scripts" / "column_tables.py"))
+SCRIPT = runpy.run_path(str(ROOT / "scripts" / "doc_tables.py"))
+WARNINGS = ("run", "row", "search", "routine")
+# They are tables by themselves, with a section of their own, or keys of other tables.
+TABLES = "sweep settings publisher subscriber server native tables load events slo system"
 
 
 @pytest.mark.parametrize("path", SCRIPT["pages"](), ids=lambda path: path.name)
-def test_the_tables_of_a_page_are_made_of_the_records(path: Path) -> None:
+def test_the_tables_of_a_page_are_those_of_the_code(path: Path) -> None:
     page = path.read_text()
-    assert SCRIPT["renewed"](page, SCRIPT["pages"]()[path]) == page, "run scripts/column_tables.py"
+    assert SCRIPT["renewed"](page) == page, "run scripts/doc_tables.py"
 
 
-def test_a_page_without_one_of_the_tables_is_refused() -> None:
-    ((path, parts), *_) = SCRIPT["pages"]().items()
-    page = path.read_text().replace("<!-- columns: step -->", "")
-    with pytest.raises(ValueError, match="each of published"):
-        SCRIPT["renewed"](page, parts)
+def test_a_page_that_names_another_table_is_refused() -> None:
+    with pytest.raises(KeyError, match="strep"):
+        SCRIPT["renewed"]("<!-- columns: strep -->\n<!-- end -->\n")
+
+
+def test_every_table_of_columns_and_warnings_is_shown_once() -> None:
+    shown = [mark for mark in SCRIPT["marks"]() if not mark.startswith("settings")]
+    assert sorted(shown) == sorted(
+        [*(f"columns: {n}" for n in SCRIPT["columns"]()), *(f"events: {n}" for n in WARNINGS)]
+    )
+
+
+def test_every_warning_and_event_has_an_entry() -> None:
+    listed = {kind.kind for name in WARNINGS for kind in SCRIPT["events"](name)}
+    assert {*Event.kinds} - listed <= {"warning", "row_warning", "status_warning", "figure_warning", "search_warning"}
+
+
+@pytest.mark.parametrize("system", ["all", *(spec.name for spec in SCRIPT["systems"]())])
+def test_every_setting_is_explained_and_shown_once(system: str) -> None:
+    shown: list[tuple[str, str]] = []
+    for mark in SCRIPT["marks"]():
+        kind, of, *words = mark.replace(":", "").split()
+        if (kind, of) == ("settings", system):
+            names = words[1:] or [n for names in SCRIPT["meanings"](SCRIPT["tables_of"](of)[words[0]]) for n in names]
+            shown += [(words[0], name) for name in names]
+    fitting = {(table, each.name) for table, noun in SCRIPT["tables_of"](system).items() for each in fields(noun)}
+    assert sorted(shown) == sorted(each for each in fitting if each in shown or each[1] not in TABLES.split())

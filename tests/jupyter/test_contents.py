@@ -72,7 +72,9 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
     about = ["fail: 60 clients", "fail: 120 clients", "loss: 30 clients", "note: 25 × client_exit", "note: 1 × refused"]
     assert [f"{c.level}: {c.about}" for c in found] == about
     assert "the broker died" in found[0].text
-    assert "the broker died; go on with --resume" in markup.warnings(run).text
+    shown = markup.warnings(run).text
+    assert "the broker died; go on with --resume" in shown
+    assert '<code title="docs/warnings.md#row_failed">row_failed</code></li>' in shown
     assert found[3].details[0] == "step 1: client 0: pid 1000 was killed by SIGKILL, replaced"
     assert found[3].details[-1].startswith("… and 5 more")
 

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Writes the tables in ``docs/`` that are made from the code, between their marks: columns, settings, warnings, events.
+
+| mark | table |
+|---|---|
+| `columns: NAME` | columns of rows, from their records: those that all systems have, or that a system adds |
+| `settings: SYSTEM TABLE NAME…` | fields of a table of scenarios, all if none are named; SYSTEM is `all` or a system |
+| `events: NAME` | warnings and events, from their classes |
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields
+from functools import cache
+from itertools import groupby
+from math import isfinite
+from pathlib import Path
+from types import NoneType
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+
+from hydra.config import plugins
+from hydra.config.fields import own_tables, shared_table
+from hydra.events import run_events  # noqa: F401  # it registers its events
+from hydra.events.event import Event
+from hydra.events.warnings import HydraWarning
+from hydra.measure.column import Column
+from hydra.measure.step_columns import BATCH, PUBLISHED, step_columns
+from hydra.model import Scenario, SweepSpec, setting_of
+from hydra.report.row_warnings import RowWarning
+from hydra.sweep import KINDS, SweepTable
+from hydra.sweep.points import SweepPoint
+from hydra.sweep.search_columns import FAILED, LENGTH, beside, published
+from hydra.sweep.search_spec import SearchSeries, SearchSpec
+from hydra.sweep.search_warnings import SearchWarning
+from hydra.system import SystemSpec
+
+DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
+SERIES: Final[tuple[SearchSeries, ...]] = ("max_rate", "nodrop", "loss", "reconnecting", "slow")
+_PART: Final = re.compile(r"(<!-- (columns|settings|events): ([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_DERIVED: Final = {("Scenario", "name"): "the name of the file"}
+"""Defaults that no field has: they are set when the file is read."""
+_WORDS: Final = 3
+"""A literal with fewer is a part of a text."""
+_ENTRY: Final = re.compile(r"^    (\w+(?:, \w+)*): (.*(?:\n        .*)*)", re.MULTILINE)
+
+
+def pages() -> list[Path]:
+    """The pages that have such tables."""
+    return [path for path in sorted(DOCS.glob("*.md")) if _PART.search(path.read_text(encoding="utf-8"))]
+
+
+def renewed(page: str) -> str:
+    """The page with its tables made again.
+
+    Raises:
+        KeyError: it names a table that there is not.
+    """
+    kinds = {"columns": columns_table, "settings": settings_table, "events": events_table}
+    return _PART.sub(lambda part: part[1] + kinds[part[2]](part[3]) + part[4], page)
+
+
+def marks() -> list[str]:
+    """What the marks of all pages name, each with its kind."""
+    texts = (path.read_text(encoding="utf-8") for path in pages())
+    return [f"{found[2]}: {found[3]}" for text in texts for found in _PART.finditer(text)]
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def columns() -> Mapping[str, list[Column]]:
+    """The columns of every system's rows, by the name of their table, and those that each system adds, by its name."""
+    names = {column.name for column in PUBLISHED}
+    every = {column.name: column for series in SERIES for column in beside("<series>", series)}
+    own = {spec.name: [*([] if spec.batch == BATCH else [spec.batch]), *spec.columns] for spec in systems()}
+    return {
+        "published": [*PUBLISHED],
+        "searched": [*published(SearchSpec(series=(*SearchSpec().series, "nodrop")))[1:]],
+        "step": [column for column in step_columns() if column.name not in names],
+        "beside": [*every.values(), LENGTH, FAILED],
+        **{name: added for name, added in own.items() if added},
+    }
+
+
+def systems() -> list[SystemSpec]:
+    """The systems that have a page."""
+    return [spec for spec in plugins.systems().values() if (DOCS / f"{spec.name}.md").exists()]
+
+
+def columns_table(name: str) -> str:
+    """The table of columns of this name; columns side by side that share all but their name share a line."""
+    same = groupby(columns()[name], lambda c: (c.unit, c.help, c.repeats))
+    rows = [(", ".join(f"`{column.name}`" for column in its), *about) for about, its in same]
+    return _table(("in `table.csv`", "unit", "definition", "repeated"), rows)
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+
+def tables_of(system: str) -> Mapping[str, type]:
+    """The dataclasses of the tables of a scenario: of all systems, or what one system adds."""
+    if system != "all":
+        return own_tables(plugins.system(system))
+    shared = {name: shared_table(name) for name in ("settings", "native", "sweep.search")}
+    known = {name: noun for name, noun in shared.items() if noun is not None}
+    return {"top": Scenario, "sweep": SweepTable, "sweep.points": SweepPoint, **known}
+
+
+def settings_table(mark: str) -> str:
+    """The settings that a mark names, each with its flag, default, values and meaning."""
+    system, table, *names = mark.split()
+    noun = tables_of(system)[table]
+    known = {each.name: each for each in fields(noun)}
+    rows = []
+    for listed, text in meanings(noun).items():
+        its = [known[name] for name in listed if not names or name in names]
+        if its:
+            cells = zip(*(_setting(noun, each) for each in its), strict=True)
+            rows.append([*(", ".join(dict.fromkeys(filter(None, cell))) for cell in cells), text])
+    whole = [["key", "flag", "default", "values", "meaning"], *rows]
+    # A column that is empty in all rows is left out.
+    used = [any(column[1:]) for column in zip(*whole, strict=True)]
+    head, *others = ([cell for cell, use in zip(row, used, strict=True) if use] for row in whole)
+    return _table(head, others)
+
+
+def meanings(noun: type) -> dict[tuple[str, ...], str]:
+    """What the docstring of a table says of its fields: names that share a text, and the text in Markdown."""
+    nouns = (SweepSpec, *KINDS) if noun is SweepTable else noun.__mro__
+    described = [inspect.cleandoc(each.__doc__ or "").partition("Attributes:\n")[2] for each in nouns]
+    entries = [entry for text in described for entry in _ENTRY.findall(text)]
+    plain = {names: " ".join(text.replace("``", "`").split()).removesuffix(".") for names, text in entries}
+    return {tuple(names.split(", ")): text for names, text in plain.items()}
+
+
+def _setting(noun: type, field: Field[Any]) -> tuple[str, str, str, str]:
+    """A setting's name, flag, default and possible values."""
+    about = setting_of(field)
+    word = field.name.replace("_", "-")
+    names = about.flag or ((f"--{word}", f"--no-{word}") if field.default is True else (f"--{word}",))
+    flag = ", ".join(f"`{name}`" for name in names) if about.help else ""
+    default = _DERIVED.get((noun.__name__, field.name)) or _default(field)
+    values = _values(get_type_hints(noun)[field.name], about.least, about.most)
+    return f"`{field.name}`", flag, default, (_installed(field.name) if noun is Scenario else "") or values
+
+
+def _installed(name: str) -> str:
+    """The values of a key that depend on the systems that are installed; "" for other keys."""
+    if name == "system":
+        return ", ".join(f"`{_toml(spec.name)}`" for spec in systems())
+    theirs = (f"{spec.name}: {', '.join(f'`{_toml(each)}`' for each in spec.implementations)}" for spec in systems())
+    return "; ".join(theirs) if name == "client" else ""
+
+
+def _default(field: Field[Any]) -> str:
+    if field.default is MISSING:
+        return "empty" if field.default_factory is not MISSING else "required"
+    return "unset" if field.default is None else f"`{_toml(field.default)}`"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, tuple) else str(value)
+
+
+def _values(hint: Any, least: float, most: float) -> str:
+    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
+    if get_origin(hint) is Literal:
+        return ", ".join(f"`{_toml(word)}`" for word in get_args(hint))
+    if bool in kinds:
+        return "`true`, `false`"
+    words = [f"`{_toml(word)}`" for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    bounds = " – ".join(
+        f"{bound:,.0f}" if float(bound).is_integer() else f"{bound:g}" for bound in (least, most) if isfinite(bound)
+    )
+    return ", ".join(filter(None, [bounds, *words]))
+
+
+# --- warnings and events ---------------------------------------------------------------------------------------------
+
+
+def events(name: str) -> list[type[Event]]:
+    """The warnings of a ``run``, ``row`` or ``search``, or all other events as ``routine``."""
+    groups = {"row": RowWarning, "search": SearchWarning, "run": HydraWarning, "routine": Event}
+    stated = [
+        kind
+        for kind in Event.kinds.values()
+        if not inspect.isabstract(kind) and (hasattr(kind, "template") or kind.text is not Event.text)
+    ]
+    return [kind for kind in stated if next(key for key, base in groups.items() if issubclass(kind, base)) == name]
+
+
+def events_table(name: str) -> str:
+    """The table of these events, with an anchor for each; what stands for a value is ``…``."""
+    head = ("kind", "level", "when", "text", "what to do")
+    rows = []
+    for kind in events(name):
+        text = "said" if hasattr(kind, "said") else "text" if kind.text is not Event.text else "template"
+        cells = (_texts(kind, text), _texts(kind, "remedy"))
+        rows.append((f'<a id="{kind.kind}"></a>`{kind.kind}`', kind.level, _when(kind), *map(_either, cells)))
+    width = 4 if name == "routine" else 5
+    return _table(head[:width], (row[:width] for row in rows))
+
+
+def _when(kind: type[Event]) -> str:
+    """The first sentence of its docstring, up to what it says of fields, in Markdown."""
+    text = " ".join(inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0].split())
+    plain = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text.replace("``", "`"))
+    return re.split(r"; |\. |\.$", plain)[0]
+
+
+def _either(texts: list[str]) -> str:
+    """Texts as one cell: those that are a part of another are left out."""
+    whole = [
+        text for text in texts if len(text.split()) >= _WORDS and text[0] not in " ,;:" and re.search("[a-z]", text)
+    ] or texts
+    shown = (
+        re.sub("…+", "…", text).strip().replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;") for text in whole
+    )
+    return "; or: ".join(shown)
+
+
+def _texts(kind: type, name: str) -> list[str]:
+    """The texts that an attribute or property of a class can have; what stands for a value is ``…``."""
+    value = inspect.getattr_static(kind, name)
+    if isinstance(value, str):
+        return [re.sub(r"\{[^}]*\}", "…", value)] if value else []
+    return list(dict.fromkeys(filter(None, _of_function(value.fget, kind)))) or ([] if value is Event.remedy else ["…"])
+
+
+def _of_function(function: Callable[..., Any], kind: type) -> Iterator[str]:
+    """The literals of a function, and of what it uses of its module and its class."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    known = function.__globals__
+    formatted = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)}
+    document = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(_part(part, known, kind) for part in node.values)
+        elif id(node) in formatted | document:
+            continue
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.Name):
+            used = known.get(node.id)
+            if isinstance(used, str):
+                yield used
+            elif inspect.isfunction(used) and used.__module__ == function.__module__:
+                yield from _of_function(used, kind)
+        elif isinstance(node, ast.Attribute):
+            used = inspect.getattr_static(kind, node.attr, None)
+            if isinstance(used, property) and used.fget is not None:
+                yield from _of_function(used.fget, kind)
+
+
+def _part(part: ast.expr, known: Mapping[str, Any], kind: type) -> str:
+    """A part of a formatted literal: a constant of its module or class is known, any other value is ``…``."""
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    value = part.value if isinstance(part, ast.FormattedValue) else part
+    name = value.id if isinstance(value, ast.Name) else ""
+    used = inspect.getattr_static(kind, value.attr, None) if isinstance(value, ast.Attribute) else known.get(name)
+    return used if isinstance(used, str) else "…"
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    cells = [list(head), *map(list, rows)]
+    cells.insert(1, ["---"] * len(cells[0]))
+    return "".join(f"|{'|'.join(row)}|\n" if row[0] == "---" else f"| {' | '.join(row)} |\n" for row in cells)
+
+
+if __name__ == "__main__":
+    for path in pages():
+        path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Draws 60 sentences for reviewers who know neither the code nor the project.
+
+    scripts/sentences.py SEED    # messages and help 20, column definitions 10, docs 20, docstrings 10
+
+The same seed draws the same sentences of the same tree. Each has its place behind it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import runpy
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+SCRIPTS: Final = Path(__file__).resolve().parent
+_LEAST_WORDS: Final = 4
+"""Fewer are no sentence."""
+
+
+_ENDS: Final = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\[])|\n\s*\n|\n(?=[-*|#] ?)|\s*\|\s*")
+_CODE: Final = re.compile(r"^(```|~~~).*?^\1|<!--.*?-->", re.MULTILINE | re.DOTALL)
+_NO_PROSE: Final = re.compile(
+    r"(?:hydra|SELECT|INSERT|CREATE|DELETE|UPDATE|WITH|ALTER|DROP|PRAGMA) [a-zA-Z]|…? ?[{<'(]"
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence and where it stands."""
+
+    text: str
+    place: str
+
+
+def sentences(texts: Iterable[tuple[str, str]]) -> Iterator[Sentence]:
+    """Every sentence of the texts (place, words) that has enough words."""
+    for place, text in texts:
+        for part in _ENDS.split(_CODE.sub("", text)):
+            words = " ".join(part.split()).strip("-*#| ")
+            if len(re.findall(r"[A-Za-z]{2,}", words)) >= _LEAST_WORDS and not _NO_PROSE.match(words):
+                yield Sentence(words, place.rpartition(":")[0])
+
+
+def kinds() -> Iterator[tuple[str, int, Iterable[tuple[str, str]]]]:
+    """The kinds of texts, how many sentences of each are drawn, and the texts with their places."""
+    prose, tables = (runpy.run_path(str(SCRIPTS / name)) for name in ("prose.py", "doc_tables.py"))
+    yield "messages and help", 20, prose["texts"]("messages")
+    yield "column definitions", 10, [(f"{c.name}:", c.help) for its in tables["columns"]().values() for c in its]
+    yield "docs", 20, prose["texts"]("pages")
+    yield "docstrings", 10, prose["texts"]("docstrings")
+
+
+def main(seed: int) -> None:
+    """Prints the sentences, numbered."""
+    generator, number = random.Random(seed), 0  # noqa: S311  # a lot that can be drawn again, no secret
+    for kind, count, texts in kinds():
+        sys.stdout.write(f"\n## {kind}\n")
+        for sentence in generator.sample(sorted(set(sentences(texts))), count):
+            number += 1
+            sys.stdout.write(f"{number}. {sentence.text}  ({sentence.place})\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
