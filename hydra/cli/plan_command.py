@@ -30,7 +30,7 @@ from hydra.system import SystemSpec
 
 _HEADERS_BYTES: Final = 90
 """Of a segment that carries one message: TCP with timestamps 32, IPv4 20, Ethernet with its preamble and gap 38."""
-_CONTROLLER: Final = "docs/scale.md, simulated"
+_CONTROLLER: Final = "docs/limits.md, simulated"
 _CONTROLLER_REPORT_S: Final = Cost(39e-6, _CONTROLLER, 1_000_000)
 """To take a subscriber's report in and to store it."""
 _CONTROLLER_MEMORY: Final = Cost(float(CONTROLLER_BYTES_PER_CLIENT), _CONTROLLER, 1_000_000)

@@ -1,4 +1,4 @@
-"""How many bytes a batch of messages takes in Kafka's record batch format, version 2. See docs/kafka-batching.md.
+"""How many bytes a batch of messages takes in Kafka's record batch format, version 2. See docs/kafka.md.
 
 Pure. Source of the format: Kafka's documentation, "Message Format"; https://kafka.apache.org/documentation/#recordbatch
 """

@@ -58,7 +58,7 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "batch_bytes",
             "bytes",
-            "batch size that the producer was given, see [kafka-batching.md](kafka-batching.md)",
+            "batch size that the producer was given, see [kafka.md](kafka.md#batch-sizes)",
             repeats="common",
             role="publisher",
             key="batch_bytes",

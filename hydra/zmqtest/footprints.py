@@ -15,7 +15,7 @@ NATIVES: Final = ("native", ZMTP)
 
 LISTENER_BYTES: Final = 30_000
 """For each subscriber that is connected: 25 kB in a publisher's libzmq, and its half of the kernel's 10 kB for both
-ends of a connection (docs/zmq.md, docs/scale.md)."""
+ends of a connection (docs/limits.md)."""
 
 IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
     "pyzmq": Footprint(threads=3, files=18, memory_bytes=8_000_000, cpus=0.002),

@@ -31,9 +31,9 @@ _PUBLISHER_CORES: Final = Cost(1.3, "docs/zmq.md", 480)
 
 _COSTS: Final = {
     ZMTP: Costs(
-        subscriber_message_s=Cost(7e-6, "docs/scale.md", 100_000, rates=(1.0, 1.0)),
-        publisher_message_s=Cost(18e-6, "docs/scale.md", 100_000, rates=(1.0, 1.0)),
-        together_s=Cost(4e-6, "docs/scale.md", 100_000, rates=(20.0, 20.0)),
+        subscriber_message_s=Cost(7e-6, "docs/limits.md", 100_000, rates=(1.0, 1.0)),
+        publisher_message_s=Cost(18e-6, "docs/limits.md", 100_000, rates=(1.0, 1.0)),
+        together_s=Cost(4e-6, "docs/limits.md", 100_000, rates=(20.0, 20.0)),
         publisher_cores=_PUBLISHER_CORES,
         frame_bytes=_FRAME_BYTES,
         ran=100_000,
@@ -47,7 +47,7 @@ _COSTS: Final = {
     ),
     "pyzmq": Costs(publisher_cores=_PUBLISHER_CORES, frame_bytes=_FRAME_BYTES, ran=1_000),
 }
-"""Measured on a virtual machine with 2 cores (docs/zmq.md, docs/scale.md): for `hydra plan`."""
+"""Measured on a virtual machine with 2 cores (docs/limits.md): for `hydra plan`."""
 
 
 class ZmqSystemSpec(SystemSpec):

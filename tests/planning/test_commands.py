@@ -113,7 +113,7 @@ def test_what_goes_beyond_twice_the_evidence_is_said_in_the_same_line() -> None:
     lines = hydra("plan", "--clients", "2000000", "--rate", "1", *AGENT).stdout.splitlines()
     (agents,) = (line for line in lines if line.startswith("agents:"))
     (first,) = (line for line in lines if line.startswith("what breaks first"))
-    for line in (agents, first, *(line for line in lines if "docs/scale.md; up to 100,000 clients" in line)):
+    for line in (agents, first, *(line for line in lines if "docs/limits.md; up to 100,000 clients" in line)):
         assert "EXTRAPOLATED to 20 times the largest measured count" in line
 
 

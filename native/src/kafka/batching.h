@@ -1,5 +1,5 @@
 // How many bytes a batch of messages takes in Kafka's record batch format, version 2, and what librdkafka is
-// told to make such batches. Pure. See docs/kafka-batching.md. (As hydra/kafkatest/batching.py.)
+// told to make such batches. Pure. See docs/kafka.md. (As hydra/kafkatest/batching.py.)
 #pragma once
 
 #include <cstdint>
