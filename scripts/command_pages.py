@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ``docs/commands.md`` anew, from the commands themselves: what each does, its arguments and all its flags."""
+"""Writes the reference in ``docs/commands.md`` from the commands: what each does, its arguments and its flags."""
 
 from __future__ import annotations
 
@@ -14,23 +14,17 @@ import click
 from hydra.cli.main import cli
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
-_TOP: Final = """# Every command
-
-Made from the code by `scripts/command_pages.py`; `hydra COMMAND --help` tells the same in a terminal. What commands are
-for is told in [Recipes](my-kafka.md) and on the pages of the systems.
-"""
-_CODES: Final = """
-Exit codes of all of them: 0 good; 1 the run failed; 2 usage or configuration; 3 finished, and something of it has to be
-looked at ([what](../README.md#exit-codes)); 130 interrupted.
-"""
+_MARK: Final = "<!-- made by scripts/command_pages.py from here on -->"
+"""Above it, the page is written by hand."""
 
 
 def page() -> str:
     """The whole page."""
+    head = PAGE.read_text(encoding="utf-8").partition(_MARK)[0]
     root = click.Context(cli, info_name="hydra")
     names = cli.list_commands(root)
     links = " · ".join(f"[{name}](#hydra-{name})" for name in names)
-    return "\n".join([_TOP, links, _CODES, *(part for name in names for part in _sections(root, cli, name))])
+    return "\n".join([head + _MARK, "", links, "", *(part for name in names for part in _sections(root, cli, name))])
 
 
 def _sections(parent: click.Context, group: click.Group, name: str) -> Iterator[str]:
