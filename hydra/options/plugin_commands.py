@@ -64,7 +64,7 @@ def add_flags(command: click.Command, context: click.Context) -> None:
     options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
     for option in options:
         if option.name == "master" and not option.help:
-            option.help = f"{masters()}."
+            option.help = f"Cluster: {masters()}."
     names = {str(option.name) for option in options}
     if "master" not in names:
         return
