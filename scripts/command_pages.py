@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ``docs/commands.md`` from the commands: the help, the arguments and all flags of each."""
+"""Writes ``docs/commands.md`` anew, from the commands themselves: what each does, its arguments and all its flags."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hydra.cli.main import cli
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
 _TOP: Final = """# Every command
 
-For readers who look up a command or a flag. `scripts/command_pages.py` makes this page from the code;
-`hydra COMMAND --help` prints the same text in a terminal.
+Made from the code by `scripts/command_pages.py`; `hydra COMMAND --help` tells the same in a terminal. What commands are
+for is told in [Recipes](my-kafka.md) and on the pages of the systems.
 """
 _CODES: Final = """
-Exit codes of all commands: 0 good; 1 the run failed; 2 usage or configuration; 3 finished, but a result needs attention
-([which](../README.md#exit-codes)); 130 interrupted.
+Exit codes of all of them: 0 good; 1 the run failed; 2 usage or configuration; 3 finished, and something of it has to be
+looked at ([what](../README.md#exit-codes)); 130 interrupted.
 """
 
 
