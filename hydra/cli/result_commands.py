@@ -234,7 +234,10 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
     WORKLOAD,
     click.option("--clients", type=click.IntRange(min=1), required=True, help="Number of subscribers."),
     click.option(
-        "--rate", type=Finite(min=0, min_open=True), required=True, help="Messages/s that each subscriber receives."
+        "--rate",
+        type=FiniteFloatRange(min=0, min_open=True),
+        required=True,
+        help="Messages/s that each subscriber receives.",
     ),
     click.option(
         "--from",

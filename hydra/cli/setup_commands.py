@@ -35,13 +35,15 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
         return
     there = made.file.read_text() if made.file.is_file() else ""
     if there and VARIABLE not in there:
-        raise UsageError(f"{made.file} is there, and not of Hydra", "move it away, or print the script with --show")
+        raise UsageError(
+            f"{made.file} exists, and Hydra did not write it", "move it away, or print the script with --show"
+        )
     if there == made.text:
         click.echo(f"{made.file} is there already")
     else:
         made.file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(made.file, made.text, "check the permissions, or print it with --show")
-        click.echo(f"wrote {made.file}; it is read by shells that you start from now on")
+        click.echo(f"wrote {made.file}; shells that you start from now on read it")
     for remark in made.remarks:
         click.echo(remark)
     click.echo(f"to undo it: rm {made.file}")

@@ -89,7 +89,7 @@ def _flags_for(names: Set[str], spec: EngineSpec) -> list[click.Option]:
 
 
 def _taken(who: str, what: str) -> ConfigError:
-    return ConfigError(f"{who} brings the {what}, which is there already", "remove its package")
+    return ConfigError(f"{who} adds the {what}, which exists already", "remove its package")
 
 
 def masters() -> str:

@@ -128,7 +128,7 @@ RATE, ONE = ("--rate", "900"), ("--rate", "900", "--clients", "1")
     ("words", "said"),
     [
         (("--rate", "20", "--clients", "1", "--duration", "1s", "--p99", "20ms"), "p99_ms of 20 messages cannot be"),
-        (ONE, "nothing is asked for"),
+        (ONE, "no objective is set"),
         ((*ONE, "--p99", "1s", "--repeat", "3"), "is not repeated"),
         (("--rate", "max", "--clients", "1", "--p99", "20ms"), "'max' has no due times"),
         ((*RATE, "--clients", "1,2", "--p99", "20ms"), "several client counts: 1, 2"),
