@@ -145,7 +145,7 @@ class KafkaSpec:
     """
 
     bootstrap: str = setting(
-        "", "Address of your own cluster (default: brokers started by Hydra).", metavar="HOST:PORT"
+        "", "Address of your cluster (default: brokers started by Hydra).", metavar="HOST:PORT"
     )
     partitions: int = setting(1, "Partitions of the run's topic.", least=1, most=MOST_PARTITIONS)
     replication_factor: int = setting(1, "Replicas of the run's topic.", least=1, most=MOST_REPLICAS)

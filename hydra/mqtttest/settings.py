@@ -72,11 +72,11 @@ class MqttSpec:
     """
 
     broker: str = setting(
-        "", "Address of your own server (default: a mosquitto started by Hydra).", metavar="HOST:PORT"
+        "", "Address of your server (default: a mosquitto started by Hydra).", metavar="HOST:PORT"
     )
-    username: str = setting("", "User name for your own server.")
+    username: str = setting("", "User name for your server.")
     password: str = ""
-    password_file: str = setting("", "File whose first line is the password for your own server.", unit="path")
+    password_file: str = setting("", "File whose first line is the password for your server.", unit="path")
     max_queued_messages: int = setting(1000, least=0, most=2**31 - 1)
 
     def __post_init__(self) -> None:

@@ -76,7 +76,7 @@ class NatsSpec:
         replicas: JetStream: replicas of a stream; they need as many servers.
     """
 
-    servers: str = setting("", "Addresses of your own servers (default: one started by Hydra).", metavar="HOST:PORT,…")
+    servers: str = setting("", "Addresses of your servers (default: one started by Hydra).", metavar="HOST:PORT,…")
     replicas: int = setting(1, "jetstream: number of replicas of each stream.", least=1, most=5)
 
     def __post_init__(self) -> None:
