@@ -1,1 +1,1 @@
-"""The commands of `hydra`, one file for each group of commands."""
+"""The commands of `hydra`, one file for each kind."""

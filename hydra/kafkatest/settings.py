@@ -144,9 +144,7 @@ class KafkaSpec:
             ``security.protocol = "SSL"``.
     """
 
-    bootstrap: str = setting(
-        "", "Address of your cluster (default: brokers started by Hydra).", metavar="HOST:PORT"
-    )
+    bootstrap: str = setting("", "Address of your cluster (default: brokers started by Hydra).", metavar="HOST:PORT")
     partitions: int = setting(1, "Partitions of the run's topic.", least=1, most=MOST_PARTITIONS)
     replication_factor: int = setting(1, "Replicas of the run's topic.", least=1, most=MOST_REPLICAS)
     properties: Mapping[str, str] = field(default_factory=dict)

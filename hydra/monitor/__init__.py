@@ -1,1 +1,1 @@
-"""Metrics and the live view of a running run."""
+"""Metrics and the live view of a run in progress."""
