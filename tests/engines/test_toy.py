@@ -305,7 +305,7 @@ def test_an_engine_that_brings_a_command_twice_is_refused(with_engines: Callable
     ("flag", "says"),
     [
         (["--resume"], "adds the flag --resume of hydra run, which exists already"),
-        (["--other", "out"], "brings the flag --other of hydra run, which is there"),
+        (["--other", "out"], "adds the flag --other of hydra run, which exists"),
     ],
 )
 def test_an_engine_that_takes_a_flag_twice_is_refused(
