@@ -129,7 +129,7 @@ RATE, ONE = ("--rate", "900"), ("--rate", "900", "--clients", "1")
     [
         (("--rate", "20", "--clients", "1", "--duration", "1s", "--p99", "20ms"), "p99_ms of 20 messages cannot be"),
         (ONE, "no objective is set"),
-        ((*ONE, "--p99", "1s", "--repeat", "3"), "is not repeated"),
+        ((*ONE, "--p99", "1s", "--repeat", "3"), "one step without repeats"),
         (("--rate", "max", "--clients", "1", "--p99", "20ms"), "'max' has no due times"),
         ((*RATE, "--clients", "1,2", "--p99", "20ms"), "several client counts: 1, 2"),
         ((*ONE, "--p99", "soon"), "'soon' is no time"),
