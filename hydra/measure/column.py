@@ -99,8 +99,7 @@ def wire_bytes(frame: str) -> ReportColumn:
     return ReportColumn(
         "wire_bytes",
         "bytes",
-        f"the messages that were sent, each with {frame}: computed from their sizes; without probes, and without what "
-        "TCP and IP add",
+        f"bytes of the messages sent, each with {frame}: computed from their sizes; without probes, TCP and IP",
         role="publisher",
         key="wire_bytes",
     )
@@ -108,9 +107,9 @@ def wire_bytes(frame: str) -> ReportColumn:
 
 def of_repeats(column: Column) -> tuple[Column, ...]:
     """The columns that stand beside a repeated one, in their order."""
-    count = Column(f"{column.name}{COUNT}", REPEATS, "of how many repeats the figure is, where these are not all")
+    count = Column(f"{column.name}{COUNT}", REPEATS, "number of repeats that the figure is computed from, if not all")
     if column.repeats == "mean":
-        half = "half the width of the 95 % interval of the repeats' mean"
+        half = "half the width of the 95 % confidence interval of the mean of the repeats"
         return replace(column, name=f"{column.name}{INTERVAL}", help=half, heading=""), count
     if column.repeats in ("median", "merged"):
         ends = ((LOW, "the lowest of the repeats' figures"), (HIGH, "the highest of the repeats' figures"))
