@@ -78,7 +78,7 @@ BATCH: Final = Column(
 
 @dataclass(frozen=True, slots=True)
 class SystemColumns:
-    """What a system has of columns beside those that all systems share.
+    """The columns of a system beside those that all systems share.
 
     Attributes:
         batch: the second column of a step: the setting that says how many messages travel together.

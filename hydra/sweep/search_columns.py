@@ -1,4 +1,4 @@
-"""The columns of a search: the rates that were searched for (``conf/reference/*.csv``), and what stands beside each."""
+"""The columns of a search: the searched rates (``conf/reference/*.csv``), and the columns beside each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
     """The column of a search's figure.
 
     With the published settings these are the columns of the first table in ``conf/reference``; with others the name
-    says so, because the figures cannot be laid side by side.
+    says so, because the figures are not comparable.
     """
     if series == "max_rate":
         text = "mean `avg_rx_rate_pps` of further steps at the rate at which most is received, drops allowed"
@@ -134,7 +134,7 @@ def published(search: SearchSpec) -> tuple[Column, ...]:
 
 
 def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
-    """What a search says of one rate, in the order of the table; ``prefix`` begins the names."""
+    """The columns beside one rate, in the order of the table; ``prefix`` begins their names."""
     steps = Column(f"{prefix}_steps", "steps", "steps measured for this rate")
     why = text_column(f"{prefix}{WHY}", "keyword: why there is no figure, or the objection to it")
     note = text_column(f"{prefix}_note", "the texts of all warnings about this rate", repeats="noted")
