@@ -286,8 +286,8 @@ _STEP: Final = (
     ),
     yes_no_column(
         RATE_HELD,
-        "whether each publisher sent at least 99 % of the messages that were due, less the one at the edge of the "
-        "window. Empty at rate `max`",
+        "whether each publisher ran to the end of the window and sent at least 99 % of the messages that were due, "
+        "less the one at the edge of the window. Empty at rate `max`",
     ),
     Column(
         "tx_lag_p99_us",
@@ -483,7 +483,7 @@ _LAST: Final = (
         GENERATOR_LIMITED,
         "yes: the clients limited the row, not the system: `avg_tx_rate_pps` or `aggregate_pps` is within 10 % of the "
         "ceiling that `hydra ceiling` measured on this machine, or a host used at least 92 % of its CPU and its "
-        "clients more than half of that. Empty: neither is so, and no ceiling is known for these clients",
+        "clients at least half. Empty: neither is so, and no ceiling is known for these clients",
     ),
     text_column(VERDICT, "what limited the row, see *Verdict*"),
     text_column(VERDICT_EVIDENCE, "the figures behind `verdict`", repeats="noted"),
