@@ -87,7 +87,7 @@ def test_every_scenario_loads_and_its_largest_row_fits_the_default_cluster(name:
 def test_every_scenario_names_a_published_table_that_exists_or_says_that_there_is_none(name: str) -> None:
     text = (conf_dir() / "scenarios" / f"{name}.toml").read_text()
     tables = [word.strip("(),.;") for word in text.split() if "conf/reference/" in word]
-    assert tables or "there is no published table" in text
+    assert tables or "there is no published table" in text.lower()
     assert all((conf_dir() / "reference" / Path(table).name).is_file() for table in tables)
 
 

@@ -1,1 +1,1 @@
-"""Models of figures, and comparisons of runs."""
+"""Models of throughput and costs, and comparisons of runs."""

@@ -1,1 +1,1 @@
-"""The commands of `hydra`, one file for each family."""
+"""The commands of `hydra`, one file for each kind."""

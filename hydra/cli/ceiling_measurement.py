@@ -73,7 +73,7 @@ def _group(program: Program, clients: int) -> Iterator[Controller]:
     process = subprocess.Popen([*program.command, *names], env=environment, pass_fds=(lifeline[0],))
     try:
         if not controller.wait_until(lambda: len(controller.roster.present()) == clients, _WITHIN_S):
-            raise ReadinessError(f"not all of {clients} clients came within {_WITHIN_S:.0f} s", "try fewer")
+            raise ReadinessError(f"not all of {clients} clients connected within {_WITHIN_S:.0f} s", "try fewer")
         yield controller
         controller.quit()
         controller.wait_until(lambda: process.poll() is not None, _END_WITHIN_S)

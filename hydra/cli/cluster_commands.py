@@ -1,4 +1,4 @@
-"""Commands that ask a cluster, or make something for it."""
+"""Commands that query a cluster or prepare files for it."""
 
 from __future__ import annotations
 
@@ -38,14 +38,16 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 @master_flag
 @grouped(
     OUTPUT,
-    click.option("--for", "scenario", type=WORD, metavar="SCENARIO", help="Say which of its roles could run on each."),
     click.option(
-        "--all", "whole", is_flag=True, help="Show also those attributes of a cluster's own that are the same on all."
+        "--for", "scenario", type=WORD, metavar="SCENARIO", help="Show which roles of SCENARIO could run on each agent."
+    ),
+    click.option(
+        "--all", "whole", is_flag=True, help="Show also the cluster's own attributes that are equal on all agents."
     ),
     json_flag,
 )
 def agents(config: Path | None, master: str, scenario: str | None, as_json: bool, whole: bool, **flags: Any) -> None:
-    """List the cluster's agents with their attributes and free resources."""
+    """List a cluster's agents and their free resources."""
     from hydra.cli.cluster_operations import list_agents
 
     list_agents(config, master, flags, scenario, as_json=as_json, whole=whole)
@@ -58,7 +60,7 @@ def agents(config: Path | None, master: str, scenario: str | None, as_json: bool
 @cluster_flag
 @json_flag
 def ps(config: Path | None, master: str, as_json: bool, **flags: Any) -> None:
-    """List the runs that a cluster still knows, and what they have there."""
+    """List the runs that have something on a cluster."""
     from hydra.cli.cluster_operations import list_leftovers
 
     list_leftovers(config, master, flags, as_json=as_json)
@@ -69,7 +71,7 @@ def ps(config: Path | None, master: str, as_json: bool, **flags: Any) -> None:
 @config_flag
 @cluster_flag
 def kill(run: str, config: Path | None, master: str, **flags: Any) -> None:
-    """End what is left of RUN on a cluster."""
+    """End and delete what RUN has left on a cluster."""
     from hydra.cli.cluster_operations import end_leftovers
 
     end_leftovers(run, config, master, flags)
@@ -90,7 +92,10 @@ def _elsewhere_flags(command: _F) -> _F:
     examples=("hydra artifact zmqrate", "hydra artifact zmqrate --implementation native"),
 )
 def artifact(scenario: str, **_: Any) -> None:
-    """Make the archive that agents need for SCENARIO, for serving it yourself (--artifact)."""
+    """Make the archive of programs for agents.
+
+    It has what agents need for SCENARIO, if you serve it yourself (--artifact).
+    """
     from hydra.config.scenario import resolve
 
     resolved = resolve(scenario, overrides())

@@ -117,8 +117,8 @@ def left_out_line(attributes: Mapping[str, str | None]) -> str:
 def _declared(file: str, machine: MachineResources) -> str:
     """What the resources of agents mean that are this machine."""
     return (
-        f"These resources are declared in {file}: they steer which group goes where. All these agents are this "
-        f"machine, which has {machine}. hydra check tells whether a scenario fits."
+        f"These resources are declared in {file}: they decide which agent a group gets. All these agents are this "
+        f"machine, which has {machine}. hydra check shows whether a scenario fits."
     )
 
 

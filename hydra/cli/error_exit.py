@@ -57,7 +57,7 @@ REMEDIES: Final = {
     errno.ENOENT: "check that the folder exists and can be written",
     errno.ENOTDIR: "a part of it is no folder: name another place",
     errno.EISDIR: "name a file, not a folder",
-    errno.ELOOP: "its symbolic links lead in a circle: name another place",
+    errno.ELOOP: "its symbolic links form a loop: name another path",
 }
 """What the user can do about files that cannot be read or written, by the kernel's error."""
 

@@ -73,7 +73,7 @@ class ExperimentRun(Measurement):
         super().check_new(out)
         if is_experiment(out):
             raise RunDirectoryError(
-                f"{out} already holds an experiment", "go on with --resume, or choose another --out"
+                f"{out} already holds an experiment", "continue it with --resume, or choose another --out"
             )
 
     def measure(self, request: RunRequest) -> Printout:
@@ -92,8 +92,8 @@ class ExperimentRun(Measurement):
         else:
             text = "\n".join([fitted(folders.document(record, views), terminal_width()), *experiment.lines(done)])
         rows = [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]
-        goes_on = "" if record.ended == "finished" else f"; the experiment goes on with --resume {folder}"
-        return Printout(text, code, conditions_met(self._conditions, rows), f"everything is in {folder}{goes_on}")
+        goes_on = "" if record.ended == "finished" else f"; continue the experiment with --resume {folder}"
+        return Printout(text, code, conditions_met(self._conditions, rows), f"all results are in {folder}{goes_on}")
 
     def _record(self, request: RunRequest) -> ExperimentRecord:
         """Of an experiment that begins."""
@@ -132,7 +132,9 @@ def _order(
     first = {"experiment": before.experiment, "scale": before.scale, **before.options}
     difference = next(differences({key: first.get(key) for key in given}, given), None)
     if difference is not None:
-        raise RunDirectoryError(f"this experiment is another one: {difference}", "resume it as it was started")
+        raise RunDirectoryError(
+            f"the flags are those of another experiment: {difference}", "resume it as it was started"
+        )
     return ExperimentOptions(before.scale, before.options, hosts)
 
 

@@ -121,7 +121,7 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
     if law.better == KNEE:
         yield (
             f"a knee at {count(law.knee or 0)} clients fits better than the law: "
-            "a capacity that is reached all at once; estimates below are by it"
+            "a capacity that is reached suddenly; the estimates below use it"
         )
     yield ""
     yield tabled([_row(prediction) for prediction in law.predictions], terminal_width(), as_text=True)
@@ -129,14 +129,13 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
     yield _held_out(law)
     if held and max(held) == law.largest:
         yield (
-            "caution: the largest step held the rate that was asked for: its throughput is what was asked for, and not "
-            "yet a limit of the system"
+            "warning: the largest step held the requested rate: its throughput is that rate, and no limit of the system"
         )
     elif held:
-        yield f"caution: up to {count(max(held))} clients the rate that was asked for was held: λ is that rate"
+        yield f"warning: steps up to {count(max(held))} clients held the requested rate: λ is that rate"
     for each in budgets:
         yield ""
-        yield f"{each.budget.name}, by {each.steps} steps; of more clients at the throughput that is estimated above"
+        yield f"{each.budget.name}, by {each.steps} steps; predictions for the throughput that is estimated above"
         for term, interval in zip(each.budget.terms, each.terms, strict=True):
             yield f"  {term.name:34} {span(interval, term.unit)}"
         for prediction in law.predictions:

@@ -14,7 +14,7 @@ from hydra.options import PATH, Command
 @click.argument("order", type=PATH)
 @click.argument("out", type=PATH)
 def handed_over(order: Path, out: Path) -> None:
-    """Carry out the command of the file ORDER into the directory OUT."""
+    """Execute the command in the file ORDER and write its results into the directory OUT."""
     from hydra.cli.experiment_command import ExperimentRun
     from hydra.cli.interleaved_runs import InterleavedRuns
     from hydra.cli.measurement import Measurement, ScenarioRun, SloStep, carry_out

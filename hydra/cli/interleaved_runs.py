@@ -86,7 +86,7 @@ class InterleavedRuns(Measurement):
         """Refuses a folder that holds such runs already, too."""
         super().check_new(out)
         if interleaved_record.is_interleaved(out):
-            raise RunDirectoryError(f"{out} already holds runs", "go on with --resume, or choose another --out")
+            raise RunDirectoryError(f"{out} already holds runs", "continue it with --resume, or choose another --out")
 
     def measure(self, request: RunRequest) -> Printout:
         """Runs all of them, or goes on with them."""
@@ -109,8 +109,8 @@ class InterleavedRuns(Measurement):
                 text = comparison_report.json_text(compared)
             else:
                 text = fitted(comparison_report.document(compared), terminal_width())
-        goes_on = f"; it goes on with --resume {folder}" if code == EXIT_INTERRUPTED else ""
-        return Printout(text.removesuffix("\n"), code, held, f"everything is in {folder}{goes_on}")
+        goes_on = f"; continue with --resume {folder}" if code == EXIT_INTERRUPTED else ""
+        return Printout(text.removesuffix("\n"), code, held, f"all results are in {folder}{goes_on}")
 
     def _record(self, request: RunRequest) -> InterleavedRecord:
         """Of runs that begin."""
@@ -140,7 +140,7 @@ def _before(resumed: Path, flags: Mapping[str, Any]) -> InterleavedRecord:
         raise RunDirectoryError(f"{resumed} compares {', '.join(record.sides)}", "leave out --compare-implementations")
     if flags["interleave"] not in (None, record.interleaved):
         raise RunDirectoryError(
-            f"{resumed} was begun with {'--interleave' if record.interleaved else '--no-interleave'}, which stays so",
+            f"{resumed} was begun with {'--interleave' if record.interleaved else '--no-interleave'}, and that stays",
             "leave out --interleave and --no-interleave",
         )
     return record
@@ -176,8 +176,8 @@ def _repeated(scenario: str | Path, replaced: Mapping[str, object], own: Mapping
     repeat = load_scenario(scenario, {**replaced, **own}).sweep.repeat
     if repeat == 1 and REPEAT in replaced:
         raise UsageError(
-            "one repeat of each implementation tells nothing of the spread",
-            f"leave out --repeat ({REPEATS}), or say more",
+            "one repeat of each implementation does not show the spread",
+            f"leave out --repeat ({REPEATS}), or raise it",
         )
     return replaced if repeat > 1 else {**replaced, REPEAT: REPEATS}
 

@@ -1,4 +1,4 @@
-"""Commands that tell of this machine."""
+"""Commands that measure or check this machine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
         type=CountList(24, 64 * 1024 * 1024),
         default="24,1024,16384",
         show_default=True,
-        help="Bytes of messages.",
+        help="Message sizes in bytes.",
     ),
     click.option(
         "--duration",
@@ -52,7 +52,7 @@ from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
         default=1.0,
         show_default=True,
         metavar="SECONDS",
-        help="Of each measurement.",
+        help="Duration of each measurement.",
     ),
 )
 @grouped(
@@ -62,15 +62,15 @@ from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
         "languages",
         type=click.Choice(["python", "native"]),
         multiple=True,
-        help="Clients in Python or native ones (default: both).",
+        help="Python or native (C++) clients (default: both).",
     ),
 )
 @json_flag
 def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], duration: float, as_json: bool) -> None:
-    """Measure what the clients' own code can do on this machine: rows near it tell of Hydra, not of the system.
+    """Measure the highest rates of Hydra's own clients.
 
-    It is the code of every run with its connection to the system replaced by none. What was measured is kept in the
-    user's cache, and every later run compares its rows with it.
+    The clients run on this machine without a system. A row of a run that is near such a rate shows the limit of Hydra,
+    not of the system. The rates are kept in the user's cache, and every later run compares its rows with them.
     """
     from hydra.cli.ceiling_measurement import run_ceiling
 
@@ -102,11 +102,12 @@ def ceiling(languages: tuple[str, ...], clients: list[int], sizes: list[int], du
 )
 @click.pass_context
 def check(context: click.Context, /, scenario: str, as_json: bool, **_: Any) -> None:
-    """Say what a scenario needs of this machine, and the command that removes each shortage.
+    """Check whether a scenario fits a machine or cluster.
 
-    With --master it is the cluster's agents: which roles each could run, and whether every row can be placed on them.
-    Without SCENARIO it is zmqrate. It has the flags of the scenario's system as well: hydra check SCENARIO --help shows
-    them. Exit code 3 if some row does not fit.
+    The command shows what the scenario needs of this machine, and a command that removes each shortage. With --master,
+    hydra check shows which roles each agent of the cluster could run, and whether every row can be placed on the
+    agents. SCENARIO is zmqrate unless you name one; hydra check SCENARIO --help shows the flags of its system, too. The
+    exit code is 3 if a row does not fit.
     """
     from hydra.cli.check_command import check_scenario
 

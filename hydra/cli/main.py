@@ -81,7 +81,7 @@ class HydraCommand(GroupedHelpCommand, click.Group):
 @click.version_option(package_name="hydra-scale", prog_name="hydra")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Find out how a publish-subscribe system behaves as the number of its clients grows."""
+    """Measure how a publish-subscribe system behaves as the number of its clients grows."""
     # For the commands of systems, which know nothing of runs.
     context.obj = RUNS
 

@@ -138,7 +138,7 @@ class SloStep(ScenarioRun):
         as_text = slo_text.document(scenario, answer, warnings)
         as_json = slo_text.json_text(answer, warnings)
         for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
-            write_whole(out / name, text, f"everything measured is in {out / 'run.db'}")
+            write_whole(out / name, text, f"all results are in {out / 'run.db'}")
         shown = as_json if self.command.flags["as_json"] else fitted(as_text, terminal_width())
         code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
         return Printout(shown, code, conditions_met(self._conditions, end.rows))
@@ -150,4 +150,4 @@ def too_short(scenario: Scenario) -> str:
     if duration_s >= least_s:
         return ""
     stalls = f"where a stall may cost {scenario.slo.stall_s:g} s of traffic (--stall), it takes at least {least_s} s"
-    return f"{duration_s:g} s can say no or unknown, but not yes: {stalls} (--duration)"
+    return f"{duration_s:g} s can show no or unknown, but not yes: {stalls} (--duration)"

@@ -69,9 +69,10 @@ RUNS: Final = RunCommands(_scenario, _experiment, _experiments, _presets)
 )
 @click.pass_context
 def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
-    """Run any scenario: a name from conf/scenarios or a TOML file; or a published experiment by its name.
+    """Run a scenario or a published experiment.
 
-    It has the flags of the scenario's system as well, or of the experiment: hydra run SCENARIO --help shows them.
+    SCENARIO is a name from conf/scenarios, a TOML file, or the name of an experiment. hydra run SCENARIO --help shows
+    the flags of the scenario's system, or of the experiment, too.
     """
     from hydra.config.file_locations import experiment_named
 
@@ -92,9 +93,11 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
 )
 @click.pass_context
 def slo(context: click.Context, /, scenario: str, **_: Any) -> None:
-    """Say whether a workload holds: yes (exit code 0), no or unknown (3), and the margin of each objective.
+    """Answer whether a workload holds.
 
-    It has the flags of the scenario's system as well: hydra slo SCENARIO --help shows them.
+    The answer is yes (exit code 0), no or unknown (3), with the margin of each objective.
+
+    hydra slo SCENARIO --help shows the flags of the scenario's system, too.
     """
     from hydra.cli.slo_command import run_slo
 

@@ -39,7 +39,7 @@ _REPORTS_S: Final = 600.0
 _FOOTPRINT_CLIENTS: Final = 40
 """With how many subscribers every footprint was measured (docs/limits.md)."""
 _UNTOLD: Final = "not measured, neither in the runs that you named nor by Hydra's authors"
-_UNKNOWN: Final = "nobody has measured it: name a run with --from"
+_UNKNOWN: Final = "it was never measured: name a run with --from"
 _STEADY: Final = 1.05
 """The highest rate over the mean: up to here a load has not changed."""
 _MEMORY_SHARE: Final = 0.9
@@ -250,7 +250,7 @@ def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentS
     yield ""
     for part, use in plan.endless:
         yield (
-            f"{part.name}: nobody can tell how many: {use.name} of {part.one} has no upper limit by {use.cost.source}; "
+            f"{part.name}: the number is unknown: {use.name} of {part.one} has no upper limit by {use.cost.source}; "
             "measure more client counts, larger ones, or this rate"
         )
     for part in plan.parts:
@@ -269,7 +269,7 @@ def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentS
         part, use = plan.first
         end = use.ends_at or 0
         yield f"what breaks first: {use.name} of {part.one}, at {count(end)} clients{_beyond(use, plan)}"
-    yield f"evidence ends at {count(plan.evidence)} clients: the least of all that was measured for the lines below"
+    yield f"evidence ends at {count(plan.evidence)} clients: the smallest measured range of the lines below"
     yield ""
     rows = [_row(part, use, plan, size) for part in plan.parts for use in part.uses]
     yield tabled(rows, terminal_width(), as_text=True)

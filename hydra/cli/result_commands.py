@@ -41,25 +41,26 @@ from hydra.options.help import RESULTS
 @click.argument("runs", metavar="RUN [OTHER]…", type=PATH, nargs=-1, required=True)
 @grouped(
     OUTPUT,
-    click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too."),
+    click.option("--open", "opened", is_flag=True, help="Also open the page in a browser."),
     click.option(
         "--plotly",
         type=click.Choice(["inline", "shared"]),
         default="inline",
         show_default=True,
-        help="Where plotly.js (4.7 MB) is: in the page, or in a file beside the run's folder that all pages share.",
+        help="Place of plotly.js (4.7 MB): in the page, or in one file next to the run's folder that all pages share.",
     ),
     click.option(
         "--images",
         type=WORD,
         metavar="FOLDER|auto",
-        help="Write every plot as PNG and SVG into FOLDER, too (auto: `images` beside the page). Needs Chromium.",
+        help="Also write every plot as PNG and SVG into FOLDER (auto: `images` next to the page). This needs Chromium.",
     ),
 )
 def report(runs: tuple[Path, ...], opened: bool, plotly: str, images: str | None) -> None:
-    """Write report.ipynb and report.html into the run directory RUN, or into the folder of an experiment.
+    """Write the report of a run, or one that compares runs.
 
-    With other runs it is one page that compares these with the first, written beside that run's folder.
+    report.ipynb and report.html are written into the run directory RUN, or into the folder of an experiment. With more
+    than one run, hydra report writes one page that compares the runs, next to the folder of the first run.
     """
     from hydra.jupyter.command import write_report
 
@@ -81,25 +82,28 @@ def report(runs: tuple[Path, ...], opened: bool, plotly: str, images: str | None
 @grouped(
     OUTPUT,
     click.option(
-        "--figure", type=WORD, metavar="NAME", help="The figure that decides: a column (default: as docs/compare.md)."
+        "--figure",
+        type=WORD,
+        metavar="NAME",
+        help="Primary metric for the verdict: a column (default: see docs/compare.md).",
     ),
     click.option(
         "--fail-if",
         "fail_if",
         multiple=True,
         metavar="EXPR",
-        help="Exit with 3 if this is true of a row, such as 'avg_rx_rate_pps < 0.95 * base'.",
+        help="Exit with 3 if this holds for a row, such as 'avg_rx_rate_pps < 0.95 * base'; can be repeated.",
     ),
-    click.option("--all", "whole", is_flag=True, help="Print figures without a difference, too."),
+    click.option("--all", "whole", is_flag=True, help="Also print the metrics that do not differ."),
     click.option("--html", type=PATH, metavar="FILE", help="Write a page with the plots of all runs into FILE."),
     json_flag,
 )
 def compare(
     runs: tuple[Path, ...], figure: str | None, fail_if: tuple[str, ...], html: Path | None, **shown: bool
 ) -> None:
-    """Compare run directories with the first of them, row by row.
+    """Compare runs with the first one, row by row.
 
-    A folder of runs that took turns (--compare-implementations) stands for all of these.
+    A folder made by --compare-implementations stands for all runs in it.
     """
     from hydra.cli.error_exit import failed_if
     from hydra.report.comparison_report import compare_runs, document, json_text
@@ -119,7 +123,10 @@ def compare(
 @click.argument("folder", type=PATH, default=Path("runs"))
 @json_flag
 def runs(folder: Path, as_json: bool) -> None:
-    """List the run directories in FOLDER (default: runs), newest first, with how each ended and why."""
+    """List the runs in FOLDER, newest first.
+
+    FOLDER is runs unless you name one. The list shows how each run ended, and why.
+    """
     from hydra.store.run_folders import refuse_no_folder
 
     refuse_no_folder(folder)
@@ -156,16 +163,23 @@ def runs(folder: Path, as_json: bool) -> None:
 @click.argument("folder", type=PATH, default=Path("runs"))
 @grouped(
     OUTPUT,
-    click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: any free port)."),
     click.option(
-        "--host", type=WORD, default="127.0.0.1", show_default=True, help="A loopback address; no other is taken."
+        "--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on (default: any free port)."
     ),
-    click.option("--open", "opened", is_flag=True, help="Open the page in a browser, too."),
+    click.option(
+        "--host",
+        type=WORD,
+        default="127.0.0.1",
+        show_default=True,
+        help="Loopback address to listen on; others are rejected.",
+    ),
+    click.option("--open", "opened", is_flag=True, help="Also open the page in a browser."),
 )
 def serve(folder: Path, port: int, host: str, opened: bool) -> None:
-    """Show the runs in FOLDER (default: runs) in a browser on this machine: reports and comparisons.
+    """Show the runs in FOLDER in a browser.
 
-    Nothing is written into the folder: reports are made when they are opened, into the user's cache. Ctrl-C ends it.
+    FOLDER is runs unless you name one. The pages are reports and comparisons, for browsers on this machine. Reports are
+    made when you open them, and kept in the user's cache; FOLDER is not changed. Ctrl-C ends hydra serve.
     """
     from hydra.serve.serve_command import serve_runs
 
@@ -186,13 +200,20 @@ def serve(folder: Path, port: int, host: str, opened: bool) -> None:
 )
 @grouped(
     OUTPUT,
-    click.option("--plot", "page", type=PATH, metavar="FILE.html", help="Draw the points, the law and its interval."),
+    click.option(
+        "--plot",
+        "page",
+        type=PATH,
+        metavar="FILE.html",
+        help="Write a plot of the points, the law and its interval into FILE.html.",
+    ),
     json_flag,
 )
 def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None:
-    """Fit the scalability law and linear budgets to the run in RUN, and predict other client counts.
+    """Predict other client counts from a run.
 
-    Needs six client counts. Every prediction has the 95 % interval of a new measurement.
+    The command fits the scalability law and linear budgets to the run in RUN. RUN needs at least six client counts.
+    Each prediction has the 95 % interval of a new measurement.
     """
     from hydra.cli.fit_command import fit_run
 
@@ -211,12 +232,20 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
 @click.argument("scenario", required=False)
 @grouped(
     WORKLOAD,
-    click.option("--clients", type=click.IntRange(min=1), required=True, help="How many subscribers."),
+    click.option("--clients", type=click.IntRange(min=1), required=True, help="Number of subscribers."),
     click.option(
-        "--rate", type=FiniteFloatRange(min=0, min_open=True), required=True, help="Messages/s to each of them."
+        "--rate",
+        type=FiniteFloatRange(min=0, min_open=True),
+        required=True,
+        help="Messages/s that each subscriber receives.",
     ),
     click.option(
-        "--from", "runs", type=PATH, multiple=True, metavar="RUN", help="Take costs from this run; several times."
+        "--from",
+        "runs",
+        type=PATH,
+        multiple=True,
+        metavar="RUN",
+        help="Run from which costs are taken; can be repeated.",
     ),
 )
 @grouped(
@@ -233,9 +262,11 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
 )
 @grouped(
     CLUSTER,
-    click.option("--cores", type=FiniteFloatRange(min=0, min_open=True), help="Of an agent (default: this machine's)."),
-    click.option("--memory", type=MEMORY, help="Of an agent, such as 64GB (default: this machine's)."),
-    click.option("--network", type=BANDWIDTH, help="Of an agent, such as 10Gbit (default: this machine's)."),
+    click.option(
+        "--cores", type=FiniteFloatRange(min=0, min_open=True), help="CPU cores of one agent (default: this machine's)."
+    ),
+    click.option("--memory", type=MEMORY, help="Memory of one agent, such as 64GB (default: this machine's)."),
+    click.option("--network", type=BANDWIDTH, help="Bandwidth of one agent, such as 10Gbit (default: this machine's)."),
 )
 @config_flag
 @set_flag
@@ -253,10 +284,11 @@ def plan(
     as_json: bool,
     **_: Any,
 ) -> None:
-    """Say how many agents, publishers and servers so many clients take, what breaks first, and where evidence ends.
+    """Estimate what a number of clients needs.
 
-    Costs are those of the runs that are named; what these do not tell, those that were measured with Hydra. Exit code 3
-    if something is needed that there cannot be.
+    The output shows the agents, publishers and servers, what limits first, and where the evidence ends. Costs come from
+    the runs that --from names; a cost that these runs do not show is a constant measured with Hydra. The exit code is 3
+    if the workload needs more than is possible, or if a number is unknown.
     """
     from hydra.cli.plan_command import PlanRequest, show_plan
 

@@ -67,9 +67,9 @@ def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:
         if took_turns([resumed]):
             # Its repeats would not be the pairs of the others' any more.
             raise UsageError(
-                f"{resumed} is one part of a comparison, and cannot go on alone",
-                f"go on with all of it: --resume {resumed.resolve().parent}",
+                f"{resumed} is one part of a comparison, and cannot continue alone",
+                f"continue the whole comparison: --resume {resumed.resolve().parent}",
             )
     if flags["interleave"] is not None:
-        raise UsageError("--interleave is of runs that are compared", "name them with --compare-implementations")
+        raise UsageError("--interleave is for compared runs", "name them with --compare-implementations")
     return False

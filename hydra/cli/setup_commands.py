@@ -18,12 +18,13 @@ from hydra.options.help import MORE
     examples=("hydra install-completion", "hydra install-completion zsh", "hydra install-completion fish --show"),
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), required=False)
-@grouped(OUTPUT, click.option("--show", is_flag=True, help="Print the script, and write nothing."))
+@grouped(OUTPUT, click.option("--show", is_flag=True, help="Print the script and write no file."))
 @click.pass_context
 def install_completion(context: click.Context, shell: str | None, show: bool) -> None:
-    """Have your shell complete hydra's commands, flags and scenarios with the Tab key.
+    """Complete commands and flags with the Tab key.
 
-    Without SHELL it is the one of $SHELL. It writes one file, whose removal undoes it; doing it again changes nothing.
+    Your shell then completes names of scenarios, too. SHELL is that of $SHELL unless you name one. The command writes
+    one file; remove that file to undo it.
     """
     from hydra.cli.completion import VARIABLE, completion_for, shell_of
     from hydra.store.run_folders import write_whole
@@ -34,13 +35,15 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
         return
     there = made.file.read_text() if made.file.is_file() else ""
     if there and VARIABLE not in there:
-        raise UsageError(f"{made.file} is there, and not of Hydra", "move it away, or print the script with --show")
+        raise UsageError(
+            f"{made.file} exists, and Hydra did not write it", "move it away, or print the script with --show"
+        )
     if there == made.text:
         click.echo(f"{made.file} is there already")
     else:
         made.file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(made.file, made.text, "check the permissions, or print it with --show")
-        click.echo(f"wrote {made.file}; it is read by shells that you start from now on")
+        click.echo(f"wrote {made.file}; shells that you start from now on read it")
     for remark in made.remarks:
         click.echo(remark)
     click.echo(f"to undo it: rm {made.file}")
@@ -49,10 +52,10 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
 @click.command(cls=Command, section=MORE, examples=("hydra schema", "hydra schema ./mine.toml > mine.schema.json"))
 @click.argument("scenario", required=False)
 def schema(scenario: str | None) -> None:
-    """Print the JSON Schema of what --json prints and rows.json holds.
+    """Print the JSON Schema of --json and of rows.json.
 
-    With SCENARIO it has exactly the columns that this scenario's rows can have; without, those of every scenario that
-    comes along.
+    With SCENARIO, the schema has exactly the columns that rows of this scenario can have; without, those of every
+    scenario in conf/scenarios.
     """
     from hydra.report.json_schema import schema_of
 

@@ -32,7 +32,7 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
         flags: those of ``options.run_flags`` and of the engines.
     """
     if replaced.get("sweep.repeat", 1) != 1:
-        raise UsageError("hydra slo answers by one step, and is not repeated", "leave out --repeat")
+        raise UsageError("hydra slo runs one step without repeats", "leave out --repeat")
     replaced = {**_as_recorded(replaced), **replaced, **ONE_STEP}
     resolved = asked_scenario(scenario, replaced, flags)
     check(resolved.scenario)
@@ -57,12 +57,12 @@ def check(scenario: Scenario) -> None:
         UsageError: the text says why.
     """
     if not scenario.slo.objectives():
-        raise UsageError("nothing is asked for", "give --p99, --loss or another objective, or a table [slo]")
+        raise UsageError("no objective is set", "give --p99, --loss or another objective, or a table [slo]")
     if len(scenario.sizes) != 1:
         counts = ", ".join(str(clients) for _, clients in scenario.sizes)
         raise UsageError(f"the scenario has several client counts: {counts}", "name one with --clients")
     if "recovery_s" in scenario.slo.objectives() and not scenario.events:
-        raise UsageError("recovery_s is asked for, and no event happens", "add [[events]]")
+        raise UsageError("recovery_s is set, but the scenario has no event", "add [[events]]")
     if why := unanswerable(scenario):
         raise UsageError(why, "raise --duration")
 
@@ -80,6 +80,6 @@ def unanswerable(scenario: Scenario) -> str:
         return str(e)
     rate = plan.settings.rate
     if rate == "max":
-        return "rate 'max' has no due times: nobody could tell what was late"
+        return "rate 'max' has no due times, so that no message is late"
     # Copies of a message are late together: it is messages that count, whoever receives them.
     return impossible(scenario.slo, float(rate) * plan.duration_s * publishers)

@@ -1,1 +1,1 @@
-"""What one process on a host does: a client of any system, a server, its process group, the relay of that group."""
+"""The processes on a host: clients of any system, servers, process groups and their relays."""

@@ -71,11 +71,13 @@ def parse(arguments: Sequence[str], kinds: Sequence[str]) -> GroupOptions:
         formatter_class=partial(argparse.HelpFormatter, width=100),
     )
     parser.add_argument("kind", choices=kinds)
-    parser.add_argument("--group", required=True, help="the group's id")
-    parser.add_argument("--first-id", required=True, type=_whole(0), help="id of its first client")
-    parser.add_argument("--count", required=True, type=_whole(1), help="clients to fork")
-    parser.add_argument("--fork-window", type=_whole(1), default=128, help="clients forked and not yet welcomed")
-    parser.add_argument("--respawns", type=_whole(0), default=3, help="how often one client is replaced")
+    parser.add_argument("--group", required=True, help="id of the process group")
+    parser.add_argument("--first-id", required=True, type=_whole(0), help="id of the first client of the process group")
+    parser.add_argument("--count", required=True, type=_whole(1), help="number of clients to fork")
+    parser.add_argument(
+        "--fork-window", type=_whole(1), default=128, help="most forked clients that wait for their welcome"
+    )
+    parser.add_argument("--respawns", type=_whole(0), default=3, help="how often a client that died is replaced")
     return GroupOptions(**vars(parser.parse_args(arguments)))
 
 

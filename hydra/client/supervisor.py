@@ -33,8 +33,8 @@ POLL_S = 0.2
 def main(arguments: list[str]) -> int:
     """Starts the command and stays until it is over; the exit status is 0 unless the command could not start."""
     parser = argparse.ArgumentParser(prog="hydra.client.supervisor")
-    parser.add_argument("--folder", type=Path, required=True, help="where the command runs; removed at the end")
-    parser.add_argument("--log", type=Path, required=True, help="takes the command's output")
+    parser.add_argument("--folder", type=Path, required=True, help="working folder of the command; removed at the end")
+    parser.add_argument("--log", type=Path, required=True, help="file for the output of the command")
     parser.add_argument("--owner", type=int, required=True, help="pid of the process that started the supervisor")
     parser.add_argument("--grace", type=float, default=1.5, help="seconds between SIGTERM and SIGKILL")
     parser.add_argument("command", nargs="+")

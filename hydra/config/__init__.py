@@ -1,1 +1,1 @@
-"""Files and registries → a resolved scenario and a cluster; what a machine can carry of it."""
+"""Files and registries → a resolved scenario and a cluster; whether a machine can carry it."""

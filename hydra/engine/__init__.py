@@ -1,1 +1,1 @@
-"""What an engine is: its interface, placement of groups, resources, and the program for agents that have no Hydra."""
+"""The interface of engines, placement of groups, resources, and the program for agents without Hydra."""

@@ -1,4 +1,4 @@
-"""What happened in a run, and the warnings of a run, a row or a search, as data: a class for each.
+"""Events of a run, and warnings of a run, a row or a search, as data: one class for each.
 
 Whoever reads stored events knows all their kinds: each class registers itself when its module is imported.
 """

@@ -1,1 +1,1 @@
-"""The page of a run and its notebook, made from the files of the run alone."""
+"""The report page of a run and its notebook, made from the files of the run only."""

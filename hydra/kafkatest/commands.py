@@ -53,14 +53,14 @@ _property_flags = flags(
         multiple=True,
         metavar=KEY_VALUE,
         parse=_parsed,
-        help="Any client property.",
+        help="Kafka client property; can be repeated.",
     ),
     keyed(
         "--kafka-prop-file",
         key="kafka.properties",
         type=PATH,
         parse=_parsed,
-        help="A file of them, KEY=VALUE a line: for passwords.",
+        help="File with client properties, one KEY=VALUE per line (keeps passwords off the command line).",
     ),
 )
 
@@ -83,7 +83,7 @@ _experiment_flags = flags(_bootstrap_flag, _property_flags, system_flags("kafka"
     ),
 )
 def kafka_batch(**_: Any) -> None:
-    """Kafka's throughput by client count and producer batch."""
+    """Measure Kafka by client count and producer batch."""
 
 
 @scenario_command(
@@ -98,7 +98,7 @@ def kafka_batch(**_: Any) -> None:
     ),
 )
 def kafka_fixed(**_: Any) -> None:
-    """Kafka at a fixed rate, by client count."""
+    """Measure Kafka at a fixed rate."""
 
 
 @scenario_command(
@@ -110,7 +110,7 @@ def kafka_fixed(**_: Any) -> None:
     examples=("hydra kafka-rate --clients 10,30 --duration 2 --search-steps 20",),
 )
 def kafka_rate(**_: Any) -> None:
-    """The highest rate that Kafka carries without any drop, by client count."""
+    """Find Kafka's highest rate without loss."""
 
 
 @experiment_command(
@@ -124,10 +124,10 @@ def kafka_rate(**_: Any) -> None:
     ),
 )
 def kafka_perf(**_: Any) -> None:
-    """Repeat a published experiment: its figures beside the published ones.
+    """Repeat a published experiment.
 
-    --list tells the experiments, --presets what the presets set. Each runs at a scale of its own unless --scale says
-    otherwise; --scale 1 is the original.
+    The tables show its figures next to the published ones. --list shows the experiments, --presets the presets. Each
+    experiment has its own default scale; --scale 1 is the original.
     """
 
 
@@ -139,10 +139,10 @@ def kafka_perf(**_: Any) -> None:
     examples=("hydra kafka-plan --target-rate 50000",),
 )
 def kafka_plan(**_: Any) -> None:
-    """How many partitions a target rate needs, measured; then a run of as many.
+    """Measure how many partitions a target rate needs.
 
-    P is what one producer gives to one partition, C what one partition gives to one consumer: a rate of T needs
-    max(T/P, T/C) partitions.
+    The command ends with a run of that number of partitions. P is the rate from one producer to one partition, C the
+    rate from one partition to one consumer: a rate of T needs max(T/P, T/C) partitions.
     """
 
 
@@ -152,7 +152,7 @@ def kafka_plan(**_: Any) -> None:
     examples=("hydra broker up", "hydra kafka-fixed --clients 10 --bootstrap 127.0.0.1:9092", "hydra broker down"),
 )
 def broker() -> None:
-    """Start, stop and look at a Kafka broker that outlives a run."""
+    """Start, stop and inspect a broker that outlives runs."""
 
 
 @broker.command(cls=Command, examples=("hydra broker up",))
@@ -174,7 +174,7 @@ def down() -> None:
 
 @broker.command(cls=Command, examples=("hydra broker status",))
 def status() -> None:
-    """Say whether the broker runs; exit code 1 if it does not."""
+    """Show whether the broker is running; the exit code is 1 if it is not."""
     from hydra.kafkatest import daemon
 
     found = daemon.status()
@@ -191,16 +191,27 @@ def status() -> None:
 )
 @grouped(
     SYSTEM,
-    click.option("--bootstrap", required=True, metavar="HOST:PORT", help="The cluster."),
-    click.option("--kafka-prop", "properties_", multiple=True, metavar=KEY_VALUE, help="As in the run."),
-    click.option("--kafka-prop-file", "file", type=click.Path(path_type=Path), help="A file of them: for passwords."),
+    click.option("--bootstrap", required=True, metavar="HOST:PORT", help="Address of the Kafka cluster."),
+    click.option(
+        "--kafka-prop",
+        "properties_",
+        multiple=True,
+        metavar=KEY_VALUE,
+        help="Kafka client property, as given to the run; can be repeated.",
+    ),
+    click.option(
+        "--kafka-prop-file",
+        "file",
+        type=click.Path(path_type=Path),
+        help="File with client properties, one KEY=VALUE per line.",
+    ),
 )
 @click.argument("runs", nargs=-1, type=click.Path(path_type=Path, exists=True, file_okay=False))
 def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None, runs: tuple[Path, ...]) -> None:
-    """Remove the topics that killed runs left on a cluster.
+    """Remove topics that killed runs left on a cluster.
 
-    Only a topic goes whose run is known to be dead: recorded by this user on this machine, or in one of the run
-    directories RUNS. The others are listed, each with the reason why it stays.
+    A topic is removed only if its run is known to be dead: this user's records on this machine, or one of the run
+    directories RUNS, show it. Other topics of Hydra are listed, each with the reason why it stays.
     """
     if not bootstrap:
         raise UsageError("--bootstrap is empty", "name your cluster: host:port")

@@ -67,7 +67,7 @@ class KafkaSettings:
     """
 
     msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # librdkafka takes no more
-    linger_ms: float = setting(0.0, "How long the producer waits for a batch to fill.", metavar="MS")
+    linger_ms: float = setting(0.0, "Longest wait of the producer for a full batch, in ms.", metavar="MS")
     batch_bytes: int | None = None
     compression: Compression = "none"
     acks: Acks = "1"
@@ -144,7 +144,7 @@ class KafkaSpec:
             ``security.protocol = "SSL"``.
     """
 
-    bootstrap: str = setting("", "Your own cluster (default: brokers come along).", metavar="HOST:PORT")
+    bootstrap: str = setting("", "Address of your cluster (default: brokers started by Hydra).", metavar="HOST:PORT")
     partitions: int = setting(1, "Partitions of the run's topic.", least=1, most=MOST_PARTITIONS)
     replication_factor: int = setting(1, "Replicas of the run's topic.", least=1, most=MOST_REPLICAS)
     properties: Mapping[str, str] = field(default_factory=dict)

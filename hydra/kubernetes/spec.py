@@ -74,14 +74,16 @@ SPEC: Final = EngineSpec(
         "node_lost_s": (1, 3600),
     },
     relocate=_relocate,
-    cluster_flags=(click.Option(["--namespace"], type=WORD, help="Of Kubernetes: where the Pods of runs are."),),
+    cluster_flags=(
+        click.Option(["--namespace"], type=WORD, help="Kubernetes namespace in which the run's Pods are created."),
+    ),
     flags=(
         *agents_flags,
         click.Option(
             ["--image", "python_image"],
             type=WORD,
             metavar="IMAGE",
-            help="Any image with Python for Kubernetes' Pods, instead of Hydra's own.",
+            help="Image with Python for the Pods, in place of Hydra's own image.",
         ),
     ),
     run_flags=(

@@ -1,4 +1,4 @@
-"""The nouns of Hydra as frozen dataclasses. Standard library only.
+"""The domain classes of Hydra as frozen dataclasses. Standard library only.
 
 Invariants live in ``__post_init__`` and raise ``ValueError`` with a text that says what would be right, so
 that whoever builds a noun (the configuration loader, a test, a sweep) gets the same refusal.

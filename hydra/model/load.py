@@ -51,7 +51,9 @@ class LoadSpec:
     ``points`` is what was read from that file: seconds and messages/s.
     """
 
-    shape: LoadShape = setting("constant", "How the rate changes; [load] has the details.", flag=("--load",))
+    shape: LoadShape = setting(
+        "constant", "Shape of the rate over time; the table [load] of a scenario has the details.", flag=("--load",)
+    )
     low: float = 0.1
     high: float = 1.0
     parts: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
@@ -101,7 +103,7 @@ class EventSpec:
 
 def _latency(flag: str, what: str) -> Any:
     """The field of an objective of latency."""
-    return setting(None, f"{what} of the latency at most, like 20ms.", flag=(flag,), unit="ms")
+    return setting(None, f"Limit for the {what} latency, such as 20ms.", flag=(flag,), unit="ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +114,20 @@ class SloSpec:
     objective: it is what one stall or burst of losses that was not seen may cost at most, in seconds of traffic.
     """
 
-    p50_ms: float | None = _latency("--p50", "The median")
-    p90_ms: float | None = _latency("--p90", "The 90th percentile")
-    p99_ms: float | None = _latency("--p99", "The 99th percentile")
-    p999_ms: float | None = _latency("--p999", "The 99.9th percentile")
-    max_ms: float | None = _latency("--max", "The highest")
-    loss_pct: float | None = setting(None, "Lost messages at most.", flag=("--loss",), unit="%", metavar="PERCENT")
+    p50_ms: float | None = _latency("--p50", "median")
+    p90_ms: float | None = _latency("--p90", "90th percentile of the")
+    p99_ms: float | None = _latency("--p99", "99th percentile of the")
+    p999_ms: float | None = _latency("--p999", "99.9th percentile of the")
+    max_ms: float | None = _latency("--max", "highest")
+    loss_pct: float | None = setting(
+        None, "Limit for lost messages, in percent of the expected ones.", flag=("--loss",), unit="%", metavar="PERCENT"
+    )
     recovery_s: float | None = setting(
-        None, "How soon after each event everything is to be good again.", flag=("--recovery",), unit="s"
+        None, "Time after each event within which all other objectives must hold again.", flag=("--recovery",), unit="s"
     )
     stall_s: float = setting(
         1.0,
-        "The longest stall to reckon with, though none was seen: shorter ones take less time to rule out.",
+        "Longest stall to allow for although none was seen; a shorter step can rule out a shorter one.",
         flag=("--stall",),
         unit="s",
     )

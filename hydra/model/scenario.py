@@ -50,9 +50,11 @@ class NativeSpec:
     """
 
     clients_per_process: int = setting(
-        1, "native: subscribers packed into one process.", metavar="K", least=1, most=100_000
+        1, "native: number of subscribers in one process.", metavar="K", least=1, most=100_000
     )
-    pacing: Literal["smooth", "bursty"] = setting("smooth", "native: bursty sends by whole seconds.")
+    pacing: Literal["smooth", "bursty"] = setting(
+        "smooth", "native: `smooth` spaces messages evenly; `bursty` sends all messages of a second at its start."
+    )
     system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -88,11 +90,15 @@ class Scenario:
 
     name: str
     system: str
-    client: str = field(metadata=Setting(help="Client implementation.", flag=("--implementation", "--client")).metadata)
+    client: str = field(
+        metadata=Setting(help="Implementation of the clients.", flag=("--implementation", "--client")).metadata
+    )
     table: TableKind
     sweep: SweepSpec
     settings: Settings = Settings()
-    publishers: int = setting(1, "How many publish, each at the rate.", metavar="N", least=1, most=10_000)
+    publishers: int = setting(
+        1, "Number of publishers, each of which sends at the rate.", metavar="N", least=1, most=10_000
+    )
     publisher: RoleSpec = RoleSpec()
     subscriber: RoleSpec = RoleSpec()
     server: ServerSpec = ServerSpec()
@@ -107,7 +113,7 @@ class Scenario:
     events: tuple[EventSpec, ...] = ()
     slo: SloSpec = field(default_factory=SloSpec)
     preset: str = setting(
-        "", "The settings that are recommended for a design goal; other flags go before it.", metavar="GOAL"
+        "", "Use the settings recommended for a design goal; other flags override them.", metavar="GOAL"
     )
     description: str = ""
 

@@ -34,20 +34,22 @@ class SharedSettings:
         reconnect_rate: reconnections per second of each subscriber. A search sets it for its cohort only.
     """
 
-    rate: Rate = setting("max", "Messages per second, or max.", metavar="RATE|max", least=LEAST_RATE, most=MOST_RATE)
+    rate: Rate = setting(
+        "max", "Messages/s of each publisher, or max.", metavar="RATE|max", least=LEAST_RATE, most=MOST_RATE
+    )
     burst: int | None = setting(
-        None, "Messages sent back to back when the publisher is behind.", least=1, most=1_000_000
+        None, "Most messages that a late publisher sends back to back.", least=1, most=1_000_000
     )
     messages: int | None = setting(None, least=1, most=1e15)
     message_size: int = setting(
-        HEADER_BYTES, f"Bytes of a message, its {HEADER_BYTES}-byte header included.", metavar="BYTES"
+        HEADER_BYTES, f"Bytes of a message, including its header of {HEADER_BYTES} bytes.", metavar="BYTES"
     )
     message_size_min: int | None = None
     payload: Payload = setting(
-        "zeros", "What follows the header: zeros, random bytes, JSON records, or the lines of a file."
+        "zeros", "Content after the header: zeros, random bytes, JSON records, or lines of a file."
     )
-    payload_ratio: float = setting(4.0, "json: how many times smaller a compressed batch is.", metavar="RATIO")
-    payload_file: str = setting("", "lines: the file, on the publishers' hosts.")
+    payload_ratio: float = setting(4.0, "json: ratio of a batch's size to its compressed size.", metavar="RATIO")
+    payload_file: str = setting("", "lines: path of the file, on each publisher's host.")
     payload_seed: int = 1
     receive_rate: float | None = setting(None, least=LEAST_RATE, most=MOST_RATE)
     reconnect_rate: float | None = setting(None, least=0.001, most=100)

@@ -29,7 +29,7 @@ class SweepSpec:
 
     duration_s: float = field(
         metadata=Setting(
-            help="Length of a step; also with a unit, such as 90s or 10min.",
+            help="Length of each step in seconds, or with a unit, such as 90s or 10min.",
             flag=("--duration",),
             unit="s",
             metavar="SECONDS",
@@ -38,7 +38,9 @@ class SweepSpec:
         ).metadata
     )
     clients: tuple[int, ...] = setting((), "Subscriber counts.", least=1, most=1_000_000)
-    repeat: int = setting(1, "Measure each row N times: mean and 95 % interval.", metavar="N", least=1, most=10_000)
+    repeat: int = setting(
+        1, "Measure each row N times, and show means with 95 % intervals.", metavar="N", least=1, most=10_000
+    )
     seconds: bool = False
 
     def __post_init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Figures and the view of a run while it goes on."""
+"""Metrics and the live view of a run in progress."""

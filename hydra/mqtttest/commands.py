@@ -18,7 +18,7 @@ _mqtt_flags = system_flags("mqtt")
     examples=("hydra mqtt-rate --clients 10,30 --duration 2 --qos 1",),
 )
 def mqtt_rate(**_: Any) -> None:
-    """The highest rate that MQTT carries without loss, by client count."""
+    """Find MQTT's highest rate without loss."""
 
 
 @scenario_command(
@@ -33,4 +33,4 @@ def mqtt_rate(**_: Any) -> None:
     ),
 )
 def mqtt_fixed(**_: Any) -> None:
-    """MQTT at a fixed rate, by client count."""
+    """Measure MQTT at a fixed rate."""

@@ -36,15 +36,15 @@ class MqttSettings:
         protocol: the version of MQTT.
     """
 
-    qos: Literal[0, 1, 2] = setting(0, "0: at most once, 1: at least, 2: exactly.")
-    retain: bool = setting(False, "The server keeps each publisher's last message.")
-    shared: bool = setting(False, "All subscribers share one subscription: each message goes to one of them.")
+    qos: Literal[0, 1, 2] = setting(0, "Delivery of each message: 0 at most once, 1 at least once, 2 exactly once.")
+    retain: bool = setting(False, "Make the server keep each publisher's last message.")
+    shared: bool = setting(False, "Make all subscribers share one subscription: each message goes to one subscriber.")
     max_inflight: int = setting(
-        20, "Messages of QoS 1 and 2 that may wait for their answer.", least=1, most=MOST_IN_FLIGHT
+        20, "Most messages of QoS 1 and 2 that wait for an acknowledgement.", least=1, most=MOST_IN_FLIGHT
     )
     keepalive: int = setting(60, least=0, most=65_535)
     clean_session: bool = True
-    protocol: Protocol = setting("3.1.1", "Version of MQTT.")
+    protocol: Protocol = setting("3.1.1", "Version of the MQTT protocol.")
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_inflight <= MOST_IN_FLIGHT:
@@ -71,10 +71,10 @@ class MqttSpec:
             messages. 0: no limit.
     """
 
-    broker: str = setting("", "Your own server (default: a mosquitto comes along).", metavar="HOST:PORT")
-    username: str = setting("", "For your own server.")
+    broker: str = setting("", "Address of your server (default: a mosquitto started by Hydra).", metavar="HOST:PORT")
+    username: str = setting("", "User name for your server.")
     password: str = ""
-    password_file: str = setting("", "A file whose first line is the password for it.", unit="path")
+    password_file: str = setting("", "File whose first line is the password for your server.", unit="path")
     max_queued_messages: int = setting(1000, least=0, most=2**31 - 1)
 
     def __post_init__(self) -> None:

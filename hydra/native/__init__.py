@@ -1,1 +1,1 @@
-"""The C++ client: built, found, started."""
+"""The C++ client: how it is built, found and started."""

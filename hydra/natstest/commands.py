@@ -21,7 +21,7 @@ _nats_flags = system_flags("nats", "servers", "mode", "storage", "consumer", "ac
     ),
 )
 def nats_rate(**_: Any) -> None:
-    """The highest rate that NATS carries without loss, by client count."""
+    """Find NATS's highest rate without loss."""
 
 
 @scenario_command(
@@ -33,4 +33,4 @@ def nats_rate(**_: Any) -> None:
     examples=("hydra nats-fixed --clients 10,30 --rate 1000 --duration 2 --out runs/nats",),
 )
 def nats_fixed(**_: Any) -> None:
-    """NATS at a fixed rate, by client count."""
+    """Measure NATS at a fixed rate."""

@@ -42,11 +42,13 @@ class NatsSettings:
         fetch_batch: JetStream: messages in one pull request.
     """
 
-    mode: Mode = setting("core", "core delivers to whoever listens; jetstream keeps a stream.")
+    mode: Mode = setting("core", "core: deliver to connected subscribers; jetstream: keep messages in a stream.")
     pending_messages: int = _limit(65_536)
     pending_bytes: int = _limit(64 * 1024 * 1024)
-    storage: Storage = setting("memory", "jetstream: where the stream is kept.")
-    consumer: Consumer = setting("push", "jetstream: how subscribers get the stream's messages.")
+    storage: Storage = setting("memory", "jetstream: storage of the stream.")
+    consumer: Consumer = setting(
+        "push", "jetstream: whether the server pushes messages to subscribers, or subscribers pull them."
+    )
     publish_acks: bool = setting(True, "jetstream: whether the stream acknowledges messages to publishers.")
     publish_window: int = _limit(4000)
     ack_policy: AckPolicy = setting("explicit", "jetstream: whether subscribers acknowledge messages.")
@@ -74,8 +76,8 @@ class NatsSpec:
         replicas: JetStream: replicas of a stream; they need as many servers.
     """
 
-    servers: str = setting("", "Servers of your own (default: one comes along).", metavar="HOST:PORT,…")
-    replicas: int = setting(1, "jetstream: replicas of a stream.", least=1, most=5)
+    servers: str = setting("", "Addresses of your servers (default: one started by Hydra).", metavar="HOST:PORT,…")
+    replicas: int = setting(1, "jetstream: number of replicas of each stream.", least=1, most=5)
 
     def __post_init__(self) -> None:
         if not 1 <= self.replicas <= 5:

@@ -1,4 +1,4 @@
-"""The kit of which commands are made: types of flags, the flags that commands share, and how they replace keys.
+"""The parts of commands: types of flags, flags that commands share, and how flags replace keys.
 
 The flag of a setting is made of the setting's field (:func:`setting_flag`, :func:`system_flags`). Any other flag that
 replaces a key of the scenario names it (:func:`keyed`); nothing else has to know the flag.

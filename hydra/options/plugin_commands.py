@@ -64,7 +64,7 @@ def add_flags(command: click.Command, context: click.Context) -> None:
     options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
     for option in options:
         if option.name == "master" and not option.help:
-            option.help = f"{masters()}."
+            option.help = f"Cluster: {masters()}."
     names = {str(option.name) for option in options}
     if "master" not in names:
         return
@@ -89,7 +89,7 @@ def _flags_for(names: Set[str], spec: EngineSpec) -> list[click.Option]:
 
 
 def _taken(who: str, what: str) -> ConfigError:
-    return ConfigError(f"{who} brings the {what}, which is there already", "remove its package")
+    return ConfigError(f"{who} adds the {what}, which exists already", "remove its package")
 
 
 def masters() -> str:

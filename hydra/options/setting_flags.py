@@ -164,7 +164,9 @@ def implementation_flag(names: list[str] | None = None) -> Callable[[_F], _F]:
 
 def _implementations(names: list[str]) -> Callable[[_F], _F]:
     """``--implementation`` of an experiment: one of the names or several."""
-    about = "Client implementation; several, with commas, one after the other in one table."
+    about = (
+        "Implementation of the clients; several, separated by commas, are measured one after the other in one table."
+    )
     return grouped(CLIENTS, setting_flag("client", type=ChoiceList(names), help=about))
 
 

@@ -37,20 +37,24 @@ _MASTER: Final = ("--master", "--engine")
 master_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, default="local", show_default=True))
 """Its help is what the engines say (``hydra.options.plugin_commands.add_flags``)."""
 cluster_flag = grouped(
-    CLUSTER, click.option(*_MASTER, type=WORD, required=True, help="The cluster, as a run's --master names it.")
+    CLUSTER, click.option(*_MASTER, type=WORD, required=True, help="Cluster, as named by --master of a run.")
 )
 """The same of commands that are for what runs have left on a cluster."""
 
 agents_flags: Final = (
-    click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="This machine's address as agents reach it."),
+    click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="Address at which agents reach this machine."),
     click.Option(
-        ["--artifact"], type=WORD, metavar="URL", help="A copy of the agents' archive that you serve (hydra artifact)."
+        ["--artifact"],
+        type=WORD,
+        metavar="URL",
+        help="URL of an archive of programs for agents that you serve (hydra artifact).",
     ),
 )
 """What engines ask whose agents fetch the programs from this machine."""
 
 set_flag = grouped(
-    RUN, click.option(SET, "sets", multiple=True, metavar=KEY_VALUE, help="Replace any key of the scenario.")
+    RUN,
+    click.option(SET, "sets", multiple=True, metavar=KEY_VALUE, help="Replace a key of the scenario; can be repeated."),
 )
 
 json_flag = grouped(OUTPUT, click.option("--json", "as_json", is_flag=True, help="Print JSON."))
@@ -59,7 +63,7 @@ json_flag = grouped(OUTPUT, click.option("--json", "as_json", is_flag=True, help
 def _fail_if_flag(command: _F) -> _F:
     from hydra.measure.column_names import LOSS
 
-    about = f"Exit with 3 if this is true of a row, such as '{LOSS} > 0.5'; any column of numbers can be compared."
+    about = f"Exit with 3 if this holds for a row, such as '{LOSS} > 0.5', with any numeric column; can be repeated."
     return click.option("--fail-if", "fail_if", multiple=True, metavar="EXPR", help=about)(command)
 
 
@@ -70,7 +74,7 @@ run_flags = flags(
     set_flag,
     grouped(
         RUN,
-        click.option("--resume", type=PATH, metavar="DIR", help="Go on with the run in DIR."),
+        click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in DIR."),
         setting_flag("sweep.repeat"),
     ),
     grouped(
@@ -82,12 +86,16 @@ run_flags = flags(
             is_flag=True,
             help="Print rows and warnings as JSON instead of the table (see hydra schema).",
         ),
-        click.option("--quiet", is_flag=True, help="Print warnings and the table only."),
-        click.option("--plain", is_flag=True, help="Print plain lines instead of the live view of a terminal."),
+        click.option("--quiet", is_flag=True, help="Print only warnings and the table."),
+        click.option("--plain", is_flag=True, help="Print plain lines instead of the live view."),
         click.option(
-            "--prometheus", type=ListenAddress(), help="Serve figures for Prometheus there (:PORT: this machine only)."
+            "--prometheus",
+            type=ListenAddress(),
+            help="Serve metrics for Prometheus at this address (:PORT can be reached from this machine only).",
         ),
-        click.option("--otlp", type=OtlpUrl(), help="Send figures to the OpenTelemetry receiver at URL (OTLP, HTTP)."),
+        click.option(
+            "--otlp", type=OtlpUrl(), help="Send metrics to the OpenTelemetry receiver at URL (OTLP over HTTP)."
+        ),
     ),
 )
 """Flags of every command that runs a scenario; ``plugin_commands.add_flags`` adds those of engines."""
@@ -107,12 +115,12 @@ comparing_flags = grouped(
         "compared",
         type=WORD,
         metavar="A,B,…",
-        help="Measure each of these implementations in turn, and compare them with the first: see hydra compare.",
+        help="Measure these implementations and compare each with the first one: see hydra compare.",
     ),
     click.option(
         "--interleave/--no-interleave",
         default=None,
-        help="Whether their repeats take turns (default), or one is measured after the other.",
+        help="Measure the repeats of the implementations in turns (default), or one implementation after the other.",
     ),
 )
 """Flags of every command that runs a scenario, and no experiment."""
@@ -125,7 +133,7 @@ experiment_flags = grouped(
         "--scale",
         type=FiniteFloatRange(min=0, max=1000, min_open=True),
         metavar="X",
-        help="Of the published numbers of records and lengths (default: the experiment's own); 1 is the original.",
+        help="Factor of the published record counts and durations (default: the experiment's); 1 is the original.",
     ),
 )
 """Flags of every command that runs experiments."""
@@ -133,11 +141,11 @@ experiment_flags = grouped(
 name_argument = click.argument("experiment", required=False, metavar="[NAME]", default="")
 list_flag = grouped(
     EXPERIMENT,
-    click.option("--list", "listed", flag_value="experiments", help="List the experiments, and run none."),
+    click.option("--list", "listed", flag_value="experiments", help="List the experiments and run none."),
 )
 presets_flag = grouped(
     EXPERIMENT,
-    click.option("--presets", "listed", flag_value="presets", help="Show what each preset sets, and why."),
+    click.option("--presets", "listed", flag_value="presets", help="Show what each preset sets and why."),
 )
 
 # --- of the workload --------------------------------------------------------------------------------------------------
@@ -156,10 +164,10 @@ duration_flag = grouped(WORKLOAD, setting_flag("sweep.duration_s"))
 slo_flags = flags(
     grouped(
         WORKLOAD,
-        setting_flag("settings.rate", help="Messages per second of each publisher, at most."),
-        setting_flag("sweep.clients", help="How many subscribers."),
+        setting_flag("settings.rate", help="Messages/s of each publisher; with --load the highest rate."),
+        setting_flag("sweep.clients", help="Number of subscribers."),
         setting_flag("publishers"),
-        setting_flag("sweep.duration_s", metavar=None, help="How long, such as 90s, 10min or 1h."),
+        setting_flag("sweep.duration_s", metavar=None, help="Length of the step, such as 90s, 10min or 1h."),
         setting_flag("load.shape"),
     ),
     grouped(

@@ -1,1 +1,1 @@
-"""Rows as text, JSON and warnings; runs compared; published tables."""
+"""Rows as text, JSON and warnings; comparisons of runs; published tables."""

@@ -1,4 +1,4 @@
-"""Which step comes next, given the steps so far; pure."""
+"""The choice of the next step from the steps so far; pure."""
 
 from __future__ import annotations
 

@@ -44,23 +44,23 @@ class SearchSpec:
     """
 
     start_rate: float = setting(
-        1000.0, "Where the search for a rate begins.", metavar="RATE", least=LEAST_RATE, most=MOST_RATE
+        1000.0, "First rate of the search, in messages/s.", metavar="RATE", least=LEAST_RATE, most=MOST_RATE
     )
     floor_rate: float = setting(1.0, least=LEAST_RATE, most=MOST_RATE)
-    loss_target: float = setting(0.005, "Loss in percent below which a rate passes.", unit="fraction")
+    loss_target: float = setting(0.005, "Highest loss of a rate that passes, in percent.", unit="fraction")
     gain_target: float = setting(0.05, least=0, most=1)
     stall_doublings: int = setting(2, least=1, most=64)
     max_doublings: int = setting(12, least=1, most=64)
     fresh_steps: int = setting(4, least=0, most=100)
     width: float = setting(
         1.25,
-        "A search ends when the upper limit of its 95 % interval is at most this times the lower.",
+        "A search ends when the upper limit of its 95 % interval is at most RATIO times the lower limit.",
         flag=("--search-width",),
         metavar="RATIO",
         least=1,
         most=1000,
     )
-    steps: int = setting(60, "Steps of a search at most.", flag=("--search-steps",), metavar="N")
+    steps: int = setting(60, "Most steps of a search.", flag=("--search-steps",), metavar="N")
     cohort_fraction: float = 0.1
     slow_share: float = 0.5
     reconnect_rate: float = setting(2.0, least=0.001, most=100)

@@ -1,4 +1,4 @@
-"""What generic code needs of a system: what it is (``SystemSpec``), and what it does for a run (``System``)."""
+"""The interface of a system: its description (``SystemSpec``), and its work for a run (``System``)."""
 
 from hydra.measure.column import Column, ReportColumn
 from hydra.system.experiment import (

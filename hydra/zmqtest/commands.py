@@ -34,7 +34,7 @@ _zmq_flags = flags(
     "zmqrate",
     grouped(
         SEARCH,
-        setting_flag("sweep.duration_s", "--step-seconds", type=NUMBER, help="Length of a step."),
+        setting_flag("sweep.duration_s", "--step-seconds", type=NUMBER, help="Length of each step in seconds."),
         search_flags,
         setting_flag("sweep.search.loss_target"),
         click.option(
@@ -43,9 +43,11 @@ _zmq_flags = flags(
             cls=DerivedOption,
             key="sweep.search.sndhwms",
             type=COUNTS,
-            help="High-water marks to search at; 0 is unbounded.",
+            help="The publisher's high-water marks in messages, each with a search of its own; 0 is unbounded.",
         ),
-        click.option("--no-flaky", is_flag=True, help="Leave out the slow and the reconnecting clients."),
+        click.option(
+            "--no-flaky", is_flag=True, help="Leave out the searches with slow and with reconnecting clients."
+        ),
     ),
     _zmq_flags,  # after the search's --sndhwm
     examples=(
@@ -55,7 +57,7 @@ _zmq_flags = flags(
     ),
 )
 def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, **_: Any) -> dict[str, object]:
-    """The highest rates that raw ZMQ PUB/SUB carries, by client count."""
+    """Find the highest rates of raw ZMQ PUB/SUB."""
     marks = sndhwms or []
     if len(marks) == 1:
         more: dict[str, object] = {"settings.sndhwm": marks[0]}
@@ -81,4 +83,4 @@ def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, **_: Any) -> dict[str,
     ),
 )
 def zmqfixed(**_: Any) -> None:
-    """Raw ZMQ PUB/SUB at a fixed rate, by client count."""
+    """Measure raw ZMQ PUB/SUB at a fixed rate."""

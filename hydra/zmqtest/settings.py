@@ -33,9 +33,9 @@ class ZmqSettings:
     rcvhwm: HighWaterMark = setting(
         1000, "A subscriber's high-water mark in messages; 0 is unbounded.", least=0, most=INT32
     )
-    nodrop: bool = setting(False, "Wait instead of dropping (XPUB_NODROP).")
+    nodrop: bool = setting(False, "Make the publisher wait at its high-water mark instead of dropping (XPUB_NODROP).")
     subscriptions: Literal["all", "one"] = setting(
-        "all", "To whom each subscriber listens: all publishers, or one of them, in turn."
+        "all", "Publishers of each subscriber: all, or one, assigned in turn."
     )
 
     def __post_init__(self) -> None:
@@ -62,12 +62,26 @@ class ZmqNative:
         secure: whether the data messages are encrypted with CURVE.
     """
 
-    publisher: Literal["native", "pyzmq"] = setting("native", "native, zmtp: the implementation of the publishers.")
-    io_threads: int = setting(1, "native, zmtp: libzmq's threads for input and output.")
-    transport: Literal["tcp", "ipc"] = setting("tcp", "native, zmtp: of the data plane.")
-    sndbuf: int = setting(0, "native, zmtp: the kernel's send buffer.", metavar="BYTES", least=0, most=INT32)
-    rcvbuf: int = setting(0, "native, zmtp: the kernel's receive buffer.", metavar="BYTES", least=0, most=INT32)
-    secure: bool = setting(False, "native: CURVE on the data plane.")
+    publisher: Literal["native", "pyzmq"] = setting("native", "native, zmtp: implementation of the publishers.")
+    io_threads: int = setting(1, "native, zmtp: number of libzmq's I/O threads.")
+    transport: Literal["tcp", "ipc"] = setting(
+        "tcp", "native, zmtp: transport of the data messages, tcp or ipc (Unix socket)."
+    )
+    sndbuf: int = setting(
+        0,
+        "native, zmtp: size of the kernel's send buffer; 0 is the kernel's default.",
+        metavar="BYTES",
+        least=0,
+        most=INT32,
+    )
+    rcvbuf: int = setting(
+        0,
+        "native, zmtp: size of the kernel's receive buffer; 0 is the kernel's default.",
+        metavar="BYTES",
+        least=0,
+        most=INT32,
+    )
+    secure: bool = setting(False, "native: encrypt the data messages with CURVE.")
 
     def __post_init__(self) -> None:
         if not 1 <= self.io_threads <= 64:

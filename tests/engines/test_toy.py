@@ -225,7 +225,7 @@ def test_so_is_every_kind_of_command(
         ((*RUN, "--mark", "m", "--out", "{here}"), "already holds a run"),
         ((*COMPARED, "--out", "{here}"), "already holds a run"),
         (("kafka-perf", "--resume", "{here}"), "{here}"),
-        (("slo", "zmqfixed", "--clients", "2"), "nothing is asked for"),
+        (("slo", "zmqfixed", "--clients", "2"), "no objective is set"),
     ],
 )
 def test_what_cannot_be_is_refused_before_it_is_asked(
@@ -297,15 +297,15 @@ def names(command: click.Command) -> list[str | None]:
 def test_an_engine_that_brings_a_command_twice_is_refused(with_engines: Callable[..., None]) -> None:
     command = click.Command("toy-settings")
     with_engines(toy=toy_engine.SPEC, other=replace(toy_engine.SPEC, name="other", commands=(command,)))
-    with pytest.raises(ConfigError, match="other brings the command toy-settings, which is there already"):
+    with pytest.raises(ConfigError, match="other adds the command toy-settings, which exists already"):
         plugin_commands.commands({})
 
 
 @pytest.mark.parametrize(
     ("flag", "says"),
     [
-        (["--resume"], "brings the flag --resume of hydra run, which is there already"),
-        (["--other", "out"], "brings the flag --other of hydra run, which is there"),
+        (["--resume"], "adds the flag --resume of hydra run, which exists already"),
+        (["--other", "out"], "adds the flag --other of hydra run, which exists"),
     ],
 )
 def test_an_engine_that_takes_a_flag_twice_is_refused(

@@ -64,7 +64,7 @@ def test_what_was_interrupted_goes_on_in_the_same_order(run: Path) -> None:
         assert command.wait() == 130
         left = command.family()
         wait_until(lambda: gone(left), "the end of every process")
-        assert f"it goes on with --resume {run}" in command.output()
+        assert f"continue with --resume {run}" in command.output()
     before = interleaved_record.read_record(run)
     assert before.ended == "interrupted"
     kept = {name: steps(run / name) for name in before.sides}

@@ -139,7 +139,7 @@ def test_runs_that_set_no_limit_give_no_figure_and_exit_with_3(tmp_path: Path, m
     monkeypatch.setattr("hydra.cli.plan_command.measured_cost", lambda *_: Cost(1e-3, "the run", 64, 5e-4, None))
     words = ("plan", "--clients", "2000", "--rate", "10", "--from", run, *AGENT)
     result = hydra(*words)
-    assert (result.exit_code, "agents: nobody can tell how many: CPU" in result.stdout) == (3, True)
+    assert (result.exit_code, "agents: the number is unknown: CPU" in result.stdout) == (3, True)
     assert not any(line.startswith("agents: at least") for line in result.stdout.splitlines())
     plan = told(*words)
     assert (plan["needed"]["agents"], plan["fits"]) == (None, None)

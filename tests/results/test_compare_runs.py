@@ -267,4 +267,6 @@ def test_a_report_of_several_runs_is_their_comparison_beside_the_first(own_pair:
 
 def test_a_run_that_takes_turns_does_not_go_on_by_itself(pair: Path) -> None:
     done = CliRunner().invoke(main.cli, ["zmqfixed", "--resume", str(pair / "a")], obj=None)
-    assert "is one part of a comparison, and cannot go on alone; go on with all of it: --resume" in str(done.exception)
+    assert "is one part of a comparison, and cannot continue alone; continue the whole comparison: --resume" in str(
+        done.exception
+    )

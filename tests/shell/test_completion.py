@@ -45,7 +45,7 @@ def test_it_writes_one_file_once_and_says_how_to_undo_it(tmp_path: Path, shell: 
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
     # A file of somebody else stays.
     file.write_text("mine")
-    assert "not of Hydra" in str(install(tmp_path, shell).exception)
+    assert "Hydra did not write it" in str(install(tmp_path, shell).exception)
     assert file.read_text() == "mine"
 
 

@@ -21,7 +21,7 @@ def test_each_command_has_a_page() -> None:
 def test_a_page_has_the_flags_with_defaults_and_the_examples() -> None:
     page = PAGES["hydra-zmqrate.1"].replace("\\-", "-")
     for text in (
-        ".SH NAME\nhydra-zmqrate - The highest rates",
+        ".SH NAME\nhydra-zmqrate - Find the highest rates",
         '.SH "SEARCH FOR A RATE"',
         ".B --loss-target PERCENT",
         "[default: 0.5]",

@@ -47,7 +47,7 @@ _BUFFER_BYTES: Final = 2_097_152
 _KB: Final = 1000.0
 
 PRODUCERS: Final = click.Option(
-    ["--producers"], type=click.IntRange(1, 10_000), metavar="N", help="How many send (partitions-compression)."
+    ["--producers"], type=click.IntRange(1, 10_000), metavar="N", help="Number of producers (partitions-compression)."
 )
 
 

@@ -54,7 +54,7 @@ STORED: Final = click.Option(
     ["--stored-bytes"],
     type=click.IntRange(min=1_000_000),
     metavar="BYTES",
-    help="Size that the log grows to, replicas not counted (throughput-vs-stored-data).",
+    help="Bytes to which the log grows, without replicas (throughput-vs-stored-data).",
 )
 
 _PRODUCER: Final = {"rate": "max", "message_size": _RECORD_BYTES, "acks": "1", "batch_bytes": 8196}

@@ -46,19 +46,19 @@ OPTIONS: Final = (
         ["--target-rate"],
         type=FiniteFloatRange(min=1),
         metavar="RATE",
-        help="Records/s that the topic shall carry (partition-formula; default: the document's, times --scale).",
+        help="Records/s that the topic must carry (partition-formula; default: the published rate times --scale).",
     ),
     click.Option(
         ["--most-partitions"],
         type=click.IntRange(1, 10_000),
         metavar="N",
-        help=f"Run at most so many partitions (partition-formula; default: {_MOST_HERE} for each host).",
+        help=f"Largest number of partitions to run (partition-formula; default: {_MOST_HERE} for each host).",
     ),
     click.Option(
         ["--brokers"],
         type=click.IntRange(1, 9),
         metavar="N",
-        help="On so many brokers (partition-formula; default: 3).",
+        help="Number of brokers (partition-formula; default: 3).",
     ),
 )
 

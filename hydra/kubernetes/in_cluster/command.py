@@ -26,13 +26,13 @@ from hydra.options.help import MACHINE
 @grouped(
     RUN,
     click.option("--out", type=PATH, help="Run directory to make (default: runs/RUN)."),
-    click.option("--follow", is_flag=True, help="Show its log until it ends, and fetch it then."),
+    click.option("--follow", is_flag=True, help="Show the log of RUN until RUN ends, then fetch RUN."),
 )
 def fetch(run: str, config: Path | None, master: str, out: Path | None, follow: bool, **flags: Any) -> None:
-    """Fetch the directory of RUN from the Kubernetes cluster in which its command runs (--in-cluster).
+    """Fetch a run with --in-cluster from its cluster.
 
-    Of a run that has not ended yet, what it has measured so far is copied. One that has ended is copied whole, and then
-    removed from the cluster.
+    If RUN has not ended, its results so far are copied. If RUN has ended, it is copied whole and then removed from the
+    cluster.
     """
     from hydra.config.cluster import load_engine
     from hydra.errors import UsageError
