@@ -1,4 +1,4 @@
-"""What a record of a column says, and the columns that repeats add beside one."""
+"""The record of a column, and the columns that repeats add beside one."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Column:
         digits: of a fraction: two behind the point, the six significant ones of the published losses, or none in the
             published table.
         repeats: what a repeated row shows: the mean; the median; the percentile of the merged histograms; what all
-            repeats have in common (a setting, a flag, a text); each text with the repeats that it was said of; or what
-            the evidence of all repeats together tells.
+            repeats have in common (a setting, a flag, a text); each text with its number of repeats; or a figure from
+            the evidence of all repeats together.
         axis: the title of an axis for it; "": its unit.
         better: which of two figures is the better one; "": neither is by itself.
     """
@@ -70,7 +70,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportColumn(Column):
-    """A column of one system: what its clients said under one key of the ``system`` object of their reports.
+    """A column of one system: what its clients reported under one key of the ``system`` object.
 
     Attributes:
         role: whose reports.
@@ -85,22 +85,21 @@ class ReportColumn(Column):
 
 
 def text_column(name: str, about: str, heading: str = "", repeats: Repeats = "common") -> Column:
-    """A column of words, which repeats share unless it says otherwise."""
+    """A column of words, which repeats share by default."""
     return Column(name, TEXT, about, heading, repeats=repeats)
 
 
 def yes_no_column(name: str, about: str) -> Column:
-    """A column of answers, which repeats share."""
+    """A column of yes or no, which repeats share."""
     return Column(name, YES_NO, about, repeats="common")
 
 
 def wire_bytes(frame: str) -> ReportColumn:
-    """The column of what messages took of their publishers' connections; ``frame`` says what there is around each."""
+    """The column of the bytes that messages took on their publishers' connections; ``frame`` is what surrounds each."""
     return ReportColumn(
         "wire_bytes",
         "bytes",
-        f"the messages that were sent, each with {frame}: computed from their sizes; without probes, and without what "
-        "TCP and IP add",
+        f"bytes of the messages sent, each with {frame}: computed from their sizes; without probes, TCP and IP",
         role="publisher",
         key="wire_bytes",
     )
@@ -108,9 +107,9 @@ def wire_bytes(frame: str) -> ReportColumn:
 
 def of_repeats(column: Column) -> tuple[Column, ...]:
     """The columns that stand beside a repeated one, in their order."""
-    count = Column(f"{column.name}{COUNT}", REPEATS, "of how many repeats the figure is, where these are not all")
+    count = Column(f"{column.name}{COUNT}", REPEATS, "number of repeats that the figure is computed from, if not all")
     if column.repeats == "mean":
-        half = "half the width of the 95 % interval of the repeats' mean"
+        half = "half the width of the 95 % confidence interval of the mean of the repeats"
         return replace(column, name=f"{column.name}{INTERVAL}", help=half, heading=""), count
     if column.repeats in ("median", "merged"):
         ends = ((LOW, "the lowest of the repeats' figures"), (HIGH, "the highest of the repeats' figures"))

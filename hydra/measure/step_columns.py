@@ -69,7 +69,7 @@ SENT: Final = "latency_from_send"
 BATCH: Final = Column(
     BURST,
     MESSAGES,
-    "most messages that a publisher sends back to back when it is behind",
+    "most messages that a publisher sends back to back when it is behind its schedule",
     "Burst",
     repeats="common",
     axis="messages in a burst",
@@ -78,7 +78,7 @@ BATCH: Final = Column(
 
 @dataclass(frozen=True, slots=True)
 class SystemColumns:
-    """What a system has of columns beside those that all systems share.
+    """The columns of a system beside those that all systems share.
 
     Attributes:
         batch: the second column of a step: the setting that says how many messages travel together.
@@ -95,28 +95,30 @@ def _title(name: str, percent: float) -> str:
 
 
 PUBLISHED: Final = (
-    Column(CLIENTS, SUBSCRIBERS, "subscribers that were asked", "Client #", repeats="common", axis="clients"),
+    Column(CLIENTS, SUBSCRIBERS, "subscribers of the step", "Client #", repeats="common", axis="clients"),
     BATCH,
     Column(
         AVG_TX,
         PER_SECOND,
-        "mean over publishers of Tx / *T*; where servers acknowledged after the window, of Tx / (last acknowledgement "
-        "− start)",
+        "mean over publishers of Tx / *T*. If a server acknowledged messages after the window: of Tx / (last "
+        "acknowledgement − start)",
         "Avrg Tx Rate",
     ),
     Column(
         AVG_RX,
         PER_SECOND,
-        "mean over subscribers of (received in the window) / *T*: without a cohort it is `aggregate_pps` / `clients`. "
-        "One that died or stayed silent counts with its last word. Of a stored step: of received / (time of the last "
-        "batch of all − when they were told to read). Of messages without headers it is `rx_span_rate_pps`",
+        "mean over subscribers of (received in the window) / *T*; without a cohort this is `aggregate_pps` / "
+        "`clients`. A dead or silent subscriber counts with its last progress message. In a step that is read from the "
+        "log: of received / (time of the last batch of all subscribers − time of the command to read). For messages "
+        "without headers: `rx_span_rate_pps`",
         "Avrg Rx Rate",
         better="higher",
     ),
     Column(
         LOSS,
         "%",
-        "100 · Σ lost / Σ*E* over all that were asked. What is undrained or unknown fails a rate, and is no loss",
+        "100 · Σ lost / Σ*E* over the subscribers, the dead and silent ones included. Undrained and unknown messages "
+        "are not counted as lost, but a rate with too many of them does not pass",
         "Client Loss[%]",
         digits="six",
         axis="client loss, %",
@@ -125,21 +127,23 @@ PUBLISHED: Final = (
     Column(
         "failed_clients",
         SUBSCRIBERS,
-        "`failed_lossy` + `failed_dead` + `failed_silent`: reported a loss, died, never answered. Each under the "
-        "gravest",
+        "`failed_lossy` + `failed_dead` + `failed_silent`. Each subscriber is counted once: dead, otherwise silent, "
+        "otherwise lossy",
         "Failed Clients",
         better="lower",
     ),
     Column(
         "total_tx",
         MESSAGES,
-        "Tx: messages that the library accepted, or that servers acknowledged where they do; all publishers",
+        "Tx of all publishers: messages that servers acknowledged, or that the library accepted if servers do not "
+        "acknowledge",
         "Total pckts Tx",
     ),
     Column(
         "total_rx",
         MESSAGES,
-        "mean over subscribers of received, drain included; one that died or stayed silent counts with its last word",
+        "mean over subscribers of the messages received, drain included. A dead or silent subscriber counts with its "
+        "last progress message",
         "Total pckts Rx",
         digits="none",
     ),
@@ -147,33 +151,35 @@ PUBLISHED: Final = (
 """The columns that come first, as they were published."""
 
 _MEGABYTES: Final = (
-    "of all publishers (subscribers) together: the sum, over those with a report, of its messages over the times of "
-    "`avg_tx_rate_pps` (`avg_rx_rate_pps`) times their mean size, header included. A megabyte has 2²⁰ bytes"
+    "sum over the publishers (`rx_mb_s`: the subscribers) with a report of: its messages × their mean size, header "
+    "included, / the time that `avg_tx_rate_pps` (`avg_rx_rate_pps`) divides by. A megabyte has 2²⁰ bytes"
 )
 _ACKNOWLEDGED: Final = (
-    "from the send of a message to its acknowledgement: percentiles of the merged histograms of all publishers. Only "
-    "where servers acknowledge"
+    "time from the send of a message to its acknowledgement: percentiles of the merged histograms of all publishers. "
+    "Only if servers acknowledge"
 )
-_PARTS: Final = "the other parts of Σ*E*, as `client_loss_pct` of the subscribers outside the cohort"
-_FAILED: Final = "the parts of `failed_clients`"
+_PARTS: Final = "late, undrained and unknown messages in % of Σ*E*; subscribers outside the cohort"
+_FAILED: Final = (
+    "the parts of `failed_clients`: subscribers that lost messages; whose process ended; that sent no report in time"
+)
 _RECEIVED: Final = (
-    "nearest-rank percentiles of received per subscriber, drain included. Of up to 100 subscribers `rx_p1` is the "
-    "minimum, and tables say so; of fewer than 100, `rx_p99` is the maximum"
+    "nearest-rank percentiles, over the subscribers, of the messages that each received, drain included. With up to "
+    "100 subscribers `rx_p1` is the minimum, and tables call it so; with fewer than 100, `rx_p99` is the maximum"
 )
-_BOUNDS: Final = "where `client_loss_pct` is known as a bound only: its limits; otherwise there are no such columns"
+_BOUNDS: Final = "the limits of the loss; only if no exact `client_loss_pct` is known"
 _INTERVAL: Final = (
-    "limits of the 95 % interval of `client_loss_pct`, see *How well a loss is known*. Empty where nothing tells"
+    "limits of the 95 % confidence interval of `client_loss_pct`, see *How well a loss is known*. Empty if the step "
+    "does not determine them"
 )
-_FATES: Final = "what became of the expected messages, over everyone"
-_ODD: Final = "counts over everyone"
-_ITS_LOSS: Final = "the cohort's own account, as `client_loss_pct`, `undrained_pct` and `unknown_pct`"
+_FATES: Final = "the five parts of *E*, see *Terms*; sums over all subscribers, the cohort included"
+_ITS_LOSS: Final = "`client_loss_pct`, `undrained_pct` and `unknown_pct` of the cohort"
 
 _ACCOUNT: Final = (
     Column(
         AGGREGATE,
         PER_SECOND,
-        "`in_window` / *T*. Of a stored step: received by everyone / (time of the last batch of all − when they were "
-        "told to read)",
+        "`in_window` / *T*. In a step that is read from the log: messages received by all subscribers / (time of the "
+        "last batch of all − time of the command to read)",
         "Aggregate pps",
         better="higher",
     ),
@@ -182,60 +188,61 @@ _ACCOUNT: Final = (
     Column(
         "tx_span_rate_pps",
         PER_SECOND,
-        "(Tx − 1) / (last − first), from the first send to the last one, or to the last acknowledgement where servers "
-        "acknowledge; the publisher's clock, mean over publishers that sent two messages",
+        "(Tx − 1) / (last − first), from the first send to the last send, or to the last acknowledgement if servers "
+        "acknowledge; by the publisher's clock; mean over the publishers that sent at least two messages",
     ),
     Column(
         "rx_span_rate_pps",
         PER_SECOND,
-        "mean, over subscribers with at least two batches, of (received − size of the first batch) / (time of the last "
-        "batch − time of the first): the drain is part of it. The first batch was filling before anybody looked at the "
-        "clock. `rx_clients` says how many entered",
+        "mean, over the `rx_clients` subscribers with at least two batches, of (received − size of the first batch) / "
+        "(time of the last batch − time of the first batch), drain included. The first batch is left out because its "
+        "messages arrived before the first reading of the clock",
     ),
     Column(
         "loss_at_stop_pct",
         "%",
-        "100 · Σ(*E* − received inside the window) / Σ*E*: what was still on its way counts as lost. It is what the "
-        "original experiments printed",
+        "100 · Σ(*E* − received in the window) / Σ*E*: messages that were still on their way count as lost, as in the "
+        "original experiments",
     ),
     Column("late_pct", "%", _PARTS, "late", better="lower"),
     Column("undrained_pct", "%", _PARTS, "still waiting (undrained)", better="lower"),
     Column("unknown_pct", "%", _PARTS, "unknown", better="lower"),
-    Column("rx_clients", SUBSCRIBERS, "subscribers that `rx_span_rate_pps` is the mean of"),
+    Column("rx_clients", SUBSCRIBERS, "number of subscribers in the mean `rx_span_rate_pps`"),
     Column("failed_lossy", SUBSCRIBERS, _FAILED),
     Column("failed_dead", SUBSCRIBERS, _FAILED),
     Column("failed_silent", SUBSCRIBERS, _FAILED),
     text_column(
         DIED_BY,
-        "how those of `failed_dead` ended: `SIGKILL`, `exit code 3`, with the state of their group. Only where "
-        "subscribers died",
+        "how the subscribers in `failed_dead` ended: `SIGKILL`, `exit code 3`, with the state of their process group. "
+        "Only if subscribers died",
     ),
     Column(LOSS_LOW, "%", _BOUNDS),
     Column(LOSS_HIGH, "%", _BOUNDS),
     text_column(
         LOSS_UNLISTED,
-        "why no more than that is known: who could not list messages one by one, `publisher` (what was not "
-        "acknowledged) or `members` of a group (what they received). Only where the loss is known within bounds",
+        "why only the limits of the loss are known: `publisher` could not list every unacknowledged message, or "
+        "`members` of a consumer group could not list every message that they received",
     ),
     Column(LOSS_CI_LOW, "%", _INTERVAL, digits="six", repeats="pooled"),
     Column(LOSS_CI_HIGH, "%", _INTERVAL, digits="six", repeats="pooled"),
     text_column(
         LOSS_EVIDENCE,
-        "what that interval is found from: length of the step (s); independent bursts of losses; their sum, sum of "
-        "squares and the largest, in seconds of traffic; where all through the step something was lost, the standard "
-        "error of the sum and its degrees of freedom, otherwise 0. Of a repeated row, the bursts of all repeats",
+        "the numbers that this interval is computed from: length of the step (s); number of independent bursts of "
+        "losses; their sum, sum of squares and maximum, in seconds of traffic; the standard error of the sum and its "
+        "degrees of freedom if messages were lost throughout the step, otherwise 0. For a repeated row: the bursts of "
+        "all repeats",
         repeats="pooled",
     ),
     Column(
         LOG_GROWTH,
         MESSAGES,
-        "messages by which the servers' log grew in the step, without probes. Only where servers keep a log",
+        "messages by which the servers' log grew in the step, probes excluded. Only if servers keep a log",
         "Log growth",
     ),
     text_column(
         ACCOUNT,
-        "`exact` where acknowledged = `log_growth` = received; otherwise which of them differ and by how many, see "
-        "*The log*. Only where servers keep a log",
+        "`exact` if acknowledged = `log_growth` = received; otherwise which of them differ, and by how many messages, "
+        "see *The log*. Only if servers keep a log",
         "Account",
         repeats="noted",
     ),
@@ -245,16 +252,16 @@ _CLOCKS: Final = (
     Column(
         LATENCY_BOUND,
         MICROSECONDS,
-        "by how much clocks may put a latency wrong: the sum of the bounds of both hosts' clocks, the largest of all "
-        "pairs of a publisher and a subscriber on different hosts, see *Time*. 0 where each pair shares a host; empty "
-        "where a clock is not known, or no latency",
+        "largest error of a latency that the clocks of two hosts can cause: the sum of the bounds of both clocks, for "
+        "the pair of a publisher and a subscriber with the largest sum, see *Time*. 0 if each pair shares a host; "
+        "empty if a clock or the latency is unknown",
         repeats="median",
     ),
     Column(
         NEGATIVE,
         MESSAGES,
-        "messages that arrived before they were due (at rate max: before they were sent), as the clocks have it. Their "
-        "latencies are below zero, and counted there",
+        "messages that arrived, by the clocks of two hosts, before they were due (at rate `max`: before they were "
+        "sent). Their latencies are counted below zero",
     ),
 )
 
@@ -262,8 +269,9 @@ _STEP: Final = (
     Column(
         "fairness_jain",
         "",
-        "(Σx)² / (n · Σx²) over every subscriber's received x: 1 if all got the same, 1/n if one got everything. R. "
-        "Jain, D. Chiu, W. Hawe: A Quantitative Measure of Fairness, DEC TR-301, 1984",
+        "Jain's index (Σx)² / (n · Σx²), x being the messages that each of n subscribers outside the cohort received: "
+        "1 if all received the same number, 1/n if one received all. R. Jain, D. Chiu, W. Hawe: A Quantitative Measure "
+        "of Fairness, DEC TR-301, 1984",
         better="higher",
     ),
     Column(RX_P1, MESSAGES, _RECEIVED, repeats="median"),
@@ -272,20 +280,20 @@ _STEP: Final = (
     Column(
         REQUESTED,
         PER_SECOND,
-        "what was asked for, of each publisher: a number, or `max`",
+        "rate requested of each publisher: a number, or `max`",
         repeats="common",
-        axis="rate asked for, messages/s",
+        axis="requested rate, messages/s",
     ),
     yes_no_column(
         RATE_HELD,
-        "whether each publisher sent at least 99 % of what was due, or one message less: that on the edge "
-        "of the window. Empty at `max`",
+        "whether each publisher ran to the end of the window and sent at least 99 % of the messages that were due, "
+        "less the one at the edge of the window. Empty at rate `max`",
     ),
     Column(
         "tx_lag_p99_us",
         MICROSECONDS,
-        "send time − due time of every message that a library accepted, 99th percentile. Messages that are handed over "
-        "together share the send time",
+        "99th percentile of send time − due time, of every message that a library accepted. Messages that a publisher "
+        "hands over together share the send time",
         repeats="merged",
         better="lower",
     ),
@@ -304,21 +312,23 @@ _STEP: Final = (
     Column(
         BLOCKED,
         "s",
-        "time that a publisher waited for a full queue, the longest of all",
+        "longest total time that any publisher waited for a full queue",
     ),
 )
 
+_ALL: Final = "sum over all subscribers, the cohort included"
+
 ADDED_UP: Final = (
-    Column("duplicates", MESSAGES, _ODD),
-    Column("reordered", MESSAGES, _ODD),
-    Column("stale", MESSAGES, _ODD),
-    Column("extra", MESSAGES, _ODD),
+    Column("duplicates", MESSAGES, f"received with a sequence that the subscriber had received before; {_ALL}"),
+    Column("reordered", MESSAGES, f"received after a message with a later sequence; {_ALL}"),
+    Column("stale", MESSAGES, f"received from another step; {_ALL}"),
+    Column("extra", MESSAGES, f"received but not expected: sent, never acknowledged; {_ALL}"),
 )
 """The sums of what all subscribers reported under the same name."""
 
 _COUNTS: Final = (
-    Column("sent", MESSAGES, "accepted by the library"),
-    Column("tx_failed", MESSAGES, "refused by library or server"),
+    Column("sent", MESSAGES, "messages that the publishers' libraries accepted"),
+    Column("tx_failed", MESSAGES, "messages that a library or a server rejected"),
     Column("publisher_cores", "cores", "CPU time of the busiest publisher / *T*", better="lower"),
     text_column("stopped_early", "why a publisher stopped before the end of the window", repeats="noted"),
     Column("in_window", MESSAGES, _FATES),
@@ -327,135 +337,156 @@ _COUNTS: Final = (
     Column("lost", MESSAGES, _FATES, better="lower"),
     Column("unknown", MESSAGES, _FATES),
     *ADDED_UP,
-    Column("subscriber_cpu_s", "s", "CPU time of everyone together", better="lower"),
-    Column("subscriber_rss_max_bytes", "bytes", "largest resident memory of one", repeats="median", better="lower"),
+    Column("subscriber_cpu_s", "s", "CPU time of all subscribers together", better="lower"),
+    Column(
+        "subscriber_rss_max_bytes",
+        "bytes",
+        "largest resident set size of one subscriber process",
+        repeats="median",
+        better="lower",
+    ),
 )
 
 _OF_COHORT: Final = (
     text_column("cohort", "kind of the cohort: `slow` or `reconnecting`"),
     Column("cohort_clients", SUBSCRIBERS, "subscribers in the cohort"),
-    Column("cohort_rate", "1/s", "how many messages each of the cohort reads a second, or how often it reconnects"),
+    Column(
+        "cohort_rate",
+        "1/s",
+        "messages that each slow subscriber reads per second, or how often each reconnects per second",
+    ),
     Column("cohort_loss_pct", "%", _ITS_LOSS, digits="six"),
     Column("cohort_undrained_pct", "%", _ITS_LOSS),
     Column("cohort_unknown_pct", "%", _ITS_LOSS),
-    Column("reconnects", "", "how often the cohort's clients reconnected, all together"),
+    Column("reconnects", "", "number of reconnects, sum over the cohort"),
     Column(
         "absent_s",
         "s",
-        "how long the cohort's clients were away, all together. Empty where a client was absent more often than a "
-        "report lists (1024 times)",
+        "time during which the cohort's subscribers were disconnected, sum over the cohort. Empty if a subscriber was "
+        "disconnected more often than a report lists (1024 times)",
     ),
     yes_no_column(
-        "cohort_felt", "false for slow clients whose buffers never filled: then their slowness was not felt by anybody"
+        "cohort_felt",
+        "no: the buffers of the slow subscribers never filled, so the slow subscribers affected neither the publisher "
+        "nor other subscribers",
     ),
 )
 
 _LAST: Final = (
     text_column(
         PAYLOAD,
-        "what followed the headers, and the sizes of the messages, see *Bytes*. There is no such column for zeros of "
-        "one size",
+        "what the messages contained after the header, and their sizes, see *Bytes*. Only if it was not zeros of one "
+        "size",
     ),
     text_column(GROUP, "the consumer group whose members share the messages, see *Groups*"),
-    Column("falling_behind", SUBSCRIBERS, "how many subscribers' backlog grows, see *Lag*. Empty: no lag is known"),
+    Column(
+        "falling_behind", SUBSCRIBERS, "number of subscribers whose backlog grows, see *Lag*. Empty: no lag is known"
+    ),
     Column(
         "backlog_growth_pct",
         "%",
-        "the mean growth of the backlog over all subscribers in per cent of the rate, see *Lag*. Empty: no lag is "
-        "known",
+        "mean growth of the backlog of all subscribers in % of the rate, see *Lag*. Empty: no lag is known",
     ),
     yes_no_column("passed", "whether the rate passes, see *When a rate passes*"),
     Column("loss_target_pct", "%", "the loss up to which a rate passes", repeats="common"),
     Column(
         SHORTFALL,
         "%",
-        "what of the step a search counts as lost or piled up, see *Rates that are searched for*",
-        axis="lost or piled up, % of what was due",
+        "share of the due messages that a search counts as lost or as backlog, see *Rates that are searched for*",
+        axis="lost or backlog, % of the messages due",
         better="lower",
     ),
-    text_column(BURSTS, "the bursts of `shortfall_pct`, in seconds of traffic each"),
-    Column(START_LOST, "ms", "what was lost of the first 0.1 s of the step, in time of traffic", better="lower"),
+    text_column(BURSTS, "sizes of the bursts of losses that make up `shortfall_pct`, in seconds of traffic"),
+    Column(START_LOST, "ms", "messages lost in the first 0.1 s of the step, in ms of traffic", better="lower"),
     Column(
         LONE_LOSER,
         "",
-        "the subscriber that lost at least four times as much as every other one, see *What is found beside it*; "
-        "otherwise there are no such columns",
+        "id of the subscriber that lost at least four times as much as every other one, see *What a search finds "
+        "besides*. Only if there is one",
         repeats="common",
     ),
-    Column(LONE_LOSS, "%", "its loss", better="lower"),
-    text_column(REST_BURSTS, "`bursts_s` of the others"),
+    Column(LONE_LOSS, "%", "loss of the subscriber in `lone_loser`", better="lower"),
+    text_column(REST_BURSTS, "`bursts_s` of all other subscribers"),
     yes_no_column(
         STEADY,
-        "whether the seconds of the window are alike, see *Steady state*. Empty: fewer than 8 are known, or the load "
-        "changes",
+        "whether the seconds of the window are alike, see *Steady state*. Empty: fewer than 8 seconds are known, or "
+        "the load changes",
     ),
     text_column(
         UNSTEADY,
-        "what was not: `beginning 3 -0.2` (before second 3, 20 % less was received than later), `change 12 0.1` (from "
-        "second 12 on, 10 % more than before), `second 7 -0.5` (in it, 50 % less than in the median second); of "
-        "repeats `first 0 -0.2` (in the first one, 20 % less than in the others)",
+        "how the seconds differ: `beginning 3 -0.2` (20 % less was received before second 3 than later), "
+        "`change 12 0.1` (from second 12 on, 10 % more than before), `second 7 -0.5` (in second 7, 50 % less than in "
+        "the median second); for repeats `first 0 -0.2` (in the first repeat, 20 % less than in the others)",
         repeats="noted",
     ),
     Column(
         "server_cpu_pct",
         "% of a core",
-        "CPU time of a server over the window; mean over the servers. Like the three that follow: where servers tell "
-        "it, otherwise there are no such columns",
+        "CPU time of a server / *T*; mean over the servers. Only if servers report it",
         better="lower",
     ),
     Column(
-        "server_in_mb_s", "MiB/s", "payload that a server took from clients and other servers; mean over the servers"
+        "server_in_mb_s",
+        "MiB/s",
+        "payload that a server received from clients and other servers; mean over the servers. Only if servers report "
+        "it",
     ),
     Column(
-        "server_out_mb_s", "MiB/s", "payload that a server gave to clients and other servers; mean over the servers"
+        "server_out_mb_s",
+        "MiB/s",
+        "payload that a server sent to clients and other servers; mean over the servers. Only if servers report it",
     ),
-    Column("server_messages_s", PER_SECOND, "messages that a server took from publishers; mean over the servers"),
-    Column("host_cpu_mean_pct", "%", "CPU of all cores over the window, steal included; the busiest host"),
+    Column(
+        "server_messages_s",
+        PER_SECOND,
+        "messages that a server received from publishers; mean over the servers. Only if servers report it",
+    ),
+    Column("host_cpu_mean_pct", "%", "CPU use of all cores in the window, steal included; the busiest host"),
     Column(
         "host_cpu_busiest_core_pct",
         "%",
-        "of the busiest core of any host over the window",
+        "CPU use of the busiest core of any host in the window",
         repeats="median",
     ),
     Column(
         "host_steal_pct",
         "%",
-        "time of all cores over the window that the hypervisor gave to others; the host that it took most of",
+        "part of the time of all cores in the window that the hypervisor gave to other guests; the host with the most",
     ),
     Column(
         "host_others_pct",
         "%",
-        "CPU of all cores over the window that neither clients and servers of the run used nor the hypervisor took: "
-        "of other processes, and of Hydra's relays and controller; the host with most of those of which it is known. "
-        "Empty: it is not known what all clients and servers there used",
+        "part of the CPU of all cores in the window that processes other than clients and servers of the run used; "
+        "Hydra's relays and controller are included, steal is not; the host with the most. Empty: the CPU of a client "
+        "or server is unknown",
     ),
     Column(
         "host_memory_available_min_bytes",
         "bytes",
-        "least memory that was left on any host in the window",
+        "smallest available memory of any host in the window",
         repeats="median",
     ),
     Column(
         "network_share_pct",
         "%",
-        "what the busiest interface of any host carried over the window, in the direction with more, of what its link "
-        "can. Empty: of no link the speed is known",
+        "utilisation of the busiest network interface of any host in the window, in its busier direction, in % of the "
+        "speed of its link. Empty: no link has a known speed",
     ),
     Column(
         "tcp_retransmitted_pct",
         "%",
-        "TCP segments that a host with clients or servers held for lost and sent once more, of all that it sent in the "
-        "window; the host with the largest share",
+        "retransmitted TCP segments in % of all segments sent in the window, tail loss probes excluded; the host with "
+        "clients or servers that has the largest share",
     ),
-    Column("host_drops", "packets", "dropped by the interfaces of all hosts in the window, in and out"),
+    Column("host_drops", "packets", "packets that the interfaces of all hosts dropped in the window, in and out"),
     yes_no_column(
         GENERATOR_LIMITED,
-        "yes: the clients were measured rather than the system. `avg_tx_rate_pps` or `aggregate_pps` is within 10 % of "
-        "what `hydra ceiling` found on this host, or a host had no CPU left (92 %) of which clients used half. Empty: "
-        "neither is so, and no ceiling is known for these clients",
+        "yes: the clients limited the row, not the system: `avg_tx_rate_pps` or `aggregate_pps` is within 10 % of the "
+        "ceiling that `hydra ceiling` measured on this machine, or a host used at least 92 % of its CPU and its "
+        "clients at least half. Empty: neither is so, and no ceiling is known for these clients",
     ),
-    text_column(VERDICT, "what limited the point, see *Verdict*"),
-    text_column(VERDICT_EVIDENCE, "the figures that say so", repeats="noted"),
+    text_column(VERDICT, "what limited the row, see *Verdict*"),
+    text_column(VERDICT_EVIDENCE, "the figures behind `verdict`", repeats="noted"),
 )
 
 
@@ -463,8 +494,8 @@ def latency_columns(prefix: str) -> tuple[Column, ...]:
     """The percentiles of latency; ``prefix`` is ``DUE`` or ``SENT``."""
     since = "from the due time" if prefix == DUE else "from the send (no due time at rate max)"
     text = (
-        f"{since}: percentiles of the merged histograms of all subscribers (HDR: 1 µs to 1 h, 3 significant digits). "
-        "Counts are added, percentiles are never averaged"
+        f"latency {since}: percentiles of the merged histograms of the subscribers outside the cohort (HDR: 1 µs to 1 "
+        "h, 3 significant digits). Counts are added; percentiles are never averaged"
     )
     return tuple(
         Column(
@@ -502,7 +533,7 @@ def step_columns(
 
 
 EARLIER: Final[Mapping[str, Column]] = {
-    BURST: Column("msg_batch", MESSAGES, "`burst`, in runs of earlier versions", "Batch", repeats="common"),
-    BLOCKED: Column("batch_bytes", "bytes", "nothing, in runs of earlier versions", repeats="common"),
+    BURST: Column("msg_batch", MESSAGES, "`burst` of a run of an earlier version", "Batch", repeats="common"),
+    BLOCKED: Column("batch_bytes", "bytes", "without meaning, in a run of an earlier version", repeats="common"),
 }
 """Columns that runs of earlier versions have for every system, by the column after which they stand."""

@@ -1,6 +1,6 @@
-"""Everything that has to be known before the figures of a row are believed: when a row has it, and what to do about it.
+"""The warnings of a row: when a row has each, its text, and what the user can do.
 
-A warning says nothing of which row it is: where it is shown, the row stands beside it. Pure.
+A warning does not contain its row: tables and reports show the row beside it. Pure.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from hydra.sweep import Row, kind_of
 
 _NAMED: Final = 4
 """Columns that a warning names, of those with fewer figures than repeats."""
-_QUIET: Final = "end what else runs on that host, or measure while it is quiet"
+_QUIET: Final = "end the other processes on that host, or measure when they do not run"
 
 
 @dataclass(frozen=True, slots=True)
 class RowContext:
-    """A row and what it is looked at beside: the scenario of its run, and all rows of it."""
+    """A row, the scenario of its run, and all rows of the run."""
 
     row: Row
     scenario: Scenario
@@ -37,7 +37,7 @@ class RowContext:
 
     @property
     def reason(self) -> str:
-        """Of its status."""
+        """The reason of the row's status."""
         return str(self.row.get(column_names.REASON) or "")
 
     def number(self, name: str) -> float:
@@ -46,10 +46,10 @@ class RowContext:
 
     @property
     def as_much_lost_at(self) -> float | None:
-        """The measured rate below this row's, or else the one above, if as much was lost at it; otherwise None.
+        """The next lower measured rate, or else the next higher one, if as much was lost at it; otherwise None.
 
-        Less is lost where the loss is a tenth lower, or a tenth more arrives: far above a capacity the loss changes
-        little.
+        A lower rate loses less if its loss is a tenth lower, or if a tenth more arrives: far above a capacity the loss
+        changes little.
         """
         alike = [
             name
@@ -80,11 +80,11 @@ def _lost_pct(row: Row) -> float | None:
 
 
 def warnings_of(row: Row, scenario: Scenario, rows: Sequence[Row] = ()) -> list[HydraWarning]:
-    """The warnings of a row; empty when its figures can be taken as they are.
+    """The warnings of a row.
 
     Args:
-        row: the one.
-        scenario: of the run.
+        row: the row.
+        scenario: the scenario of the run.
         rows: all rows of the run.
     """
     about = RowContext(row, scenario, rows)
@@ -92,32 +92,32 @@ def warnings_of(row: Row, scenario: Scenario, rows: Sequence[Row] = ()) -> list[
 
 
 def _found(about: RowContext, of: type[RowWarning]) -> list[HydraWarning]:
-    """In the order in which their classes are defined."""
+    """The warnings of one base class, in the order in which their classes are defined."""
     return [each for kind in Event.kinds.values() if issubclass(kind, of) for each in kind.found_in(about)]
 
 
 class RowWarning(HydraWarning):
-    """What has to be known of a row."""
+    """A warning of a row."""
 
     @classmethod
     def found_in(cls, _: RowContext) -> Iterable[HydraWarning]:
-        """What a row has of it."""
+        """The warnings of this class that a row has."""
         return []
 
 
 class StatusWarning(RowWarning):
-    """What is missing of a row."""
+    """Something is missing in a row."""
 
 
 class FigureWarning(RowWarning):
-    """What is wrong with the figures that a row has."""
+    """Something limits what the figures of a row mean."""
 
 
 # --- what is missing -------------------------------------------------------------------------------------------------
 
 
 class RowSkipped(StatusWarning):
-    """A row that was not tried; one that the user skipped in the middle of its repeats has figures, too."""
+    """A row that was skipped; if the user skipped it during its repeats, it has figures."""
 
     level = Level.FAIL
     template = "SKIPPED: {reason}"
@@ -126,8 +126,8 @@ class RowSkipped(StatusWarning):
 
     @property
     def remedy(self) -> str:
-        fewer = "take fewer clients or more agents; hydra check says what fits"
-        return "measure it in another run" if self.by_user else fewer
+        fewer = "use fewer clients or more agents; hydra check reports what fits"
+        return "measure the row in another run" if self.by_user else fewer
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -143,7 +143,7 @@ class RowFailed(StatusWarning):
 
     level = Level.FAIL
     template = "FAILED: {reason}"
-    remedy = f"{GO_ON}: its failed steps are measured again"
+    remedy = f"{GO_ON}: Hydra measures the failed steps again"
     reason: str
 
     @classmethod
@@ -152,9 +152,9 @@ class RowFailed(StatusWarning):
 
 
 class RowPartial(StatusWarning):
-    """A row whose steps are not all there."""
+    """A row with steps that were not measured."""
 
-    template = "not finished: the run ended before its last step"
+    template = "not finished: the run ended before the last step of this row"
     remedy = GO_ON
 
     @classmethod
@@ -163,12 +163,12 @@ class RowPartial(StatusWarning):
 
 
 class StepRetried(StatusWarning):
-    """A row that has figures, although a step of it had failed."""
+    """A row with a failed step that was measured again."""
 
     kind = "second_try"
 
     template = "{reason}"
-    remedy = "--repeat measures it several times and shows the spread"
+    remedy = "--repeat measures the row several times and shows the spread"
     reason: str
 
     @classmethod
@@ -178,19 +178,19 @@ class StepRetried(StatusWarning):
 
 
 class PartialRepeats(StatusWarning):
-    """Columns that only some of the repeats have a figure for."""
+    """Columns without a figure in some of the repeats."""
 
     kind = "fewer_figures"
 
     template = "only {count} of {repeats} repeats have a figure for {named}"
-    remedy = "measure for longer, or repeat it more often"
+    remedy = "use longer steps or more repeats"
     count: Figure
     repeats: Figure
     columns: Sequence[str]
 
     @property
     def named(self) -> str:
-        """The first few of the columns."""
+        """The first columns, and the number of the others."""
         others = f" and {len(self.columns) - _NAMED} other columns" if len(self.columns) > _NAMED else ""
         return ", ".join(self.columns[:_NAMED]) + others
 
@@ -207,33 +207,37 @@ class PartialRepeats(StatusWarning):
 
 
 def _less_loss(as_much_at_pps: float | None) -> str:
-    """What to do about a loss: a lower rate is no advice where two rates have shown that it changes nothing."""
+    """The remedy of a loss; not a lower rate if two rates lost equally much."""
     if as_much_at_pps is None:
-        return "ask for a lower rate; the column verdict says what limited it"
+        return "use a lower rate; the column verdict names what limited the row"
     return (
-        f"the rate is not the reason, as much was lost at {number(as_much_at_pps)}/s: look at the way of the messages"
+        f"the rate is not the cause, because as much was lost at {number(as_much_at_pps)}/s: check the hosts, the "
+        "network and the servers"
     )
 
 
 _UNLISTED: Final[Mapping[str, str]] = {
-    "publisher": "so many messages were not acknowledged that the publisher could not list them one by one",
-    "members": "members of the group could not list one by one what they received",
+    "publisher": "a publisher could not list all its unacknowledged messages",
+    "members": "members of the consumer group could not list all messages that they received",
 }
 
 
 class LossInterval(FigureWarning):
-    """Loss (%) that is known as an interval only.
+    """MessagesLost (%) of which only limits are known.
 
     Attributes:
-        low_pct, high_pct: the interval.
-        unlisted: who could not list messages, ``publisher`` or ``members`` of a group; several: one of them, or both.
-        as_much_at_pps: as of :class:`MessagesLost`.
+        low_pct, high_pct: the limits.
+        unlisted: the clients that could not list messages, ``publisher`` or ``members`` of a group; several: one or
+            both of them.
+        as_much_at_pps: as for :class:`Loss`.
     """
 
     kind = "loss_between"
 
     level = Level.LOSS
-    template = "LOSS: {low_pct:number} to {high_pct:number} %. It cannot be told more exactly: {because}"
+    template = (
+        "LOSS: {low_pct:number} to {high_pct:number} % of the messages; the exact share is unknown, because {because}"
+    )
     low_pct: float
     high_pct: float
     unlisted: Sequence[str] = ("publisher",)
@@ -241,13 +245,13 @@ class LossInterval(FigureWarning):
 
     @property
     def because(self) -> str:
-        """Who could not list what."""
+        """Which clients could not list which messages."""
         return ", or ".join(_UNLISTED[who] for who in self.unlisted)
 
     @property
     def remedy(self) -> str:
         remedies = {
-            "members": "take shorter steps, or ask for a lower rate: then members have less to list",
+            "members": "use shorter steps or a lower rate, so that members have fewer messages to list",
             "publisher": _less_loss(self.as_much_at_pps),
         }
         return "; ".join(remedy for who, remedy in remedies.items() if who in self.unlisted)
@@ -255,7 +259,7 @@ class LossInterval(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
-        # Runs of earlier versions do not say who: of a group it may have been either.
+        # Runs of earlier versions do not contain which: with a group it may have been either.
         said = str(
             row.get(column_names.LOSS_UNLISTED)
             or ("publisher, members" if row.get(column_names.GROUP) else "publisher")
@@ -269,9 +273,9 @@ class MessagesLost(FigureWarning):
     """Messages that were lost.
 
     Attributes:
-        pct: of all that were to be expected.
-        with_waiting: an earlier version counted those that still waited among them.
-        as_much_at_pps: the next rate that was measured, where as much was lost; None: there is none.
+        pct: in % of the expected messages.
+        with_waiting: an earlier version counted undrained messages as lost.
+        as_much_at_pps: the neighbouring rate that lost as much; None: there is none.
     """
 
     kind = "loss"
@@ -283,8 +287,8 @@ class MessagesLost(FigureWarning):
 
     @property
     def text(self) -> str:
-        waiting = " or were still waiting when the drain ended" if self.with_waiting else ""
-        return f"LOSS: {number(self.pct)} % of the messages never arrived{waiting}"
+        waiting = " or still waiting in a server when the drain ended" if self.with_waiting else ""
+        return f"LOSS: {number(self.pct)} % of the messages were lost{waiting}"
 
     @property
     def remedy(self) -> str:
@@ -299,8 +303,11 @@ class MessagesLost(FigureWarning):
 class Undrained(FigureWarning):
     """Messages that a server still kept for the subscribers when the drain ended."""
 
-    template = "{messages:,.0f} messages were still waiting when the drain ended; they are not lost"
-    remedy = "raise drain_max_s to receive them as well"
+    template = (
+        "{messages:,.0f} messages were still waiting in a server when the drain ended; they are counted as undrained, "
+        "not as lost"
+    )
+    remedy = "raise drain_max_s, so that subscribers receive these messages, too"
     messages: float
 
     @classmethod
@@ -308,12 +315,18 @@ class Undrained(FigureWarning):
         return [cls(messages)] if (messages := about.number("undrained")) else []
 
 
+_HOW_ENDED: Final = "see in the table events of run.db how each subscriber ended"
+
+
 class OutcomeUnknown(FigureWarning):
-    """Messages that may have been on their way when the drain had to end."""
+    """Messages that may have been on their way when the drain reached its time limit."""
 
     kind = "fate_unknown"
 
-    template = "nobody knows what became of {messages:,.0f} messages: they had not come when the drain had to end"
+    template = (
+        "{messages:,.0f} messages had not arrived when the drain reached its time limit; they are counted as unknown, "
+        "because they may be lost or still on their way"
+    )
     remedy = "raise drain_max_s"
     messages: float
 
@@ -323,15 +336,15 @@ class OutcomeUnknown(FigureWarning):
 
 
 class GroupOutcomeUnknown(FigureWarning):
-    """Messages that no member of a group has reported; members without a report may have had them."""
+    """Messages that no member of a group has reported; members without a report may have received them."""
 
     kind = "fate_of_gone"
 
     template = (
-        "nobody knows what became of {messages:,.0f} messages of the group: members that died or never answered may "
-        "have received them"
+        "{messages:,.0f} messages are in no report of a member of the consumer group; they are counted as unknown, "
+        "because members that died or never answered may have received them"
     )
-    remedy = "how each member ended is among the events of run.db"
+    remedy = _HOW_ENDED
     messages: float
 
     @classmethod
@@ -340,16 +353,16 @@ class GroupOutcomeUnknown(FigureWarning):
 
 
 def _had_by_gone(row: Row) -> bool:
-    """Whether members of a group are gone who may have had messages."""
+    """Whether members of a group that died or fell silent may have received messages."""
     return bool(row.get(column_names.GROUP)) and bool(gone_of(row))
 
 
 class BacklogAtEnd(FigureWarning):
-    """Subscribers that received less than was sent, and yet lost nothing; ``share`` of what was due."""
+    """Messages that arrived after the window or still waited in a server; ``share`` of the messages due."""
 
     kind = "lagged"
 
-    remedy = "ask for a lower rate, or divide the work among more subscribers"
+    remedy = "use a lower rate, or divide the messages among more subscribers"
     messages: float
     share: float
     behind_s: float
@@ -357,8 +370,8 @@ class BacklogAtEnd(FigureWarning):
     @property
     def text(self) -> str:
         return (
-            f"consumers lagged: at the end of the window {self.messages:,.0f} messages ({number(100 * self.share)} % "
-            f"of what was due, about {number(self.behind_s)} s) were still to come"
+            f"backlog: when the window ended, {self.messages:,.0f} messages ({number(100 * self.share)} % of the "
+            f"messages due, about {number(self.behind_s)} s of traffic) had not arrived yet"
         )
 
     @classmethod
@@ -366,7 +379,7 @@ class BacklogAtEnd(FigureWarning):
         row = about.row
         share = (about.number("late_pct") + about.number("undrained_pct")) / 100
         behind_s = share * about.scenario.sweep.length_s(str(row.get(column_names.POINT) or ""))
-        # Those outside the cohort; a group takes each message once.
+        # The subscribers outside the cohort; a consumer group receives each message once.
         takers = (
             1 if row.get(column_names.GROUP) else about.number(column_names.CLIENTS) - about.number("cohort_clients")
         )
@@ -375,15 +388,14 @@ class BacklogAtEnd(FigureWarning):
 
 
 class UnsteadyRow(FigureWarning):
-    """A row whose seconds are not alike, so that its figures are means of different things.
+    """A row whose seconds are not alike, so that its figures are means of different loads or states.
 
-    ``seconds`` says how they differ; nothing where only some of its repeats are not steady. Of repeats it says whether
-    the first one was slow.
+    ``seconds`` holds how they differ; for a row with repeats, only whether the first repeat was slow.
     """
 
     kind = "not_steady"
 
-    remedy = "measure for longer, or warm up for longer (warmup_max_s); the report shows the seconds"
+    remedy = "use longer steps, or a longer warm-up (warmup_max_s); the report plots the seconds"
     seconds: Sequence[Unsteadiness]
 
     @property
@@ -395,45 +407,47 @@ class UnsteadyRow(FigureWarning):
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         if about.row.get(column_names.STEADY) is False:
             text = str(about.row.get(column_names.UNSTEADY) or "")
-            if REPEATS in about.row:  # of each it is said how many repeats it is of, but for what is said of the first
+            if REPEATS in about.row:  # texts of repeats end with their count, but for the one about the first repeat
                 text = text.split("; ")[0] if text.startswith("first ") else ""
             yield cls(decode_unsteadiness(text))
 
 
 def _differs(found: Unsteadiness) -> str:
     """How seconds of a row differ from the others."""
-    by = f"{number(100 * abs(found.by))} % {'less' if found.by < 0 else 'more'}"
+    by = f"{number(100 * abs(found.by))} % {'less' if found.by < 0 else 'more'} was received"
     if found.kind == "beginning":
-        return f"{by} was received in the first {found.at_s} s than later"
+        return f"{by} in the first {found.at_s} s than later"
     if found.kind == "first":
-        return f"{by} was received in the first repeat than in the others"
+        return f"{by} in the first repeat than in the others"
     if found.kind == "change":
-        return f"{by} from second {found.at_s} on"
-    return f"{by} than usual in second {found.at_s}"
+        return f"{by} from second {found.at_s} on than before"
+    return f"{by} in second {found.at_s} than in the median second"
 
 
 # --- clients and hosts -----------------------------------------------------------------------------------------------
 
 
 class SubscribersWithoutReport(FigureWarning):
-    """Subscribers that told nothing of what they received.
+    """Subscribers that sent no report.
 
     Attributes:
-        died, silent: how many; means of repeats.
-        died_by: how those who died did, as the column of that name has it; "": nobody knows.
+        died, silent: number of subscribers; means of repeats.
+        died_by: how the dead subscribers ended, as in the column of that name; "": not known.
     """
 
     kind = "subscribers_gone"
 
-    template = "subscribers that failed without an account: {gone}"
-    remedy = "how each of them ended is among the events of run.db"
+    template = (
+        "subscribers that sent no report: {gone}; what they received after their last progress message is unknown"
+    )
+    remedy = _HOW_ENDED
     died: float
     silent: float
     died_by: str = ""
 
     @property
     def gone(self) -> str:
-        """How many are gone, and how: ``1 died (SIGKILL), 2 never answered``."""
+        """How many died, how, and how many were silent: ``1 died (SIGKILL), 2 never answered``."""
         how = f" ({self.died_by})" if self.died_by else ""
         counts = zip((self.died, self.silent), column_names.GONE.values(), (how, ""), strict=True)
         return ", ".join(f"{number(count)} {what}{by}" for count, what, by in counts if count)
@@ -451,18 +465,19 @@ def gone_of(row: Row) -> str:
 
 
 class RateMissed(FigureWarning):
-    """A publisher that sent less than it was asked to; ``repeats`` is None for a single step."""
+    """A publisher that did not reach the requested rate; ``repeats`` is None for a single step."""
 
-    remedy = "ask for a lower rate, or measure with a faster publisher"
+    remedy = "use a lower rate, or a faster publisher"
     requested_pps: float
     reached_pps: float | None
     repeats: Figure = None
 
     @property
     def text(self) -> str:
-        reached = "" if self.reached_pps is None else f", it reached {self.reached_pps:,.0f}/s"
-        missed = f"the publisher missed the requested rate of {self.requested_pps:,.0f}/s{reached}"
-        return missed if self.repeats is None else f"in some of {self.repeats} repeats {missed} on average"
+        of = "" if self.repeats is None else f"in at least one of {self.repeats} repeats "
+        over = "" if self.repeats is None else " over all repeats"
+        mean = "" if self.reached_pps is None else f"; the mean rate{over} was {self.reached_pps:,.0f}/s"
+        return f"{of}a publisher did not reach the requested rate of {self.requested_pps:,.0f}/s{mean}"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -472,10 +487,10 @@ class RateMissed(FigureWarning):
 
 
 class StoppedEarly(FigureWarning):
-    """A publisher that could not go on until the end of the window."""
+    """A publisher that stopped before the end of the window."""
 
-    template = "the publisher stopped early: {why}"
-    remedy = "ask for a lower rate, or give its host more memory"
+    template = "a publisher stopped before the end of the window: {why}"
+    remedy = "use a lower rate, or give its host more memory"
     why: Figure
 
     @classmethod
@@ -484,10 +499,10 @@ class StoppedEarly(FigureWarning):
 
 
 class SendsRefused(FigureWarning):
-    """Messages that were refused when they were sent."""
+    """Messages that were rejected when they were sent."""
 
-    template = "{messages:number} messages were refused by a server or the library"
-    remedy = "ask for a lower rate, or raise the limit that the server's log names"
+    template = "{messages:number} messages were rejected by a server or the library"
+    remedy = "use a lower rate, or raise the limit that the server's log names"
     messages: float
 
     @classmethod
@@ -496,9 +511,9 @@ class SendsRefused(FigureWarning):
 
 
 class HostBusy(FigureWarning):
-    """A host without CPU time to spare: it was measured rather than the system.
+    """A host with no CPU time left: it limited the row.
 
-    ``others_pct`` is what other processes used of it; None: nobody knows, or it was little.
+    ``others_pct`` is the share of the CPU that other processes used; None: unknown or small.
     """
 
     mean_pct: float
@@ -506,8 +521,8 @@ class HostBusy(FigureWarning):
 
     @property
     def text(self) -> str:
-        others = "" if self.others_pct is None else f"; other processes used about {self.others_pct:.0f} %"
-        return f"a host had no CPU left ({self.mean_pct:.0f} % of all cores{others})"
+        others = "" if self.others_pct is None else f", about {self.others_pct:.0f} % by other processes"
+        return f"a host had no CPU left: {self.mean_pct:.0f} % of the time of all cores was used{others}"
 
     @property
     def remedy(self) -> str:
@@ -522,7 +537,7 @@ class HostBusy(FigureWarning):
 
 
 class HostShared(FigureWarning):
-    """A host with CPU to spare that others used as well."""
+    """A host with CPU time left, which other processes used as well."""
 
     template = "other processes used about {others_pct:.0f} % of a host's CPU"
     remedy = _QUIET
@@ -535,15 +550,15 @@ class HostShared(FigureWarning):
 
 
 class GeneratorLimited(FigureWarning):
-    """A row whose figures are those of the clients; ``search`` names the figure of a search that is."""
+    """A row that the clients limited; ``search`` names the searched rate that they limited."""
 
-    remedy = "use native clients, fewer clients on a host, or more hosts; hydra ceiling says what they can do"
+    remedy = "use native clients, fewer clients per host, or more hosts; hydra ceiling measures what clients can do"
     search: str = ""
 
     @property
     def text(self) -> str:
         which = f"{self.search}: " if self.search else ""
-        return f"{which}generator-limited: the clients were measured, the system can do more"
+        return f"{which}generator-limited: the clients limited the measured rate, not the system"
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -556,14 +571,14 @@ class GeneratorLimited(FigureWarning):
 
 
 class SlowClientsWithoutEffect(FigureWarning):
-    """Slow clients that never held anything up, and what it would have taken.
+    """Slow subscribers that never delayed anything else, and what would be needed for that.
 
     Attributes:
-        sent_pps, read_pps: messages/s that were sent to each of them, and that they read; None: not known.
-        duration_s: the length of a step.
-        queue: messages that the system's queues hold for one of them; None: not known, or there is no limit.
-        queues: the settings that say so.
-        kernel: messages that the kernel's buffers hold beside those at most.
+        sent_pps, read_pps: messages/s that were sent to each slow subscriber, and that it read; None: not known.
+        duration_s: length of a step.
+        queue: messages that the system's queues hold for one subscriber; None: not known, or there is no limit.
+        queues: the settings with this limit.
+        kernel: further messages that the kernel's buffers hold, at most.
     """
 
     kind = "slow_not_felt"
@@ -577,27 +592,33 @@ class SlowClientsWithoutEffect(FigureWarning):
 
     @property
     def text(self) -> str:
-        text = "slow: the slow clients' buffers never filled, so they were not felt"
+        text = (
+            "slow: the buffers of the slow subscribers never filled, so the slow subscribers affected neither the "
+            "publisher nor other subscribers"
+        )
         if not self._is_known:
             return text
         if self._behind_pps <= 0:
-            return f"{text}: they read {number(self.read_pps)}/s, and no more than {number(self.sent_pps)}/s was sent"
-        more = f", the kernel's buffers up to {_about(self.kernel)} more" if self.kernel else ""
-        hold = "" if self.queue is None else f"; {self.queues} hold {number(self.queue)}{more}"
-        return f"{text}: they fall behind by {_about(self._behind_pps * self.duration_s)} messages in a step{hold}"
+            read, sent = number(self.read_pps), number(self.sent_pps)
+            return f"{text}: each slow subscriber reads {read}/s, and at most {sent}/s was sent to it"
+        more = f", and the kernel's buffers up to {_about(self.kernel)} more" if self.kernel else ""
+        hold = "" if self.queue is None else f"; {self.queues} hold {number(self.queue)} messages{more}"
+        behind = _about(self._behind_pps * self.duration_s)
+        return f"{text}: each slow subscriber falls behind by {behind} messages in a step{hold}"
 
     @property
     def remedy(self) -> str:
+        longer = "use longer steps, or a lower sweep.search.slow_share"
         if not self._is_known:
-            return "measure for longer, or make them slower"
+            return longer
         if self._behind_pps <= 0:
-            return "make them slower: lower sweep.search.slow_share"
+            return "lower sweep.search.slow_share"
         if self.queue is None:
-            return f"set a limit: {self.queues}" if self.queues else "measure for longer, or make them slower"
+            return f"set a limit: {self.queues}" if self.queues else longer
         held, left = self.queue + self.kernel, self._behind_pps * self.duration_s - self.kernel
-        smaller = f", or with {self.queues} of {_about(left)} in all" if 1 <= left < self.queue else ""
+        smaller = f", or {self.queues} of {_about(left)} messages in all" if 1 <= left < self.queue else ""
         return (
-            f"they are felt at the latest in steps of {duration(held / self._behind_pps)}, or at "
+            f"to see an effect, use steps of at least {duration(held / self._behind_pps)}, a rate of at least "
             f"{_about(float(self.read_pps or 0) + held / self.duration_s)}/s{smaller}"
         )
 
@@ -626,5 +647,5 @@ class SlowClientsWithoutEffect(FigureWarning):
 
 
 def _about(messages: float) -> str:
-    """A number of which no more than two digits mean anything."""
+    """A number, rounded to the two digits that are known."""
     return number(float(f"{messages:.2g}"))

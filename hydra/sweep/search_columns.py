@@ -1,4 +1,4 @@
-"""The columns of a search: the rates that were searched for (``conf/reference/*.csv``), and what stands beside each."""
+"""The columns of a search: the searched rates (``conf/reference/*.csv``), and the columns beside each."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hydra.measure.step_columns import PUBLISHED
 from hydra.model import Figure
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 
-LENGTH: Final = Column(STEP_S, "s", "length of a step of the row", repeats="common")
-FAILED: Final = Column(FAILED_STEPS, "steps", "steps of the row that were measured again")
+LENGTH: Final = Column(STEP_S, "s", "length of each step of the row", repeats="common")
+FAILED: Final = Column(FAILED_STEPS, "steps", "failed steps of the row, which were measured again")
 _TOGETHER: Final = Column(
-    AGGREGATE_MAX, PER_SECOND, "mean `aggregate_pps` of the same steps", "Aggregate Max pps", better="higher"
+    AGGREGATE_MAX, PER_SECOND, "mean `aggregate_pps` of the same further steps", "Aggregate Max pps", better="higher"
 )
 
 ANSWER: Final = "_answer"
@@ -41,19 +41,22 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
     """The column of a search's figure.
 
     With the published settings these are the columns of the first table in ``conf/reference``; with others the name
-    says so, because the figures cannot be laid side by side.
+    says so, because the figures are not comparable.
     """
     if series == "max_rate":
-        text = "`avg_rx_rate_pps` at the rate at which most is received, drops allowed: a mean over steps of their own"
+        text = "mean `avg_rx_rate_pps` of further steps at the rate at which most is received, drops allowed"
         return Column("max_rate_with_drop_pps", PER_SECOND, text, "MaxRate at SUB With Drop")
     if series == "nodrop":
-        text = "the same while the publisher waits instead of dropping"
+        text = "mean `avg_rx_rate_pps` of further steps at the best rate when the publisher waits instead of dropping"
         return Column("max_rate_nodrop_pps", PER_SECOND, text, "MaxRate at Sub (XPUB_NODROP)")
     if series == "loss":
         return _loss_column(search)
     share = f"{_percent(search.cohort_fraction)}pct_clients"
     whose = f"{search.cohort_fraction * 100:g}% of clients"
-    of_others = f"the same of the other clients while {search.cohort_fraction * 100:g} % of the clients"
+    of_others = (
+        "the highest rate within the loss target for the other clients, while "
+        f"{search.cohort_fraction * 100:g} % of the clients"
+    )
     if series == "slow":
         half = search.slow_share == 0.5
         part = "half" if half else f"{_percent(search.slow_share)}pct"
@@ -61,7 +64,7 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
         return Column(
             f"max_rate_{share}_{part}_rate_pps",
             PER_SECOND,
-            f"{of_others} read at {speed} of the first figure",
+            f"{of_others} read at {speed} of the highest rate received",
             f"{whose} at {'Half Rate' if half else f'{search.slow_share * 100:g}% of the Rate'}",
         )
     twice = search.reconnect_rate == 2.0
@@ -76,7 +79,7 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
 
 
 def _loss_column(search: SearchSpec) -> Column:
-    text = "the highest rate whose expected shortfall is within the target, which the name says"
+    text = "the highest rate whose expected shortfall is within the loss target, which is part of the name"
     if not search.loss_target:
         return Column("max_rate_without_drop_pps", PER_SECOND, text, "MaxRate without Drop")
     name = f"max_rate_below_{_percent(search.loss_target)}pct_drop_pps"
@@ -131,17 +134,19 @@ def published(search: SearchSpec) -> tuple[Column, ...]:
 
 
 def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
-    """What a search says of one rate, in the order of the table; ``prefix`` begins the names."""
-    steps = Column(f"{prefix}_steps", "steps", "steps that were measured for it")
-    why = text_column(f"{prefix}{WHY}", "why there is no figure, or what speaks against it, in a word")
-    note = text_column(f"{prefix}_note", "the same, and all that was found beside it, in words", repeats="noted")
+    """The columns beside one rate, in the order of the table; ``prefix`` begins their names."""
+    steps = Column(f"{prefix}_steps", "steps", "steps measured for this rate")
+    why = text_column(f"{prefix}{WHY}", "keyword: why there is no figure, or the objection to it")
+    note = text_column(f"{prefix}_note", "the texts of all warnings about this rate", repeats="noted")
     verdict = text_column(
         f"{prefix}_verdict",
-        "what limited the slowest step that fell short (for `max_rate` and `nodrop`, the fastest one)",
+        "`verdict` of the slowest step beyond the loss target (`max_rate`, `nodrop`: of the fastest step)",
     )
-    limited = yes_no_column(f"{prefix}_{GENERATOR_LIMITED}", f"`{GENERATOR_LIMITED}` of that step")
+    limited = yes_no_column(f"{prefix}_{GENERATOR_LIMITED}", f"`{GENERATOR_LIMITED}` of the step of `{prefix}_verdict`")
     around = [
-        Column(f"{prefix}_{end}_pps", PER_SECOND, "Student's 95 % interval of the mean over its steps")
+        Column(
+            f"{prefix}_{end}_pps", PER_SECOND, "Student's 95 % confidence interval of the mean over the further steps"
+        )
         for end in ("low", "high")
     ]
     if series == "max_rate":
@@ -151,42 +156,48 @@ def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         return *around, verdict, limited, together, steps, why, note
     found = [*_answer(prefix), steps, why, note, verdict, limited]
     if series in ("slow", "reconnecting"):
-        text = "`cohort_loss_pct` of that step"
+        text = f"`cohort_loss_pct` of the step of `{prefix}_verdict`"
         found.append(Column(f"{prefix}_cohort_loss_pct", "%", text, digits="six"))
     if series == "slow":
-        text = "`cohort_felt` of that step"
+        text = f"`cohort_felt` of the step of `{prefix}_verdict`"
         found.append(yes_no_column(f"{prefix}_cohort_felt", text))
     return tuple(found)
 
 
 def _answer(prefix: str) -> tuple[Column, ...]:
     """An answer, and what was found beside it: see ``hydra/sweep/search_figures.py``."""
-    limits = "the 95 % interval of *R*, or where there is no figure, of what is known of it so far"
-    floor = "what is lost at any rate, with its 95 % interval"
-    without = "*R* without the subscriber that loses alone, with its 95 % interval"
+    limits = "limits of the 95 % confidence interval of *R*; if there is no figure, of what is known of *R*"
+    floor = "loss at any rate, with its 95 % confidence interval"
+    without = "*R* without the subscriber that loses alone, with its 95 % confidence interval"
     return (
         text_column(
             f"{prefix}{ANSWER}",
-            "`figure`; `none`: no rate holds; or `unknown`: the search cannot tell. Empty: nothing was searched for",
+            "`figure`; `none`: no rate holds; or `unknown`: the search found no answer. Empty: there was no search",
         ),
         Column(f"{prefix}{LOW_PPS}", PER_SECOND, limits),
         Column(f"{prefix}{HIGH_PPS}", PER_SECOND, limits),
         yes_no_column(
             f"{prefix}{SEEN}",
-            "whether the figure rests on what was seen near it; no: more on how losses usually grow with the rate",
+            "yes: the figure follows from losses measured near it; no: more from the assumed form of the loss curve",
         ),
         Column(
-            f"{prefix}{NEEDED}", "s", "seconds of measuring, those spent among them, that would tell", repeats="median"
+            f"{prefix}{NEEDED}",
+            "s",
+            "seconds of measurement that an answer needs, those already measured included",
+            repeats="median",
         ),
         *(Column(f"{prefix}{end}", "%", floor) for end in FLOOR),
         text_column(
             f"{prefix}{HOLES}",
-            "rates (messages/s) between which more than the target is lost and not above: `from to`, comma between",
+            "ranges of rates (messages/s) in which more than the target is lost although higher rates lose less: "
+            "`from to`, separated by commas",
         ),
-        Column(f"{prefix}{LONE}", "", "the subscriber that loses alone, at every rate", repeats="common"),
-        Column(f"{prefix}{LONE_PCT}", "%", "its loss"),
+        Column(f"{prefix}{LONE}", "", "id of the subscriber that loses alone at every rate", repeats="common"),
+        Column(f"{prefix}{LONE_PCT}", "%", "loss of that subscriber"),
         *(Column(f"{prefix}{end}", PER_SECOND, without) for end in WITHOUT),
-        Column(f"{prefix}{START_MS}", "ms", "what is lost as each step starts, in time of traffic", repeats="median"),
+        Column(
+            f"{prefix}{START_MS}", "ms", "messages lost at the start of each step, in ms of traffic", repeats="median"
+        ),
     )
 
 

@@ -1,6 +1,6 @@
-"""Everything that has to be known of a rate that was searched for: why there is no figure, and what is beside it. Pure.
+"""The warnings of a searched rate: why there is no figure, and what limits what the figure means. Pure.
 
-Each class says of which columns beside the figure it is found.
+Each class finds its warnings in the columns beside the rate.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _APART: Final = re.compile(", | / ")
 """Between the words of one search, or of its repeats (``sweep/repetition.py``)."""
 
 Limits = tuple[float | None, float | None]
-"""Of a 95 % interval; None: not known."""
+"""The limits of a 95 % confidence interval; None: not known."""
 
 
 def _within(value: float | None, limits: Limits, unit: str) -> str:
@@ -39,13 +39,13 @@ def _within(value: float | None, limits: Limits, unit: str) -> str:
 
 
 class SearchedFigure(NamedTuple):
-    """What a row says of a figure: ``search`` is what the columns beside it begin with."""
+    """The columns of a row beside a searched rate: their names begin with ``search``."""
 
     row: Row
     search: str
 
     def get(self, end: str) -> Figure:
-        """The column whose name ends so."""
+        """The column whose name ends with ``end``."""
         return self.row.get(f"{self.search}{end}")
 
     def words(self, end: str) -> list[str]:
@@ -53,16 +53,16 @@ class SearchedFigure(NamedTuple):
         return [word for word in _APART.split(str(self.get(end) or "")) if word]
 
     def limits(self, low: str, high: str) -> Limits:
-        """Two columns that are an interval."""
+        """The two columns of an interval."""
         return number_of(self.get(low)), number_of(self.get(high))
 
 
 def of_figure(row: Row, search: str) -> list[SearchWarning]:
-    """What has to be known of a figure: why there is none, what speaks against it, what was found beside it.
+    """The warnings of a searched rate: why there is no figure, the objections to it, and what else was found.
 
     Args:
-        row: a search's, with the columns of :func:`~hydra.sweep.search_figures.columns_of`.
-        search: what they begin with.
+        row: the row of a search, with the columns of :func:`~hydra.sweep.search_figures.columns_of`.
+        search: what the names of these columns begin with.
     """
     about = SearchedFigure(row, search)
     kinds = [kind for kind in Event.kinds.values() if issubclass(kind, SearchWarning)]
@@ -70,13 +70,13 @@ def of_figure(row: Row, search: str) -> list[SearchWarning]:
     note = about.get("_note")
     if REPEATS not in row and (f"{search}{search_columns.WHY}" in row or not note):
         return found
-    # Repeats say it each in their words; an earlier version said nothing else.
+    # Repeats have only their own texts; so have the rows of earlier versions.
     tried = dict.fromkeys(warning.remedy for warning in found if warning.why)
     return [SearchText(search, note, "; ".join(tried))] if note else []
 
 
 def text_of_search(row: Row, search: str) -> str | None:
-    """All that a row says of a search's figure, in words."""
+    """The texts of all warnings of a searched rate, in one line."""
     return "; ".join(warning.said for warning in of_figure(row, search)) or None
 
 
@@ -87,10 +87,10 @@ def lossy_ranges_of(text: Figure) -> list[LossyRange]:
 
 
 class SearchWarning(HydraWarning):
-    """Something of the search for a figure: ``search`` is what the columns beside it begin with.
+    """A warning of a searched rate; the columns beside the rate begin with ``search``.
 
     Attributes:
-        why: the word for it among those that say why there is no figure, or what speaks against it; "": it has none.
+        why: its keyword in the column ``<series>_why``; "": it has none.
     """
 
     template = "{search}: {said}"
@@ -100,16 +100,16 @@ class SearchWarning(HydraWarning):
     @property
     @abstractmethod
     def said(self) -> str:
-        """The text without the figure's name: what stands beside the figure in its row."""
+        """The text without the name of the rate, as in the column ``<series>_note``."""
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
-        """What a row has of it: where nothing else is said, one where its word is."""
+        """The warnings of this class that a row has: by default one if the row has its keyword."""
         return [cls(about.search)] if cls.why and cls.why in about.words(search_columns.WHY) else []
 
 
 class SearchText(SearchWarning):
-    """What a row says in words: one that was repeated, or that an earlier version made."""
+    """The stored text of a row that was repeated, or that an earlier version wrote."""
 
     kind = "search_note"
 
@@ -129,17 +129,20 @@ class SearchText(SearchWarning):
 
 
 class NoRateHolds(SearchWarning):
-    """More than the target is lost at any rate: ``pct``."""
+    """More than the target, ``pct``, is lost at every rate."""
 
     level = Level.LOSS
-    remedy = "see in hydra report who loses when at a low rate, or raise the target (sweep.search.loss_target)"
+    remedy = (
+        "see in hydra report which subscribers lose messages at low rates, and when, or raise the target "
+        "(sweep.search.loss_target)"
+    )
     why = "none"
     pct: float | None
     limits: Limits
 
     @property
     def said(self) -> str:
-        return f"no rate holds: {_within(self.pct, self.limits, ' %')} is lost at any rate"
+        return f"no rate holds: {_within(self.pct, self.limits, ' %')} of the messages are lost at every rate tried"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
@@ -148,13 +151,16 @@ class NoRateHolds(SearchWarning):
         return [found] if cls.why in about.words(search_columns.ANSWER) else []
 
 
+_LONGER: Final = "use longer steps or more steps (--search-steps)"
+
+
 class CannotTell(SearchWarning):
     """A search without an answer.
 
     Attributes:
-        needed_s: seconds of measuring that would tell; None: not known.
+        needed_s: seconds of measurement that an answer needs in all; None: not known.
         step_s: length of a step.
-        limits: between which rates (messages/s) the answer is, as far as it is known.
+        limits: the rates (messages/s) between which the answer is; None: not known.
     """
 
     level = Level.LOSS
@@ -166,12 +172,12 @@ class CannotTell(SearchWarning):
 
     @property
     def said(self) -> str:
-        needed = f" ({self.needed_s:,.0f} s of measuring would tell)" if self.needed_s else ""
-        return f"cannot tell: {self.because}{self._so_far}{needed}"
+        needed = f" (an answer needs about {self.needed_s:,.0f} s of measurement in all)" if self.needed_s else ""
+        return f"no answer: {self.because}{self._so_far}{needed}"
 
     @property
     def remedy(self) -> str:
-        return f"{GO_ON}: its failed steps are measured again"
+        return f"{GO_ON}: Hydra measures the failed steps again"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
@@ -182,13 +188,13 @@ class CannotTell(SearchWarning):
     @property
     def _so_far(self) -> str:
         low, high = self.limits
-        return "" if low is None or high is None else f": it may be anywhere from {low:,.0f} to {high:,.0f}/s"
+        return "" if low is None or high is None else f", and the rate may be anywhere from {low:,.0f} to {high:,.0f}/s"
 
     @property
     def _longer(self) -> str:
         if self.needed_s and self.step_s:
-            return f"take {ceil(self.needed_s / self.step_s)} steps (--search-steps), or fewer and longer ones"
-        return "take longer steps, or more of them (--search-steps)"
+            return f"use {ceil(self.needed_s / self.step_s)} steps (--search-steps), or fewer and longer steps"
+        return _LONGER
 
 
 class RateDrifted(CannotTell):
@@ -196,13 +202,13 @@ class RateDrifted(CannotTell):
 
     kind = "changing"
 
-    remedy = "raise warmup_s, or see at one rate what changes (sweep.seconds of a fixed-rate command)"
+    remedy = "raise warmup_s, or see in the report of a fixed-rate command how its seconds change"
     why = Inconclusive.CHANGING.value
     because = "the rate that holds changed during the search"
 
 
 class SearchTooShort(CannotTell):
-    """What was measured leaves it open."""
+    """The measured steps do not decide."""
 
     kind = "too_short"
 
@@ -215,12 +221,12 @@ class SearchTooShort(CannotTell):
 
 
 class AnswerContradicted(CannotTell):
-    """A step lost what an answer all but excludes."""
+    """A step lost what has less than 1 % probability under the answer of the other steps."""
 
     kind = "contradicted"
 
     why = Inconclusive.CONTRADICTED.value
-    because = "a step lost what the other steps all but exclude"
+    because = "one step contradicts the others: its loss has less than 1 % probability by their result"
 
     @property
     def remedy(self) -> str:
@@ -228,24 +234,24 @@ class AnswerContradicted(CannotTell):
 
 
 class AnswerBelowLowest(CannotTell):
-    """Every rate that is tried is too high."""
+    """Every rate that was tried is too high."""
 
     kind = "below_lowest"
 
     remedy = "lower sweep.search.floor_rate, or raise the target (sweep.search.loss_target)"
     why = Inconclusive.BELOW_LOWEST.value
-    because = "the rates that were tried end above the answer"
+    because = "every rate tried is too high"
 
     @property
     def said(self) -> str:
         low, high = self.limits
         if low is None and high is not None:
-            return f"no rate down to {high:,.0f}/s is within the target"
-        return f"cannot tell: {self.because}{self._so_far}"
+            return f"no rate down to {high:,.0f}/s is within the loss target"
+        return f"no answer: {self.because}{self._so_far}"
 
 
 class AnswerAboveHighest(CannotTell):
-    """Nothing fell short."""
+    """No rate that was tried is too high."""
 
     kind = "above_highest"
 
@@ -255,7 +261,8 @@ class AnswerAboveHighest(CannotTell):
     @property
     def said(self) -> str:
         low, _ = self.limits
-        return f"nothing fell short{'' if low is None else f' up to {low:,.0f}/s'}, the highest rate that is tried"
+        up_to = "" if low is None else f" up to {low:,.0f}/s, the highest one,"
+        return f"every rate tried{up_to} is within the loss target"
 
 
 class StillRising(SearchWarning):
@@ -263,51 +270,51 @@ class StillRising(SearchWarning):
 
     remedy = "raise --start-rate"
     why = "still rising"
-    said = "still rising at the last doubling"
+    said = "the rate received was still rising at the last doubling"
 
 
 class NothingReceived(SearchWarning):
-    """No rate has a figure of what was received."""
+    """No step has a receive rate."""
 
     remedy = "lower --start-rate"
     why = "nothing received"
-    said = "nothing was received at any rate"
+    said = "subscribers received nothing at any rate"
 
 
 class TooFewClients(SearchWarning):
-    """A cohort takes a part of the clients, and leaves others."""
+    """A cohort needs a subscriber inside and one outside."""
 
-    remedy = "measure more clients"
+    remedy = "use more clients"
     why = "too few clients"
     said = "a cohort needs at least 2 clients"
 
 
 class HighestUnknown(SearchWarning):
-    """Slow clients read a share of a figure that is not there."""
+    """Slow clients read a share of a rate that is unknown."""
 
-    remedy = "search for max_rate as well"
+    remedy = "add max_rate to sweep.search.series"
     why = "highest unknown"
-    said = "slow clients read a share of the highest rate, which is not known"
+    said = "slow clients read a share of the highest rate received, and that rate is unknown"
 
 
 # --- what is beside a figure -----------------------------------------------------------------------------------------
 
 
 class AboveUndisturbed(SearchWarning):
-    """Clients that disturb seem to make the system faster."""
+    """The rate with a cohort is higher than the rate without."""
 
-    remedy = "take longer steps"
+    remedy = "use longer steps"
     why = "above undisturbed"
-    said = "above the rate without the cohort, beyond both intervals, also when both were measured again"
+    said = "the rate is above the rate without a cohort, beyond both intervals, also after both were measured again"
 
 
 class AnswerByCurve(SearchWarning):
-    """A figure of which the seconds near it alone would not tell."""
+    """A figure that the losses measured near it do not determine alone."""
 
     kind = "by_form"
 
-    remedy = "take longer steps, or more of them (--search-steps)"
-    said = "the figure rests on how losses usually grow with the rate, more than on what was seen near it"
+    remedy = _LONGER
+    said = "the figure follows more from the assumed form of the loss curve than from losses measured near it"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
@@ -315,7 +322,7 @@ class AnswerByCurve(SearchWarning):
 
 
 class LossyBetween(SearchWarning):
-    """Rates (messages/s) that lose more than the target, although higher ones do not."""
+    """Rates (messages/s) that lose more than the target, although higher rates do not."""
 
     remedy = "hydra report shows the loss at each rate"
     ranges: Sequence[tuple[float, float]]
@@ -323,7 +330,7 @@ class LossyBetween(SearchWarning):
     @property
     def said(self) -> str:
         ranges = " and ".join(f"between {number(low)} and {number(high)}/s" for low, high in self.ranges)
-        return f"loses {ranges} and not above"
+        return f"more than the target is lost {ranges}, but not at higher rates"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
@@ -332,19 +339,19 @@ class LossyBetween(SearchWarning):
 
 
 class SubscriberLosesAlone(SearchWarning):
-    """A subscriber that loses at every rate, and by itself.
+    """A subscriber that alone loses messages, at every rate.
 
     Attributes:
         client: its id.
-        pct: what it loses.
-        without: what the others carry, messages/s; None: not known, or no rate holds for them either.
-        limits: of ``without``.
+        pct: its loss in %.
+        without: messages/s that the other subscribers carry; None: not known, or no rate holds for them either.
+        limits: the interval of ``without``.
     """
 
     kind = "loses_alone"
 
     level = Level.LOSS
-    remedy = "hydra report shows when it loses; see what its host or connection has of its own"
+    remedy = "see in hydra report when this subscriber loses messages, and check its host and its connection"
     client: Figure
     pct: float
     without: float | None = None
@@ -352,8 +359,10 @@ class SubscriberLosesAlone(SearchWarning):
 
     @property
     def said(self) -> str:
-        others = f"; without it {_within(self.without, self.limits, '/s')}" if self.without is not None else ""
-        return f"subscriber {self.client} loses {number(self.pct)} % at every rate{others}"
+        others = ""
+        if self.without is not None:
+            others = f"; the other subscribers carry {_within(self.without, self.limits, '/s')}"
+        return f"subscriber {self.client} loses {number(self.pct)} % of its messages at every rate{others}"
 
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
@@ -364,11 +373,11 @@ class SubscriberLosesAlone(SearchWarning):
 
 
 class LossAtStart(SearchWarning):
-    """What is lost as each step starts."""
+    """Messages that are lost at the start of each step."""
 
     kind = "loses_at_start"
 
-    remedy = "longer steps make less of it"
+    remedy = "use longer steps, in which this loss is a smaller share"
     lost_ms: float
 
     @property

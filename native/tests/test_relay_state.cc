@@ -144,6 +144,7 @@ TEST_CASE("clients are welcomed when the relay is, and announced together") {
     Group it(3);
     it.hello("c1", {1});
     it.hello("c2", {2});
+    it.hello("c2", {2});  // it asks again: nobody has welcomed it
     it.at(1000);
     CHECK(it.told().empty());
     CHECK(it.up().empty());
@@ -399,7 +400,11 @@ TEST_CASE("progress is passed on; what is of another epoch, or about others, is 
     it.hear(1, Progress{.ids = {2}, .epoch = 5, .messages = 3});
     it.hear(1, Progress{.epoch = 4, .messages = 3});
     it.hear(1, ack(4, "configure"));
+    it.hear(1, Ready{.epoch = 4});
+    it.hear(1, Error{.epoch = 4, .message = "no topic"});
     it.hear(1, report(4));
+    it.hear(1, Reports{.epoch = 4, .bodies = std::vector<SubscriberReport>(1)});
+    it.hear(1, Reports{.ids = {1, 2}, .epoch = 5, .bodies = std::vector<SubscriberReport>(2)});
     it.relaying.hear("stranger", ack(5, "configure"), it.now_ns);
     it.relaying.say_everything();
     CHECK(it.up() == Texts{"progress 1"});
@@ -591,6 +596,15 @@ TEST_CASE("a report may come after the end of its process, and counts once") {
     it.hear(2, report(1));
     it.relaying.say_everything();
     CHECK(it.up() == Texts{"batch 2"});
+}
+
+TEST_CASE("an error may come after the end of its process") {
+    Group it(2);
+    it.begin();
+    it.configure(1);
+    it.relaying.take_exit({.ids = {2}, .pid = 102, .status = 3, .replaced = true}, it.now_ns);
+    it.hear(2, Error{.epoch = 1, .message = "no topic"});
+    CHECK(it.up() == Texts{"child_exit 2", "error 'no topic' 2"});
 }
 
 TEST_CASE("a publisher's report may come after its end") {

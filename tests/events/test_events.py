@@ -124,6 +124,12 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
     assert str(event) == text
 
 
+SLOW = (
+    "slow: the buffers of the slow subscribers never filled, so the slow subscribers affected neither the publisher "
+    "nor other subscribers"
+)
+
+
 @pytest.mark.parametrize(
     ("warning", "text"),
     [
@@ -135,48 +141,51 @@ def test_what_happened_is_said_in_one_line(event: Event, text: str) -> None:
         (rows.RowFailed("the broker died"), "FAILED: the broker died"),
         (rows.StepRetried("one repeat failed"), "one repeat failed"),
         (rows.PartialRepeats(2, 3, "abcdef"), "only 2 of 3 repeats have a figure for a, b, c, d and 2 other columns"),
-        (rows.MessagesLost(12.5), "LOSS: 12.5 % of the messages never arrived"),
+        (rows.MessagesLost(12.5), "LOSS: 12.5 % of the messages were lost"),
         (
             rows.MessagesLost(12.5, with_waiting=True),
-            "LOSS: 12.5 % of the messages never arrived or were still waiting when the drain ended",
+            "LOSS: 12.5 % of the messages were lost or still waiting in a server when the drain ended",
         ),
-        (rows.Undrained(1e4), "10,000 messages were still waiting when the drain ended; they are not lost"),
+        (rows.Undrained(1e4), "10,000 messages were still waiting in a server when the drain ended; they are counted as undrained, not as lost"),  # noqa: E501
         (
             rows.SubscribersWithoutReport(1, 2, "SIGKILL"),
-            "subscribers that failed without an account: 1 died (SIGKILL), 2 never answered",
+            "subscribers that sent no report: 1 died (SIGKILL), 2 never answered; "
+            "what they received after their last progress message is unknown",
         ),
-        (rows.RateMissed(9e4, 8.5e4), "the publisher missed the requested rate of 90,000/s, it reached 85,000/s"),
-        (rows.RateMissed(9e4, None, 3), "in some of 3 repeats the publisher missed the requested rate of 90,000/s on average"),  # noqa: E501
-        (rows.StoppedEarly("no memory"), "the publisher stopped early: no memory"),
-        (rows.UnsteadyRow([Unsteadiness("change", 4, -0.1)]), "not steady: 10 % less from second 4 on"),
+        (rows.RateMissed(9e4, 8.5e4), "a publisher did not reach the requested rate of 90,000/s; the mean rate was 85,000/s"),  # noqa: E501
+        (rows.RateMissed(9e4, 8.5e4, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s; the mean rate over all repeats was 85,000/s"),  # noqa: E501
+        (rows.RateMissed(9e4, None, 3), "in at least one of 3 repeats a publisher did not reach the requested rate of 90,000/s"),  # noqa: E501
+        (rows.StoppedEarly("no memory"), "a publisher stopped before the end of the window: no memory"),
+        (rows.UnsteadyRow([Unsteadiness("change", 4, -0.1)]), "not steady: 10 % less was received from second 4 on than before"),  # noqa: E501
         (rows.UnsteadyRow([Unsteadiness("first", 0, -0.2)]), "not steady: 20 % less was received in the first repeat than in the others"),  # noqa: E501
         (rows.UnsteadyRow([]), "not steady in at least one of its repeats"),
-        (rows.SendsRefused(7), "7 messages were refused by a server or the library"),
-        (rows.GeneratorLimited("max"), "max: generator-limited: the clients were measured, the system can do more"),
-        (rows.HostBusy(99.6), "a host had no CPU left (100 % of all cores)"),
+        (rows.SendsRefused(7), "7 messages were rejected by a server or the library"),
+        (rows.GeneratorLimited("max"), "max: generator-limited: the clients limited the measured rate, not the system"),
+        (rows.HostBusy(99.6), "a host had no CPU left: 100 % of the time of all cores was used"),
         (rows.HostShared(12.3), "other processes used about 12 % of a host's CPU"),
         (searches.SearchText("slow", "still rising"), "slow: still rising"),
-        (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] is lost at any rate"),
-        (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % is lost at any rate"),
+        (searches.NoRateHolds("loss", 2.0, (1.8, 2.25)), "loss: no rate holds: 2 % [1.8 – 2.25] of the messages are lost at every rate tried"),  # noqa: E501
+        (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % of the messages are lost at every rate tried"),  # noqa: E501
         (
             searches.SearchTooShort("loss", 580.0, 5.0, (100.4, 900.0)),
-            "loss: cannot tell: too few seconds were measured: it may be anywhere from 100 to 900/s "
-            "(580 s of measuring would tell)",
+            "loss: no answer: too few seconds were measured, and the rate may be anywhere from 100 to 900/s "
+            "(an answer needs about 580 s of measurement in all)",
         ),
-        (searches.RateDrifted("slow"), "slow: cannot tell: the rate that holds changed during the search"),
-        (searches.LossyBetween("loss", [(3e3, 6e3), (8e3, 9e3)]), "loss: loses between 3,000 and 6,000/s and between 8,000 and 9,000/s and not above"),  # noqa: E501
-        (searches.SubscriberLosesAlone("loss", 17, 5.0), "loss: subscriber 17 loses 5 % at every rate"),
+        (searches.RateDrifted("slow"), "slow: no answer: the rate that holds changed during the search"),
+        (searches.LossyBetween("loss", [(3e3, 6e3), (8e3, 9e3)]), "loss: more than the target is lost between 3,000 and 6,000/s and between 8,000 and 9,000/s, but not at higher rates"),  # noqa: E501
+        (searches.SubscriberLosesAlone("loss", 17, 5.0), "loss: subscriber 17 loses 5 % of its messages at every rate"),
         (
             searches.SubscriberLosesAlone("loss", 17, 5.0, 2e4, (1.9e4, 2.1e4)),
-            "loss: subscriber 17 loses 5 % at every rate; without it 20,000/s [19,000 – 21,000]",
+            "loss: subscriber 17 loses 5 % of its messages at every rate; the other subscribers carry 20,000/s [19,000 – 21,000]",  # noqa: E501
         ),
         (searches.LossAtStart("loss", 2.0), "loss: 2 ms of traffic are lost at the start of each step"),
-        (rows.SlowClientsWithoutEffect(), "slow: the slow clients' buffers never filled, so they were not felt"),
-        (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), "slow: the slow clients' buffers never filled, so they were not felt: they read 10,000/s, and no more than 9,000/s was sent"),  # noqa: E501
-        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0), "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step"),  # noqa: E501
+        (rows.SlowClientsWithoutEffect(), SLOW),
+        (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), f"{SLOW}: each slow subscriber reads 10,000/s, and at most 9,000/s was sent to it"),  # noqa: E501
+        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0), f"{SLOW}: each slow subscriber falls behind by 2,000 messages in a step"),  # noqa: E501
         (
             rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
-            "slow: the slow clients' buffers never filled, so they were not felt: they fall behind by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000, the kernel's buffers up to 40,000 more",  # noqa: E501
+            f"{SLOW}: each slow subscriber falls behind by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000 "
+            "messages, and the kernel's buffers up to 40,000 more",
         ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Event) else "",
@@ -189,24 +198,24 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
 @pytest.mark.parametrize(
     ("warning", "remedy"),
     [
-        (rows.RowSkipped("x", by_user=True), "measure it in another run"),
-        (rows.RowSkipped("needs 9 GB"), "take fewer clients or more agents; hydra check says what fits"),
-        (searches.SearchTooShort("loss", 301.0, 5.0), "take 61 steps (--search-steps), or fewer and longer ones"),
-        (searches.AnswerContradicted("loss"), "take longer steps, or more of them (--search-steps)"),
+        (rows.RowSkipped("x", by_user=True), "measure the row in another run"),
+        (rows.RowSkipped("needs 9 GB"), "use fewer clients or more agents; hydra check reports what fits"),
+        (searches.SearchTooShort("loss", 301.0, 5.0), "use 61 steps (--search-steps), or fewer and longer steps"),
+        (searches.AnswerContradicted("loss"), "use longer steps or more steps (--search-steps)"),
         (searches.AnswerAboveHighest("loss"), "raise --start-rate"),
         (searches.SearchText("loss", "a word of another version"), ""),
-        (rows.SlowClientsWithoutEffect(), "measure for longer, or make them slower"),
-        (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), "make them slower: lower sweep.search.slow_share"),
+        (rows.SlowClientsWithoutEffect(), "use longer steps, or a lower sweep.search.slow_share"),
+        (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), "lower sweep.search.slow_share"),
         (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, None, "marks above 0"), "set a limit: marks above 0"),
         # Behind by 1,000/s, and 2,000 + 8,000 messages can wait.
         (
             rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2e3, "marks", 8e3),
-            "they are felt at the latest in steps of 10 s, or at 13,000/s",
+            "to see an effect, use steps of at least 10 s, a rate of at least 13,000/s",
         ),
         # 10,000 in a step, of which 9,000 wait elsewhere.
         (
             rows.SlowClientsWithoutEffect(9e3, 8e3, 10.0, 2e3, "marks", 9e3),
-            "they are felt at the latest in steps of 11 s, or at 9,100/s, or with marks of 1,000 in all",
+            "to see an effect, use steps of at least 11 s, a rate of at least 9,100/s, or marks of 1,000 messages in all",  # noqa: E501
         ),
     ],
 )

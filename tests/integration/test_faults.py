@@ -102,7 +102,7 @@ def test_an_unbounded_queue_ends_the_step_before_it_takes_the_memory(run: Path) 
         assert row["rate_held"] in ("", "False")
     # The second step began with an empty queue: nothing of the first one came into it.
     assert rows[1]["duplicates"] == "0"
-    assert "stopped early" in (run / "table.md").read_text()
+    assert "stopped before the end of the window" in (run / "table.md").read_text()
 
 
 def test_a_bootstrap_server_that_goes_away_ends_the_run_with_its_rows_kept(

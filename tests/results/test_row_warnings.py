@@ -69,13 +69,15 @@ def test_a_lower_rate_is_no_advice_where_two_rates_lose_alike(lost: dict[int, fl
         (warning,) = warnings_of(row, scenario, rows)
         assert isinstance(warning, MessagesLost)
         assert warning.as_much_at_pps == same.get(rate)
-        assert ("ask for a lower rate" in warning.remedy) is (rate not in same)
+        assert ("use a lower rate" in warning.remedy) is (rate not in same)
 
 
 def test_a_host_that_others_keep_busy_is_theirs_to_free() -> None:
     theirs, ours = HostBusy(97.0, 75.0), HostBusy(97.0, 12.0)
-    assert theirs.text == "a host had no CPU left (97 % of all cores; other processes used about 75 %)"
-    assert "quiet" in theirs.remedy
+    assert (
+        theirs.text == "a host had no CPU left: 97 % of the time of all cores was used, about 75 % by other processes"
+    )
+    assert "the other processes" in theirs.remedy
     assert ours.remedy == HostBusy(97.0).remedy == "use fewer clients on this host, or more hosts"
 
 
@@ -94,7 +96,7 @@ def test_what_was_still_to_come_is_counted_once_for_a_group(group: str | None, m
 
 def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> None:
     busy, lost = HostBusy(99.0), [MessagesLost(2.0), MessagesLost(3.0)]
-    remedy = "ask for a lower rate; the column verdict says what limited it"
+    remedy = "use a lower rate; the column verdict names what limited the row"
     assert merge_equal_warnings(
         [("1 client", [busy, lost[0]]), ("2 clients", [busy]), ("3 clients", [lost[1], busy])]
     ) == [
@@ -127,17 +129,17 @@ def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None
     assert isinstance(warning, row_warnings.SlowClientsWithoutEffect)
     assert (warning.sent_pps, warning.read_pps, warning.duration_s, warning.queue) == (12_000.0, 10_000.0, 10.0, 2000)
     assert warning.kernel == pytest.approx(10 * 2**20 / 26)
-    assert "fall behind by 20,000 messages in a step" in warning.text
+    assert "falls behind by 20,000 messages in a step" in warning.text
     (warning,) = warnings_of({**SEARCHED, column: 12_000.0}, load_scenario("zmqrate", {"settings.sndhwm": 0}))
     assert "set a limit" in str(warning)
     (warning,) = warnings_of(SEARCHED, scenario)
-    assert str(warning).endswith("measure for longer, or make them slower")
+    assert str(warning).endswith("use longer steps, or a lower sweep.search.slow_share")
 
 
 @pytest.mark.parametrize(
     ("known", "unlisted", "remedies"),
     [
-        ({}, ["publisher"], ["ask for a lower rate; the column verdict"]),
+        ({}, ["publisher"], ["use a lower rate; the column verdict"]),
         ({"group": "g"}, ["publisher", "members"], ["shorter steps", "the column verdict"]),
         ({"group": "g", "client_loss_unlisted": "members"}, ["members"], ["shorter steps"]),
         ({"group": "g", "client_loss_unlisted": "publisher"}, ["publisher"], ["the column verdict"]),
@@ -150,7 +152,7 @@ def test_a_loss_within_bounds_blames_who_could_not_list_messages(
     (warning,) = warnings_of({**ROW, "client_loss_low_pct": 1.0, "client_loss_high_pct": 2.0, **known}, FIXED)
     assert isinstance(warning, LossInterval)
     assert warning.unlisted == unlisted
-    assert ("members of the group" in warning.text) is ("members" in unlisted)
+    assert ("members of the consumer group" in warning.text) is ("members" in unlisted)
     assert [each in warning.remedy for each in ("shorter steps", "the column verdict")] == [
         any(each in r for r in remedies) for each in ("shorter steps", "the column verdict")
     ]

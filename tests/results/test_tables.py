@@ -86,22 +86,25 @@ def test_a_good_row_reads_like_the_published_one() -> None:
         ({"client_loss_pct": 2.457131}, "LOSS: 2.46 %"),
         ({"clients": 30, "msg_batch": 100, "status": "skipped", "reason": "needs 9 GB"}, "SKIPPED: needs 9 GB"),
         ({"clients": 30, "msg_batch": 100, "status": "failed", "reason": "broker died"}, "FAILED: broker died"),
-        ({"rate_held": False, "requested_rate": 30_000.0}, "requested rate of 30,000/s, it reached 5,781/s"),
+        ({"rate_held": False, "requested_rate": 30_000.0}, "requested rate of 30,000/s; the mean rate was 5,781/s"),
         ({"failed_dead": 2, "failed_silent": 1}, "2 died, 1 never answered"),
-        ({"undrained": 7}, "7 messages were still waiting"),
-        ({"unknown": 7}, "nobody knows what became of 7 messages"),
-        ({"client_loss_pct": 39.6, "undrained": 9}, "39.6 % of the messages never arrived or were still waiting"),
+        ({"undrained": 7}, "7 messages were still waiting in a server"),
+        ({"unknown": 7}, "7 messages had not arrived when the drain reached its time limit"),
+        ({"client_loss_pct": 39.6, "undrained": 9}, "39.6 % of the messages were lost or still waiting"),
         ({"client_loss_pct": None, "client_loss_low_pct": 1.0, "client_loss_high_pct": 2.5}, "LOSS: 1 to 2.5 %"),
         ({"host_cpu_mean_pct": 99.2}, "no CPU left"),
-        ({"generator_limited": True}, "generator-limited: the clients were measured"),
+        ({"generator_limited": True}, "generator-limited: the clients limited"),
         # The same bound as for the verdict "subscriber hosts".
         ({"host_cpu_mean_pct": BUSY_HOST_PCT}, "no CPU left"),
         # 28.7 % of 57,806 messages to each of 30, in a window of 10 s.
         (
             {"late_pct": 20.0, "undrained_pct": 8.7},
-            "consumers lagged: at the end of the window 497,710 messages (28.7 % of what was due, about 2.87 s)",
+            "backlog: when the window ended, 497,710 messages (28.7 % of the messages due, about 2.87 s of traffic)",
         ),
-        ({"rate_held": False, "requested_rate": 6000.0, "repeats": 3}, "in some of 3 repeats the publisher missed"),
+        (
+            {"rate_held": False, "requested_rate": 6000.0, "repeats": 3},
+            "in at least one of 3 repeats a publisher did not reach",
+        ),
         ({"repeats": 3, "total_tx_n": 1}, "only 1 of 3 repeats have a figure for total_tx"),
     ],
 )
@@ -120,9 +123,9 @@ def test_a_good_row_has_no_mark(more: Row) -> None:
 
 def test_messages_that_wait_are_no_loss() -> None:
     text = tables.markdown(grid(), [{**GOOD, "client_loss_pct": 0.0, "lost": 0, "undrained": 41}])
-    assert "41 messages were still waiting" in text
+    assert "41 messages were still waiting in a server" in text
     assert "LOSS" not in text
-    assert "never arrived" not in text
+    assert "were lost" not in text
 
 
 def test_a_cell_says_of_how_many_repeats_it_is() -> None:
@@ -157,7 +160,7 @@ def test_the_table_says_which_libraries_were_measured(
 def test_a_search_says_what_its_figures_lack() -> None:
     row: Row = {"clients": 30, "status": "partial", "loss_note": "no rate was confirmed", "slow_cohort_felt": False}
     text = tables.markdown(search(), [row])
-    for said in ("not finished", "loss: no rate was confirmed", "not felt"):
+    for said in ("not finished", "loss: no rate was confirmed", "buffers of the slow subscribers never filled"):
         assert said in text
 
 
@@ -184,8 +187,9 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
         "- 30 clients: steps of 1 s: max_rate 9, loss 31, slow 60, reconnecting 20; failed and measured again: 2"
     ) in lines
     assert (
-        f"- {MARK} **30 clients**: slow: cannot tell: too few seconds were measured: it may be anywhere from 100 to "
-        "900/s (90 s of measuring would tell); take 90 steps (--search-steps), or fewer and longer ones"
+        f"- {MARK} **30 clients**: slow: no answer: too few seconds were measured, and the rate may be anywhere "
+        "from 100 to 900/s (an answer needs about 90 s of measurement in all); use 90 steps (--search-steps), or fewer "
+        "and longer steps"
     ) in lines
 
 
@@ -196,7 +200,7 @@ def test_where_no_rate_holds_the_table_says_what_is_lost() -> None:
         f"30 {MARK}",
         "none: loses 2 %",
     ]
-    assert "loss: no rate holds: 2 % is lost at any rate; " in text
+    assert "loss: no rate holds: 2 % of the messages are lost at every rate tried; " in text
 
 
 def test_a_target_of_0_is_told_as_what_it_is_taken_for() -> None:

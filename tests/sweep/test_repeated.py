@@ -111,7 +111,7 @@ def test_a_repeated_search_has_the_mean_of_its_figures_and_counts_those_that_hav
     # t(1) · |difference| / 2: between the two that have a figure.
     assert row[f"{column}_ci95"] == pytest.approx(12.706 * 50, rel=1.0)
     assert (row[f"{column}_n"], row["repeats"], row["step_s"], row["status"]) == (2, 3, 1.0, "ok")
-    assert "no rate down to 1/s is within the target (1 of 3 repeats)" in str(row["loss_note"])
+    assert "no rate down to 1/s is within the loss target (1 of 3 repeats)" in str(row["loss_note"])
 
 
 @pytest.mark.tier("test")

@@ -134,11 +134,11 @@ def test_cohorts_read_a_share_of_the_first_figure_and_reconnect_at_the_given_rat
 @pytest.mark.parametrize(
     ("rules", "lossless", "tried", "note"),
     [
-        ({"floor_rate": 100.0}, 0, [1000, 500, 250, 125, 100], "no rate down to 100/s is within the target"),
+        ({"floor_rate": 100.0}, 0, [1000, 500, 250, 125, 100], "no rate down to 100/s is within the loss target"),
         # A search begins where it is told to, and tries every doubling.
         (
             {"max_doublings": 3}, 1e9, [1000, 2000, 4000, 8000],
-            "nothing fell short up to 8,000/s, the highest rate that is tried",
+            "every rate tried up to 8,000/s, the highest one, is within the loss target",
         ),
     ],
 )  # fmt: skip
@@ -259,7 +259,7 @@ def test_a_disturbed_series_above_the_undisturbed_one_is_measured_again_and_then
     search = SearchSpec(series=("loss", "reconnecting"), steps=30)
     row, results = row_of(scenario(search), system)
     assert number(row["reconnecting_low_pps"]) > number(row["loss_high_pps"])
-    assert "above the rate without the cohort" in str(row["reconnecting_note"])
+    assert "the rate is above the rate without a cohort" in str(row["reconnecting_note"])
     order = [r.plan.series for r in results]
     again = results[order.index("reconnecting") :]
     assert sum(r.plan.duration_s for r in again if r.plan.series == "loss") == search.steps / 2 * STEP_S
@@ -308,8 +308,8 @@ def test_what_contradicts_another_figure_still_says_why_it_has_none() -> None:
     assert number(row["loss_high_pps"]) < low < high / 4
     assert row[RECONNECTING] is None
     anywhere, above = str(row["reconnecting_note"]).split("; ")
-    assert f"it may be anywhere from {low:,.0f} to {high:,.0f}/s" in anywhere
-    assert above.startswith("above the rate without the cohort")
+    assert f"the rate may be anywhere from {low:,.0f} to {high:,.0f}/s" in anywhere
+    assert above.startswith("the rate is above the rate without a cohort")
 
 
 @pytest.mark.tier("test")

@@ -13,17 +13,21 @@
 #include "common/by_client.h"
 #include "common/clock.h"
 #include "common/messages/from_client.h"
+#include "common/messages/from_controller.h"
 
 namespace hydra {
 
 // How often something is said again that was not answered.
 inline constexpr std::int64_t kAgainNs = 2 * kSecondNs;
 
-// The commands of a step, in their order.
-enum class Step { configure, start, stop, finish };
-inline constexpr std::size_t kSteps = 4;
-inline constexpr std::array<Step, kSteps> kAllSteps = {Step::configure, Step::start, Step::stop,
-                                                       Step::finish};
+inline constexpr std::size_t kSteps = words(Step()).size();
+inline constexpr std::array<Step, kSteps> kAllSteps = [] {
+    std::array<Step, kSteps> all{};
+    for (std::size_t i = 0; i < kSteps; ++i) {
+        all[i] = static_cast<Step>(i);
+    }
+    return all;
+}();
 
 constexpr std::size_t at(Step step) {
     return static_cast<std::size_t>(step);

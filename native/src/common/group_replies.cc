@@ -6,7 +6,7 @@
 namespace hydra {
 namespace {
 
-constexpr std::array<const char*, kSteps> kStepWords = {"configure", "start", "stop", "finish"};
+constexpr std::array kStepWords = words(Step());
 
 }  // namespace
 

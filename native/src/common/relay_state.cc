@@ -33,16 +33,13 @@ void RelayState::obey(const FromController& message, std::string_view frame, std
     std::visit(
         [&](const auto& it) {
             using Message = std::decay_t<decltype(it)>;
-            if constexpr (std::is_same_v<Message, Configure>) {
-                const bool ready_follows = role_ == Role::publisher || it.probe;
-                obey(it.ids, {Step::configure, it.epoch, without_ids(frame), ready_follows, it.cohort},
-                     now_ns);
-            } else if constexpr (std::is_same_v<Message, Start>) {
-                obey(it.ids, {Step::start, it.epoch, without_ids(frame)}, now_ns);
-            } else if constexpr (std::is_same_v<Message, Stop>) {
-                obey(it.ids, {Step::stop, it.epoch, without_ids(frame)}, now_ns);
-            } else if constexpr (std::is_same_v<Message, Finish>) {
-                obey(it.ids, {Step::finish, it.epoch, without_ids(frame)}, now_ns);
+            if constexpr (requires { Message::kStep; }) {
+                Command command{Message::kStep, it.epoch, without_ids(frame)};
+                if constexpr (std::is_same_v<Message, Configure>) {
+                    command.ready_follows = role_ == Role::publisher || it.probe;
+                    command.cohort = it.cohort;
+                }
+                obey(it.ids, std::move(command), now_ns);
             } else if constexpr (std::is_same_v<Message, Welcome> || std::is_same_v<Message, Quit>) {
                 obey(it, now_ns);
             } else if constexpr (std::is_same_v<Message, Evict>) {

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <vector>
+
 #include "nats/inbox.h"
 
 using hydra::stream_sequence;
@@ -19,4 +22,29 @@ TEST_CASE("what comes from no stream has no sequence") {
     CHECK(stream_sequence("_INBOX.NAK.stream.consumer.1.42.7.1.3") == 0);
     CHECK(stream_sequence("$JS.ACK.stream.consumer.1.42") == 0);
     CHECK(stream_sequence("$JS.ACK.stream.consumer.1.none.7.1.3") == 0);
+}
+
+TEST_CASE("an inbox gives what was put into it, and takes nothing more once it is closed") {
+    REQUIRE(nats_Open(-1) == NATS_OK);  // its messages are freed by it
+    natsMsg* made = nullptr;
+    const std::vector<char> bytes(hydra::kHeaderBytes);
+    REQUIRE(natsMsg_Create(&made, "topic", "$JS.ACK.stream.consumer.1.42.7.1.3", bytes.data(),
+                           static_cast<int>(bytes.size())) == NATS_OK);
+    const std::unique_ptr<natsMsg, decltype(&natsMsg_Destroy)> message(made, natsMsg_Destroy);
+    hydra::Inbox inbox;
+    hydra::Batch batch;
+    for (std::size_t i = 0; i < hydra::kBatchLimit; ++i) {
+        REQUIRE(inbox.put(message.get()));
+    }
+    CHECK(inbox.take(batch));
+    CHECK(batch.full());
+    CHECK(inbox.position() == 42);
+    for (std::size_t i = 0; i < hydra::kBatchLimit; ++i) {
+        REQUIRE(inbox.put(message.get()));
+    }
+    inbox.close();
+    CHECK_FALSE(inbox.put(message.get()));  // full: it would have waited
+    inbox.fail("the stream is gone");
+    batch.reset(1);
+    CHECK_THROWS_WITH(inbox.take(batch), "the stream is gone");
 }

@@ -108,6 +108,13 @@ struct Impairment {
     }
 };
 
+// The commands of a step, in their order: each names its own, which relays pass on and have answered.
+enum class Step { configure, start, stop, finish };
+
+constexpr std::array<const char*, 4> words(Step) {
+    return {"configure", "start", "stop", "finish"};
+}
+
 struct Configure {
     Ids ids;
     std::uint32_t epoch = 0;
@@ -124,6 +131,7 @@ struct Configure {
     SystemObject system;
 
     static constexpr const char* kType = "configure";
+    static constexpr Step kStep = Step::configure;
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
         fields.required("settings", it.settings);
@@ -162,6 +170,7 @@ struct Start {
     SystemObject system;
 
     static constexpr const char* kType = "start";
+    static constexpr Step kStep = Step::start;
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
         fields.required("start_at_ns", it.start_at_ns);
@@ -177,6 +186,7 @@ struct Stop {
     std::int64_t stop_at_ns = 0;
 
     static constexpr const char* kType = "stop";
+    static constexpr Step kStep = Step::stop;
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
         fields.required("stop_at_ns", it.stop_at_ns);
@@ -204,6 +214,7 @@ struct Finish {
     SystemObject system;
 
     static constexpr const char* kType = "finish";
+    static constexpr Step kStep = Step::finish;
     static void describe(auto& it, auto& fields) {
         fields.required("epoch", it.epoch);
         fields.required("publishers", it.publishers);
