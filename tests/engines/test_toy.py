@@ -83,7 +83,7 @@ def test_its_command_and_its_agents_are_hydras(package: Path, cluster: Path) -> 
     assert said == "ToySettings(mark='file', most=9, room='nursery')\n"
     listed = said_by("agents", "--json", "--master", "toy://agent-pub", "--config", str(cluster))
     assert [row["agent"] for row in json.loads(listed)] == ["agent-sub-1", "agent-sub-2", "agent-sub-3"]
-    assert "toy://ANYTHING" in said_by("agents", "--help")
+    assert "toy://ANYTHING" in hydra("agents", "--help", PYTHONPATH=str(package)).stdout
 
 
 @pytest.mark.tier("test")

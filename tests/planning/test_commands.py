@@ -91,7 +91,7 @@ def test_a_search_has_its_fastest_step_of_each_count(tmp_path: Path) -> None:
 @pytest.mark.tier("test")
 def test_held_rates_are_called_the_demand(tmp_path: Path) -> None:
     text = hydra("fit", run_of(tmp_path / "run", at_rate(10.0), COUNTS[:6])).stdout
-    assert "its throughput is what was asked for, and not yet a limit of the system" in text
+    assert "its throughput is that rate, and no limit of the system" in text
 
 
 def test_three_points_and_a_run_without_a_measured_step_are_refused(tmp_path: Path) -> None:
