@@ -30,7 +30,7 @@ from hydra.kafkatest.jars import fetch, find_java
 from hydra.kafkatest.property_table import PROPERTIES, alike
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.kafkatest.topics import Topics
-from hydra.kafkatest.transports import fetch_config
+from hydra.kafkatest.transport_base import fetch_config
 from hydra.model import PublisherReport, SharedSettings, SubscriberReport
 from hydra.native import build
 from hydra.wire.clock import wall_offset_ns

@@ -47,7 +47,7 @@ PURE = [
     *of("hydra.kubernetes.in_cluster", "job_state job_objects"),
     *of("hydra.mesos", "translate offers state settings"),
     *of("hydra.monitor", "run_snapshot metric_families"),
-    *of("hydra.control", "list_limits clock_offset host_watch epoch_replies"),
+    *of("hydra.control", "list_limits clock_offset watch_assignment epoch_replies"),
     *of("hydra.client", "subscriber_state time_series pacing ledger ack_ledger relayed_replies"),
     *of("hydra.client", "relayed_replies relay_state"),
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Final
 
-from hydra.analysis.constants import FARTHEST, Cost
+from hydra.analysis.declared_costs import FARTHEST, Cost
 
 SHARE: Final = 2 / 3
 """Of an agent's cores and network: above that latencies grow, and a burst has no room."""

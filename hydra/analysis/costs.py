@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra.analysis.constants import Cost
+from hydra.analysis.declared_costs import Cost
 from hydra.analysis.nonnegative_fit import Array, agreeing, fit_terms, predict, terms_within
 from hydra.analysis.scaling_models import LEAST, ThroughputInterval
 

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra.analysis.constants import FARTHEST, WIDEST
+from hydra.analysis.declared_costs import FARTHEST, WIDEST
 from hydra.analysis.nonnegative_fit import (
     NOISE,
     NOISE_WEIGHT,

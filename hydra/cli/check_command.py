@@ -130,7 +130,7 @@ def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequenc
     """Whether every row can be placed on a cluster's agents, and why some cannot."""
     from hydra.cli.cluster_operations import agent_rows, alike, left_out_line
     from hydra.report.table import fitted, tabled
-    from hydra.run.placement_check import placed_line, rows_on
+    from hydra.run.placement_preview import placed_line, rows_on
 
     rows, there = rows_on(resolved, cluster, agents), agent_rows(agents, resolved)
     left_out = alike(agents, resolved.scenario)

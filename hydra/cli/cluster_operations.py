@@ -92,7 +92,7 @@ def agent_rows(
         left_out: attributes that are not shown.
     """
     from hydra.engine.resources import format_resources
-    from hydra.run.placement_check import roles_on
+    from hydra.run.placement_preview import roles_on
 
     return [
         {

@@ -17,7 +17,7 @@ from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.report import experiment_folder as folders
 from hydra.report.experiment_folder import ExperimentRecord
-from hydra.report.row_conditions import columns, conditions_met, parse
+from hydra.report.fail_conditions import columns, conditions_met, parse
 from hydra.report.table import fitted, terminal_width
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand

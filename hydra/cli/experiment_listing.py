@@ -9,7 +9,7 @@ import click
 
 from hydra.config import plugins
 from hydra.config.file_locations import experiments
-from hydra.events.formatting import duration
+from hydra.events.value_formatting import duration
 from hydra.report.table import tabled, terminal_width
 
 

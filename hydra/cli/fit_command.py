@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from hydra.analysis.constants import FARTHEST
 from hydra.analysis.costs import BUDGETS, BudgetFit, StepUsage, fit_budget
+from hydra.analysis.declared_costs import FARTHEST
 from hydra.analysis.scaling_models import KNEE, LEAST, ThroughputInterval, ThroughputLaw, ThroughputPrediction, fit
 from hydra.cli.step_usage import RunUsage, read_run
 from hydra.errors import UsageError
-from hydra.events.formatting import number
+from hydra.events.value_formatting import number
 from hydra.report.table import fitted, tabled, terminal_width
 from hydra.store.run_folders import write_whole
 

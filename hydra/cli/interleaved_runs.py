@@ -22,13 +22,13 @@ from hydra.config.cluster import load_cluster
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario, resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, RunDirectoryError, UsageError
-from hydra.events.formatting import duration
+from hydra.events.value_formatting import duration
 from hydra.model import StepResult
 from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.report import comparison_report
 from hydra.report.comparison_report import compare_runs
-from hydra.report.row_conditions import columns, parse
+from hydra.report.fail_conditions import columns, parse
 from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from hydra.cli.arguments import USUAL, scenario_argument
+from hydra.cli.scenario_argument import USUAL, scenario_argument
 from hydra.options import (
     CLIENTS,
     WORKLOAD,

@@ -18,7 +18,7 @@ from hydra.measure.slo import shortest_s
 from hydra.model import ClusterSpec, Scenario
 from hydra.options.engine_choice import SelectedEngine
 from hydra.report import slo_text, tables
-from hydra.report.row_conditions import columns, conditions_met, parse
+from hydra.report.fail_conditions import columns, conditions_met, parse
 from hydra.report.row_warnings import warnings_of
 from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher

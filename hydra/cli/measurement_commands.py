@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from hydra.cli.arguments import scenario_argument
+from hydra.cli.scenario_argument import scenario_argument
 from hydra.options import (
     RunCommands,
     comparing_flags,

@@ -13,8 +13,8 @@ import click
 import psutil
 
 from hydra.analysis.capacity_plan import SHARE, AgentSize, CapacityPlan, PlanItem, ResourceUse, extrapolated, together
-from hydra.analysis.constants import Cost, Costs
 from hydra.analysis.costs import PUBLISHER_CPU, SERVER_CPU, SUBSCRIBER_CPU, measured_cost, per_listener
+from hydra.analysis.declared_costs import Cost, Costs
 from hydra.cli.fit_command import count, figure
 from hydra.cli.step_usage import RunUsage, read_run
 from hydra.config.cluster import load_cluster
@@ -23,7 +23,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import CONTROLLER_BYTES_PER_CLIENT, CONTROLLER_MEMORY_BYTES, needs
 from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, UsageError
-from hydra.events.formatting import number
+from hydra.events.value_formatting import number
 from hydra.model import ClusterSpec, Scenario
 from hydra.report.table import fitted, tabled, terminal_width
 from hydra.system import SystemSpec

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hydra.cli.arguments import USUAL
+from hydra.cli.scenario_argument import USUAL
 from hydra.errors import EXIT_GOOD
 from hydra.options import (
     BANDWIDTH,

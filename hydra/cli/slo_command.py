@@ -71,7 +71,7 @@ def unanswerable(scenario: Scenario) -> str:
     """Why the scenario's step has too few messages to show what is asked for, or ""."""
     from hydra.measure.slo import impossible
     from hydra.model import StepPlan
-    from hydra.sweep.workload import loaded
+    from hydra.sweep.step_workload import loaded
 
     ((publishers, clients),) = scenario.sizes
     try:

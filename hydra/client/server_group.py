@@ -22,7 +22,7 @@ from typing import Final, NoReturn
 from hydra.client.host_monitor import monitor_of
 from hydra.client.linux_process import die_with_parent
 from hydra.client.process_group import await_welcome, from_environment, parse
-from hydra.client.server_program import ServerProgram, endpoint_of, kept_ports
+from hydra.client.server_interface import ServerProgram, endpoint_of, kept_ports
 from hydra.client.supervised_process import SupervisedProcess, tail
 from hydra.control import curve_security
 from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation

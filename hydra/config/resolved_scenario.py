@@ -15,7 +15,7 @@ from hydra.measure.column import Column
 from hydra.measure.step_columns import BATCH, SystemColumns, step_columns
 from hydra.model import Scenario, setting_of
 from hydra.sweep import Sweep, for_scenario
-from hydra.sweep.column_table import columns_of
+from hydra.sweep.row_columns import columns_of
 from hydra.system import SystemSpec
 
 
@@ -47,7 +47,7 @@ class ResolvedScenario:
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Every column that a row can have: see :func:`hydra.sweep.column_table.columns_of`."""
+        """Every column that a row can have: see :func:`hydra.sweep.row_columns.columns_of`."""
         return columns_of(self.scenario, self.added)
 
     @cached_property

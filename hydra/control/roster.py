@@ -18,8 +18,8 @@ from hydra.control import id_bitmaps as id_sets
 from hydra.control.clock_offset import ClockLine, ClockPings, HostKey
 from hydra.control.connection import ProcessExit, RelayConnection
 from hydra.control.epoch_replies import EpochReplies
-from hydra.control.host_watch import HostWatch, source_of
 from hydra.control.id_bitmaps import bitmap
+from hydra.control.watch_assignment import HostWatch, source_of
 from hydra.model import PublisherReport
 from hydra.wire.messages import (
     MAX_MESSAGE_BYTES,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, dataclass_transform
 
 import msgspec
 
-from hydra.events.formatting import duration, id_ranges, number, ranges
+from hydra.events.value_formatting import duration, id_ranges, number, ranges
 
 
 class Level(StrEnum):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
 from hydra.events.event import Event, Level
-from hydra.events.formatting import duration, number
+from hydra.events.value_formatting import duration, number
 from hydra.model import Figure, Launch, Role, StepPlan
 from hydra.wire.protocol_constants import EXIT_STRANDED
 

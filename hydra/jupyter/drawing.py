@@ -10,7 +10,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from hydra.events.formatting import duration_us
+from hydra.events.value_formatting import duration_us
 from hydra.measure.column import HIGH, INTERVAL, LOW, MICROSECONDS
 from hydra.measure.column_names import CLIENTS
 from hydra.model import Figure, number

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Final
 
-from hydra.events.formatting import describe
+from hydra.events.value_formatting import describe
 from hydra.jupyter.blocks import UNKNOWN, figure, html, scrolling
 from hydra.jupyter.run_data import RunData
 from hydra.measure.column import Column

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from hydra.client.server_program import free_ports
+from hydra.client.server_interface import free_ports
 from hydra.errors import ServerError
 from hydra.kafkatest.control_messages import KafkaJoin
 from hydra.kafkatest.metrics import ask, exporters

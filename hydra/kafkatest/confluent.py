@@ -18,10 +18,10 @@ from hydra.client import process_group
 from hydra.client.transport import DEAF_AT_MOST_S, Kind
 from hydra.kafkatest import batching
 from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
 from hydra.kafkatest.librdkafka import Complaint, common_config, made, text
-from hydra.kafkatest.membership import ASK_FOR_S, Membership
 from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics, statistics_every_ms
-from hydra.kafkatest.transports import ConsumerTransport, ProducerTransport, fetch_config, session_config
+from hydra.kafkatest.transport_base import ConsumerTransport, ProducerTransport, fetch_config, session_config
 from hydra.wire.data_message import unpack_batch
 from hydra.wire.messages import Configure
 

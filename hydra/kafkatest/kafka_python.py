@@ -33,12 +33,12 @@ from hydra.client.transport import DEAF_AT_MOST_S, Kind, read_system
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
 from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
 from hydra.kafkatest.librdkafka import ENDED
-from hydra.kafkatest.membership import ASK_FOR_S, Membership
 from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
 from hydra.kafkatest.properties import kafka_python_config, kafka_python_named
 from hydra.kafkatest.property_table import QUEUED, alike
-from hydra.kafkatest.transports import ConsumerTransport, ProducerTransport, fetch_config, session_config
+from hydra.kafkatest.transport_base import ConsumerTransport, ProducerTransport, fetch_config, session_config
 from hydra.model import Role
 from hydra.wire.messages import Configure
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from hydra.client.network_namespaces import traffic
+from hydra.client.network_interfaces import traffic
 from hydra.kafkatest.nodes import parse
 
 ASK_FOR_S: Final = 1.5

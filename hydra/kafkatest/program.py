@@ -1,4 +1,4 @@
-"""How one Kafka is prepared and started; see :class:`hydra.client.server_program.ServerProgram`.
+"""How one Kafka is prepared and started; see :class:`hydra.client.server_interface.ServerProgram`.
 
 Two things make it start in two seconds instead of six: formatted storage and an archive of classes. Both are made once
 for a version of Kafka and of Java, by those themselves, and kept beside the jars, or in the cache where nobody may
@@ -24,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from hydra.client.server_program import accepts, free_ports
+from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
 from hydra.client.transport import read_system
 from hydra.config.file_locations import cache_folder

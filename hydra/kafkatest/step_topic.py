@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hydra.client.process_owner import this_process
+from hydra.client.process_identity import this_process
 from hydra.errors import ServerError
 from hydra.kafkatest.nodes import placed
 from hydra.kafkatest.settings import KafkaSettings, spec_of

@@ -15,7 +15,7 @@ from hydra.config.machine_limits import read_limits
 from hydra.errors import DoesNotFitError, RunDirectoryError, ServerError, StepError, UsageError
 from hydra.events.warnings import CleanupFailed, EarlierCleanup, SettingsSkipped
 from hydra.kafkatest.broker import KafkaCluster
-from hydra.kafkatest.broker_monitor import BrokerMonitor
+from hydra.kafkatest.broker_liveness import BrokerMonitor
 from hydra.kafkatest.faults import LEADERS_MOVE_WITHIN_S, Kill, Move, broker_settings
 from hydra.kafkatest.footprints import shortage
 from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from hydra.client.process_owner import ProcessOwner, start_of, this_process, why_not_dead
+from hydra.client.process_identity import ProcessOwner, start_of, this_process, why_not_dead
 from hydra.errors import ServerError
 from hydra.kafkatest.topics import PREFIX, Topics
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from hydra.client.network_namespaces import interfaces
+from hydra.client.network_interfaces import interfaces
 from hydra.engine.controller_address import route_to
 from hydra.engine.placement import merge, place, refusal
 from hydra.engine.resources import add, subtract, taken_by

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra.events.formatting import number
+from hydra.events.value_formatting import number
 from hydra.model import Role
 
 BUSY_PCT: Final = 90.0

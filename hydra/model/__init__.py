@@ -30,7 +30,7 @@ from hydra.model.cluster import (
     Operator,
     Resources,
 )
-from hydra.model.hosts import (
+from hydra.model.host_samples import (
     BusyThread,
     CoreTimes,
     HostCounters,

@@ -8,7 +8,7 @@ from typing import Final
 
 from rich.text import Text
 
-from hydra.events.formatting import countdown, duration_us, number
+from hydra.events.value_formatting import countdown, duration_us, number
 from hydra.measure.column_names import AGGREGATE, LOSS
 from hydra.measure.step_columns import DUE, SENT
 from hydra.model import StepResult

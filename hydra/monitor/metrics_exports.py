@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hydra.events.formatting import duration
+from hydra.events.value_formatting import duration
 from hydra.events.warnings import MetricsRefused
 from hydra.monitor.metric_families import MetricFamily, families
 from hydra.monitor.run_snapshot import SnapshotUpdater

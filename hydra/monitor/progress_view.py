@@ -14,8 +14,8 @@ from rich.live import Live
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.events.event import Event
-from hydra.events.formatting import describe
 from hydra.events.run_events import ServersStarted, ServersStarting, StepMeasured
+from hydra.events.value_formatting import describe
 from hydra.events.warnings import HydraWarning, StepNotMeasured
 from hydra.model import StepPlan, StepResult
 from hydra.monitor.keyboard import Keyboard

@@ -1,4 +1,4 @@
-"""How mosquitto is found and started; see :class:`hydra.client.server_program.ServerProgram`."""
+"""How mosquitto is found and started; see :class:`hydra.client.server_interface.ServerProgram`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hydra.client.server_program import installed
+from hydra.client.server_interface import installed
 from hydra.errors import MissingDependencyError
 
 KIND: Final = "mqtt-server"

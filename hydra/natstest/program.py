@@ -1,4 +1,4 @@
-"""How one nats-server is prepared and started; see :class:`hydra.client.server_program.ServerProgram`."""
+"""How one nats-server is prepared and started; see :class:`hydra.client.server_interface.ServerProgram`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hydra.client.server_program import installed
+from hydra.client.server_interface import installed
 from hydra.errors import MissingDependencyError, ServerError
 
 KIND: Final = "nats-server"

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hydra.client.server_program import accepts
+from hydra.client.server_interface import accepts
 from hydra.errors import ServerError, UsageError
 from hydra.events.warnings import CleanupFailed, EarlierCleanup
 from hydra.model import Role, Scenario, Settings

@@ -21,11 +21,11 @@ from hydra.analysis.comparison import (
     compare,
     family,
 )
-from hydra.events.formatting import number
+from hydra.events.value_formatting import number
 from hydra.measure.column import Column
 from hydra.model import Figure
 from hydra.report.comparison_input import load_sides
-from hydra.report.row_conditions import Condition, conditions_met, numbers, parse
+from hydra.report.fail_conditions import Condition, conditions_met, numbers, parse
 from hydra.report.table import Document, Table, TableCell, TableRow, plain
 from hydra.report.warnings import MARK
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from hydra.events.formatting import number
+from hydra.events.value_formatting import number
 from hydra.measure.column_names import CLIENTS, GONE, LOSS, LOSS_CI_HIGH, LOSS_CI_LOW, LOSS_EVIDENCE
 from hydra.measure.loss_interval import ConfidenceInterval, LossEvidence, around, decode_evidence
 from hydra.model import Figure, Scenario

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
-from hydra.events import formatting
+from hydra.events import value_formatting
 from hydra.model import Figure, Scenario, number, value_of
 from hydra.report.reference_files import parsed, text_of
 from hydra.sweep import Row, kind_of
@@ -135,4 +135,8 @@ def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:
 
 
 def _text(value: object) -> str:
-    return formatting.number(value, 6) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return (
+        value_formatting.number(value, 6)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else str(value)
+    )

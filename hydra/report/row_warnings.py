@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hydra.events.event import Event, Level
-from hydra.events.formatting import duration, number
+from hydra.events.value_formatting import duration, number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure import column_names
 from hydra.measure.column import COUNT, REPEATS

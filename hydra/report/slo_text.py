@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from hydra.events.formatting import number
+from hydra.events.value_formatting import number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.event_recovery import EventImpact, SpanLatency
 from hydra.measure.slo import ObjectiveResult, word

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hydra.events.event import StoredEvent
-from hydra.events.formatting import number
+from hydra.events.value_formatting import number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import CLIENTS, LOSS, PUBLISHERS, STATUS

@@ -10,7 +10,7 @@ from pyroaring import BitMap
 
 from hydra.control.epoch_replies import CommandRetry
 from hydra.errors import StepError
-from hydra.events.formatting import id_ranges
+from hydra.events.value_formatting import id_ranges
 from hydra.run.context import RunContext
 from hydra.run.deployment import Deployment
 from hydra.wire.messages import FromController, encode

@@ -16,7 +16,7 @@ from hydra.model import ClusterSpec, Scenario, StepPlan
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer
 from hydra.store.database import RunStore
-from hydra.sweep.workload import cohort_ids
+from hydra.sweep.step_workload import cohort_ids
 from hydra.system import System, SystemSpec
 
 

@@ -11,7 +11,6 @@ from hydra.control.roster import ProcessExit
 from hydra.engine.group_sizing import split
 from hydra.engine.interface import GONE, where_it_runs
 from hydra.errors import ClusterError, ReadinessError
-from hydra.events.formatting import id_ranges, ranges
 from hydra.events.run_events import (
     ClientExit,
     ClientsConnected,
@@ -22,6 +21,7 @@ from hydra.events.run_events import (
     cause,
     end_of,
 )
+from hydra.events.value_formatting import id_ranges, ranges
 from hydra.model import Group, GroupEvent, Launch, Role, RoleSpec
 from hydra.run.client_sets import AgentOfClient, GroupClients
 from hydra.run.context import RunContext

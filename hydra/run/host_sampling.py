@@ -13,8 +13,8 @@ import msgspec
 from hydra.client.host_counters import HostSampler
 from hydra.client.host_monitor import ProcessTreeSampler
 from hydra.control.controller import Controller
-from hydra.control.host_watch import Place, WatchSource
 from hydra.control.roster import Roster
+from hydra.control.watch_assignment import Place, WatchSource
 from hydra.measure.resources import cpu_between
 from hydra.model import HostSample, ThreadSample
 from hydra.run.step_window import TICK_NS

@@ -23,7 +23,7 @@ from hydra.options.engine_choice import SelectedEngine
 from hydra.report.tables import name_of, write
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import required
-from hydra.run.placement_check import check_placement
+from hydra.run.placement_preview import check_placement
 from hydra.run.run_metadata import metadata
 from hydra.run.runner import FINISHED, RunEnd, exit_code, run
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore

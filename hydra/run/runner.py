@@ -32,7 +32,7 @@ from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.sweep import RepeatTurn, Row, Sweep
 from hydra.sweep.interface import StepPace
 from hydra.sweep.search_columns import answers
-from hydra.sweep.workload import loaded
+from hydra.sweep.step_workload import loaded
 
 FINISHED: Final = "finished"
 """How a run ended that has measured everything."""

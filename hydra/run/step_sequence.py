@@ -31,7 +31,7 @@ from hydra.run.step import StepRunner
 from hydra.store.ceiling_cache import load as load_ceilings
 from hydra.store.database import CLIENTS_KEY, RunStore
 from hydra.sweep.repetition import MERGED_IN_REPEATS
-from hydra.sweep.workload import loaded
+from hydra.sweep.step_workload import loaded
 from hydra.wire.arrays import total
 
 _WARMUP_RATE: Final = 1_000.0

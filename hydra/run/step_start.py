@@ -13,8 +13,8 @@ import msgspec
 from pyroaring import BitMap
 
 from hydra.errors import StepError
-from hydra.events.formatting import id_ranges
 from hydra.events.run_events import StartUnacknowledged
+from hydra.events.value_formatting import id_ranges
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.client_sets import subscription_map, turns
 from hydra.run.command_exchange import ANSWER_WITHIN_S, CommandExchange, Shares

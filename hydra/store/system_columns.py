@@ -8,7 +8,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.measure.column import Column
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Scenario
-from hydra.sweep import column_table
+from hydra.sweep import row_columns
 from hydra.system import QueueCapacity
 
 
@@ -18,18 +18,18 @@ def added_by(scenario: Scenario) -> SystemColumns:
 
 
 def columns_of(scenario: Scenario) -> dict[str, Column]:
-    """See :func:`hydra.sweep.column_table.columns_of`."""
+    """See :func:`hydra.sweep.row_columns.columns_of`."""
     return ResolvedScenario.of(scenario).columns
 
 
 def published_columns(scenario: Scenario) -> tuple[Column, ...]:
-    """See :func:`hydra.sweep.column_table.published_columns`."""
-    return column_table.published_columns(scenario, added_by(scenario))
+    """See :func:`hydra.sweep.row_columns.published_columns`."""
+    return row_columns.published_columns(scenario, added_by(scenario))
 
 
 def in_order(scenario: Scenario, rows: Iterable[Mapping[str, object]]) -> list[Column]:
-    """See :func:`hydra.sweep.column_table.in_order`."""
-    return column_table.in_order(scenario, added_by(scenario), rows)
+    """See :func:`hydra.sweep.row_columns.in_order`."""
+    return row_columns.in_order(scenario, added_by(scenario), rows)
 
 
 def held_by(scenario: Scenario) -> QueueCapacity | None:

@@ -75,7 +75,7 @@ def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None
     """
     if scenario.sweep.repeat == 1:
         return kind_of(scenario).begin(scenario)
-    from hydra.sweep.column_table import columns_of
     from hydra.sweep.repetition import RepeatedSweep  # numpy: what is refused does not wait for it
+    from hydra.sweep.row_columns import columns_of
 
     return RepeatedSweep(scenario, columns_of(scenario, SystemColumns()) if columns is None else columns)

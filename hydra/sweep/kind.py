@@ -270,7 +270,7 @@ class SweepKind(SweepSpec, ABC):
             rows: that were measured.
             name: of a row.
         """
-        from hydra.events.formatting import duration_us  # see text_of
+        from hydra.events.value_formatting import duration_us  # see text_of
 
         whole = [row for row in rows if not number(row.get(LOSS)) and row.get(RATE_HELD) is not False]
         best = max(whole or rows, key=lambda row: number(row.get(AGGREGATE)) or number(row.get(AVG_RX)) or 0.0)
@@ -351,7 +351,7 @@ class SweepKind(SweepSpec, ABC):
 
 def text_of(figure: Figure) -> str:
     """A figure as text."""
-    from hydra.events.formatting import number as text  # every event comes with it, and help waits for none
+    from hydra.events.value_formatting import number as text  # every event comes with it, and help waits for none
 
     return text(figure)
 

@@ -1,6 +1,6 @@
 """``[sweep.search]``: for each client count the highest rates are searched for. Pure.
 
-What decides the next step is in ``search_script.py``: only who runs a search waits the half second for scipy.
+What decides the next step is in ``rate_search.py``: only who runs a search waits the half second for scipy.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SearchSweep(SweepKind):
 
     def begin(self, scenario: Scenario) -> Sweep:
         """See :class:`hydra.sweep.kind.SweepKind`."""
-        from hydra.sweep.search_script import Search
+        from hydra.sweep.rate_search import Search
 
         return Search(scenario, self.search)
 

@@ -12,7 +12,7 @@ from math import ceil
 from typing import ClassVar, Final, NamedTuple
 
 from hydra.events.event import Event, Level
-from hydra.events.formatting import number
+from hydra.events.value_formatting import number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure.column import REPEATS
 from hydra.measure.column_names import STEP_S

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from hydra.client.server_program import ServerProgram, accepts, endpoint_of, free_ports
+from hydra.client.server_interface import ServerProgram, accepts, endpoint_of, free_ports
 from hydra.client.supervised_process import SupervisedProcess, tail
 from hydra.errors import ServerError
 from hydra.system import ServerCluster, Waiting, wait_alone

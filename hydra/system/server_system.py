@@ -15,7 +15,7 @@ from hydra.system.embedded_server import EmbeddedServer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hydra.client.server_program import ServerProgram
+    from hydra.client.server_interface import ServerProgram
     from hydra.events.warnings import HydraWarning
     from hydra.model import Scenario
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from hydra.analysis.constants import Costs
+from hydra.analysis.declared_costs import Costs
 from hydra.measure.column import Column, ReportColumn
 from hydra.measure.step_columns import BATCH
 from hydra.model import EventSpec, Figure, Scenario, ServerSpec, Settings, value_of

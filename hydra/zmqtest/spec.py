@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Final
 
-from hydra.analysis.constants import Cost, Costs
+from hydra.analysis.declared_costs import Cost, Costs
 from hydra.measure.column import ReportColumn, wire_bytes
 from hydra.model import Scenario, Settings
 from hydra.system import QueueCapacity, Reference, Refusal, System, SystemSpec

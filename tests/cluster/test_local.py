@@ -18,7 +18,7 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from hydra.client.network_namespaces import interfaces, traffic
+from hydra.client.network_interfaces import interfaces, traffic
 from hydra.engine.interface import Engine
 from hydra.errors import ClusterError, PlacementError
 from hydra.kafkatest.metrics import of_interfaces

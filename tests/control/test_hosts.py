@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from hydra.control.host_watch import HostWatch, Place, WatchSource, source_of
+from hydra.control.watch_assignment import HostWatch, Place, WatchSource, source_of
 from hydra.model import BusyThread, GroupRole
 from hydra.wire.messages import Hello, HostReadings, Sample, Watch
 from tests.control.golden_messages import COUNTERS, FROM_CLIENT, FROM_SERVER

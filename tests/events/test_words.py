@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.events.formatting import countdown, describe, number
+from hydra.events.value_formatting import countdown, describe, number
 from hydra.model import Cohort, Figure, Settings, StepPlan
 
 

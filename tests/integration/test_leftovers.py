@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.client.server_program import free_ports
+from hydra.client.server_interface import free_ports
 from hydra.events.run_events import WindowOpened
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.topics import Topics

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from hydra.client.server_program import free_ports
+from hydra.client.server_interface import free_ports
 from tests.integration.command import background, hydra, refusal, steps, table
 from tests.metrics.receiver import receiving
 from tests.suite.waiting import SOON_S, wait_until

@@ -10,7 +10,7 @@ from typing import Final
 
 from confluent_kafka import admin
 
-from hydra.client.server_program import free_ports
+from hydra.client.server_interface import free_ports
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.program import KafkaProgram
 from tests.suite.waiting import LONG_S, SOON_S

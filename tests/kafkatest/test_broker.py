@@ -14,7 +14,7 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 
-from hydra.client.server_program import free_ports
+from hydra.client.server_interface import free_ports
 from hydra.errors import ServerError
 from hydra.kafkatest import daemon
 from hydra.kafkatest.broker import EmbeddedBroker

@@ -11,7 +11,15 @@ import pytest
 
 from hydra.config.scenario import load_scenario, resolved_from
 from hydra.errors import ConfigError
-from hydra.kafkatest.experiments import EXPERIMENTS, compression, dcos, goals, linkedin, network, plan
+from hydra.kafkatest.experiments import (
+    EXPERIMENTS,
+    compression,
+    dcos,
+    design_goals,
+    linkedin,
+    network,
+    partition_formula,
+)
 from hydra.kafkatest.experiments.common import WARM_UP, not_measured, published
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import KafkaSettings
@@ -337,7 +345,7 @@ def alone(module: ModuleType, **options: Any) -> tuple[Experiment, ExperimentOpt
 
 
 def test_every_design_goal_is_a_run_with_its_preset_and_a_broker_that_is_killed() -> None:
-    (experiment,) = goals.EXPERIMENTS
+    (experiment,) = design_goals.EXPERIMENTS
     assert experiment.parts is not None
     parts = experiment.parts(ExperimentOptions(experiment.scale))
     assert [part.scenario["preset"] for part in parts] == list(PRESETS)
@@ -348,7 +356,7 @@ def test_every_design_goal_is_a_run_with_its_preset_and_a_broker_that_is_killed(
 
 
 def test_what_was_acknowledged_and_lost_stands_in_the_goals_row() -> None:
-    experiment, order, part = alone(goals)
+    experiment, order, part = alone(design_goals)
     killed = {"sent": 30_000, "total_tx": 29_990, "lost": 3, "duplicates": 2, "latency_p999_us": 9_000_000}
     measured = done(part, {"paced": {"ack_p50_us": 1500}, "broker-killed": killed})
     row = experiment.views(order, [measured])[0].rows[0]
@@ -435,12 +443,12 @@ def test_rows_whose_traffic_went_on_behind_the_window_are_named(rate: float, not
 def test_a_rates_interval_becomes_that_of_the_partitions(
     mean: float, half: float | None, target: float, needed: tuple[float, float, float]
 ) -> None:
-    assert plan.MeanRate(mean, half).needed(target) == pytest.approx(needed, rel=0.01)
+    assert partition_formula.MeanRate(mean, half).needed(target) == pytest.approx(needed, rel=0.01)
 
 
 @pytest.mark.parametrize(("most", "run"), [(None, 4), (3, 3)])
 def test_the_planned_partitions_are_run_or_as_many_as_fit(most: int | None, run: int) -> None:
-    (experiment,) = plan.EXPERIMENTS
+    (experiment,) = partition_formula.EXPERIMENTS
     order = ExperimentOptions(0.01, {"target_rate": 1000.0, **({"most_partitions": most} if most else {})})
     first = part_of(experiment, order)
     names = [point["name"] for point in first.scenario["sweep"]["points"]]

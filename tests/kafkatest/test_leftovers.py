@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.client.process_owner import INITIAL_PID_NAMESPACE, ProcessOwner, start_of, this_process, why_not_dead
+from hydra.client.process_identity import INITIAL_PID_NAMESPACE, ProcessOwner, start_of, this_process, why_not_dead
 from hydra.errors import ServerError
 from hydra.kafkatest.topic_registry import OwnedTopic, TopicRegistry, clean, why_kept
 from hydra.kafkatest.topics import Cluster as Described

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hydra.kafkatest import membership
-from hydra.kafkatest.membership import Membership
+from hydra.kafkatest import group_membership
+from hydra.kafkatest.group_membership import Membership
 from hydra.model import SharedSettings
 from hydra.wire.messages import Configure, PublisherEndpoint
 
@@ -34,7 +34,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     it = Clock()
-    monkeypatch.setattr(membership, "time", it)
+    monkeypatch.setattr(group_membership, "time", it)
     return it
 
 
@@ -64,7 +64,7 @@ def test_what_has_been_read_is_committed_every_few_seconds_and_once(member: Memb
     member.given([0, 1], {})
     member.positions[0] = 120
     assert member.uncommitted() == {}
-    clock.now_s += membership.COMMIT_EVERY_S
+    clock.now_s += group_membership.COMMIT_EVERY_S
     assert member.uncommitted() == {0: 120}
     assert member.uncommitted(now=True) == {}
     member.positions[1] = 51

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from hydra.client.server_program import free_ports
+from hydra.client.server_interface import free_ports
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.metrics import ask, exporters, figures, named
 from hydra.kafkatest.topics import Topics

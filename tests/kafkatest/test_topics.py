@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from hydra.client.server_program import free_ports
+from hydra.client.server_interface import free_ports
 from hydra.config.scenario import load_scenario
 from hydra.errors import ServerError, UsageError
 from hydra.kafkatest.broker import EmbeddedBroker

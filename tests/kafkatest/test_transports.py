@@ -19,7 +19,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from hydra.client.server_program import free_ports
+from hydra.client.server_interface import free_ports
 from hydra.client.transport import PublisherTransport, SubscriberTransport
 from hydra.kafkatest import confluent, kafka_python
 from hydra.kafkatest.broker import EmbeddedBroker

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.client import server_program
+from hydra.client import server_interface
 from hydra.client.transport import read_system
 from hydra.errors import MissingDependencyError
 from hydra.mqtttest import program
@@ -32,7 +32,7 @@ def test_its_configuration_has_the_limits_and_only_for_root_a_name(
 
 def test_one_that_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(server_program, "SYSTEM_PROGRAMS", str(tmp_path))
+    monkeypatch.setattr(server_interface, "SYSTEM_PROGRAMS", str(tmp_path))
     with pytest.raises(MissingDependencyError, match="apt install mosquitto"):
         program.find()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hydra.client import server_program
+from hydra.client import server_interface
 from hydra.errors import MissingDependencyError
 from hydra.natstest.program import NatsJoin, NatsProgram, configuration
 from hydra.natstest.system import NatsCluster, greeting
@@ -36,7 +36,7 @@ def test_several_have_names_of_their_own_and_routes_to_all_others(tmp_path: Path
 
 
 def test_a_program_that_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_program, "SYSTEM_PROGRAMS", "")
+    monkeypatch.setattr(server_interface, "SYSTEM_PROGRAMS", "")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingDependencyError, match=r"nats-server is not installed; install the package nats-server"):
         NatsProgram().prepare()

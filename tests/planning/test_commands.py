@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hydra.analysis.capacity_plan import CapacityPlan, ResourceUse
-from hydra.analysis.constants import Cost
+from hydra.analysis.declared_costs import Cost
 from hydra.cli import step_usage
 from hydra.cli.main import cli
 from hydra.cli.plan_command import evidence

@@ -6,7 +6,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
-from hydra.report.row_conditions import columns, conditions_met, parse
+from hydra.report.fail_conditions import columns, conditions_met, parse
 from hydra.sweep import Row
 
 COLUMNS = ["clients", "client_loss_pct", "passed"]

@@ -22,7 +22,7 @@ from hydra.events.run_events import Launched, ServerExit
 from hydra.model import Group, GroupEvent, Launch, ServerSpec
 from hydra.monitor.progress_view import Observer, ServerStartup
 from hydra.run.deployed_servers import FIRST_ID, STARTS, DeployedServers, required
-from hydra.run.placement_check import roles_on
+from hydra.run.placement_preview import roles_on
 from hydra.system import Program
 from hydra.wire.messages import Join, Ready, encode
 from tests.control.rosters import hello

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra.analysis.constants import Cost
 from hydra.analysis.costs import (
     BUDGETS,
     PUBLISHER_CPU,
@@ -18,6 +17,7 @@ from hydra.analysis.costs import (
     measured_cost,
     per_listener,
 )
+from hydra.analysis.declared_costs import Cost
 
 MESSAGE_S, SECOND_S, LISTENER = 20e-6, 1e-3, 30_000.0
 COUNTS = (10, 20, 40, 80, 160, 320, 640)

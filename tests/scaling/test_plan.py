@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.analysis.capacity_plan import CapacityPlan, PlanItem, ResourceUse, extrapolated, together
-from hydra.analysis.constants import Cost
+from hydra.analysis.declared_costs import Cost
 
 COST = Cost(2e-3, "a run", 1000, 1.5e-3, 2.5e-3, (10.0, 10.0))
 CPU = ResourceUse("CPU", "cores", 2e-3, 4.0, COST)

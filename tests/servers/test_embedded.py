@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hydra.client.server_program import free_ports
+from hydra.client.server_interface import free_ports
 from hydra.errors import ServerError
 from hydra.system import wait_alone
 from hydra.system.embedded_server import PORT_ATTEMPTS, EmbeddedServer

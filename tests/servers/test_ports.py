@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from hydra.client.server_program import kept_ports
+from hydra.client.server_interface import kept_ports
 
 pytestmark = pytest.mark.tier("test")
 

@@ -21,7 +21,7 @@ from hydra.measure.loss_pattern import encode_bursts
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.sweep import SearchSpec, SearchSweep
 from hydra.sweep.interface import Row
-from hydra.sweep.search_script import Search
+from hydra.sweep.rate_search import Search
 
 TARGET: Final = 0.005
 RUN_SPREAD: Final = 0.04

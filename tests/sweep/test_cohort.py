@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.model import Cohort, CohortKind
-from hydra.sweep.workload import cohort_ids
+from hydra.sweep.step_workload import cohort_ids
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 from hydra.measure.loss_pattern import encode_bursts
 from hydra.model import Figure, Scenario, StepPlan, StepResult
 from hydra.sweep import Row, SearchSpec, SearchSweep
+from hydra.sweep.rate_search import Search
 from hydra.sweep.search_columns import rates
-from hydra.sweep.search_script import Search
 
 pytestmark = pytest.mark.tier("test")
 

@@ -7,7 +7,7 @@ import pytest
 from hydra.model import Settings
 from hydra.sweep.estimate import RateObservation
 from hydra.sweep.findings import Findings
-from hydra.sweep.threshold import ThresholdSearch
+from hydra.sweep.threshold_search import ThresholdSearch
 
 TARGET = 0.005
 

@@ -16,8 +16,8 @@ from hydra.measure.loss_pattern import encode_bursts
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of
 from hydra.sweep import SearchSpec, SearchSweep, for_scenario
-from hydra.sweep.column_table import columns_of
 from hydra.sweep.interface import Row, step_bound_s
+from hydra.sweep.row_columns import columns_of
 from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES
 
 Outcome = Mapping[str, Figure] | str

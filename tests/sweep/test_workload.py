@@ -6,7 +6,7 @@ import pytest
 
 from hydra.model import EventSpec, LoadSpec, Points, Rate, Scenario, Settings, StepPlan
 from hydra.sweep import GridSweep
-from hydra.sweep.workload import loaded, points_of, scaled
+from hydra.sweep.step_workload import loaded, points_of, scaled
 from hydra.wire.load_schedule import LoadSchedule
 
 LENGTH_S = 100.0

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from hydra.kafkatest.experiments import compression, dcos, goals, linkedin, network, plan
+from hydra.kafkatest.experiments import compression, dcos, design_goals, linkedin, network, partition_formula
 from hydra.system import Experiment
 
 EXPERIMENTS: Final[tuple[Experiment, ...]] = (
     *linkedin.EXPERIMENTS,
     *dcos.EXPERIMENTS,
-    *goals.EXPERIMENTS,
+    *design_goals.EXPERIMENTS,
     *compression.EXPERIMENTS,
     *network.EXPERIMENTS,
-    *plan.EXPERIMENTS,
+    *partition_formula.EXPERIMENTS,
 )
 """In the order in which they are listed."""

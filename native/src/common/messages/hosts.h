@@ -98,7 +98,7 @@ struct BusyThread {
 };
 
 // The TCP connections of a group's processes that carried something out since they were read before;
-// hydra/model/hosts.py says the same in Python.
+// hydra/model/host_samples.py says the same in Python.
 struct Connections {
     std::uint64_t sending = 0;
     std::uint64_t reader_limited = 0;   // of those: the other end's receive window was shut half of the time

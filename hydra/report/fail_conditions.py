@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from hydra.errors import UsageError
-from hydra.events.formatting import number
+from hydra.events.value_formatting import number
 from hydra.measure.column import TEXT, Column
 from hydra.measure.step_columns import EARLIER
 from hydra.model import Scenario

@@ -12,7 +12,7 @@ from typing import Final
 
 from confluent_kafka import KafkaException
 
-from hydra.client.server_program import accepts
+from hydra.client.server_interface import accepts
 from hydra.kafkatest.topics import Topics
 from hydra.system.worker_thread import WorkerThread
 

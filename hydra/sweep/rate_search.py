@@ -49,7 +49,7 @@ from hydra.sweep.search_figures import columns_of
 from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchWarning, text_of_search
 from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, ClientCountFailedError, StepRetry, unmeasured
-from hydra.sweep.threshold import Script, ThresholdSearch, rest_s
+from hydra.sweep.threshold_search import Script, ThresholdSearch, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double: they look for the highest rate that is received at all."""

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from hydra.client.ack_ledger import AckLatency, AckLedger, Sequences
 from hydra.client.transport import Delivery, read_system
 from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
-from hydra.kafkatest.membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
+from hydra.kafkatest.group_membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
 from hydra.kafkatest.producer_statistics import ProducerCounts
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.wire.messages import Configure, SystemObject
