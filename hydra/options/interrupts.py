@@ -5,12 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import sys
 import termios
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from hydra.errors import EXIT_INTERRUPTED, Terminated
 
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _OUTPUTS = (1, 2)
+_SOON_S = 0.001
 
 
 class _CtrlC(KeyboardInterrupt):  # it is no error
@@ -23,6 +30,7 @@ class _CtrlC(KeyboardInterrupt):  # it is no error
 
 def interrupt_on_the_first() -> None:
     """Each of the signals raises KeyboardInterrupt in the main thread; SIGHUP does not where nohup ignores it."""
+    sys.unraisablehook = _delivered_again(sys.unraisablehook)
     signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
@@ -51,6 +59,24 @@ def leave_at_once_on_the_next() -> None:
     """From now on such a signal ends this process at once; groups and servers notice it by their lifelines and end."""
     for number in _SIGNALS:
         signal.signal(number, _leave)
+
+
+def _delivered_again(hook: Callable[[UnraisableHookArgs], object]) -> Callable[[UnraisableHookArgs], object]:
+    """A hook that sends an interrupt again which Python has discarded.
+
+    A signal may arrive while Python executes ``__del__`` or the callback of a weak reference, as in each import. Python
+    prints and discards what such code raises; the command would continue.
+    """
+
+    def deliver(unraisable: UnraisableHookArgs) -> None:
+        if isinstance(unraisable.exc_value, _CtrlC | Terminated):
+            # What is raised in this hook is discarded as well: the signal has to come after it.
+            signal.signal(signal.SIGALRM, _interrupted if isinstance(unraisable.exc_value, _CtrlC) else _terminated)
+            signal.setitimer(signal.ITIMER_REAL, _SOON_S)
+        else:
+            hook(unraisable)
+
+    return deliver
 
 
 def _hung_up(terminals: list[int]) -> None:

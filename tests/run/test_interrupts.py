@@ -24,6 +24,26 @@ hydra.cli.main.main()
 """
 """As while a dataclass is made: its methods are a text, which is executed."""
 
+CALLBACK = """
+import os, signal, sys
+import hydra.cli.main
+
+class Late:
+    def __del__(self):
+        signal.raise_signal(signal.{name})
+
+def command():
+    late = Late()
+    del late
+    [n for n in range(1000)]
+    signal.pause()
+
+hydra.cli.main.cli.callback = command
+sys.argv = ["hydra", "schema"]
+hydra.cli.main.main()
+"""
+"""As in a weak reference's callback: Python discards what is raised there."""
+
 AFTER = """
 import os, signal, sys
 import hydra.cli.main
@@ -51,6 +71,11 @@ def code_of(script: str, folder: Path) -> int:
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_within_a_text_that_is_executed_is_one_as_any_other(tmp_path: Path, name: str) -> None:
     assert code_of(DURING.format(name=name), tmp_path) == EXIT_INTERRUPTED
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_in_a_callback_is_not_lost(tmp_path: Path, name: str) -> None:
+    assert code_of(CALLBACK.format(name=name), tmp_path) == EXIT_INTERRUPTED
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
