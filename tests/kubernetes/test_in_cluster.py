@@ -27,7 +27,7 @@ WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfiguration
 QUICK = (
     sys.executable,
     "-c",
-    "from hydra.kubernetes.in_cluster import objects; objects.FILES_WITHIN_S = 3; objects.LOG_KEPT_S = 15;"
+    "from hydra.kubernetes.in_cluster import job_objects as o; o.FILES_WITHIN_S = 3; o.LOG_KEPT_S = 15;"
     "from hydra.cli.main import main; main()",
 )
 """Hydra, but for the times that a Job waits for its files and stays after its end."""
