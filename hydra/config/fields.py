@@ -43,10 +43,10 @@ def own_tables(spec: SystemSpec) -> dict[str, type]:
 
 
 def system_of(data: Mapping[str, object]) -> SystemSpec:
-    """The system of a scenario as a file has it.
+    """Returns the system that a scenario file names.
 
     Raises:
-        RefusedError: it names none that is installed.
+        RefusedError: the file names no installed system.
     """
     from hydra.config import plugins
 

@@ -55,17 +55,17 @@ class Property:
 
     @property
     def name(self) -> str:
-        """The one by which it is passed on."""
+        """The name that librdkafka receives: the first of its names."""
         return self.names.split()[0]
 
     @property
     def java_name(self) -> str:
-        """As ``java``, in full."""
+        """The name in the Java client, also if it is the same as in librdkafka."""
         return self.name if self.java == SAME else self.java
 
     @property
     def python_name(self) -> str:
-        """As ``python``, in full."""
+        """The name in kafka-python, also if it is librdkafka's with underscores."""
         return self.name.replace(".", "_") if self.python == SAME else self.python
 
 

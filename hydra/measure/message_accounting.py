@@ -258,7 +258,7 @@ def _ledger(members: SubscriberTable, publisher: int, report: PublisherReport, d
 
 
 def _union(members: SubscriberTable, at: Ints) -> Flags:
-    """Which sequences any of these ledgers received."""
+    """The sequences that at least one of these ledgers received."""
     begins = members.bits_offsets
     maps = [members.bits[begins[k] : begins[k + 1]] for k in at.tolist()]
     together = np.zeros(max(map(len, maps), default=0), np.uint8)

@@ -11,8 +11,8 @@ from hydra.model.base import INT32, LEAST_RATE, MOST_RATE, require
 SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
 
 LEAST_TARGET: Final = 0.0005
-"""A loss target below this is searched for as if it were this: no number of steps that fits into a day tells less from
-nothing."""
+"""The search replaces a smaller loss target by this fraction: a whole day of steps cannot distinguish a smaller loss
+from zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +88,5 @@ class SearchSpec:
 
     @property
     def target(self) -> float:
-        """The shortfall that is searched for, a fraction."""
+        """The loss target of the search, a fraction of at least ``LEAST_TARGET``."""
         return max(self.loss_target, LEAST_TARGET)
