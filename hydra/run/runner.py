@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from hydra.config.resolved_scenario import ResolvedScenario
@@ -36,6 +37,8 @@ from hydra.sweep.step_workload import loaded
 
 FINISHED: Final = "finished"
 """How a run ended that has measured everything."""
+INTERRUPTED: Final = "interrupted"
+"""How a run ended that Ctrl-C or a signal has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
         ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
-        ended = "interrupted"
+        ended = INTERRUPTED
         raise
     except Exception as e:
         error = store.redact(str(e) if isinstance(e, HydraError) else f"{type(e).__name__}: {e}")
@@ -183,7 +186,7 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
         stack.callback(system.close)
         deployment = Deployment(run)
         stack.callback(deployment.close)
-        stack.push(_brace)
+        stack.push(partial(_brace, run.store))
         # The terminal is as it was before the tear-down begins: whoever is impatient may end that at once.
         stack.callback(run.observer.close)
         program, joined, spec = system.server(), system.cluster(), required(run.resolved, is_local=engine.is_local)
@@ -199,8 +202,10 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
         steps.close()
 
 
-def _brace(kind: type[BaseException] | None, *_: object) -> bool:
-    """Called before the tear-down: an impatient second Ctrl-C no longer waits for that."""
+def _brace(store: RunStore, kind: type[BaseException] | None, *_: object) -> bool:
+    """Stores that the run was interrupted before the tear-down begins: a second interrupt ends the process at once."""
     if kind is not None and issubclass(kind, KeyboardInterrupt):
+        with contextlib.suppress(HydraError):  # what is stored stays as it is, and the tear-down has to happen
+            store.set_meta(ENDED_KEY, INTERRUPTED)
         leave_at_once_on_the_next()
     return False

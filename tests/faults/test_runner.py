@@ -307,7 +307,7 @@ def test_a_run_that_could_not_go_on_keeps_why(tmp_path: Path, error: Exception, 
     assert (entry["ended"], entry["why"]) == ("failed", why)
 
 
-def test_nobody_leaves_at_once_before_the_terminal_is_as_it_was(
+def test_a_second_interrupt_leaves_at_once_only_when_the_terminal_is_as_before_and_the_first_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     happened: list[str] = []
@@ -322,9 +322,13 @@ def test_nobody_leaves_at_once_before_the_terminal_is_as_it_was(
             happened.append("terminal")
             super().close()
 
-    monkeypatch.setattr(runner, "leave_at_once_on_the_next", lambda: happened.append("impatient"))
+    def impatient() -> None:
+        (entry,) = catalog(tmp_path / "runs")
+        happened.append(str(entry["ended"]))
+
+    monkeypatch.setattr(runner, "leave_at_once_on_the_next", impatient)
     broken_run(tmp_path, KeyboardInterrupt(), Interrupted, Seen)
-    assert happened == ["terminal", "impatient", "torn down"]
+    assert happened == ["terminal", "interrupted", "torn down"]
 
 
 def test_a_full_disk_does_not_hide_that_it_was_what_stopped_the_run(tmp_path: Path) -> None:
