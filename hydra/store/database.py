@@ -75,6 +75,54 @@ _DAMAGED: Final = (
 """What reading bytes that Hydra did not write may raise."""
 
 
+class _Transaction:
+    """Stores all that is written within it, or nothing and raises an error that names a remedy.
+
+    It is no generator: an interrupt between two of its statements leaves a transaction open, which the next one undoes.
+
+    Args:
+        db: the connection.
+        path: the file that errors name.
+    """
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
+        self._path = path
+
+    def __enter__(self) -> None:
+        self._undo()
+        self._execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if error is None:
+            self._execute("COMMIT")
+            return
+        self._undo()
+        if isinstance(error, sqlite3.IntegrityError):
+            raise HydraError(f"{self._path} has this step already: {error}") from error
+        if isinstance(error, sqlite3.Error):
+            raise self._unwritable(error) from error
+
+    def _execute(self, statement: str) -> None:
+        try:
+            self._db.execute(statement)
+        except sqlite3.Error as e:
+            self._undo()
+            raise self._unwritable(e) from e
+
+    def _undo(self) -> None:
+        # A full disk may have rolled back already.
+        if self._db.in_transaction:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+
+    def _unwritable(self, error: sqlite3.Error) -> HydraError:
+        return HydraError(
+            f"cannot write {self._path}: {error}",
+            "free some space or check the permissions; everything measured before is kept",
+        )
+
+
 class RunStore:
     """A run that is written or read; made by :meth:`create` or :meth:`open`, closed as a context manager.
 
@@ -235,28 +283,8 @@ class RunStore:
             case _:
                 return value
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """One transaction: all of it, or nothing and an error that says what to do."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                # A full disk may have rolled back already.
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-        except sqlite3.IntegrityError as e:
-            raise HydraError(f"{self.directory / DATABASE} has this step already: {e}") from e
-        except sqlite3.Error as e:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise HydraError(
-                f"cannot write {self.directory / DATABASE}: {e}",
-                "free some space or check the permissions; everything measured before is kept",
-            ) from e
+    def _transaction(self) -> _Transaction:
+        return _Transaction(self._db, self.directory / DATABASE)
 
     # --- reading -----------------------------------------------------------------------------------------------
 

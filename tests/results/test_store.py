@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -255,6 +256,42 @@ def test_a_full_disk_is_a_clear_error_and_keeps_what_was_there(store: RunStore) 
     with pytest.raises(HydraError, match=r"full.*everything measured before is kept"):
         store.add_step(StepResult(2, PLAN, "ok"), replace(observed(), subscribers=range(1, 3000)))
     assert [r.epoch for r in store.results()] == [1]
+
+
+class Interrupted:
+    """A connection to which Ctrl-C comes once, before or after a statement."""
+
+    def __init__(self, db: sqlite3.Connection, statement: str, after: bool) -> None:
+        self._db = db
+        self._statement = statement
+        self._after = after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._db, name)
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        hit = bool(self._statement) and statement.startswith(self._statement)
+        if hit:
+            self._statement = ""
+            if not self._after:
+                raise KeyboardInterrupt
+        result = self._db.execute(statement, *values)
+        if hit:
+            raise KeyboardInterrupt
+        return result
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO steps", "COMMIT"])
+def test_an_interrupt_within_a_transaction_leaves_the_store_writable(
+    store: RunStore, statement: str, after: bool
+) -> None:
+    store._db = cast(sqlite3.Connection, Interrupted(store._db, statement, after))
+    with pytest.raises(KeyboardInterrupt):
+        store.add_step(StepResult(1, PLAN, "ok"))
+    store.set_meta("ended", "interrupted")
+    assert store.meta("ended") == "interrupted"
+    assert len(store.results()) == (statement == "COMMIT" and after)
 
 
 def test_a_reader_sees_committed_steps_while_the_run_goes_on(store: RunStore) -> None:
