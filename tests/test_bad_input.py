@@ -143,9 +143,12 @@ def checked(code: object, out: str, err: str) -> str:
         (("broker", "foo"), "hydra broker: No such command 'foo'; there are down, status, up"),
         (("kill", "--master", "h:1"), "Missing argument 'RUN'; write hydra kill [OPTIONS] RUN"),
         (("ps", "--master", "local"), "runs on --master local leave nothing behind, so there is nothing for hydra ps"),
-        (("kill", "x", "--engine", "local"), "runs on --master local leave nothing behind, so there is nothing for hydra kill"),
+        (
+            ("kill", "x", "--engine", "local"),
+            "runs on --master local leave nothing behind, so there is nothing for hydra kill",
+        ),
         (("ps",), "Missing option '--master' / '--engine'"),
-        (("ps", "--master", "nowhere://"), "--master nowhere:// is of no engine that is installed"),
+        (("ps", "--master", "nowhere://"), "--master nowhere:// belongs to no installed engine"),
         (("check", "single-consumer"), "is a published experiment, and no scenario; run it with hydra run single-c"),
         ((*ZMQ, "--config", "../scenario.toml"), "is a scenario, and no cluster file; run it with hydra run"),
         # lists
@@ -172,7 +175,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--advertise", "1.2.3.4"), "--advertise is for another --master: kubernetes, or k8s://CONTEXT of"),
         ((*ZMQ, "--artifact", "http://h/x"), "--artifact is for another --master: kubernetes, or k8s://CONTEXT of"),
         ((*ZMQ, "--master", ""), "'--master' / '--engine': it is empty"),
-        ((*ZMQ, "--master", "http://host"), "--master http://host is of no engine that is installed; write kubernetes"),
+        ((*ZMQ, "--master", "http://host"), "--master http://host belongs to no installed engine; write kubernetes"),
         ((*ZMQ, "--master", "host:port"), "--master host:port is no address"),
         ((*ZMQ, "--master", "a b"), "--master a b is no address"),
         ((*ZMQ, "--master", LONG), "is no address"),
