@@ -181,10 +181,10 @@ SLOW = (
         (searches.LossAtStart("loss", 2.0), "loss: 2 ms of traffic are lost at the start of each step"),
         (rows.SlowClientsWithoutEffect(), SLOW),
         (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), f"{SLOW}: each slow subscriber reads 10,000/s, and at most 9,000/s was sent to it"),  # noqa: E501
-        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0), f"{SLOW}: each slow subscriber falls behind by 2,000 messages in a step"),  # noqa: E501
+        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0), f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step"),  # noqa: E501
         (
             rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
-            f"{SLOW}: each slow subscriber falls behind by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000 "
+            f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000 "
             "messages, and the kernel's buffers up to 40,000 more",
         ),
     ],
