@@ -1,4 +1,4 @@
-"""Every exception that Hydra raises on purpose, each with its exit code and its remedy."""
+"""The exceptions that Hydra raises on purpose, with their exit codes and remedies."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ EXIT_INTERRUPTED = 130
 
 
 class HydraError(Exception):
-    """Something the user has to know.
+    """An error that the user has to know.
 
-    ``what`` says what is wrong and where; ``remedy`` says what to try. The command line prints both on
+    ``what`` describes the problem and its place; ``remedy`` describes what to try. The command line prints both on
     one line and exits with ``exit_code``.
     """
 
@@ -33,10 +33,10 @@ class HydraError(Exception):
         return f"{self.what}; {self.remedy}" if self.remedy else self.what
 
 
-class Terminated(KeyboardInterrupt):  # it is no error
-    """SIGTERM, or a closed terminal: whoever runs this command wants this process to end, and no more than that.
+class Terminated(KeyboardInterrupt):  # the name has no "Error", because this is none
+    """SIGTERM, or a closed terminal: the user wants this process to end, and nothing else.
 
-    A run on this machine ends with it, as by Ctrl-C; one that goes on elsewhere is not touched.
+    A run on this machine ends with the process, as with Ctrl-C; a run on a cluster continues.
     """
 
 
@@ -47,20 +47,20 @@ class UsageError(HydraError):
 
 
 class ConfigError(UsageError):
-    """A configuration or scenario file is missing, malformed or impossible."""
+    """A configuration or scenario file is missing, malformed or invalid."""
 
 
 class RefusedKeyError(ConfigError):
-    """A key cannot have its value: a file's, or one that replaces it.
+    """A key cannot have the value that a file or a flag gives it.
 
     Args:
-        label: the file; "": it is not known any more.
-        keys: the dotted key, by its own name and by the one that its user wrote; "" is the whole file.
-        reason: what is wrong with it.
+        label: the file; "" if it is unknown.
+        keys: the dotted key under its own name, and under the name that the user wrote; "" is the whole file.
+        reason: what is wrong with the value.
         remedy: what to try.
 
     Attributes:
-        causes: where a whole table is refused, the keys in it but for whose replacement it would not have been.
+        causes: if a whole table is rejected, the replaced keys in it without which it would be accepted.
     """
 
     def __init__(self, label: str, keys: tuple[str, ...], reason: str, remedy: str = "") -> None:
@@ -69,16 +69,16 @@ class RefusedKeyError(ConfigError):
         self.causes: tuple[str, ...] = ()
 
     def said_of(self, flag: str) -> ConfigError:
-        """The same, said of the flag that has replaced the key."""
+        """The same error, which names the flag that replaced the key."""
         return ConfigError(f"{flag}: {self.reason}", self.remedy)
 
 
 class PlacementError(UsageError):
-    """Some group of the scenario fits on no agent; the text names the constraint or the resource."""
+    """A group of the scenario fits on no agent; the text names the constraint or the resource."""
 
 
 class DoesNotFitError(HydraError):
-    """A client count, or what servers need, is more than this machine has; a row is skipped with the reason."""
+    """Clients or servers need more than this machine has; the row is skipped with this reason."""
 
     exit_code = EXIT_INCOMPLETE
 
@@ -88,23 +88,23 @@ class MissingDependencyError(UsageError):
 
 
 class ClusterError(HydraError):
-    """The cluster could not launch, or lost, what was asked of it."""
+    """The cluster could not launch something, or lost it."""
 
 
 class ServerError(HydraError):
-    """A server of the system under test did not come up, went away, or refused."""
+    """A server of the system under test did not start, disconnected, or rejected a request."""
 
 
 class ReadinessError(HydraError):
-    """Clients did not become ready before the deadline; the text names who is missing."""
+    """Clients did not become ready before the deadline; the text names the missing clients."""
 
 
 class RunDirectoryError(UsageError):
-    """The run directory cannot be used: it exists, is not writable, or holds no run."""
+    """The run directory cannot be used: it exists already, is not writable, or holds no run."""
 
 
 class UnreadableRunError(RunDirectoryError):
-    """A run is there and cannot be read; ``brief`` says why for a reader who knows which run it is."""
+    """A run exists but cannot be read; ``brief`` is the reason without the run's path."""
 
     def __init__(self, what: str, brief: str, remedy: str) -> None:
         super().__init__(what, remedy)
@@ -112,19 +112,19 @@ class UnreadableRunError(RunDirectoryError):
 
 
 class StepError(HydraError):
-    """One step cannot be measured; its row is kept with this reason and the run goes on."""
+    """A step cannot be measured; its row is kept with this reason, and the run continues."""
 
 
 class RowSkippedError(HydraError):
-    """The user wants no more of the row that is being measured; the run goes on with the next one."""
+    """The user skips the row that is being measured; the run continues with the next row."""
 
 
 class RefusedError(Exception):
-    """A key (by its path) is wrong; whoever reads the file names it.
+    """A key is wrong, or its value; the code that reads the file adds the file's name.
 
     Args:
-        key: its path; () is the whole file.
-        what: what is wrong with it.
+        key: the key's path; () is the whole file.
+        what: what is wrong.
         remedy: what to try.
     """
 
@@ -139,5 +139,5 @@ class RefusedError(Exception):
 
 
 def shown(value: object) -> str:
-    """A wrong value in a text. What stands in a table or a list is not repeated: it may be a secret."""
+    """A wrong value as text for an error. The content of a table or a list is not shown, because it may be a secret."""
     return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else reprlib.repr(value)

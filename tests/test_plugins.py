@@ -88,7 +88,7 @@ def test_a_shell_completes_commands_and_flags_of_engines() -> None:
         ("greet = nowhere:greet", "nowhere:greet, the entry point 'greet' of hydra.commands, cannot be loaded: No mod"),
         ("greet = greeter:greed", "greeter:greed, the entry point 'greet' of hydra.commands, cannot be loaded: mod"),
         ("greed = greeter:greet", "the entry point 'greed' of hydra.commands is no Command of that name"),
-        ("zmqrate = greeter:greet", "'zmqrate' of hydra.commands, which .* brings already; remove one of the packages"),
+        ("zmqrate = greeter:greet", "'zmqrate' to hydra.commands, which .* adds already; remove one of the packages"),
     ],
 )
 def test_a_damaged_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: str, says: str) -> None:

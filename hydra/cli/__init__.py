@@ -1,1 +1,1 @@
-"""The commands of `hydra`, one file for each kind."""
+"""The commands of `hydra`; each file has one kind of them."""

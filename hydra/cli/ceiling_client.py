@@ -1,6 +1,6 @@
-"""Clients without a system, in Python: publishers whose messages go nowhere, subscribers that make their own.
+"""Python clients without a system: publishers discard their messages, and subscribers make the messages they receive.
 
-native/src/null has the same in C++.
+native/src/null has the same clients in C++.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hydra.wire.data_message import pack_batch
 from hydra.wire.messages import Configure
 
 _BATCH: Final = 2000
-"""Messages that are there at a time: as many as a subscriber takes at most."""
+"""The largest number of messages that a subscriber receives at once."""
 
 
 class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """When subscribers receive: CLOCK_MONOTONIC, and how far the step's clock is ahead of it."""
+    """When subscribers receive (CLOCK_MONOTONIC), and how far the step's clock is ahead of that clock."""
 
     from_ns: int
     until_ns: int
@@ -32,20 +32,20 @@ class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class NullPublisher(PublisherTransport):
-    """Takes everything at once."""
+    """A publisher that accepts and discards every message at once."""
 
     marks_end = False
 
     def configure(self, command: Configure) -> str:
-        """There is nothing to bind."""
+        """Checks the settings; there is nothing to bind."""
         read_system(command.system, Window)
         return "null"
 
     def probe(self, message: bytes) -> None:
-        """Nobody listens."""
+        """Sends nothing: there is no subscriber to probe."""
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:  # noqa: ARG002  # nothing is sent
-        """All of them."""
+        """Discards the messages and counts all of them as sent."""
         return len(messages)
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class NullPublisher(PublisherTransport):
 
 
 class NullSubscriber(SubscriberTransport):
-    """Has as many messages as are asked for."""
+    """A subscriber that makes as many messages as its caller asks for."""
 
     def __init__(self) -> None:
         self._window = Window(from_ns=0, until_ns=0, ahead_ns=0)
@@ -61,13 +61,13 @@ class NullSubscriber(SubscriberTransport):
         self._payloads: list[bytes] = []
 
     def configure(self, command: Configure) -> None:
-        """Begins with the first message of its first publisher."""
+        """Starts at sequence 0 of the first publisher."""
         self._window = read_system(command.system, Window)
         self._epoch, self._publisher, self._sequence = command.epoch, command.publishers[0].publisher, 0
         self._payloads = [bytes(command.settings.message_size - HEADER_BYTES)] * _BATCH
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
-        """A full batch in the window; before and after it, nothing, but not before that was waited for."""
+        """A full batch in the window; outside the window nothing, after a wait of at most ``timeout_s``."""
         now_ns = time.monotonic_ns()
         if self._window.from_ns <= now_ns < self._window.until_ns:
             return self._messages(min(limit, _BATCH), now_ns)
@@ -76,7 +76,7 @@ class NullSubscriber(SubscriberTransport):
         return ()
 
     def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:
-        """Full batches, one behind the other."""
+        """Full batches, one after another, until a limit is reached or the window ends."""
         messages: list[bytes] = []
         batches: list[tuple[int, int]] = []
         end_ns = min(until_ns, self._window.until_ns)
@@ -105,7 +105,7 @@ def _versions() -> dict[str, str]:
 
 
 def kinds() -> Mapping[str, Kind]:
-    """The clients that this program offers."""
+    """The kinds of clients that this program offers, by name."""
     return {
         "null-pub": Kind("publisher", "python", _versions, lambda *_: NullPublisher()),
         "null-sub": Kind("subscriber", "python", _versions, lambda *_: NullSubscriber()),

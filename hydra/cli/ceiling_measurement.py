@@ -1,4 +1,4 @@
-"""``hydra ceiling`` measures, keeps and prints what the clients' own code can do, over the real control channel."""
+"""``hydra ceiling``: measures, stores and prints the highest rates of Hydra's own clients, over the control channel."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from hydra.wire.protocol_constants import kind_of
 
 LANGUAGES: Final = ("python", "native")
 _WINDOWS: Final = 3
-"""The best of so many counts: whatever else the machine does can only take away."""
+"""The best of this many windows counts: other work on the machine can only lower a rate."""
 _GROUP: Final = "ceiling"
 _ELSEWHERE: Final = 2**31
-"""The publisher that subscribers listen to; there is none."""
+"""The id of the publisher that subscribers subscribe to; no such publisher exists."""
 _WITHIN_S: Final = 60.0
 _END_WITHIN_S: Final = 5.0
 _AHEAD_NS: Final = 300_000_000
 _MOST: Final = 2**40
-"""Messages that subscribers are told were sent: more than any receives."""
+"""The number of sent messages that subscribers are given: more than any of them receives."""
 
 
 def measure(language: str, role: Role, clients: int, message_size: int, window_s: float) -> Ceiling:
-    """What these clients can do together when nothing else holds them up: the best of three windows.
+    """Measures the rate of all clients together, without a system that limits them: the best of three windows.
 
     Args:
         language: one of ``LANGUAGES``.
-        role: of all clients.
-        clients: how many, each a process.
-        message_size: bytes.
-        window_s: the length of a window.
+        role: the role of all clients.
+        clients: number of clients; each is a process.
+        message_size: size of a message in bytes.
+        window_s: length of a window in seconds.
 
     Raises:
-        ReadinessError: they did not come, or did not answer.
+        ReadinessError: a client did not connect, or did not answer.
         MissingDependencyError: the native client was not built.
     """
     with _group(_program(language, role), clients) as controller:
@@ -78,7 +78,7 @@ def _group(program: Program, clients: int) -> Iterator[Controller]:
         controller.quit()
         controller.wait_until(lambda: process.poll() is not None, _END_WITHIN_S)
     finally:
-        # Whatever is left ends with its lifeline.
+        # Processes that are still running end when their lifeline closes.
         for end in lifeline:
             os.close(end)
         controller.close()
@@ -90,12 +90,12 @@ def _group(program: Program, clients: int) -> Iterator[Controller]:
 
 
 def _window(controller: Controller, epoch: int, role: Role, clients: int, message_size: int, window_ns: int) -> int:
-    """The messages that all of them sent or received."""
+    """Measures one window; the number of messages that all clients sent or received."""
     everybody = list(range(clients))
     controller.roster.begin(epoch)
     answers = controller.roster.answers
     ahead_ns = wall_offset_ns()
-    # Clients have that long to hear of it.
+    # The commands need this long to reach all clients.
     begin_ns = time.monotonic_ns() + _AHEAD_NS + clients * 1_000_000
     end_ns = begin_ns + window_ns
     configure = Configure(
@@ -131,10 +131,10 @@ _ROLES: Final[tuple[Role, ...]] = ("publisher", "subscriber")
 def run_ceiling(
     languages: Sequence[str], clients: Sequence[int], sizes: Sequence[int], window_s: float, *, as_json: bool
 ) -> None:
-    """Measures each combination; a publisher's is measured with one publisher. Prints all that is known then.
+    """Measures each combination, publishers always one at a time, and prints all ceilings that are known then.
 
     Raises:
-        HydraError: it could not be measured, or not be kept.
+        HydraError: a ceiling could not be measured or stored.
     """
     for language, role in product(languages or LANGUAGES, _ROLES):
         for count, size in product([1] if role == "publisher" else clients, sizes):
@@ -143,7 +143,7 @@ def run_ceiling(
             except MissingDependencyError:
                 if languages:
                     raise
-                break  # nobody asked for it
+                break  # the user did not ask for this language
     rows = [
         {"clients in": c.language, "role": c.role, "clients": c.clients, "bytes": c.message_size, "messages/s": c.pps}
         for c in load()
@@ -154,4 +154,4 @@ def run_ceiling(
     from hydra.report.table import tabled, terminal_width
 
     click.echo(tabled(rows, terminal_width(), floats=",.0f"))
-    click.echo(f"kept in {path()}; rows within 10 % of it are marked as limited by the generator")
+    click.echo(f"these rates are kept in {path()}; rows within 10 % of one are marked as limited by the generator")

@@ -1,4 +1,4 @@
-"""``hydra check``: whether a scenario fits this machine, or a cluster elsewhere."""
+"""``hydra check``: whether a scenario fits this machine or a cluster."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ Json = Mapping[str, object]
 def check_scenario(
     scenario: str, replaced: Mapping[str, object], flags: Mapping[str, Any], *, named: bool, as_json: bool
 ) -> int:
-    """Prints what a scenario needs and what is missing; the exit code.
+    """Prints what a scenario needs and what is missing, and returns the exit code.
 
-    Where groups run on this machine, it is this machine's limits. Elsewhere it is what placement says of the cluster's
-    agents as they are now; nothing is said of this machine then, which has the controller only, or nothing at all.
+    If the groups run on this machine, the scenario is compared with the machine's limits. Otherwise the current agents
+    of the cluster are checked by placement, and this machine, which has at most the controller, is not.
 
     Args:
-        scenario: its name or path.
-        replaced: what the command replaces in it, by dotted key.
-        flags: ``master``, ``config`` and those of the engines.
-        named: whether somebody named the scenario.
+        scenario: the scenario's name or path.
+        replaced: values that the command replaces in the scenario, by dotted key.
+        flags: ``master``, ``config`` and the flags of the engines.
+        named: whether the user named the scenario.
         as_json: whether JSON is printed in place of text.
 
     Raises:
         ConfigError: the cluster file, or the scenario, cannot be used.
-        UsageError, ClusterError: the master is none, or does not answer.
+        UsageError, ClusterError: the master is not valid, or does not answer.
     """
     resolved, cluster = resolve(scenario, replaced), load_cluster(flags["config"])
     loaded = resolved.scenario
     engine = choose(flags["master"], flags["config"], flags)
     agents = engine.agents(cluster.agents)
-    # What is refused so far is refused within the time that these take to import.
+    # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.config.shortages import checked_line
     from hydra.report.table import fitted, terminal_width
     from hydra.run.launcher import system_for
@@ -59,7 +59,7 @@ def check_scenario(
         for line in found.lines:
             click.echo(fitted(line, width))
     notes = []
-    # An engine may take its time, or fail: what is known is shown by then.
+    # An engine's check may take long or fail; the other results are printed before it.
     for line in engine.spec.check(engine.master, engine.settings) if engine.spec.check else ():
         notes.append(line)
         if not as_json:
@@ -73,14 +73,14 @@ def check_scenario(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is known of a scenario's rows.
+    """The result of the check for a scenario's rows.
 
     Attributes:
-        fits: whether all of them do.
-        tables: for people, by the width of their terminal.
+        fits: whether all rows fit.
+        tables: makes the printed tables for a terminal's width.
         lines: why some rows do not fit.
         rows: an object for each row, for JSON.
-        agents: likewise for each agent; None: it is this machine that was looked at.
+        agents: an object for each agent, for JSON; None if this machine was checked.
     """
 
     fits: bool
@@ -91,7 +91,7 @@ class _Found:
 
 
 def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
-    """Whether every row fits this machine, and each shortage."""
+    """Checks every row against the limits of this machine."""
     from hydra.client.linux_process import raise_open_files
     from hydra.config.machine_limits import read_limits
     from hydra.config.shortages import check_all, needs_line
@@ -119,7 +119,7 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
     return _Found(
         fits=all(row.fits for row in rows),
         tables=lambda width: [tabled([needs_line(row) for row in rows], width, floats=".1f")],
-        # The largest row asks for the most: its lines mend the others too.
+        # The largest row needs most: what removes its shortages removes those of the other rows, too.
         lines=[str(shortage) for shortage in rows[-1].shortages],
         rows=objects,
         agents=None,
@@ -127,7 +127,7 @@ def _here(resolved: ResolvedScenario, cluster: ClusterSpec) -> _Found:
 
 
 def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> _Found:
-    """Whether every row can be placed on a cluster's agents, and why some cannot."""
+    """Checks whether every row can be placed on a cluster's agents, and why some cannot."""
     from hydra.cli.cluster_operations import agent_rows, alike, left_out_line
     from hydra.report.table import fitted, tabled
     from hydra.run.placement_preview import placed_line, rows_on
@@ -156,7 +156,7 @@ def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequenc
             *(fitted(line, width) for line in told),
             tabled([placed_line(row) for row in rows], width, floats=".1f"),
         ],
-        # Those between meet what the smallest and the largest meet.
+        # The rows between have the same shortages as the smallest and the largest.
         lines=[*refused[:1], *refused[1:][-1:]],
         rows=objects,
         agents=there,

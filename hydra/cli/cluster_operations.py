@@ -1,4 +1,4 @@
-"""``hydra agents``, ``hydra ps`` and ``hydra kill``: where groups could run, what runs have left there, and its end."""
+"""``hydra agents``, ``hydra ps``, ``hydra kill``: lists agents, and lists and deletes what runs left on a cluster."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 def list_agents(
     config: Path | None, master: str, flags: Mapping[str, Any], scenario: str | None, *, as_json: bool, whole: bool
 ) -> None:
-    """Prints the agents of a cluster; of the embedded one also what the machine has beside what is declared.
+    """Prints the agents of a cluster; for the local engine, prints the resources of this machine, too.
 
     Args:
         config: the cluster file; None is ``conf/hydra.toml``.
-        master: as ``--master`` has it.
-        flags: those of the engines.
-        scenario: whose roles are looked at; None: nobody asked.
+        master: the value of ``--master``.
+        flags: the flags of the engines.
+        scenario: the scenario whose roles are checked for each agent; None: no scenario was named.
         as_json: whether JSON is printed in place of a table.
-        whole: whether the table has all attributes, also those that tell no agent from another.
+        whole: whether the table has all attributes, also those that are alike on all agents.
 
     Raises:
         ConfigError: the cluster file, or the scenario, cannot be used.
-        UsageError, ClusterError: the master is none, or does not answer.
+        UsageError, ClusterError: the master is not valid, or does not answer.
     """
     required = resolve(scenario) if scenario else None
     declared, engine = load_cluster(config).agents, choose(master, config, flags)
     file = str(read_cluster(config)[0]) if engine.spec.is_local else None
-    # What is refused so far is refused within the time that these take to import.
+    # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.config.machine_limits import machine_resources
     from hydra.report.table import fitted, tabled, terminal_width
 
@@ -59,14 +59,14 @@ def list_agents(
 
 
 def alike(agents: Sequence[Agent], scenario: Scenario | None) -> dict[str, str | None]:
-    """The attributes that tell no agent from another, with their value on all of them; None: the name of each.
+    """The attributes that do not distinguish agents, with the common value; None if each has its agent's name.
 
-    Only attributes that a cluster has by itself are among them: their names begin with a domain (``example.com/zone``).
-    Those that the scenario's constraints name are not.
+    Only the cluster's own attributes are included: their names begin with a domain (``example.com/zone``).
+    Attributes that the scenario's constraints name are left out.
 
     Args:
-        agents: the cluster's.
-        scenario: whose constraints are looked at; None: nobody asked.
+        agents: the agents of the cluster.
+        scenario: the scenario whose constraints are read; None: no scenario was named.
     """
     roles = (scenario.publisher, scenario.subscriber, scenario.server) if scenario else ()
     used = {constraint.field for role in roles for constraint in role.constraints}
@@ -84,12 +84,12 @@ def alike(agents: Sequence[Agent], scenario: Scenario | None) -> dict[str, str |
 def agent_rows(
     agents: Iterable[Agent], resolved: ResolvedScenario | None, left_out: Container[str] = ()
 ) -> list[dict[str, str]]:
-    """A row for each agent, for a table.
+    """A table row for each agent.
 
     Args:
-        agents: with what is free on each.
-        resolved: whose roles are looked at; None: nobody asked.
-        left_out: attributes that are not shown.
+        agents: the agents, with their free resources.
+        resolved: the scenario whose roles are checked for each agent; None: no scenario was named.
+        left_out: names of attributes that are not shown.
     """
     from hydra.engine.resources import format_resources
     from hydra.run.placement_preview import roles_on
@@ -107,7 +107,7 @@ def agent_rows(
 
 
 def left_out_line(attributes: Mapping[str, str | None]) -> str:
-    """What the table leaves out, and how to see it there."""
+    """The line that lists the attributes left out of the table, and the flag that shows them."""
     same = ", ".join(f"{name}:{value}" for name, value in attributes.items() if value is not None)
     names = ", ".join(name for name, value in attributes.items() if value is None)
     told = (f"On all of them: {same}." if same else "", f"The name of each: {names}." if names else "")
@@ -115,7 +115,7 @@ def left_out_line(attributes: Mapping[str, str | None]) -> str:
 
 
 def _declared(file: str, machine: MachineResources) -> str:
-    """What the resources of agents mean that are this machine."""
+    """The line that explains the resources of agents that are this machine."""
     return (
         f"These resources are declared in {file}: they decide which agent a group gets. All these agents are this "
         f"machine, which has {machine}. hydra check shows whether a scenario fits."
@@ -123,22 +123,22 @@ def _declared(file: str, machine: MachineResources) -> str:
 
 
 def list_leftovers(config: Path | None, master: str, flags: Mapping[str, Any], *, as_json: bool) -> None:
-    """Prints a row for each run that a cluster still knows.
+    """Prints a row for each run that has left something on a cluster.
 
     Args:
         config: the cluster file; None is ``conf/hydra.toml``.
-        master: as ``--master`` has it.
-        flags: those of the engines.
+        master: the value of ``--master``.
+        flags: the flags of the engines.
         as_json: whether JSON is printed in place of a table.
 
     Raises:
-        UsageError, ClusterError: the master is none, does not answer, or runs leave nothing there.
+        UsageError, ClusterError: the master is not valid, does not answer, or runs leave nothing there.
     """
     engine = choose(master, config, flags)
     leftovers = engine.spec.leftovers
     if leftovers is None:
         raise _nothing_left("ps", engine)
-    # What is refused so far is refused within the time that these take to import.
+    # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.report.table import tabled, terminal_width
 
     rows = leftovers(engine.master, engine.settings)
@@ -150,7 +150,7 @@ def list_leftovers(config: Path | None, master: str, flags: Mapping[str, Any], *
 
 
 def end_leftovers(run: str, config: Path | None, master: str, flags: Mapping[str, Any]) -> None:
-    """Ends what is left of a run on a cluster, and says what that was; the rest as for :func:`list_leftovers`.
+    """Deletes what a run has left on a cluster, and prints each deleted thing; see :func:`list_leftovers`.
 
     Raises:
         UsageError: the cluster knows no such run.
@@ -165,6 +165,6 @@ def end_leftovers(run: str, config: Path | None, master: str, flags: Mapping[str
 def _nothing_left(command: str, engine: SelectedEngine) -> UsageError:
     others = ", or ".join(spec.masters for spec in engines().values() if spec.leftovers is not None)
     return UsageError(
-        f"runs on --master {engine.master} leave nothing behind, and hydra {command} is for what they have left",
+        f"runs on --master {engine.master} leave nothing behind, so there is nothing for hydra {command}",
         f"name {others}; hydra runs lists the runs whose folders are on this machine",
     )

@@ -1,4 +1,4 @@
-"""Completion of ``hydra`` in bash, zsh and fish: which file it takes, and what is in it."""
+"""The files by which bash, zsh and fish complete ``hydra``: their paths and their texts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hydra.errors import UsageError
 
 PROGRAM: Final = "hydra"
 VARIABLE: Final = "_HYDRA_COMPLETE"
-"""By which the scripts ask ``hydra`` what could follow."""
+"""The environment variable by which the scripts ask ``hydra`` for completions."""
 SHELLS: Final = ("bash", "zsh", "fish")
 _LOADERS: Final = (Path("/usr/share/bash-completion/bash_completion"), Path("/etc/bash_completion"))
-"""The package that loads completions of bash by the name of their command."""
+"""Files of the package bash-completion, which loads a completion by the name of its command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Completion:
     """What a shell reads to complete ``hydra``.
 
     Attributes:
-        file: where the shell looks for it.
+        file: the path at which the shell looks for the script.
         text: the script.
-        remarks: what the user has to do beside.
+        remarks: what else the user has to do, a line each.
     """
 
     file: Path
@@ -36,12 +36,12 @@ class Completion:
 
 
 def completion_for(shell: str, root: click.Command, environment: Mapping[str, str]) -> Completion:
-    """The completion of one shell.
+    """The completion for one shell.
 
     Args:
-        shell: of :data:`SHELLS`.
+        shell: one of :data:`SHELLS`.
         root: the ``hydra`` command.
-        environment: says where a user's own files are (XDG).
+        environment: environment variables; they name the user's own folders (XDG).
     """
     from click.shell_completion import get_completion_class
 
@@ -67,12 +67,12 @@ def completion_for(shell: str, root: click.Command, environment: Mapping[str, st
 
 
 def shell_of(environment: Mapping[str, str]) -> str:
-    """The user's shell by ``$SHELL``.
+    """The user's shell, read from ``$SHELL``.
 
     Raises:
-        UsageError: it is none that can be completed in.
+        UsageError: Hydra has no completion for this shell.
     """
-    name = os.path.basename(environment.get("SHELL", ""))  # noqa: PTH119  # a word, and no path of ours
+    name = os.path.basename(environment.get("SHELL", ""))  # noqa: PTH119  # the value is text, not a path
     if name not in SHELLS:
         raise UsageError(
             f"your shell is {name}, for which there is no completion" if name else "$SHELL does not name your shell",

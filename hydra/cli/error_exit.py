@@ -1,4 +1,4 @@
-"""How the ``hydra`` command leaves: one line on standard error where something is wrong, and an exit code."""
+"""The end of the ``hydra`` command: an exit code, and one line on standard error if something is wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hydra.errors import EXIT_INCOMPLETE, HydraError
 
 
 def command_of(error: click.ClickException) -> str:
-    """The command that an error is about: ``hydra broker up``."""
+    """The command that an error is about, such as ``hydra broker up``."""
     names: list[str] = []
     context = error.ctx if isinstance(error, click.UsageError) else None
     while context is not None and context.parent is not None:
@@ -25,7 +25,7 @@ def command_of(error: click.ClickException) -> str:
 
 
 def error_text(error: click.ClickException, command: str) -> str:
-    """What an error says, with what the command takes where there are too many words, too few, or a wrong one."""
+    """The error's text, with the command's usage or names if an argument is missing, wrong or one too many."""
     text = error.format_message()
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return text
@@ -38,7 +38,7 @@ def error_text(error: click.ClickException, command: str) -> str:
         from difflib import get_close_matches
 
         asked = text.split("'")[1]
-        # Some names have a hyphen and others have none: who has seen one writes another one like it.
+        # Some names have a hyphen and others do not: users mix them up.
         plain = {name.replace("-", ""): name for name in taker.list_commands(error.ctx)}
         if near := get_close_matches(asked.replace("-", ""), plain, 1):
             return f"{text.rstrip('.')}; did you mean {plain[near[0]]}?"
@@ -46,7 +46,7 @@ def error_text(error: click.ClickException, command: str) -> str:
 
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What happens to output as well, which has no file's name."""
+"""Errors that standard output can have, too; its errors name no file."""
 
 REMEDIES: Final = {
     **dict.fromkeys(FULL, "free some space, raise ulimit -f, or write elsewhere"),
@@ -63,34 +63,34 @@ REMEDIES: Final = {
 
 
 _LINE: Final = 800
-"""Characters of an error at most: what the user gave may be a file."""
+"""Maximum length of an error in characters: an argument that it quotes may be as long as a file."""
 
 
 def leave(text: str, code: int) -> NoReturn:
-    """Ends with one line, in which no secret of the command line is repeated."""
+    """Prints one line without secrets of the command line on standard error, and exits with ``code``."""
     from hydra.store.redaction import Redactor, typed
 
-    with contextlib.suppress(HydraError):  # a system's package is damaged: that is what the text is about
+    with contextlib.suppress(HydraError):  # a system's package is damaged, and the text reports it
         text = Redactor.of_command(typed()).text(text)
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if len(line) > _LINE:
         line = f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}"
-    with contextlib.suppress(OSError):  # nobody reads it
+    with contextlib.suppress(OSError):  # standard error is closed
         click.echo(line, err=True)
     sys.exit(code)
 
 
 def drop(stream: TextIO) -> None:
-    """It leads nowhere from now on: what is left in its buffer could not be written at the end either."""
+    """Redirects a stream to /dev/null: what is left in its buffer could not be written at the end either."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def failed_if(lines: Iterable[str], code: int) -> int:
-    """Shows each condition that held, and gives the exit code: a worse one than EXIT_INCOMPLETE stays.
+    """Prints each condition that held, and returns the exit code; an exit code other than 0 stays.
 
     Args:
-        lines: a text for each.
-        code: the exit code without them.
+        lines: a text for each condition that held.
+        code: the exit code if no condition held.
     """
     for line in lines:
         click.echo(f"--fail-if: {line}", err=True)

@@ -1,4 +1,4 @@
-"""Which published experiment is run, with which implementations: refused before what running one takes is imported."""
+"""Finds a published experiment by name; imports nothing of what a run needs, so that errors appear quickly."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hydra.system import Experiment, ExperimentOptions, ExperimentPart, Experime
 
 
 def find(system: str, name: str) -> Experiment:
-    """The experiment of that name.
+    """The experiment with this name.
 
     Args:
-        system: whose; "": any system's.
-        name: as its user wrote it.
+        system: name of the experiment's system; "" for any system.
+        name: as the user wrote it.
 
     Raises:
-        UsageError: there is none; the text tells the nearest one, or all.
+        UsageError: there is no such experiment; the text names the nearest one, or all.
     """
     known = experiments(system)
     if not name:
@@ -34,21 +34,21 @@ def find(system: str, name: str) -> Experiment:
 
 
 CLIENT: Final = "client"
-"""The key of a scenario that says what its clients are written with."""
+"""The key of a scenario that names the implementation of its clients."""
 _IMPLEMENTATION: Final = Column("implementation", TEXT, "what the clients are written with")
 
 
 def with_alternatives(
     experiment: Experiment, overrides: Mapping[str, object]
 ) -> tuple[Experiment, Mapping[str, object]]:
-    """The experiment and the overrides of its parts, where ``client`` may name several implementations.
+    """The experiment and the overrides of its parts; ``client`` may name several implementations.
 
     Args:
-        experiment: as it is with one implementation.
-        overrides: keys that are replaced in every part; ``client`` has names with commas in between.
+        experiment: the experiment with one implementation.
+        overrides: keys that are replaced in every part; ``client`` has names separated by commas.
 
     Raises:
-        UsageError: a name stands there twice.
+        UsageError: ``client`` names an implementation twice.
     """
     names = [name.strip() for name in str(overrides.get(CLIENT, "")).split(",") if name.strip()]
     if len(names) < 2:
@@ -59,7 +59,7 @@ def with_alternatives(
 
 
 def alternatives(experiment: Experiment, implementations: Sequence[str]) -> Experiment:
-    """The experiment with each of these implementations in turn, and their name in every row."""
+    """The experiment with each implementation in turn; every row has a column with the implementation's name."""
 
     def next_part(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentPart | None:
         nexts = ((name, experiment.next_part(order, _of(done, name))) for name in implementations)
@@ -90,12 +90,12 @@ def alternatives(experiment: Experiment, implementations: Sequence[str]) -> Expe
 
 
 def _with(part: ExperimentPart, implementation: str) -> ExperimentPart:
-    """The part as it is run: in a folder of its own, with these clients."""
+    """The part with these clients; its name, and so its folder, ends with the implementation's."""
     return ExperimentPart(f"{part.name}-{implementation}", {**part.scenario, CLIENT: implementation})
 
 
 def _of(done: Sequence[PartResult], implementation: str) -> list[PartResult]:
-    """What was done with an implementation, under the names that the experiment knows."""
+    """The results of one implementation, with the experiment's own part names."""
     end = f"-{implementation}"
     return [
         dataclasses.replace(each, part=ExperimentPart(each.part.name.removesuffix(end), each.part.scenario))
@@ -105,7 +105,7 @@ def _of(done: Sequence[PartResult], implementation: str) -> list[PartResult]:
 
 
 def _joined(before: ExperimentTable | None, view: ExperimentTable, implementation: str) -> ExperimentTable:
-    """The table with the rows of one more implementation; without a picture, which is of one alone."""
+    """The table with the rows of one more implementation; without a plot, which shows one implementation only."""
     first = before or ExperimentTable(view.title, [_IMPLEMENTATION], [])
     names = {column.name for column in first.columns}
     return ExperimentTable(

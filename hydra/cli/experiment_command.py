@@ -1,4 +1,4 @@
-"""What every command does that runs a published experiment."""
+"""The steps of every command that runs a published experiment."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     """Runs an experiment, prints its tables and exits with its code.
 
     Args:
-        system: whose; "": any system's.
-        name: of the experiment; "": the one in the folder that is resumed.
+        system: name of the experiment's system; "" for any system.
+        name: the experiment's name; "" for the one in the folder that is resumed.
         replaced: keys that the command replaces in every part.
-        flags: those of ``options.run_flags``, of ``options.experiment_flags``, of engines and of experiments.
+        flags: the flags of ``options.run_flags``, ``options.experiment_flags``, engines and experiments.
     """
     resumed = resumed_folder(flags)
     before = folders.read_record(resumed) if resumed else None
     experiment = find(system, name or (before.experiment if before else ""))
     cluster = load_cluster(flags["config"])
     engine = choose(flags["master"], flags["config"], flags)
-    # The embedded engine's agents are one machine, whatever they are called.
+    # All agents of the local engine are this machine, whatever their names are.
     hosts = 1 if engine.spec.is_local else len({agent.hostname for agent in engine.agents(cluster.agents)})
     if before:
         replaced = {**before.overrides, **replaced}
         refuse_hidden(replaced)
     experiment, overrides = with_alternatives(experiment, replaced)
     order = _order(experiment, flags, before, hosts)
-    # Whatever is wrong with the flags is told before anything starts.
+    # Resolving all known parts reports wrong flags before anything starts.
     parts = {part.name: scenario_of(experiment, part, overrides) for part in _known(experiment, order)}
     first = dict(list(parts.items())[:1])
     command = ResolvedCommand("experiment", first, replaced, shown(flags), experiment.name, order)
@@ -57,7 +57,7 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
 
 
 class ExperimentRun(Measurement):
-    """All parts of an experiment, and its tables."""
+    """The measurement of all parts of an experiment, which makes its tables."""
 
     def __init__(self, command: ResolvedCommand) -> None:
         super().__init__(command)
@@ -69,7 +69,7 @@ class ExperimentRun(Measurement):
         self._conditions = [parse(text, known) for text in command.flags["fail_if"]]
 
     def check_new(self, out: Path) -> None:
-        """Refuses a folder that holds an experiment already, too."""
+        """Also rejects a folder that already holds an experiment."""
         super().check_new(out)
         if is_experiment(out):
             raise RunDirectoryError(
@@ -77,7 +77,7 @@ class ExperimentRun(Measurement):
             )
 
     def measure(self, request: RunRequest) -> Printout:
-        """Runs every part that is not there yet."""
+        """Runs every part that is not finished yet."""
         experiment, folder = self._experiment, request.out
         record = folders.read_record(folder) if request.resume else self._record(request)
         request = dataclasses.replace(request, overrides=self._overrides)
@@ -96,7 +96,7 @@ class ExperimentRun(Measurement):
         return Printout(text, code, conditions_met(self._conditions, rows), f"all results are in {folder}{goes_on}")
 
     def _record(self, request: RunRequest) -> ExperimentRecord:
-        """Of an experiment that begins."""
+        """The record of an experiment that begins."""
         redactor = Redactor.of_run(self.command.first, *request.engine.secrets())
         return ExperimentRecord(
             experiment=self._experiment.name,
@@ -111,11 +111,11 @@ class ExperimentRun(Measurement):
 def _order(
     experiment: Experiment, flags: Mapping[str, Any], before: ExperimentRecord | None, hosts: int
 ) -> ExperimentOptions:
-    """What is asked for; an experiment goes on as it was begun.
+    """The options of the experiment; a resumed experiment keeps the options it was started with.
 
     Raises:
-        UsageError: a flag is of another experiment.
-        RunDirectoryError: a flag asks for something else than the experiment that is resumed.
+        UsageError: a flag belongs to another experiment.
+        RunDirectoryError: a flag differs from the experiment that is resumed.
     """
     own = {str(option.name) for option in experiment.options}
     for other in experiments().values():

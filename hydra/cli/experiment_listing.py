@@ -1,4 +1,4 @@
-"""What published experiments and presets there are."""
+"""Lists of the published experiments and of the presets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def list_experiments(system: str, as_json: bool) -> None:
 
 
 def list_presets(system: str, as_json: bool) -> None:
-    """Prints what every preset of a system sets, and why."""
+    """Prints the keys that each preset of a system sets, and the reasons."""
     presets = plugins.systems()[system].presets
     if as_json:
         click.echo(json.dumps({name: asdict(preset) for name, preset in presets.items()}, indent=2))

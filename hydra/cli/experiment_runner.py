@@ -1,4 +1,4 @@
-"""An experiment from its first part to its last one: what is there is kept, what was begun goes on."""
+"""Runs the parts of an experiment in order; finished parts are kept, and an interrupted part is resumed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _Key = TypeVar("_Key", int, str)
 
 
 def done_of(part: ExperimentPart, resolved: ResolvedScenario, store: RunStore) -> PartResult:
-    """A part with its rows and what its clients and servers did in each.
+    """The result of a part: its rows, and the figures of its clients and servers in each row.
 
     Args:
-        part: what was asked for.
-        resolved: what was run.
-        store: the run's.
+        part: the part as the experiment defines it.
+        resolved: the scenario that was run.
+        store: the store of the part's run.
     """
     results = store.results()
     scenario, rows = resolved.scenario, resolved.sweep.rows(results)
@@ -58,7 +58,7 @@ def done_of(part: ExperimentPart, resolved: ResolvedScenario, store: RunStore) -
 
 
 def _clients(steps: Sequence[StepResult], store: RunStore, role: str) -> list[Mapping[str, Figure]]:
-    """What each client of a role did in these steps: of repeats the mean; where and when in the last one."""
+    """Figures of each client of a role: their means over these steps; agent and begin are those of the last step."""
     told: list[Mapping[int, Mapping[str, float]]] = []
     last: dict[int, dict[str, Figure]] = {}
     for step in steps:
@@ -71,7 +71,7 @@ def _clients(steps: Sequence[StepResult], store: RunStore, role: str) -> list[Ma
 
 
 def mean_of(repeats: Sequence[Mapping[_Key, Mapping[str, float]]]) -> dict[_Key, dict[str, Figure]]:
-    """The mean of every figure over the repeats that have it, by whom it is of."""
+    """The mean of every figure over the repeats that have it, by client or server."""
     found: dict[_Key, dict[str, list[float]]] = {}
     for repeat in repeats:
         for whose, figures in repeat.items():
@@ -81,7 +81,7 @@ def mean_of(repeats: Sequence[Mapping[_Key, Mapping[str, float]]]) -> dict[_Key,
 
 
 def steps_of_rows(scenario: Scenario, rows: Sequence[Row], results: Sequence[StepResult]) -> list[list[StepResult]]:
-    """The measured steps that each row was made of: one, or one for each repeat."""
+    """The measured steps behind each row: one step, or one for each repeat."""
     varied = scenario.sweep.varied
     steps: dict[tuple[Figure, ...], list[StepResult]] = {}
     for result in results:
@@ -100,9 +100,9 @@ class Parts:
     """The parts of an experiment that a command asks for.
 
     Attributes:
-        experiment: which one.
-        order: with what.
-        request: for all parts: in which folder, what is replaced in every part, and how.
+        experiment: the experiment.
+        order: its options.
+        request: the request for all parts: the experiment's folder, and the keys that every part replaces.
     """
 
     experiment: Experiment
@@ -110,12 +110,12 @@ class Parts:
     request: RunRequest
 
     def run(self, record: ExperimentRecord) -> tuple[int, list[PartResult]]:
-        """Runs every part that is not finished yet; the exit code, and all parts.
+        """Runs every part that is not finished yet; returns the exit code and the results of all parts.
 
-        Ctrl-C ends it, and keeps everything that was measured.
+        Ctrl-C ends the experiment; everything that was measured is kept.
 
         Raises:
-            HydraError: it could not go on; what was measured until then is in the tables.
+            HydraError: the experiment could not continue; what was measured before is in the tables.
         """
         done: list[PartResult] = []
         codes: list[int] = []
@@ -156,7 +156,7 @@ class Parts:
         write_tables(folder, record, self.experiment.views(self.order, done))
 
     def _take(self, part: ExperimentPart, label: str) -> tuple[int, PartResult]:
-        """Runs a part, goes on with it, or takes it as it is; its exit code, and what came of it."""
+        """Runs or resumes a part, or reads it if it is complete; its exit code and its result."""
         folder, overrides = self.request.out / part.name, self.request.overrides
         is_there = (folder / DATABASE).is_file()
         load = partial(scenario_of, self.experiment, part)
@@ -172,7 +172,7 @@ class Parts:
             return end.code, done_of(part, resolved, store)
 
     def _begun(self, part: ExperimentPart | None) -> PartResult | None:
-        """What was measured of a part that failed; None: nothing was."""
+        """The measured rows of a part that failed; None if it measured nothing."""
         if part is None or not (self.request.out / part.name / DATABASE).is_file():
             return None
         with RunStore.open(self.request.out / part.name) as store:
@@ -185,7 +185,7 @@ def scenario_of(experiment: Experiment, part: ExperimentPart, overrides: Mapping
 
 
 def _complete(part: ExperimentPart, resolved: ResolvedScenario, folder: Path) -> PartResult | None:
-    """A part that has every row, measured; None: there is something left to do."""
+    """The result of a part whose rows are all measured; None if there is something left to do."""
     with RunStore.open(folder) as store:
         results = store.results()
         sweep = resolved.sweep

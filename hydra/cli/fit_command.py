@@ -1,4 +1,4 @@
-"""`hydra fit`: the law of a run's throughput, its budgets, and what they say of other client counts."""
+"""`hydra fit`: fits a run's throughput and budgets, and predicts them for other client counts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hydra.store.run_folders import write_whole
 
 
 def count(value: float) -> str:
-    """A number of things: 1,000,000."""
+    """A whole number with separators, such as 1,000,000."""
     return f"{value:,.0f}"
 
 
 def figure(value: float | None) -> str:
-    """A figure with three digits; "no limit" for None."""
+    """A figure with three significant digits; "no limit" for None."""
     if value is None:
         return "no limit"
     return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 99.95 else number(value)
@@ -36,7 +36,7 @@ def span(interval: ThroughputInterval, unit: str = "") -> str:
     """An estimate and its interval: ``4.1 [3.9 – 4.4] µs``."""
     scale, name = _scaled(interval, unit)
     estimate, low, high = (None if v is None else v * scale for v in (interval.estimate, interval.low, interval.high))
-    # One that is only limited has no estimate.
+    # An interval that only limits the value has no estimate.
     first = "—" if estimate is None else figure(estimate)
     return f"{first} [{figure(low)} – {figure(high)}]{f' {name}' if name else ''}"
 
@@ -53,12 +53,12 @@ def _scaled(interval: ThroughputInterval, unit: str) -> tuple[float, str]:
 
 
 def fit_run(directory: Path, asked: Sequence[int], page: Path | None, as_json: bool) -> None:
-    """Prints the fits of a run, and draws them.
+    """Prints the fits of a run, and writes their plot.
 
     Args:
-        directory: the run's.
-        asked: client counts to predict; none: twice, five and ten times the largest measured one.
-        page: where the plot is written, as HTML; None: nowhere.
+        directory: the run directory.
+        asked: client counts to predict; if empty, 2, 5 and 10 times the largest measured count.
+        page: HTML file for the plot; None: no plot is written.
         as_json: whether JSON is printed in place of text.
 
     Raises:
@@ -82,10 +82,10 @@ def fit_run(directory: Path, asked: Sequence[int], page: Path | None, as_json: b
 
 
 def _large_enough(run: RunUsage) -> dict[str, tuple[StepUsage, ...]]:
-    """The groups with enough client counts.
+    """The groups of steps that have enough client counts for a fit.
 
     Raises:
-        UsageError: there are none.
+        UsageError: no group has enough.
     """
     different = {name: len({step.clients for step in steps}) for name, steps in run.groups.items()}
     found = {name: steps for name, steps in run.groups.items() if different[name] >= LEAST}
@@ -144,7 +144,7 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
             yield f"  {count(prediction.clients)} clients: {span(cost, _a_second(each))}{wide}{_beyond(prediction)}"
     if run.local:
         yield ""
-        yield "all clients were on one host: the bandwidth is that of the messages, with Hydra's headers and not TCP's"
+        yield "all clients were on one host: the bandwidth counts the messages with Hydra's headers, but not TCP's"
 
 
 def _row(prediction: ThroughputPrediction) -> dict[str, str]:
@@ -176,7 +176,7 @@ def _held_out(law: ThroughputLaw) -> str:
 
 
 def _step_at(steps: Sequence[StepUsage], prediction: ThroughputPrediction) -> StepUsage:
-    """A second of so many clients with the throughput that the law has for them."""
+    """A step of one second with the predicted client count and throughput."""
     throughput = prediction.throughput.estimate or 0.0
     return replace(
         steps[-1], clients=prediction.clients, seconds=1.0, received=throughput, sent=throughput / prediction.clients
@@ -184,7 +184,7 @@ def _step_at(steps: Sequence[StepUsage], prediction: ThroughputPrediction) -> St
 
 
 def _a_second(each: BudgetFit) -> str:
-    """Seconds of CPU a second are cores; what is in memory is there all the time."""
+    """The unit of a budget per second: CPU seconds per second are cores, and memory has no rate."""
     if each.budget.unit == "s":
         return "cores"
     return "bytes" if "memory" in each.budget.name else "bytes/s"

@@ -1,4 +1,4 @@
-"""Carries out a command that was resolved on another machine: ``python3 -m hydra.cli.handed_over ORDER OUT``."""
+"""Executes a command that was resolved on another machine: ``python3 -m hydra.cli.handed_over ORDER OUT``."""
 
 from __future__ import annotations
 

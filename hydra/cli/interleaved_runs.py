@@ -1,8 +1,8 @@
-"""Several implementations measured by one command, their repeats in turn: a run for each, beneath one folder.
+"""Measures several implementations with one command, their repeats in turn; one folder holds a run for each.
 
-A turn is one repeat of one part of the sweep (a client count, or a point): processes are launched for it and gone
-afterwards. All take that turn before anybody takes the next: repeats of the same number are minutes apart, whatever
-drifts, and each has clients of its own.
+A turn is one repeat of one part of the sweep (a client count, or a point); its processes end with it. All
+implementations take a turn before the next turn begins: repeats of the same number are minutes apart, so that slow
+changes of the machine affect all of them alike, and each has its own client processes.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from hydra.store.run_folders import fresh_folder, locked
 from hydra.sweep import RepeatTurn
 
 CLIENT: Final = "client"
-"""The key of a scenario that says what its clients are written with."""
+"""The key of a scenario that names the implementation of its clients."""
 REPEAT: Final = "sweep.repeat"
 REPEATS: Final = 10
-"""Unless somebody says otherwise: a difference of 10 % is found in nine of ten comparisons (docs/compare.md)."""
+"""The default number of repeats: it finds a difference of 10 % in nine of ten comparisons (docs/compare.md)."""
 
 
 def run_interleaved(
@@ -55,10 +55,10 @@ def run_interleaved(
     """Runs a scenario with several implementations, prints how they compare, and exits with the run's code.
 
     Args:
-        scenario: its name or path.
-        replaced: what the command replaces in it, by dotted key.
-        flags: those of ``options.run_flags``, of ``options.comparing_flags`` and of the engines.
-        resumed: the folder that is gone on with.
+        scenario: the scenario's name or path.
+        replaced: values that the command replaces in the scenario, by dotted key.
+        flags: the flags of ``options.run_flags``, ``options.comparing_flags`` and the engines.
+        resumed: the folder that is resumed; None: a new one is made.
     """
     before = _before(resumed, flags) if resumed else None
     if before:
@@ -75,7 +75,7 @@ def run_interleaved(
 
 
 class InterleavedRuns(Measurement):
-    """A run of each implementation, and how they compare."""
+    """The measurement of a run of each implementation, which compares the runs."""
 
     def __init__(self, command: ResolvedCommand) -> None:
         super().__init__(command)
@@ -83,13 +83,13 @@ class InterleavedRuns(Measurement):
             parse(text, columns(command.first.scenario), measured_columns(command.first.columns))
 
     def check_new(self, out: Path) -> None:
-        """Refuses a folder that holds such runs already, too."""
+        """Also rejects a folder that already holds runs of several implementations."""
         super().check_new(out)
         if interleaved_record.is_interleaved(out):
             raise RunDirectoryError(f"{out} already holds runs", "continue it with --resume, or choose another --out")
 
     def measure(self, request: RunRequest) -> Printout:
-        """Runs all of them, or goes on with them."""
+        """Starts or resumes all runs, and compares them."""
         command, folder = self.command, request.out
         for each in command.scenarios.values():
             launcher.system_for(each, is_local=request.engine.spec.is_local).check()
@@ -113,7 +113,7 @@ class InterleavedRuns(Measurement):
         return Printout(text.removesuffix("\n"), code, held, f"all results are in {folder}{goes_on}")
 
     def _record(self, request: RunRequest) -> InterleavedRecord:
-        """Of runs that begin."""
+        """The record of runs that begin."""
         command = self.command
         redactor = Redactor.of_run(command.first, *request.engine.secrets())
         return InterleavedRecord(
@@ -126,10 +126,10 @@ class InterleavedRuns(Measurement):
 
 
 def _before(resumed: Path, flags: Mapping[str, Any]) -> InterleavedRecord:
-    """What is kept of the runs that are gone on with.
+    """The record of the runs that are resumed.
 
     Raises:
-        RunDirectoryError: the folder holds something else than what the flags ask for.
+        RunDirectoryError: the folder holds other runs than the flags ask for.
     """
     if not interleaved_record.is_interleaved(resumed):
         raise RunDirectoryError(
@@ -140,17 +140,17 @@ def _before(resumed: Path, flags: Mapping[str, Any]) -> InterleavedRecord:
         raise RunDirectoryError(f"{resumed} compares {', '.join(record.sides)}", "leave out --compare-implementations")
     if flags["interleave"] not in (None, record.interleaved):
         raise RunDirectoryError(
-            f"{resumed} was begun with {'--interleave' if record.interleaved else '--no-interleave'}, and that stays",
+            f"{resumed} was started with {'--interleave' if record.interleaved else '--no-interleave'} and keeps it",
             "leave out --interleave and --no-interleave",
         )
     return record
 
 
 def _sides(names: str, replaced: Mapping[str, object]) -> dict[str, dict[str, Any]]:
-    """The folder of each run and what it replaces; an implementation may stand there twice, to see what chance does.
+    """The keys that each run replaces, by the run's folder; a repeated implementation shows the effect of chance.
 
     Raises:
-        UsageError: there are fewer than two.
+        UsageError: fewer than two implementations are named.
     """
     if CLIENT in replaced:
         raise UsageError(
@@ -168,10 +168,10 @@ def _sides(names: str, replaced: Mapping[str, object]) -> dict[str, dict[str, An
 
 
 def _repeated(scenario: str | Path, replaced: Mapping[str, object], own: Mapping[str, object]) -> Mapping[str, object]:
-    """With as many repeats as it takes, unless somebody says how many.
+    """The replaced keys with the default number of repeats, unless the user or the scenario sets one.
 
     Raises:
-        UsageError: somebody says one.
+        UsageError: the user asks for one repeat.
     """
     repeat = load_scenario(scenario, {**replaced, **own}).sweep.repeat
     if repeat == 1 and REPEAT in replaced:
@@ -190,22 +190,22 @@ def _load(scenario: str | Path, replaced: Mapping[str, object], directory: Path 
 
 
 def _own(resolved: ResolvedScenario) -> dict[str, Any]:
-    """What a run replaces in the scenario of all."""
+    """The keys that one run replaces in the common scenario."""
     return {CLIENT: resolved.scenario.client}
 
 
 def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], record: InterleavedRecord) -> int:
-    """Takes all turns that were not taken yet; the exit code.
+    """Measures all turns that were not measured yet, and returns the exit code.
 
-    Ctrl-C ends it, and keeps everything that was measured.
+    Ctrl-C ends the runs; everything that was measured is kept.
 
     Args:
-        request: for all runs: in which folder, what all of them replace, and how.
-        scenarios: of each run, by its name.
-        record: what is kept of them.
+        request: the request for all runs: their folder, and the keys that all of them replace.
+        scenarios: the scenario of each run, by the run's name.
+        record: the stored record of the runs.
 
     Raises:
-        HydraError: it could not go on; what was measured until then is kept.
+        HydraError: the runs could not continue; what was measured before is kept.
     """
     expected = duration(sum(resolved.sweep.expected_s() for resolved in scenarios.values()))
     request.say(f"{record.scenario} with {', '.join(scenarios)} into {request.out}: more than {expected}")
@@ -221,7 +221,7 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
     try:
         for block, turn, name in schedule(record, scenarios):
             if coming[name] is None or turn not in (None, coming[name]):
-                continue  # it is done already, or what it is of does not fit
+                continue  # the turn is done already, or its part does not fit
             if turn is not None:
                 began = datetime.now(UTC).isoformat(timespec="seconds")
                 turns.append(TurnRecord(block, turn.part, turn.repeat, name, began))
@@ -249,7 +249,7 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
 
 
 def _code_of(folder: Path, resolved: ResolvedScenario) -> int:
-    """The code of a run's rows, which earlier commands may have measured."""
+    """The exit code of a run's stored rows, which earlier commands may have measured."""
     if not (folder / DATABASE).is_file():
         return EXIT_GOOD
     with RunStore.open(folder) as store:
@@ -259,7 +259,7 @@ def _code_of(folder: Path, resolved: ResolvedScenario) -> int:
 def schedule(
     record: InterleavedRecord, scenarios: Mapping[str, ResolvedScenario]
 ) -> Iterator[tuple[int, RepeatTurn | None, str]]:
-    """(block, turn, run) in the order in which they are measured; a turn of None is all that a run has to do."""
+    """(block, turn, run) in the order of measurement; a turn of None stands for all that the run has to do."""
     names = list(scenarios)
     sweep = scenarios[names[0]].sweep
     if not record.interleaved or not sweep.turns:
@@ -274,13 +274,13 @@ def schedule(
 
 
 def _coming(folder: Path, resolved: ResolvedScenario, *, again: bool) -> RepeatTurn | None:
-    """The turn that a run is to take next which goes on.
+    """The next turn of a run that is resumed.
 
     Args:
-        folder: the run's.
-        resolved: what it measures.
-        again: rows that failed are measured once more. Not where runs take turns: a repeat that is measured when its
-            turn is over is no pair of the others'.
+        folder: the run directory.
+        resolved: the scenario of the run.
+        again: whether failed rows are retried; False if runs take turns: a repeat measured after its turn is no pair of
+            the other runs' repeats.
     """
     if not (folder / DATABASE).is_file():
         return _next_turn(resolved, [])

@@ -1,6 +1,6 @@
 """The ``hydra`` command: parse, call, print.
 
-What a command runs is imported when it runs: ``hydra --help`` and a refusal of flags do not wait for it.
+A command's modules are imported when it runs: ``hydra --help`` and errors in flags do not wait for the imports.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 SECTIONS: Final = (MEASURE, RESULTS, MACHINE, MORE)
-"""Of the list of commands, in this order."""
+"""The sections of the list of commands, in the order in which they are printed."""
 
 
 class HydraCommand(GroupedHelpCommand, click.Group):
-    """Has the commands of systems and engines beside its own."""
+    """The group of all commands: Hydra's own, and those of systems and engines."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """In sections, each in alphabetical order."""
+        """Writes the commands in sections, each in alphabetical order."""
         found = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))}
         width = formatter.width - 6 - max(map(len, found))
         rows: dict[str, list[tuple[str, str]]] = {name: [] for name in SECTIONS}
@@ -51,18 +51,18 @@ class HydraCommand(GroupedHelpCommand, click.Group):
                     formatter.write_dl(commands_, col_max=max(map(len, found)))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """In alphabetical order."""
+        """The names of all commands in alphabetical order."""
         return sorted(commands(self.commands))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # likewise
-        """None if there is none of that name."""
+        """The command with this name; None if there is none."""
         found = commands(self.commands).get(cmd_name)
         return found() if found else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is used, with all its flags: those of engines and experiments among them."""
+        """The command that the user named, with the flags of engines and experiments added."""
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
             add_flags(command, ctx)
@@ -82,7 +82,7 @@ class HydraCommand(GroupedHelpCommand, click.Group):
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Measure how a publish-subscribe system behaves as the number of its clients grows."""
-    # For the commands of systems, which know nothing of runs.
+    # Commands of systems call these functions, because they do not import the code that runs scenarios.
     context.obj = RUNS
 
 
@@ -96,14 +96,14 @@ for _command in (
 
 
 def main(command: click.Command = cli) -> None:
-    """Runs the command; what goes wrong is one line on standard error and an exit code."""
+    """Runs the command; an error becomes one line on standard error and an exit code."""
     interrupt_on_the_first()
-    atexit.register(ignore_signals)  # the first, so that it is called last
+    atexit.register(ignore_signals)  # registered first, so that it is called last
     try:
         try:
             _obey(command)
         finally:
-            # What could not be written is still in the buffers: at the end Python would try again, and exit with 120.
+            # What could not be written stays in the buffers: Python would try again at exit, and exit with 120.
             for stream in (sys.stdout, sys.stderr):
                 try:
                     stream.flush()
@@ -112,10 +112,10 @@ def main(command: click.Command = cli) -> None:
                 except KeyboardInterrupt:
                     drop(stream)
                     raise
-    except KeyboardInterrupt:  # on the way out of something else
+    except KeyboardInterrupt:  # Ctrl-C while another exception was handled
         sys.exit(EXIT_INTERRUPTED)
     finally:
-        leave_at_once_on_the_next()  # threads of libraries may still end
+        leave_at_once_on_the_next()  # threads of libraries may still be ending
 
 
 def _obey(command: click.Command) -> None:
@@ -131,14 +131,14 @@ def _obey(command: click.Command) -> None:
     except click.ClickException as e:
         # One line instead of click's usage block: what, where, what to try.
         where = command_of(e)
-        if not sys.argv[1:] or e.format_message().startswith("Usage:"):  # a command alone, which asks for its help
+        if not sys.argv[1:] or e.format_message().startswith("Usage:"):  # a group without a command prints its help
             click.echo(e.format_message(), err=True)
             sys.exit(e.exit_code)
         leave(f"{where}: {error_text(e, where)} (see {where} --help)", e.exit_code)
     except HydraError as e:
         leave(f"hydra: {e}", e.exit_code)
     except BrokenPipeError:
-        # Whoever read our output has gone; nothing can be said to them any more.
+        # The process that read the output has ended: nothing more can be printed.
         drop(sys.stdout)
         sys.exit(EXIT_FAILED)
     except OSError as e:

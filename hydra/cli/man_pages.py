@@ -1,4 +1,4 @@
-"""Man pages of all commands, made of their help; ``scripts/man_pages.py`` writes them."""
+"""Man pages of all commands, made from their help; ``scripts/man_pages.py`` writes the files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECTION: Final = 1
 
 
 def pages(root: click.Group) -> Iterator[tuple[str, str]]:
-    """The file's name and the text of every page: one for the program, one for each command.
+    """The file name and the text of each page: one for the program, and one for each command.
 
     Args:
         root: the ``hydra`` command.
@@ -68,7 +68,7 @@ def _page(page: str, command: click.Command, context: click.Context, inner: Sequ
 
 
 def _text(paragraph: str) -> str:
-    """A paragraph that roff fills; a line must not look like a request."""
+    """The paragraph as roff text, escaped so that no line is read as a request."""
     return _roff(" ".join(paragraph.split()))
 
 

@@ -1,4 +1,4 @@
-"""What every command does that measures, once all that its user gave is resolved: it measures, prints and ends."""
+"""The common part of commands that measure, after the input is resolved: measure, print, and exit."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from hydra.store.slo_results import answer_of
 
 @dataclass(frozen=True, slots=True)
 class Printout:
-    """What a command says of what it has measured.
+    """What a command prints after it has measured, and its exit code.
 
     Attributes:
-        text: for standard output; "": nothing.
-        code: the exit code, ``--fail-if`` apart.
-        held: a line for each of its conditions that held.
-        last: the last line of all, unless only warnings are shown; "": there is none.
+        text: the text for standard output; "" for none.
+        code: the exit code before ``--fail-if`` is applied.
+        held: a line for each ``--fail-if`` condition that held.
+        last: the last line printed, left out with ``--quiet``; "" for none.
     """
 
     text: str
@@ -48,16 +48,16 @@ class Printout:
 
 
 class Measurement(ABC):
-    """What a kind of command does of its own; to make one checks what no scenario says."""
+    """What one kind of command measures; the constructor checks flags that are not part of a scenario."""
 
     def __init__(self, command: ResolvedCommand) -> None:
         self.command = command
 
     def check_new(self, out: Path) -> None:
-        """Refuses a directory that the command cannot make.
+        """Checks that the command can make a directory.
 
         Raises:
-            RunDirectoryError: so it is.
+            RunDirectoryError: it cannot.
         """
         check_folder(out)
 
@@ -69,20 +69,20 @@ class Measurement(ABC):
 def carry_out(
     measurement: Measurement, engine: SelectedEngine, cluster: ClusterSpec, out: Path, *, resumed: bool = False
 ) -> NoReturn:
-    """Measures, here or where the engine does it, prints and exits with the command's code.
+    """Measures on this machine or where the engine runs the command, prints, and exits with the command's code.
 
     Args:
-        measurement: what is asked for.
-        engine: where.
-        cluster: on which agents.
+        measurement: the measurement of the command.
+        engine: the engine that starts the groups.
+        cluster: the settings of the cluster file.
         out: the run directory, or the folder of all runs.
-        resumed: whether it is there, and the command goes on in it.
+        resumed: whether ``out`` exists and the command continues in it.
     """
     command, flags = measurement.command, measurement.command.flags
     if not resumed:
         measurement.check_new(out)
     run_elsewhere(command, engine, cluster, out, resumed=resumed)
-    # Lines and no live view, too, where a program reads what is printed.
+    # A program that reads JSON gets lines, too, and no live view.
     plain = bool(flags["plain"] or flags["as_json"])
     request = RunRequest(engine, cluster, out, typed(), command.replaced, resumed, flags["quiet"], plain)
     request.exports.open(flags)
@@ -96,7 +96,7 @@ def carry_out(
 
 
 class ScenarioRun(Measurement):
-    """One scenario, and its table."""
+    """The measurement of one scenario, which prints its table."""
 
     def __init__(self, command: ResolvedCommand) -> None:
         super().__init__(command)
@@ -104,7 +104,7 @@ class ScenarioRun(Measurement):
         self._conditions = [parse(text, columns(self._scenario)) for text in command.flags["fail_if"]]
 
     def measure(self, request: RunRequest) -> Printout:
-        """Runs all of it."""
+        """Runs the whole scenario."""
         end = launcher.launch(self.command.first, request)
         if self.command.flags["as_json"]:
             text = tables.json_text(self._scenario, end.rows, end.events)
@@ -117,10 +117,10 @@ class ScenarioRun(Measurement):
 
 
 class SloStep(ScenarioRun):
-    """One step, and whether it kept what was asked for: the code is 0 for yes, 3 for no or unknown, 1 for no answer."""
+    """One step, and whether it met the objectives: the code is 0 for yes, 3 for no or unknown, 1 for no answer."""
 
     def measure(self, request: RunRequest) -> Printout:
-        """Runs it; the answer is kept in the run directory as well."""
+        """Runs the step; the answer is also written into the run directory."""
         scenario, out = self._scenario, request.out
         if hint := too_short(scenario):
             click.echo(hint, err=True)
@@ -145,9 +145,9 @@ class SloStep(ScenarioRun):
 
 
 def too_short(scenario: Scenario) -> str:
-    """What has to be known of a step that ends before it could say yes, or ""."""
+    """A hint if the step is too short for the answer yes, else ""."""
     least_s, duration_s = shortest_s(scenario.slo), scenario.sweep.duration_s
     if duration_s >= least_s:
         return ""
-    stalls = f"where a stall may cost {scenario.slo.stall_s:g} s of traffic (--stall), it takes at least {least_s} s"
+    stalls = f"if a stall may cost {scenario.slo.stall_s:g} s of traffic (--stall), it takes at least {least_s} s"
     return f"{duration_s:g} s can show no or unknown, but not yes: {stalls} (--duration)"

@@ -53,7 +53,7 @@ def _presets(system: str, as_json: bool) -> None:
 
 
 RUNS: Final = RunCommands(_scenario, _experiment, _experiments, _presets)
-"""What the commands of systems call, which know nothing of runs."""
+"""The functions that commands of systems call to run scenarios and experiments."""
 
 
 @click.command(

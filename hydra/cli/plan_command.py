@@ -1,4 +1,4 @@
-"""`hydra plan`: how many agents, publishers and servers so many clients take, and what breaks first."""
+"""`hydra plan`: how many agents, publishers and servers a number of clients needs, and what limits first."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from hydra.report.table import fitted, tabled, terminal_width
 from hydra.system import SystemSpec
 
 _HEADERS_BYTES: Final = 90
-"""Of a segment that carries one message: TCP with timestamps 32, IPv4 20, Ethernet with its preamble and gap 38."""
+"""Header bytes of a segment with one message: TCP with timestamps 32, IPv4 20, Ethernet with preamble and gap 38."""
 _CONTROLLER: Final = "docs/limits.md, simulated"
 _CONTROLLER_REPORT_S: Final = Cost(39e-6, _CONTROLLER, 1_000_000)
-"""To take a subscriber's report in and to store it."""
+"""Seconds that the controller needs to receive and store a subscriber's report."""
 _CONTROLLER_MEMORY: Final = Cost(float(CONTROLLER_BYTES_PER_CLIENT), _CONTROLLER, 1_000_000)
 _REPORTS_S: Final = 600.0
-"""For how long the reports of a step may take to be stored."""
+"""Maximum time in seconds that storing the reports of a step may take."""
 _FOOTPRINT_CLIENTS: Final = 40
-"""With how many subscribers every footprint was measured (docs/limits.md)."""
+"""The number of subscribers with which every footprint was measured (docs/limits.md)."""
 _UNTOLD: Final = "not measured, neither in the runs that you named nor by Hydra's authors"
 _UNKNOWN: Final = "it was never measured: name a run with --from"
 _STEADY: Final = 1.05
-"""The highest rate over the mean: up to here a load has not changed."""
+"""A load counts as constant if its highest rate is at most this many times its mean."""
 _MEMORY_SHARE: Final = 0.9
-"""Of an agent's memory."""
+"""The share of an agent's memory that clients may use."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What `hydra plan` was asked for; None where nobody said it."""
+    """The input of `hydra plan`; None for a value that the user did not give."""
 
     clients: int
     rate: float
@@ -63,15 +63,15 @@ class PlanRequest:
 
 
 def show_plan(asked: PlanRequest, usual: str, as_json: bool) -> int:
-    """Prints the plan and returns the exit code: 3 where there cannot be so many, or the runs do not tell how many.
+    """Prints the plan and returns the exit code: 3 if the workload is not possible, or a number is unknown.
 
     Args:
-        asked: with what.
-        usual: the scenario where neither it nor a run is named.
+        asked: the input of the command.
+        usual: the scenario if the user names neither a scenario nor a run.
         as_json: whether JSON is printed in place of text.
 
     Raises:
-        UsageError: a run of another system or implementation, or one without what is needed.
+        UsageError: a run is of another system or implementation, or lacks what a plan needs.
     """
     runs = [read_run(directory) for directory in asked.runs]
     resolved, machine = _resolved(asked, runs, usual), read_limits()
@@ -90,10 +90,10 @@ def show_plan(asked: PlanRequest, usual: str, as_json: bool) -> int:
 
 
 def _resolved(asked: PlanRequest, runs: Sequence[RunUsage], usual: str) -> ResolvedScenario:
-    """What is planned for: the scenario that was named, or that of the runs, or the usual one.
+    """The scenario to plan for: the named one, that of the runs, or the usual one.
 
     Raises:
-        UsageError: the runs are of different systems or implementations, or of another one than the scenario.
+        UsageError: the runs differ in system or implementation, among themselves or from the scenario.
     """
     replaced = {**asked.replaced, "sweep.clients": [1]}
     if asked.implementation:
@@ -141,7 +141,7 @@ def _host(asked: PlanRequest, machine: MachineLimits) -> AgentSize:
 def _of(
     asked: PlanRequest, resolved: ResolvedScenario, runs: Sequence[RunUsage], host: AgentSize, cluster: ClusterSpec
 ) -> CapacityPlan:
-    """The plan with one implementation."""
+    """The plan for one implementation."""
     scenario, spec = resolved.scenario, resolved.system
     costs = spec.costs.get(scenario.client, Costs())
     steps = [step for run in runs for step in run.steps]
@@ -182,10 +182,10 @@ def _of(
     groups = -(-asked.clients // cluster.most_in_group(packed)) + senders
     whole = needs(replace(resolved, scenario=scenario), asked.clients, groups, cluster.fork_window, senders)
     memory = (whole.memory_bytes - CONTROLLER_MEMORY_BYTES) / asked.clients - CONTROLLER_BYTES_PER_CLIENT
-    # What a run told of it takes the place of what is known of its system.
+    # A measured cost per subscriber replaces the system's declared one.
     held = listener.value - spec.listener_bytes if direct and listener and not listener.unlimited else 0.0
-    # To a server a publisher's messages go once, whoever listens: what they cost it does not grow with clients. A
-    # server is counted by itself, as if it had a host to itself.
+    # A publisher sends each message to a server once: with servers, its cost does not grow with the clients. Servers
+    # are counted apart, as if each had its own host.
     processors = together([subscriber, publisher]) if direct else subscriber
     on_wire = scenario.settings.message_size + costs.frame_bytes + _HEADERS_BYTES
     carried = Cost(0.0, f"{on_wire} bytes a message alone in its segment: arithmetic", asked.clients)
@@ -221,14 +221,14 @@ def _of(
 
 
 def _chosen(from_runs: Cost | None, constant: Cost | None) -> Cost | None:
-    """What runs tell, unless they leave it open and it is known otherwise."""
+    """The cost fitted from runs; the constant if the fit is missing or too wide."""
     if from_runs is None or (from_runs.too_wide and constant is not None):
         return constant
     return from_runs
 
 
 def _a_second(cost: Cost | None, rate: float) -> Cost | None:
-    """CPU time of a second, of that of a message."""
+    """CPU time per second, computed from the CPU time per message."""
     return None if cost is None else replace(cost, value=cost.value * rate)
 
 
@@ -262,7 +262,7 @@ def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentS
         missing = f"; not known: {', '.join(part.unknown())}" if part.unknown() else ""
         at_least = "at least " if missing else ""
         if part.at_most is not None and needed > part.at_most:
-            yield f"{part.name}: {part.at_most} is all there can be, and {count(needed)} would be needed; {why}"
+            yield f"{part.name}: at most {part.at_most} is possible, but {count(needed)} would be needed; {why}"
         else:
             yield f"{part.name}: {at_least}{count(needed)}; {why}{missing}"
     if plan.first is not None:
@@ -280,7 +280,7 @@ def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentS
         at = f"{number(late.rates[0])}/s with " if late.rates else ""
         yield ""
         yield (
-            f"where messages may be late, and several go with one write: {figure(cores)} cores in all instead "
+            f"if messages may be late and several are sent with one write: {figure(cores)} cores in all instead "
             f"({figure(late.value * 1e6)} µs a message; {late.source}, measured at {at}{count(late.clients)} clients)"
         )
 
@@ -303,7 +303,7 @@ def _row(part: PlanItem, use: ResourceUse, plan: CapacityPlan, size: int) -> dic
 
 
 def evidence(use: ResourceUse, plan: CapacityPlan, size: int) -> str:
-    """How far from what is asked for a cost was measured: clients, rate, load and size of messages."""
+    """How the measurement behind a cost differs from the workload asked for: clients, rate, load, message size."""
     if use.a_client is None or (use.cost.clients == plan.clients and use.cost.rates is None):
         return ""
     said = [f"; up to {count(use.cost.clients)} clients"]

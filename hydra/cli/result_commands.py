@@ -137,7 +137,7 @@ def runs(folder: Path, as_json: bool) -> None:
     from hydra.report.table import tabled, terminal_width
 
     entries = catalog(folder)
-    # A line of a terminal has room for the beginning of a reason; JSON has all of it.
+    # A terminal line shows only the beginning of a reason; JSON has all of it.
     short = [
         {
             **{"began (UTC)" if key == "began" else key: value for key, value in entry.items()},

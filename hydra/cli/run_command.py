@@ -1,4 +1,4 @@
-"""What every command does that runs a scenario."""
+"""The steps of every command that runs a scenario."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
     """Runs a scenario, prints its table and exits with the run's code.
 
     Args:
-        scenario: its name or path.
-        replaced: what the command replaces in it, by dotted key.
-        flags: those of ``options.run_flags`` and of the engines.
+        scenario: the scenario's name or path.
+        replaced: values that the command replaces in the scenario, by dotted key.
+        flags: the flags of ``options.run_flags`` and of the engines.
     """
     resumed = resumed_folder(flags)
     if _is_interleaved(flags, resumed):
@@ -30,7 +30,7 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         run_interleaved(scenario, replaced, flags, resumed)
     resolved = asked_scenario(scenario, replaced, flags)
     engine = choose(flags["master"], flags["config"], flags)
-    # What is refused so far is refused within the time that these take to import.
+    # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.cli.measurement import ScenarioRun, carry_out
     from hydra.run.remote_command import ResolvedCommand
 
@@ -40,11 +40,11 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
 
 
 def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> ResolvedScenario:
-    """The scenario that a command names, or that of the run which it resumes."""
+    """The scenario that the command names, or that of the run it resumes."""
     resumed = resumed_folder(flags)
     if resumed is None:
         return resolve(scenario, replaced)
-    database(resumed)  # before what takes long to import
+    database(resumed)  # an error in it is reported before slow imports
 
     from hydra.run.run_metadata import scenario_of
 
@@ -52,10 +52,10 @@ def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: 
 
 
 def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:
-    """Whether several implementations are asked for, or were.
+    """Whether the user compares several implementations, or resumes such a comparison.
 
     Raises:
-        UsageError: it is said how they take turns, and there is one only; or one of them is resumed by itself.
+        UsageError: ``--interleave`` is given for one run only, or one run of a comparison is resumed alone.
     """
     if flags["compared"] is not None:
         return True
@@ -65,7 +65,7 @@ def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:
         if is_interleaved(resumed):
             return True
         if took_turns([resumed]):
-            # Its repeats would not be the pairs of the others' any more.
+            # New repeats of this run alone would have no pairs in the other runs.
             raise UsageError(
                 f"{resumed} is one part of a comparison, and cannot continue alone",
                 f"continue the whole comparison: --resume {resumed.resolve().parent}",

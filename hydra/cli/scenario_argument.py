@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 USUAL: Final = "zmqrate"
-"""The scenario of commands that take one, where none is named."""
+"""The default scenario of commands that take one."""
 
 
 def scenario_argument(**attributes: Any) -> Callable[[_F], _F]:
-    """The argument that names a scenario; a shell completes the names of those that come along."""
+    """The argument that names a scenario; a shell completes the names of Hydra's scenarios and experiments."""
 
     def complete(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -24,7 +24,7 @@ def scenario_argument(**attributes: Any) -> Callable[[_F], _F]:
         from hydra.config.file_locations import experiments, scenarios
 
         names = [name for name in (*scenarios(), *experiments()) if name.startswith(incomplete)]
-        # What is none of these is a file.
+        # If no name matches, the word is completed as a file.
         return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
 
     return click.argument("scenario", shell_complete=complete, **attributes)

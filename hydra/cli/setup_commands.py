@@ -39,7 +39,7 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
             f"{made.file} exists, and Hydra did not write it", "move it away, or print the script with --show"
         )
     if there == made.text:
-        click.echo(f"{made.file} is there already")
+        click.echo(f"{made.file} already exists and is up to date")
     else:
         made.file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(made.file, made.text, "check the permissions, or print it with --show")

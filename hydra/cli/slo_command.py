@@ -1,4 +1,4 @@
-"""``hydra slo``: will this workload hold? One step, and whether it kept what was asked for."""
+"""``hydra slo``: measures one step, and reports whether it met the objectives."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ ONE_STEP: Final[Mapping[str, object]] = {
     **{f"sweep.{kind.key}": None for kind in reversed(KINDS)},
     "sweep.repeat": 1,
 }
-"""What makes one step of any scenario."""
+"""Replaced keys that reduce any scenario to one step."""
 
 
 def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> NoReturn:
     """Runs one step, prints the answer and exits with 0 for yes, 3 for no or unknown, 1 if there is none.
 
     Args:
-        scenario: its name or path.
-        replaced: what the command replaces in it, by dotted key.
-        flags: those of ``options.run_flags`` and of the engines.
+        scenario: the scenario's name or path.
+        replaced: values that the command replaces in the scenario, by dotted key.
+        flags: the flags of ``options.run_flags`` and of the engines.
     """
     if replaced.get("sweep.repeat", 1) != 1:
         raise UsageError("hydra slo runs one step without repeats", "leave out --repeat")
@@ -46,15 +46,15 @@ def run_slo(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping
 
 
 def _as_recorded(replaced: Mapping[str, object]) -> dict[str, object]:
-    """A recorded load keeps its rates, unless the command names one: the scenario's own was made for another load."""
+    """The rate ``max`` for a recorded load, which keeps its recorded rates; the scenario's rate is for another load."""
     return {"settings.rate": "max"} if replaced.get("load.shape") == "recorded" else {}
 
 
 def check(scenario: Scenario) -> None:
-    """Refuses what is no question, or what no step could answer.
+    """Rejects a scenario that asks nothing, or that one step cannot answer.
 
     Raises:
-        UsageError: the text says why.
+        UsageError: the scenario is rejected; the text gives the reason.
     """
     if not scenario.slo.objectives():
         raise UsageError("no objective is set", "give --p99, --loss or another objective, or a table [slo]")
@@ -68,7 +68,7 @@ def check(scenario: Scenario) -> None:
 
 
 def unanswerable(scenario: Scenario) -> str:
-    """Why the scenario's step has too few messages to show what is asked for, or ""."""
+    """Why the scenario's step has too few messages to check the objectives, or ""."""
     from hydra.measure.slo import impossible
     from hydra.model import StepPlan
     from hydra.sweep.step_workload import loaded
@@ -80,6 +80,6 @@ def unanswerable(scenario: Scenario) -> str:
         return str(e)
     rate = plan.settings.rate
     if rate == "max":
-        return "rate 'max' has no due times, so that no message is late"
-    # Copies of a message are late together: it is messages that count, whoever receives them.
+        return "rate 'max' has no due times, so that no message can be late"
+    # All copies of a message are late together, so messages are counted and not their copies.
     return impossible(scenario.slo, float(rate) * plan.duration_s * publishers)

@@ -1,4 +1,4 @@
-"""What the steps of a run used, read from its database."""
+"""Resources that the steps of a run used, read from the run's database."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SERVER_CPU_PCT: Final = "server_cpu_pct"
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """A run as a fit needs it.
+    """A run's steps as a fit needs them.
 
     Attributes:
-        directory: where it is.
-        resolved: what was asked for.
-        groups: its measured steps, by the settings that vary (one group, named "", where none does).
-        local: whether all of its clients were on one host, so that nothing went over an interface.
+        directory: the run directory.
+        resolved: the scenario of the run.
+        groups: the measured steps, by the settings that vary (one group, named "", if none varies).
+        local: whether all clients were on one host, so that no message passed a network interface.
     """
 
     directory: Path
@@ -40,24 +40,24 @@ class RunUsage:
 
     @property
     def scenario(self) -> Scenario:
-        """That was run."""
+        """The scenario that was run."""
         return self.resolved.scenario
 
     @property
     def steps(self) -> tuple[StepUsage, ...]:
-        """Those of all groups."""
+        """The steps of all groups."""
         return tuple(step for group in self.groups.values() for step in group)
 
 
 def read_run(directory: Path) -> RunUsage:
-    """The steps of a run that were measured whole.
+    """The steps of a run that were measured with all subscribers.
 
-    Steps with a cohort, and those of which a subscriber died or fell silent, are left out; of a search only the steps
-    that look for the highest rate received count, each client count with the fastest.
+    Steps with a cohort, and steps in which a subscriber died or fell silent, are left out. In a search only the steps
+    that look for the highest received rate count: for each client count the fastest.
 
     Raises:
-        RunDirectoryError: the directory holds no run, or one that this Hydra cannot read.
-        UsageError: no step of it was measured whole.
+        RunDirectoryError: the directory holds no run, or a run that this Hydra cannot read.
+        UsageError: no step was measured with all subscribers.
     """
     groups: dict[str, list[StepUsage]] = {}
     local = True
@@ -92,7 +92,7 @@ def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
 
 
 def _name(scenario: Scenario, result: StepResult) -> str:
-    """``msg_batch 200``: what tells the steps of one table apart beside the client count."""
+    """The settings that vary between the steps of a table, such as ``msg_batch 200``."""
     return ", ".join(f"{name} {value_of(result.plan.settings, name)}" for name in scenario.sweep.varied)
 
 
@@ -130,11 +130,11 @@ def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> S
 
 
 def swing(load: Points, duration_s: float) -> float:
-    """The highest rate of a load over its mean one; 1 where it does not change.
+    """The highest rate of a load divided by its mean rate; 1 if the load is constant.
 
     Args:
-        load: its points, as of ``StepPlan``.
-        duration_s: length of the step.
+        load: the points of the load, as in ``StepPlan``.
+        duration_s: length of the step in seconds.
     """
     within = [(begin, rate) for begin, rate in load if begin <= duration_s]
     if not within:

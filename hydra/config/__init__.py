@@ -1,1 +1,1 @@
-"""Files and registries → a resolved scenario and a cluster; whether a machine can carry it."""
+"""Reads scenario files, cluster files and plug-in registries, and checks whether a scenario fits a machine."""

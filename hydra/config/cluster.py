@@ -1,4 +1,4 @@
-"""A cluster file → the model, with its engine's settings. Every refusal is one line that names file, key and remedy."""
+"""Reads a cluster file and the settings of engines. Every error is one line that names file, key and remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
     """The cluster that a file declares; None is ``conf/hydra.toml``.
 
     Raises:
-        ConfigError: the file is missing, malformed or impossible.
+        ConfigError: the file is missing, malformed or invalid.
     """
     source, data = read_cluster(path)
     with refusals_in(source):
@@ -49,7 +49,7 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
 
 
 def read_cluster(path: Path | None) -> tuple[Path, Toml]:
-    """The path of a cluster file, and what it says; None is ``conf/hydra.toml``. Errors as for a scenario's file."""
+    """The path and the content of a cluster file; None is ``conf/hydra.toml``. Errors as for a scenario's file."""
     source = path or conf_dir() / "hydra.toml"
     return source, read_toml(source, lambda: "name a file like conf/hydra.toml")
 
@@ -60,13 +60,13 @@ def built(
     homes: Mapping[str, str],
     bounds: Mapping[str, tuple[float, float]] | None = None,
 ) -> T:
-    """The noun, refused by the keys of the file.
+    """Builds a model class; errors name the keys of the file.
 
     Args:
         noun: a dataclass.
-        data: its fields.
-        homes: the table of the file in which a field stands, where the noun is not the whole file.
-        bounds: of its numbers, by field, beside those of its fields.
+        data: values of its fields.
+        homes: the file's table that holds each field, if the dataclass is not the whole file.
+        bounds: least and most of numbers, by field, in addition to the fields' own bounds.
     """
     try:
         spec = build(noun, data)
@@ -103,15 +103,15 @@ def _resources(text: str) -> dict[str, Any]:
 
 
 def load_engine(name: str, path: Path | None = None, given: Mapping[str, object] | None = None) -> Any:
-    """The settings of an engine: flags go before the environment, and that before the table [NAME] of a cluster file.
+    """The settings of an engine, from flags, else the environment, else the table [NAME] of a cluster file.
 
     Args:
-        name: the engine's.
+        name: the engine's name.
         path: the cluster file; None is ``conf/hydra.toml``.
-        given: values from flags, by field; None leaves the file's.
+        given: values from flags, by field; None keeps the file's value.
 
     Raises:
-        ConfigError: the file is missing, malformed or impossible, or a flag is.
+        ConfigError: the file is missing, malformed or invalid, or a flag is invalid.
     """
     spec = engines()[name]
     source, data = read_cluster(path)
@@ -125,7 +125,7 @@ def load_engine(name: str, path: Path | None = None, given: Mapping[str, object]
     except RefusedError as e:
         words = {str(flag.name): flag.opts[0] for flag in spec.all_flags}
         field = str(e.key[1]) if len(e.key) > 1 else ""
-        # What a flag brought is not the file's fault.
+        # If a flag set the value, the error names the flag, not the file.
         with refusals_in(words.get(field, field), lambda _: "") if field in flags else refusals_in(source):
             raise
 
@@ -137,7 +137,7 @@ def _built(spec: EngineSpec, values: Mapping[str, object]) -> Any:
     except RefusedError as e:
         if e.key:
             raise
-        # A check of the settings' own; its text begins with the field, if it is about one.
+        # The settings' own check failed; its text begins with the field, if it is about one.
         field, _, what = e.what.partition(" ")
         if field.partition(".")[0] in names:
             raise RefusedError((spec.name, field), what, e.remedy) from e

@@ -1,8 +1,8 @@
-"""The fields behind the dotted keys of a scenario: what a key is unless somebody replaces it, and its bounds.
+"""The fields behind the dotted keys of a scenario: their default values and bounds.
 
-The model says what can be; the bounds of a field (``hydra.model.Setting``) say what makes sense, so that a slip of the
-finger is refused before anything starts. The model does not check them, because runs that earlier versions stored must
-still be read.
+The model checks which values are possible. The bounds of a field (``hydra.model.Setting``) state which values make
+sense, so that a typing error is rejected before anything starts. The model does not check the bounds, because Hydra
+must still read runs that earlier versions stored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHARED: Mapping[str, type] = {
     "load": LoadSpec,
     "slo": SloSpec,
 }
-"""The tables of every system's scenarios by their dotted names."""
+"""The tables that scenarios of every system have, by dotted name."""
 
 
 def shared_table(path: str) -> type | None:
@@ -38,7 +38,7 @@ def shared_table(path: str) -> type | None:
 
 
 def own_tables(spec: SystemSpec) -> dict[str, type]:
-    """What is a system's own: its tables, and what it has in those of all systems."""
+    """The dataclasses with a system's own keys, by table: its own tables, and its part of the shared tables."""
     return {**spec.tables, "settings": spec.settings, **({"native": spec.native} if spec.native else {})}
 
 
@@ -60,13 +60,13 @@ def system_of(data: Mapping[str, object]) -> SystemSpec:
 
 
 def field_of(key: str, noun: type | None) -> Field[Any] | None:
-    """The field behind the last part of a dotted key in the dataclass of its table; None: it has none."""
+    """The field for the last part of a dotted key in the dataclass of its table; None if there is no such field."""
     name = key.rpartition(".")[2]
     return next((each for each in fields(noun) if each.name == name), None) if noun is not None else None
 
 
 def default_of(scenario: str | Path, key: str) -> Any:
-    """What stands under a dotted key of a scenario unless somebody replaces it; None: nothing, or it cannot be read.
+    """The value of a dotted key in a scenario, or its default; None if there is none, or the scenario cannot be read.
 
     Args:
         scenario: a name or a path.
@@ -79,7 +79,7 @@ def default_of(scenario: str | Path, key: str) -> Any:
 
 
 def _value(scenario: str | Path, key: str) -> Any:
-    """What the scenario's file says, or else the model."""
+    """The value in the scenario's file, or else the model's default."""
     data, spec = _known(scenario)
     path, _, name = key.rpartition(".")
     table: Any = data
@@ -88,14 +88,14 @@ def _value(scenario: str | Path, key: str) -> Any:
     if isinstance(table, dict) and name in table:
         return table[name]
     if path.startswith("sweep.") and table is None:
-        return None  # its sweep is of another kind
+        return None  # the scenario has another kind of sweep
     found = [field_of(key, table) for table in (own_tables(spec).get(path), shared_table(path))]
     return next((each.default for each in found if each is not None and each.default is not MISSING), None)
 
 
 @cache
 def _known(scenario: str | Path) -> tuple[dict[str, Any], SystemSpec]:
-    """What a scenario's file says by the keys that are meant, and its system."""
+    """The content of a scenario's file, with aliases resolved to keys, and its system."""
     from hydra.config.file_locations import scenario_path
     from hydra.config.toml import KeyAliases, read_toml
 
@@ -108,13 +108,13 @@ def _known(scenario: str | Path) -> tuple[dict[str, Any], SystemSpec]:
 def out_of_bounds(
     noun: object, key: str = "", bounds: Mapping[str, tuple[float, float]] | None = None, of: Field[Any] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """(dotted key, what is wrong) of every number of a noun that is out of its bounds.
+    """(dotted key, what is wrong) for every number in a model object that is out of its bounds.
 
     Args:
-        noun: a dataclass of the model, or a value in one. The elements of a list are bounded one by one.
-        key: where it stands.
-        bounds: least and most by dotted key, which go before those of a field.
-        of: the field whose value it is.
+        noun: a dataclass of the model, or a value in one. Each element of a list is checked.
+        key: the dotted key of ``noun``.
+        bounds: least and most by dotted key, which replace those of a field.
+        of: the field whose value ``noun`` is.
     """
     if is_dataclass(noun):
         for each in fields(noun):
@@ -123,7 +123,7 @@ def out_of_bounds(
     elif isinstance(noun, tuple):
         for index, value in enumerate(noun):
             for inner, what in out_of_bounds(value, key, bounds, of):
-                # Tables of a list have keys of their own, and numbers of a list do not.
+                # Tables in a list have their own keys; numbers in a list have none.
                 yield f"{key}.{index}{inner.removeprefix(key)}" if is_dataclass(value) else inner, what
     elif isinstance(noun, int | float):
         known = setting_of(of) if of else Setting()

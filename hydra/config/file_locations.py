@@ -1,4 +1,4 @@
-"""Where the files that come with Hydra and with its systems are."""
+"""Locations of the files that are installed with Hydra and its systems, and of Hydra's folders for its user."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from hydra.system import Experiment
 
 
 def conf_dir() -> Path:
-    """Where ``conf/`` is: the package data of an installed Hydra, otherwise the repository's."""
+    """The folder ``conf/``: package data of an installed Hydra, otherwise the repository's folder."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "conf"
     return installed if (installed / "hydra.toml").is_file() else package.parent / "conf"
 
 
 def cache_folder() -> Path:
-    """What can be made or fetched again: ``$XDG_CACHE_HOME/hydra``, or ``~/.cache/hydra``."""
+    """The folder for files that can be made again: ``$XDG_CACHE_HOME/hydra``, or ``~/.cache/hydra``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "hydra"
 
 
 def state_folder() -> Path:
-    """What outlives a run: ``$XDG_STATE_HOME/hydra``, or ``~/.local/state/hydra``."""
+    """The folder for files that outlive a run: ``$XDG_STATE_HOME/hydra``, or ``~/.local/state/hydra``."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hydra"
 
 
 def scenarios() -> list[str]:
-    """The names of the scenarios that come with Hydra and with further systems, in order."""
+    """The names of the scenarios of Hydra and of all installed systems, in alphabetical order."""
     return sorted({path.stem for folder in _folders() for path in folder.glob("*.toml")})
 
 
 def experiments(system: str = "") -> dict[str, Experiment]:
-    """The published experiments that systems, or this one, repeat, by name, in their order."""
+    """The published experiments of all systems, or of one system, by name."""
     known = plugins.systems()
     return {each.name: each for name in ([system] if system else known) for each in known[name].experiments}
 
@@ -49,7 +49,7 @@ class PublishedExperiment(NamedTuple):
 
 
 def experiment_named(name: str) -> PublishedExperiment | None:
-    """The published experiment of that name; None: there is none, or a scenario is called so."""
+    """The published experiment with this name; None if there is none, or if a scenario has this name."""
     if _is_path(name) or _named(name) is not None:
         return None
     found = ((each, spec.name) for spec in plugins.systems().values() for each in spec.experiments)
@@ -62,10 +62,10 @@ def is_scenario(word: str) -> bool:
 
 
 def scenario_path(name_or_path: str | Path) -> Path:
-    """The file of a scenario: what ends in .toml or holds a slash is a path, everything else a name.
+    """The file of a scenario; a text that ends with .toml or contains a slash is a path, any other text a name.
 
     Raises:
-        ConfigError: there is no scenario of that name; the text tells the known ones.
+        ConfigError: there is no scenario with this name; the remedy lists the known ones.
     """
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or _is_path(text):
@@ -83,7 +83,7 @@ def scenario_path(name_or_path: str | Path) -> Path:
         others = f"; experiments, for hydra run: {', '.join(published)}" if published else ""
         raise ConfigError(
             f"no scenario {text!r} in {conf_dir() / 'scenarios'}",
-            f"{hint}known scenarios: {', '.join(known)}{others}; a file of your own needs its path",
+            f"{hint}known scenarios: {', '.join(known)}{others}; for your own file, write its path",
         )
     return found
 

@@ -1,4 +1,4 @@
-"""What this machine has: the limits that a run of thousands of processes meets. Linux only."""
+"""Reads the limits of this machine that a run of thousands of processes may reach. Linux only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CGROUP: Final = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class MachineLimits:
-    """The limits as they are now; a limit of 0 is unlimited.
+    """The current limits; a limit of 0 is unlimited.
 
     ``privileged``: whether this process may write kernel settings; ``threads`` counts the threads of the whole host.
     """
@@ -40,10 +40,10 @@ class MachineLimits:
 
 
 def read_limits(folder: Path = Path()) -> MachineLimits:
-    """Reads them all; a limit that the kernel does not show counts as unlimited.
+    """Reads all limits; a limit that the kernel does not show counts as unlimited.
 
     Args:
-        folder: where the run is or will be: servers keep their messages there.
+        folder: the folder of the run, where servers store their messages.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     nproc, _ = resource.getrlimit(resource.RLIMIT_NPROC)
@@ -52,7 +52,7 @@ def read_limits(folder: Path = Path()) -> MachineLimits:
     return MachineLimits(
         nofile_soft=soft,
         nofile_hard=hard,
-        # root's own processes are not counted against it.
+        # The kernel does not apply this limit to root's processes.
         nproc_soft=0 if nproc == resource.RLIM_INFINITY or os.geteuid() == 0 else nproc,
         file_max=_number(_PROC_SYS / "fs/file-max"),
         pid_max=_number(_PROC_SYS / "kernel/pid_max"),
@@ -71,7 +71,7 @@ def read_limits(folder: Path = Path()) -> MachineLimits:
 
 @dataclass(frozen=True, slots=True)
 class MachineResources:
-    """What this machine has for people to compare with what they declared."""
+    """The resources of this machine, for users to compare with those that they declared."""
 
     cores: int
     memory_bytes: int

@@ -1,10 +1,9 @@
-"""The registries: which systems can be measured, on which engines their clients can run, and the commands of both.
+"""The registries of plug-ins: systems that Hydra measures, engines that run clients, and the commands of both.
 
-All are found by entry points, in the groups ``hydra.systems``, ``hydra.engines`` and ``hydra.commands``, so that a
-package of somebody else's adds one without a change to Hydra. An entry point's name is the name that scenarios, flags
-and command lines use; its object is a :class:`~hydra.system.SystemSpec`, an
-:class:`~hydra.engine.interface.EngineSpec` or a click command of that name. It is imported when it is asked for; names
-alone import nothing.
+Plug-ins are found by entry points in the groups ``hydra.systems``, ``hydra.engines`` and ``hydra.commands``, so that
+another package can add one without a change to Hydra. An entry point's name is the name that scenarios, flags and
+command lines use; its object is a :class:`~hydra.system.SystemSpec`, an :class:`~hydra.engine.interface.EngineSpec` or
+a click command with this name. An object is imported when it is looked up; listing the names imports nothing.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ def systems() -> Mapping[str, SystemSpec]:
     """Every system by its name, in alphabetical order.
 
     Raises:
-        ConfigError: there is none, or two packages bring the same; when one is asked for: it cannot be imported, or is
-            no specification.
+        ConfigError: no system is installed, or two packages add the same name; on look-up: the system cannot be
+            imported, or is no specification.
     """
     from hydra.system import SystemSpec
 
@@ -62,7 +61,7 @@ def commands() -> Mapping[str, click.Command]:
 
 
 def entry_points(group: str) -> dict[str, str]:
-    """What the entry points of a group name, ``module:attribute`` by name, in alphabetical order; imports nothing.
+    """The entry points of a group, ``module:attribute`` by name, in alphabetical order; imports nothing.
 
     Raises:
         ConfigError: two packages bring the same name.
@@ -71,19 +70,19 @@ def entry_points(group: str) -> dict[str, str]:
 
 
 def without_commands(group: str) -> list[str]:
-    """The names in this group whose packages have no entry points in ``hydra.commands``.
+    """The names in this group whose packages have no entry point in ``hydra.commands``.
 
-    Their specifications have to be asked for commands.
+    The commands of these packages are in their specifications.
     """
     listed = {point.package for point in _points(COMMANDS, tuple(sys.path)).values()}
     return [name for name, point in _points(group, tuple(sys.path)).items() if point.package not in listed]
 
 
 def system(name: str) -> SystemSpec:
-    """The system of that name.
+    """The system with this name.
 
     Raises:
-        ConfigError: there is none; the text names the nearest one that there is.
+        ConfigError: there is no such system; the remedy names the nearest one.
     """
     known = systems()
     if name in known:
@@ -96,7 +95,7 @@ def system(name: str) -> SystemSpec:
 
 
 def table_kind(word: str) -> str:
-    """The kind of table that a scenario's ``table`` means: systems may have other words for one."""
+    """The kind of table that a scenario's ``table`` means; systems may have their own names for a kind."""
     from hydra.model import TableKind
 
     if word in get_args(TableKind):
@@ -105,13 +104,13 @@ def table_kind(word: str) -> str:
 
 
 class _Registry(Mapping[str, T]):
-    """What a group of entry points names; each is imported when it is asked for."""
+    """The objects of a group of entry points; each is imported when it is looked up."""
 
     def __init__(self, group: str, kind: type[T]) -> None:
         self._group, self._kind = group, kind
         self._points = _points(group, tuple(sys.path))
         self._loaded: dict[str, T] = {}
-        if not self._points:  # Hydra's own are installed with it
+        if not self._points:  # Hydra's installation includes its own entry points
             raise ConfigError(f"no entry point of {group} is installed", "install Hydra again: make install")
 
     def __iter__(self) -> Iterator[str]:
@@ -136,7 +135,7 @@ class _Registry(Mapping[str, T]):
         except (ImportError, AttributeError) as e:
             raise ConfigError(
                 f"{value}, the entry point {name!r} of {self._group}, cannot be loaded: {e}",
-                "reinstall the package that brings it, or remove it",
+                "reinstall the package that adds it, or remove it",
             ) from e
         if isinstance(found, self._kind) and getattr(found, "name", "") == name:
             return found
@@ -150,7 +149,7 @@ class _Registry(Mapping[str, T]):
 
 
 class _Point(NamedTuple):
-    """An entry point: ``module:attribute``, and the package that brings it."""
+    """An entry point: ``module:attribute``, and the package that adds it."""
 
     value: str
     package: str
@@ -161,18 +160,18 @@ def _points(group: str, path: tuple[str, ...]) -> Mapping[str, _Point]:
     """The entry points of a group by name, in alphabetical order.
 
     Args:
-        group: its name.
+        group: the group's name.
         path: the folders that modules are imported from.
 
     Raises:
-        ConfigError: two packages bring the same name.
+        ConfigError: two packages add the same name.
     """
     found: dict[str, _Point] = {}
     for package, text in _installed(path).items():
         for name, value in _entries(text, group):
             if name in found:
                 raise ConfigError(
-                    f"{package} brings {name!r} of {group}, which {found[name].package} brings already",
+                    f"{package} adds {name!r} to {group}, which {found[name].package} adds already",
                     "remove one of the packages",
                 )
             found[name] = _Point(value, package)
@@ -181,10 +180,10 @@ def _points(group: str, path: tuple[str, ...]) -> Mapping[str, _Point]:
 
 @cache
 def _installed(path: tuple[str, ...]) -> dict[str, str]:
-    """What each installed package has for entry points, by the package's name.
+    """The text of each installed package's entry points, by the package's name.
 
-    Like importlib.metadata, which alone takes as long to import as all else that ``hydra --help`` needs: a package's
-    first folder on the path counts.
+    This replaces importlib.metadata, whose import takes as long as all else that ``hydra --help`` needs. As there, a
+    package's first folder on the path counts.
 
     Args:
         path: the folders that modules are imported from.
@@ -194,7 +193,7 @@ def _installed(path: tuple[str, ...]) -> dict[str, str]:
         try:
             names = sorted(os.listdir(folder or "."))  # noqa: PTH208  # one Path less for each of hundreds
         except OSError:
-            continue  # no folder: an archive of the standard library
+            continue  # not a folder, but an archive of the standard library
         for name in names:
             if not name.endswith((".dist-info", ".egg-info")):
                 continue
@@ -203,12 +202,12 @@ def _installed(path: tuple[str, ...]) -> dict[str, str]:
                 try:
                     found[package] = Path(folder, name, "entry_points.txt").read_text(encoding="utf-8")
                 except OSError:
-                    found[package] = ""  # it has none
+                    found[package] = ""  # the package has no entry points
     return found
 
 
 def _entries(text: str, group: str) -> Iterator[tuple[str, str]]:
-    """Name and value of each entry of a group; the text is that of an ``entry_points.txt``."""
+    """Name and value of each entry of a group in the text of an ``entry_points.txt``."""
     section = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
@@ -216,4 +215,4 @@ def _entries(text: str, group: str) -> Iterator[tuple[str, str]]:
         elif section == group and not line.startswith(("#", ";")):
             name, equals, value = line.partition("=")
             if equals:
-                yield name.strip(), value.partition("[")[0].strip()  # behind [ are extras, as nobody writes them now
+                yield name.strip(), value.partition("[")[0].strip()  # extras follow [, an old notation

@@ -1,4 +1,4 @@
-"""A scenario together with what its system says of it: made once, from file and flags or from a stored run."""
+"""A scenario together with its system's specification, made once from file and flags, or from a stored run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from hydra.system import SystemSpec
 
 @dataclass(frozen=True)
 class ResolvedScenario:
-    """What is to be run, or was.
+    """A scenario to run, or one that was run.
 
     Attributes:
-        scenario: what is measured.
-        system: what generic code knows of its system.
+        scenario: the scenario.
+        system: the specification of its system.
     """
 
     scenario: Scenario
@@ -33,16 +33,16 @@ class ResolvedScenario:
 
     @classmethod
     def of(cls, scenario: Scenario) -> ResolvedScenario:
-        """A scenario that was read from elsewhere than its file.
+        """Resolves a scenario that was not read from its file.
 
         Raises:
-            ConfigError: its system is not installed.
+            ConfigError: the scenario's system is not installed.
         """
         return cls(scenario, plugins.system(scenario.system))
 
     @cached_property
     def added(self) -> SystemColumns:
-        """The columns of the system's own; errors as for :func:`added_by`."""
+        """The columns that the system adds; errors as for :func:`added_by`."""
         return added_by(self.system)
 
     @cached_property
@@ -52,16 +52,16 @@ class ResolvedScenario:
 
     @cached_property
     def sweep(self) -> Sweep:
-        """Which step comes next. That of a search has to be imported first, which takes as long as scipy does."""
+        """The sweep, which decides the next step. The first use of a search imports scipy, which takes long."""
         return for_scenario(self.scenario, self.columns)
 
     @property
     def servers(self) -> int:
-        """How many servers of ours it needs."""
+        """The number of servers that Hydra starts for the scenario."""
         return self.system.servers_of(self.scenario)
 
     def with_tables(self) -> ResolvedScenario:
-        """With the tables of its system as that has them, of one whose tables are as JSON has them."""
+        """The scenario with its system's tables converted from JSON objects to the system's dataclasses."""
         kinds = self.system.tables
         tables: dict[str, Any] = {
             name: msgspec.convert(it, kinds[name]) for name, it in self.scenario.tables.items() if name in kinds
@@ -70,7 +70,7 @@ class ResolvedScenario:
 
     @property
     def files(self) -> dict[str, str]:
-        """The files of this machine that it names, by dotted key: those of fields whose unit is ``path``."""
+        """The files of this machine that the scenario names, by dotted key: fields whose unit is ``path``."""
         tables = {"load": self.scenario.load, **self.scenario.tables}
         return {
             f"{name}.{field.name}": path
@@ -80,10 +80,10 @@ class ResolvedScenario:
         }
 
     def with_files(self, copies: Mapping[str, str]) -> ResolvedScenario:
-        """With the copies of files that its system reads.
+        """The scenario with the paths of its system's files replaced by those of copies.
 
         Args:
-            copies: the path of each, by the path that the scenario has.
+            copies: the path of each copy, by the path in the scenario.
         """
         tables = dict(self.scenario.tables)
         for key, path in self.files.items():
@@ -94,10 +94,10 @@ class ResolvedScenario:
 
 
 def added_by(spec: SystemSpec) -> SystemColumns:
-    """What a system has of columns.
+    """The columns that a system adds.
 
     Raises:
-        ConfigError: it has a column by the name of one that every system has.
+        ConfigError: the system has a column with the name of a column of every system.
     """
     own = (*([] if spec.batch == BATCH else [spec.batch]), *spec.columns)
     if taken := {column.name for column in own} & {column.name for column in step_columns()}:

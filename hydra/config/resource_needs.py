@@ -1,6 +1,6 @@
-"""What a number of clients needs of one machine. Pure.
+"""Computes the resources that a number of clients needs on one machine. Pure.
 
-What clients and servers take is said by their system (:class:`hydra.system.Footprint`, :class:`ServerFootprint`).
+The system declares what clients and servers need (:class:`hydra.system.Footprint`, :class:`ServerFootprint`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hydra.system import ServerFootprint, SystemSpec
 MEGABYTE: Final = 1_000_000
 
 GROUP_PROCESSES: Final = 2
-"""A group's parent and its relay."""
+"""Processes of a group in addition to its clients: its parent and its relay."""
 _GROUP_MEMORY_BYTES: Final = 30 * MEGABYTE
 _RELAY_FILES: Final = 32
 _RELAY_BYTES_PER_PROCESS: Final = 60_000
-"""Its connection, and what the relay keeps of its answers."""
+"""Memory of a relay for each process of its group: the connection, and stored replies."""
 _CONTROLLER_FILES: Final = 64
 CONTROLLER_MEMORY_BYTES: Final = 60 * MEGABYTE
 CONTROLLER_BYTES_PER_CLIENT: Final = 4_000
@@ -30,11 +30,12 @@ _NO_SERVER: Final = ServerFootprint(processes=0, threads=0, files=0, connections
 
 @dataclass(frozen=True, slots=True)
 class MachineNeeds:
-    """What a step takes in all.
+    """What a step needs in total.
 
-    ``threads`` counts the processes' first ones too; ``files`` is the most that a single process opens; ``ports`` the
-    most connections from this host to one address; ``backlog`` how many may dial in at the same place and moment;
-    ``disk_bytes`` what servers of our own keep of the messages, ``disk_guessed`` if nobody knows their rate before.
+    ``threads`` includes the main thread of each process. ``files`` is the largest number of files that one process
+    opens, ``ports`` the largest number of connections from this host to one address, ``backlog`` the number of
+    connections that one socket may have to accept at a time. ``disk_bytes`` is the space for the messages that servers
+    started by Hydra store; ``disk_guessed`` is True if their rate is not known before.
     """
 
     processes: int
@@ -51,14 +52,14 @@ class MachineNeeds:
 def needs(
     resolved: ResolvedScenario, clients: int, groups: int, fork_window: int, publishers: int | None = None
 ) -> MachineNeeds:
-    """What a step with this many subscribers needs when all of it runs on one machine.
+    """What a step with this many subscribers needs if all of it runs on one machine.
 
     Args:
-        resolved: names the implementation and the system.
-        clients: subscribers.
-        groups: groups, publishers' included.
-        fork_window: how many clients of a group may be unanswered at a time.
-        publishers: how many; None: all of the scenario's.
+        resolved: the scenario, with its implementation and system.
+        clients: number of subscribers.
+        groups: number of process groups, those of publishers included.
+        fork_window: number of clients of a group that may be connecting at a time.
+        publishers: number of publishers; None: all of the scenario's.
     """
     scenario, system = resolved.scenario, resolved.system
     publishers = scenario.publishers if publishers is None else publishers
@@ -68,16 +69,16 @@ def needs(
     one = alone.of(packed, servers)
     connections = system.connections_of(scenario)
     files = one.files + packed * (connections - 1)
-    # Who listens to a publisher, or talks to a server.
+    # Clients that connect to one publisher, or to a server.
     listeners = -(-clients * connections // max(publishers, 1)) if system.servers is None else clients + publishers
     subscriber_processes = -(-clients // packed)
     everyone = clients + publishers
     client_processes = subscriber_processes + publishers
-    # Several have a group each, whose program runs beside them.
+    # If there are several servers, each has a group, whose program is one more process.
     server_processes = server.processes + (servers > 1)
-    # A relay holds a connection of every process of its group, the controller one of every relay.
+    # A relay has a connection to every process of its group, and the controller one to every relay.
     relayed = -(-subscriber_processes // max(groups - publishers, 1))
-    # A publisher without servers holds a connection of every subscriber; a server of ours holds theirs instead.
+    # Without servers, a publisher has a connection to every subscriber; otherwise the servers have them.
     widest = max(
         files,
         _CONTROLLER_FILES + 4 * groups,
@@ -96,7 +97,7 @@ def needs(
         files=max(widest, server_files),
         all_files=client_processes * (files + 1) + groups * _RELAY_FILES + widest + servers * server_files,
         ports=listeners if alone.ports is None else min(listeners, alone.ports),
-        # Relays dial in at the controller, the clients of each at their own.
+        # Relays connect to the controller, and the clients of a group to its relay.
         backlog=max(groups, min(fork_window, everyone)),
         memory_bytes=subscriber_processes * one.memory_bytes
         + publishers * (alone.of(1, servers).memory_bytes + listeners * system.listener_bytes)
@@ -111,7 +112,7 @@ def needs(
 
 
 def _highest_rate(scenario: Scenario) -> float | None:
-    """The highest rate (messages/s) of the steps; None where a step, or a search, goes as fast as it can."""
+    """The highest rate (messages/s) of the steps; None if a step, or a search, sends as fast as it can."""
     rates = scenario.values_of("rate")
     if "rate" in scenario.sweep.decided or "max" in rates:
         return None
@@ -119,13 +120,13 @@ def _highest_rate(scenario: Scenario) -> float | None:
 
 
 def _messages(scenario: Scenario) -> int | None:
-    """How many messages a publisher sends at most in a step; None where a step has no such number."""
+    """The largest number of messages that a publisher sends in a step; None if a step has no such limit."""
     counts = [int(count) for count in scenario.values_of("messages") if count is not None]
     return max(counts) if len(counts) == len(scenario.values_of("messages")) else None
 
 
 def _kept_bytes(rows: Sequence[Scenario], server: ServerFootprint, system: SystemSpec) -> int:
-    """What our servers' logs take on this machine, every copy of each message: of the last steps, or of all."""
+    """Disk space for the logs of servers started by Hydra, with all copies: for the last steps, or for all steps."""
     if not server.record_bytes:
         return 0
     if not any(system.keeps(row.settings) for row in rows):
@@ -134,7 +135,7 @@ def _kept_bytes(rows: Sequence[Scenario], server: ServerFootprint, system: Syste
 
 
 def _disk_bytes(scenario: Scenario, server: ServerFootprint, steps: int, late_s: float) -> int:
-    """What so many steps and the seconds after them take, one copy of each message."""
+    """Disk space for this many steps and the seconds after them, for one copy of each message."""
     rate, messages = _highest_rate(scenario), _messages(scenario)
     sizes = scenario.values_of("message_size")
     record = max(int(size) for size in sizes if size is not None) + server.record_bytes

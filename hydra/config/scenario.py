@@ -1,4 +1,4 @@
-"""A scenario file → the model. Every refusal is one line that names file, key and remedy."""
+"""Reads a scenario file into the model. Every error is one line that names file, key and remedy."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ NATIVE: Final = "native"
 
 _NAME: Final = re.compile(r"[^./][^/]*")
 _NAME_CHARACTERS: Final = 100
-"""Of a scenario's name: the run's folder is called by it, and a time."""
+"""The maximum length of a scenario's name; the run's folder is named after the scenario and the time."""
 
 _ROLES: Final = ("publisher", "subscriber", "server")
 
 
 def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> Scenario:
-    """The scenario alone of :func:`resolve`."""
+    """The scenario of :func:`resolve`, without its system."""
     return resolve(name_or_path, overrides).scenario
 
 
@@ -68,11 +68,11 @@ def resolve(name_or_path: str | Path, overrides: Mapping[str, object] | None = N
     """A scenario from a file, with some of its keys replaced.
 
     Args:
-        name_or_path: a bare name is ``conf/scenarios/NAME.toml``; what ends in .toml or holds a slash is a path.
+        name_or_path: a name is ``conf/scenarios/NAME.toml``; a text that ends with .toml or contains a slash is a path.
         overrides: dotted keys (``sweep.clients``) and their values, from ``--set`` and from flags; None removes a key.
 
     Raises:
-        ConfigError: the file is missing, malformed or impossible, or an override is.
+        ConfigError: the file is missing, malformed or invalid, or an override is invalid.
     """
     source = scenario_path(name_or_path)
     data = read_toml(source, lambda: f"known scenarios: {', '.join(scenarios())}")
@@ -82,17 +82,17 @@ def resolve(name_or_path: str | Path, overrides: Mapping[str, object] | None = N
 def resolved_from(
     source: str, name: str, data: Mapping[str, Any], overrides: Mapping[str, object] | None = None
 ) -> ResolvedScenario:
-    """A scenario from what its file says, or would say.
+    """Makes a scenario from the content of a file, which need not exist.
 
     Args:
-        source: what errors call the file.
-        name: the scenario's, unless the file says so.
-        data: as TOML has it.
-        overrides: see :func:`resolve`. They go before a preset that they name, and that before the file; a preset
-            that the file names comes last.
+        source: the name of the file in errors.
+        name: the scenario's name, if the file has none.
+        data: the content as TOML values.
+        overrides: see :func:`resolve`. Precedence: overrides, a preset that they name, the file, a preset that the file
+            names.
 
     Raises:
-        ConfigError: it is impossible, or an override is.
+        ConfigError: the scenario or an override is invalid.
     """
     replaced = dict(overrides or {})
     try:
@@ -105,14 +105,14 @@ def resolved_from(
             for key in replaced
             if key.startswith(tables)
         }
-        # What is refused for another reason without a key has two faults; what is not refused at all had this one.
+        # If the scenario is valid without a key, the key is the cause. Another error without it means two faults.
         cured = tuple(key for key, text in without.items() if not text)
         e.causes = cured or tuple(key for key, text in without.items() if text != refused)
         raise
 
 
 def _refusal(key: str, source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object]) -> str:
-    """Why a scenario that is asked for in another way is refused by the same key; empty where it is not."""
+    """The error about the same key with other replaced values; "" if there is no such error."""
     try:
         _loaded(source, name, data, replaced)
     except ConfigError as e:
@@ -163,12 +163,12 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     return scenario
 
 
-# --- a scenario as a file has it -----------------------------------------------------------------------------------
+# --- the form of a scenario in a file ---------------------------------------------------------------------------------
 
 
 @cache
 def _file_type(spec: SystemSpec) -> type:
-    """What a scenario file of this system is: the system's tables stand beside the shared ones."""
+    """The dataclass of a scenario file of this system, with the shared tables and the system's own."""
     own = {"settings": as_written(Settings, spec.settings), NATIVE: as_written(NativeSpec, spec.native), **spec.tables}
     gone = {*own, "tables", *(() if spec.server_spec else ("server",))}
     parts = [part for part in specs_of(Scenario) if part[0] not in gone]
@@ -211,7 +211,7 @@ def _tables(spec: SystemSpec, events: int = 0) -> Tables:
 
 
 def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | None:
-    """The refusal of a key that is like another name of one, that another system has, or only systems with servers."""
+    """A better error for an unknown key: a similar alias, a key of another system, or one that needs servers."""
     if refused.belongs_elsewhere:
         return None
     *place, name = map(str, refused.key)
@@ -229,13 +229,13 @@ def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | No
     return None
 
 
-# --- what is written otherwise than the model has it ---------------------------------------------------------------
+# --- values whose form in a file differs from the model ---------------------------------------------------------------
 
 
 def _as_measured(spec: SystemSpec, scenario: Scenario, data: Toml) -> Scenario:
-    """With as many subscribers to a process as their implementation has, and what each of them is known to take.
+    """The scenario with the implementation's subscribers per process, and the measured demand of a subscriber.
 
-    What the scenario says by itself stays.
+    Values that the scenario sets are kept.
     """
     footprint = spec.implementations.get(scenario.client)
     if footprint is None:
@@ -253,7 +253,7 @@ def _as_measured(spec: SystemSpec, scenario: Scenario, data: Toml) -> Scenario:
 
 
 def _sweep(spec: SystemSpec, data: Toml) -> None:
-    """Replaces what each kind of sweep has in a file by what its field is built from."""
+    """Converts the table of each kind of sweep to the form from which its field is built."""
     sweep = data.get("sweep")
     if isinstance(sweep, dict):
         read = {kind.key: kind.read(sweep[kind.key], spec.aliases) for kind in KINDS if kind.key in sweep}
@@ -261,7 +261,7 @@ def _sweep(spec: SystemSpec, data: Toml) -> None:
 
 
 def _server_demand(spec: SystemSpec, data: Toml) -> None:
-    """A server asks for what one is known to take, unless the scenario says otherwise."""
+    """Fills in the measured demand of a server, where the scenario sets none."""
     if spec.server_spec is None:
         return
     server = data.setdefault("server", {})
@@ -272,7 +272,7 @@ def _server_demand(spec: SystemSpec, data: Toml) -> None:
 
 
 def _constraints(data: Toml, role: str) -> None:
-    """Replaces the written constraints of a role by what the model's ``Constraint`` is built from."""
+    """Converts the constraints of a role to the fields of the model's ``Constraint``."""
     table = data.get(role)
     if not isinstance(table, dict) or "constraints" not in table:
         return
@@ -295,7 +295,7 @@ def _constraints(data: Toml, role: str) -> None:
 
 
 def _free_text(spec: SystemSpec, data: Toml) -> None:
-    """Names that are not Hydra's may have dots, which TOML and ``--set`` take for tables."""
+    """Restores foreign names with dots, which TOML and ``--set`` read as tables."""
     for name, kind in spec.tables.items():
         table = data.get(name)
         if not isinstance(table, dict):
@@ -307,7 +307,7 @@ def _free_text(spec: SystemSpec, data: Toml) -> None:
 
 
 def _flat(table: Toml, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Tables become dots again; numbers and booleans become text."""
+    """(name, value) pairs: nested tables become names with dots, and numbers and booleans become text."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
@@ -315,7 +315,7 @@ def _flat(table: Toml, prefix: str = "") -> Iterator[tuple[str, object]]:
             yield prefix + name, json.dumps(value) if isinstance(value, (bool, int, float)) else value
 
 
-# --- what no single noun can see -----------------------------------------------------------------------------------
+# --- checks across several tables -----------------------------------------------------------------------------------
 
 
 def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
@@ -347,7 +347,7 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
 
 
 def _room_for_header(scenario: Scenario) -> None:
-    """Refuses messages that are shorter than their header."""
+    """Rejects messages that are shorter than their header."""
     sizes: list[tuple[Key, Figure]] = [(("settings", "message_size"), scenario.settings.message_size)]
     sizes += [
         (given.place("message_size"), given.settings["message_size"])
@@ -365,13 +365,13 @@ def _unknown_setting(spec: SystemSpec, key: Key, name: str, known: Sequence[str]
 
 
 def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any], kind: type) -> None:
-    """Refuses settings of rows that no step can be set to.
+    """Rejects settings of rows that no step can have.
 
     Args:
-        spec: of the scenario's system.
-        sweep: the scenario's.
-        settings: of the scenario as they are written: a row's stand beside them.
-        kind: what settings of this system are.
+        spec: the specification of the scenario's system.
+        sweep: the scenario's sweep.
+        settings: the scenario's settings as they are written; a row's settings are merged into them.
+        kind: the dataclass of this system's settings.
     """
     for given in sweep.given():
         for name in given.settings:
@@ -381,7 +381,7 @@ def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any], kind
             build(kind, {**settings, **given.settings})
         except RefusedError as together:
             for name, value in given.settings.items():
-                # One that is wrong by itself is named; otherwise they do not go together.
+                # A value that is wrong by itself is named; otherwise the values are wrong in combination.
                 try:
                     check_value(kind, settings, name, value)
                 except RefusedError as alone:
@@ -393,10 +393,10 @@ def _given(spec: SystemSpec, sweep: SweepKind, settings: Mapping[str, Any], kind
 
 
 def _cases(spec: SystemSpec, scenario: Scenario) -> None:
-    """Refuses rows that the system cannot measure."""
+    """Rejects rows that the system cannot measure."""
     for case in kind_of(scenario).cases(scenario):
         if not (spec.has_log or all(clients for _, clients in case.scenario.sizes)):
-            what = f"no subscribers, and system {spec.name} keeps no log that would tell what arrived"
+            what = f"no subscribers, and system {spec.name} keeps no log that shows what arrived"
             raise RefusedError((*case.key, "clients"), what, "use 1 or more")
         for found, what, remedy in spec.check(case.scenario):
             own = len(found) == 2 and found[0] == "settings" and found[1] in case.settings
@@ -404,5 +404,5 @@ def _cases(spec: SystemSpec, scenario: Scenario) -> None:
 
 
 def _plain(noun: Any) -> Toml:
-    """The fields of a noun by name, not those of nouns in it."""
+    """The fields of a model object by name; inner model objects are kept as they are."""
     return {f.name: getattr(noun, f.name) for f in fields(noun)}

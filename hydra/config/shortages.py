@@ -1,4 +1,4 @@
-"""What a machine has too little of for the rows of a scenario, and the command that removes the shortage."""
+"""Finds the resources that a machine lacks for the rows of a scenario, and the command that removes each shortage."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ GOOD_CLOCKS: Final = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksourc
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Something of which the machine has less than is needed.
+    """A resource of which the machine has less than is needed.
 
-    ``grave``: the step does not fit; otherwise it is slower or less exact. ``remedy`` is the exact command to
-    type, or says that this machine's limit cannot be changed.
+    ``grave``: whether the step does not fit; otherwise it is only slower or less exact. ``remedy`` is the command to
+    type, or states that this machine's limit cannot be changed.
     """
 
     what: str
@@ -35,13 +35,13 @@ class Shortage:
 
 
 def shortages(machine: MachineLimits, needed: MachineNeeds, running: MachineNeeds | None = None) -> list[Shortage]:
-    """Every shortage, the grave ones first.
+    """Every shortage, first those with which the step does not fit.
 
     Args:
-        machine: as it is now.
-        needed: in all.
-        running: the part of it that runs already: it is in the machine's used threads and memory, so that only the
-            difference has to be free.
+        machine: the machine's current limits.
+        needed: what the step needs in total.
+        running: the needs of the part that is running already; the machine's used threads and memory include it, so
+            that only the difference has to be free.
     """
     threads = needed.threads - (running.threads if running else 0)
     memory_bytes = needed.memory_bytes - (running.memory_bytes if running else 0)
@@ -49,7 +49,7 @@ def shortages(machine: MachineLimits, needed: MachineNeeds, running: MachineNeed
 
 
 def _all(machine: MachineLimits, needed: MachineNeeds, threads: int, memory_bytes: int) -> Iterator[Shortage]:
-    """``threads`` and ``memory_bytes`` are what is needed beside what runs; all else is compared as a whole."""
+    """``threads`` and ``memory_bytes`` are needed in addition to what is running; all else is compared in total."""
     if machine.nofile_hard < needed.files:
         yield Shortage(
             "open files of one process (hard limit)",
@@ -102,7 +102,7 @@ def _all(machine: MachineLimits, needed: MachineNeeds, threads: int, memory_byte
 
 def _network(machine: MachineLimits, needed: MachineNeeds) -> Iterator[Shortage]:
     ports = machine.ports_last - machine.ports_first + 1
-    # Linux gives every second port to connect() first; beyond those, it searches, and connecting takes longer.
+    # Linux first gives every second port to connect(); then it searches for the others, which takes longer.
     if ports < 2 * needed.ports:
         yield Shortage(
             "local ports",
@@ -123,7 +123,7 @@ def _sysctl(machine: MachineLimits, what: str, key: str, limit: int, used: int, 
 
 
 def _counted(machine: MachineLimits, what: str, limit: int, used: int, needed: int, line: str) -> Iterator[Shortage]:
-    """A limit on a number of things of which some are in use already; 0 is no limit."""
+    """The shortage of a counted resource, some of which is in use already; a limit of 0 is no limit."""
     if limit and limit < used + needed:
         remedy = line.format(used + needed) if machine.privileged or "ulimit" in line else _cannot(what)
         yield Shortage(what, f"{limit} with {used} in use" if used else str(limit), str(needed), remedy)
@@ -135,7 +135,7 @@ def _cannot(what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowCheck:
-    """One size of the deployment against the machine."""
+    """The check of one size of the deployment against the machine."""
 
     publishers: int
     clients: int
@@ -144,12 +144,12 @@ class RowCheck:
 
     @property
     def fits(self) -> bool:
-        """Whether nothing grave is missing."""
+        """Whether the row fits: no shortage is grave."""
         return not any(s.grave for s in self.shortages)
 
 
 Size = tuple[int, int]
-"""Publishers and subscribers."""
+"""The numbers of publishers and of subscribers."""
 
 
 def check_row(
@@ -160,15 +160,15 @@ def check_row(
     running: Size | None = None,
     stored_bytes: int = 0,
 ) -> RowCheck:
-    """What this size of the scenario's deployment lacks.
+    """Checks one size of the scenario's deployment against the machine.
 
     Args:
-        resolved: what is run.
-        cluster: where.
-        machine: as it is now.
-        size: what runs in the row.
-        running: what runs already beside the run's servers; what these and it use is not free any more. None: nothing.
-        stored_bytes: what the run's servers have on the disk already; it is deleted before the same space is needed.
+        resolved: the scenario.
+        cluster: the settings of the cluster file.
+        machine: the machine's current limits.
+        size: the publishers and subscribers of the row.
+        running: the clients that are running already, in addition to the run's servers; None if nothing is running.
+        stored_bytes: space that the run's servers use on the disk already; it is deleted before it is needed again.
     """
     machine = replace(machine, disk_available_bytes=machine.disk_available_bytes + stored_bytes)
     needed = _needs(resolved, cluster, size)
@@ -178,7 +178,7 @@ def check_row(
 
 def _needs(resolved: ResolvedScenario, cluster: ClusterSpec, size: Size) -> MachineNeeds:
     scenario, (publishers, clients) = resolved.scenario, size
-    # Growing step by step launches groups for each growth; each agent carries at least one of them.
+    # Each growth of the client count launches new groups, at least one on each agent.
     growths = sum(1 for count in scenario.sweep.counts if count <= clients) or 1
     most = cluster.most_in_group(scenario.native.clients_per_process)
     subscriber_groups = max(-(-clients // most), min(len(cluster.agents) * growths, clients))
@@ -186,26 +186,26 @@ def _needs(resolved: ResolvedScenario, cluster: ClusterSpec, size: Size) -> Mach
 
 
 def check_all(resolved: ResolvedScenario, cluster: ClusterSpec, machine: MachineLimits) -> list[RowCheck]:
-    """Every size that the scenario's deployment has, ascending."""
+    """The check of every size of the scenario's deployment, in ascending order."""
     return [check_row(resolved, cluster, machine, size) for size in resolved.scenario.sizes]
 
 
 def checked_line(scenario: Scenario, name: str, file: Path, *, named: bool) -> str:
-    """Says which scenario was checked.
+    """The line that names the checked scenario.
 
     Args:
-        scenario: with what its user replaced.
-        name: as a command line has it.
-        file: where it stands.
-        named: whether somebody named it.
+        scenario: the scenario with the user's replacements.
+        name: the scenario's name on the command line.
+        file: the scenario's file.
+        named: whether the user named the scenario.
     """
     about = f": {scenario.description}" if scenario.description else ""
-    usual = "" if named else "; no scenario was named, so this is the usual one: hydra check SCENARIO checks another"
+    usual = "" if named else "; no scenario was named, so this is the default: hydra check SCENARIO checks another"
     return f"Scenario {name} ({file}){about}; clients: {scenario.client}{usual}"
 
 
 def needs_line(row: RowCheck) -> dict[str, str | float]:
-    """A row for a table of what is needed."""
+    """A row of the table of needed resources."""
     missing = ", ".join(s.what for s in row.shortages if s.grave)
     return {
         "clients": row.clients,

@@ -1,4 +1,4 @@
-"""TOML files, the dotted keys that replace what they say, and presets as layers above or below them."""
+"""Reads TOML files, replaces values by dotted keys, resolves aliases of keys, and merges presets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hydra.system import SystemSpec
 Toml = dict[str, Any]
 
 _FILE_BYTES: Final = 1_000_000
-"""Of a scenario or cluster file at most."""
+"""The maximum size of a scenario or cluster file."""
 
 
 def read_toml(source: Path, remedy: Callable[[], str]) -> Toml:
-    """What a file says.
+    """The content of a TOML file.
 
     Raises:
-        ConfigError: it cannot be read, or is not TOML.
+        ConfigError: the file cannot be read, or is not TOML.
     """
     try:
         with source.open("rb") as file:
@@ -35,20 +35,20 @@ def read_toml(source: Path, remedy: Callable[[], str]) -> Toml:
     except OSError as error:
         raise ConfigError(f"{source}: cannot be read: {error.strerror}", remedy()) from error
     except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
-        raise ConfigError(f"{source}: not TOML: {error}", "mend the line it names") from error
+        raise ConfigError(f"{source}: not TOML: {error}", "correct the line that the error names") from error
 
 
 def parse_set(text: str) -> tuple[str, object]:
     """The dotted key and the value of ``--set key=value``; the value is TOML, or a bare word for a string.
 
     Raises:
-        ConfigError: it has no ``=``, no key, or a value that starts like TOML and is not.
+        ConfigError: the text has no ``=``, no key, or a value that begins like TOML but is not TOML.
     """
     key, equals, written = (part.strip() for part in text.partition("="))
     if not equals or not key or not all(part.strip() for part in key.split(".")):
         raise ConfigError(f"--set {text}: not of the form key=value", "write for example --set sweep.clients=[30,60]")
     try:
-        # One line only: a newline could smuggle in a second key.
+        # Only one line is parsed: a second line could set another key.
         if "\n" not in written:
             return key, tomllib.loads(f"value = {written}")["value"]
     except (ValueError, RecursionError) as error:
@@ -62,10 +62,10 @@ def parse_set(text: str) -> tuple[str, object]:
 
 
 def override(data: Toml, key: str, value: object) -> None:
-    """Replaces what stands under a dotted key; None removes it.
+    """Replaces the value of a dotted key; None removes the key.
 
     Raises:
-        RefusedError: a part of the key is no table.
+        RefusedError: a part of the key is not a table.
     """
     *tables, last = key.split(".")
     table = data
@@ -73,7 +73,7 @@ def override(data: Toml, key: str, value: object) -> None:
         inner = table.get(name, {})
         if not isinstance(inner, dict):
             raise RefusedError(tables[: depth + 1], "is a value and not a table", f"use {key.rsplit('.', 1)[0]}=…")
-        # A copy: it may be part of another override, which is recorded as it was given.
+        # A copy, because the table may belong to another override, which is recorded as the user gave it.
         table[name] = dict(inner)
         table = table[name]
     if value is None:
@@ -83,10 +83,10 @@ def override(data: Toml, key: str, value: object) -> None:
 
 
 class KeyAliases:
-    """Other names of keys: what is read is known by its own name, and refused by the one that the user wrote.
+    """Aliases of keys: values are stored under the keys, and errors name the aliases that the user wrote.
 
     Args:
-        aliases: the dotted key by the dotted alias.
+        aliases: dotted keys by dotted alias.
     """
 
     def __init__(self, aliases: Mapping[str, str]) -> None:
@@ -99,10 +99,10 @@ class KeyAliases:
         self._used: dict[str, str] = {}
 
     def resolve(self, key: str, value: object) -> tuple[str, object]:
-        """A dotted key and its value ("" and the whole file) by the names that are meant.
+        """Replaces aliases by keys in a dotted key and its value (or in "" and the whole file).
 
         Raises:
-            RefusedError: one thing stands there by two names.
+            RefusedError: a key is set under two names.
         """
         for alias, meant in self._aliases.items():
             if _begins(key, alias):
@@ -120,7 +120,7 @@ class KeyAliases:
         return key
 
     def worded(self, text: str) -> str:
-        """A text about keys with the names that the user wrote."""
+        """An error's text with each key replaced by the alias that the user wrote."""
         for meant, alias in self._used.items():
             for name, other in ((meant, alias), (meant.rsplit(".", 1)[-1], alias.rsplit(".", 1)[-1])):
                 text = re.sub(rf"(?<![\w'\"]){re.escape(name)}(?![\w'\"])", other, text)
@@ -137,7 +137,7 @@ class KeyAliases:
             tables.append(tables[-1][name])
         if last not in tables[-1]:
             return table
-        own = meant.rsplit(".", 1)[-1]  # an alias stands in the table of what it names
+        own = meant.rsplit(".", 1)[-1]  # an alias is in the same table as its key
         if own in tables[-1]:
             raise RefusedError(alias.split("."), f"is another name of {meant}, which is set too", "remove one of them")
         tables[-1][own] = tables[-1].pop(last)
@@ -146,21 +146,21 @@ class KeyAliases:
 
 
 def _begins(key: str, with_: str) -> bool:
-    """Whether a dotted key stands in the table ``with_``, or is that key; everything stands in ""."""
+    """Whether a dotted key is in the table ``with_`` or equals it; every key is in ""."""
     return not with_ or key == with_ or key.startswith(f"{with_}.")
 
 
 PRESET: Final = "preset"
-"""The key of a scenario that names one."""
+"""The key of a scenario that names a preset."""
 
 
 def with_preset(spec: SystemSpec, data: Any, given: Mapping[str, object]) -> Toml:
-    """What a scenario's file says, with the preset that it or its user names.
+    """The content of a scenario's file, merged with the preset that the file or the user names.
 
     Args:
         spec: the scenario's system.
-        data: the file, by the keys that are meant.
-        given: what the user replaces: a preset among it goes before the file, one of the file behind it.
+        data: the file's content, with aliases resolved.
+        given: the user's replacements; a preset among them overrides the file, and the file overrides its own preset.
 
     Raises:
         RefusedError: the system has no such preset.
@@ -188,9 +188,9 @@ def _values(spec: SystemSpec, name: object) -> Toml:
 
 
 def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Toml:
-    """Two files as one: what stands in both is the upper one's, but for tables, which are merged."""
+    """Merges two tables; a value in both is taken from the upper one, and inner tables are merged."""
     both: Toml = {**lower}
     for name, value in upper.items():
-        below = both.pop(name, None)  # what is the upper one's stands behind, where a key is written in two ways
+        below = both.pop(name, None)  # the upper one's keys come last, which counts if a key has two names
         both[name] = _merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
     return both

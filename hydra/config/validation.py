@@ -1,4 +1,4 @@
-"""Nouns from what a file says, checked strictly; what is wrong with it as one line that names key and remedy."""
+"""Builds model classes from the content of a file, with strict checks; an error is one line with key and remedy."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _REMEDIES: Final = {
     "tuple_type": "write [ ] around it",
     "string_type": "write it in quotes",
 }
-"""By the kind of pydantic's refusal."""
+"""Remedies by the kind of pydantic's error."""
 
 Tables = Mapping[Key, type]
-"""The dataclass that each table of a file is."""
+"""The dataclass of each table of a file, by the table's path."""
 
 
 class UnknownKeyError(RefusedError):
-    """A key that is not known, with where it belongs or what it probably is.
+    """An unknown key, with the table it belongs to or the key that was probably meant.
 
     Args:
-        key: its path.
-        known: the keys of its table.
-        tables: which dataclass each table of the file is.
+        key: the key's path.
+        known: the known keys of its table.
+        tables: the dataclass of each table of the file.
     """
 
     def __init__(self, key: Key, known: Sequence[str], tables: Tables | None = None) -> None:
@@ -44,7 +44,7 @@ class UnknownKeyError(RefusedError):
         close = get_close_matches(name, known, n=1)
         self.belongs_elsewhere = bool(homes)
         if homes:
-            # The very name in another table is nearer than a name that is like it in this one.
+            # The same name in another table is a better suggestion than a similar name in this one.
             remedy = f"it belongs into [{homes[0]}]" if homes[0] else "it belongs to the top of the file"
         elif close:
             remedy = f"did you mean {close[0]}?"
@@ -57,15 +57,15 @@ class UnknownKeyError(RefusedError):
 def refusals_in(
     label: object, written: Callable[[str], str] = str, worded: Callable[[str], str] = str
 ) -> Iterator[None]:
-    """Makes every refusal an error of a file.
+    """Turns every rejected key into an error about a file.
 
     Args:
-        label: what to call the file.
-        written: the dotted key as its user wrote it.
-        worded: a text with the names of keys as their user wrote them.
+        label: the name of the file in errors.
+        written: converts a dotted key to the one that the user wrote.
+        worded: converts the names of keys in a text to those that the user wrote.
 
     Raises:
-        RefusedKeyError: something was refused.
+        RefusedKeyError: a key was rejected.
     """
     try:
         yield
@@ -75,12 +75,12 @@ def refusals_in(
 
 
 def first_refusal(errors: Sequence[ErrorDetails], data: Mapping[str, object], tables: Tables) -> RefusedError:
-    """The first refusal of pydantic's; an unknown key goes before a missing one, which it probably is misspelt.
+    """The first of pydantic's errors; an unknown key comes before a missing key, which it probably misspells.
 
     Args:
-        errors: of one validation, whose locations begin with the place in a tuple of one.
-        data: what was validated.
-        tables: which dataclass each table of the data is.
+        errors: the errors of one validation; their locations begin with the index in a tuple of one element.
+        data: the validated data.
+        tables: the dataclass of each table of the data.
     """
     first = min(errors, key=lambda e: {"unexpected_keyword_argument": 0, "missing": 2}.get(e["type"], 1))
     key = tuple(first["loc"][1:])
@@ -94,7 +94,7 @@ def first_refusal(errors: Sequence[ErrorDetails], data: Mapping[str, object], ta
         case "dataclass_type":
             return RefusedError(key, "must be a table", f"write [{'.'.join(map(str, key))}] and its keys below")
         case _:
-            # Members of a union report one by one, each with its own name at the end of the location.
+            # Each member of a union reports an error, with its own name at the end of the location.
             key = _existing(key, data)
             wants = [e["msg"] for e in errors if _existing(tuple(e["loc"][1:]), data) == key]
             text = " or ".join(dict.fromkeys(_wanted(w) for w in wants))
@@ -108,27 +108,27 @@ def first_refusal(errors: Sequence[ErrorDetails], data: Mapping[str, object], ta
 
 
 def _wanted(message: str) -> str:
-    """What a message of pydantic's asks for, by TOML's names: it has validated JSON."""
+    """What a message of pydantic asks for, in TOML's terms instead of JSON's."""
     wanted = message.removeprefix("Input should be ")
     return _IN_TOML.get(wanted, wanted)
 
 
 def known_keys(key: Key, table: Mapping[str, object], known: Sequence[str]) -> None:
-    """Refuses the first key of a table that is not known there."""
+    """Rejects the first unknown key of a table."""
     for name in table:
         if name not in known:
             raise UnknownKeyError((*key, name), known)
 
 
 def table_of(key: Key, value: object) -> dict[str, Any]:
-    """The value, which must be a table."""
+    """The value; rejects it if it is not a table."""
     if not isinstance(value, dict):
         raise RefusedError(key, "must be a table")
     return value
 
 
 def field_names(noun: type | None) -> tuple[str, ...]:
-    """Of a dataclass; none of None."""
+    """The names of a dataclass's fields; () for None."""
     return tuple(f.name for f in fields(noun)) if noun is not None else ()
 
 
@@ -138,7 +138,7 @@ def free_text(noun: type) -> list[str]:
 
 
 def _may_be_secret(key: Key, tables: Tables) -> bool:
-    """Whether a key is of a field that is never shown, or stands in free text."""
+    """Whether a key belongs to a field that is never shown, or to free text."""
     for end, name in enumerate(key):
         noun = tables.get(key[:end])
         if noun and (name in free_text(noun) or any(f.name == name and not f.repr for f in fields(noun))):
@@ -163,7 +163,7 @@ def _existing(key: Key, data: object) -> Key:
 T = TypeVar("T")
 
 OWN: Final = "system"
-"""The field of a noun that holds what is its system's own."""
+"""The field of a model class that holds the system's own values."""
 
 
 @cache
@@ -171,26 +171,26 @@ def _adapter(noun: Hashable) -> TypeAdapter[Any]:
     from pydantic import ConfigDict, TypeAdapter  # what is refused before does not wait for it
 
     strict = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-    # A stdlib dataclass takes no configuration of its own, but inherits that of what it stands in: hence the tuple.
+    # A dataclass of the standard library has no configuration, but inherits that of its container: hence the tuple.
     return TypeAdapter(cast("Any", tuple[noun]), config=strict)  # type: ignore[valid-type]
 
 
 def build(noun: type[T], data: Mapping[str, object], tables: Tables | None = None) -> T:
-    """The noun built from the data, with every check of its own.
+    """Builds a dataclass from data, with all of its checks.
 
     Args:
         noun: a dataclass.
-        data: as TOML has it, by the noun's field names.
-        tables: which dataclass each table of the data is, to find the right place of a misplaced key.
+        data: TOML values by field name.
+        tables: the dataclass of each table of the data, to find the right place of a misplaced key.
 
     Raises:
-        RefusedError: something in it cannot be.
+        RefusedError: a value is invalid.
     """
     places: Tables = {(): noun} if tables is None else tables
     _refuse_unknown((), data, places)
     from pydantic import ValidationError
 
-    # By way of JSON: strict validation takes an object for a dataclass and an array for a tuple only from there.
+    # Strict validation accepts an object for a dataclass, and an array for a tuple, only from JSON.
     text = json.dumps([data], default=str)
     try:
         return cast("T", _adapter(cast("Hashable", noun)).validate_json(text)[0])
@@ -199,7 +199,7 @@ def build(noun: type[T], data: Mapping[str, object], tables: Tables | None = Non
 
 
 def _refuse_unknown(key: Key, table: Mapping[str, object], tables: Tables) -> None:
-    """Refuses keys that are not known: most mistakes are of this kind, and found without importing pydantic."""
+    """Rejects unknown keys, the most frequent mistake, without importing pydantic."""
     known = field_names(tables[key])
     for name in table:
         if name not in known:
@@ -211,9 +211,9 @@ def _refuse_unknown(key: Key, table: Mapping[str, object], tables: Tables) -> No
 
 @cache
 def as_written(noun: type, own: type | None) -> type:
-    """The noun as a file has it: the fields of a system's own type stand in it, in place of its ``system``.
+    """The dataclass of a table in a file: the shared fields, and the system's own fields in place of ``system``.
 
-    It refuses what either of the two refuses. :func:`of_written` makes the noun of it.
+    It rejects what either dataclass rejects. :func:`of_written` converts it to the model's dataclass.
     """
 
     def check(self: Any) -> None:
@@ -224,14 +224,14 @@ def as_written(noun: type, own: type | None) -> type:
 
 
 def of_written(written: Any, noun: type[T], own: type | None) -> T:
-    """The noun with its system's own fields in ``system``, complete."""
+    """The model's dataclass, with all of the system's own fields in ``system``."""
     shared = {name: getattr(written, name) for name in field_names(noun) if name != OWN}
     its = own(**{name: getattr(written, name) for name in field_names(own)}) if own else None
     return noun(**shared, **{OWN: {name: getattr(its, name) for name in field_names(own)}})
 
 
 def specs_of(noun: type) -> list[tuple[str, Any, Any]]:
-    """The fields of a dataclass as ``make_dataclass`` takes them."""
+    """The fields of a dataclass, in the form for ``make_dataclass``."""
     hints = get_type_hints(noun)
     return [(f.name, hints[f.name], _default(f)) for f in fields(noun)]
 
@@ -244,10 +244,10 @@ def _default(of: Field[Any]) -> Any:
 
 
 def check_value(noun: type, others: Mapping[str, object], name: str, value: object) -> None:
-    """Refuses a value that one of the noun's fields cannot have beside the others.
+    """Rejects a value that a field of the dataclass cannot have together with the other fields.
 
     Raises:
-        RefusedError: with the empty key.
+        RefusedError: the value is invalid; the error has the empty key.
     """
     try:
         build(noun, {**others, name: value})

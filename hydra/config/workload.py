@@ -1,4 +1,4 @@
-"""``[load]``, ``[[events]]`` and ``[slo]``: a recorded load is read, and what cannot be is refused before a run."""
+"""``[load]``, ``[[events]]`` and ``[slo]``: reads a recorded load, and rejects invalid tables before a run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hydra.sweep import kind_of
 from hydra.system import SystemSpec
 
 _BINS: Final = MAX_POINTS // 2
-"""Of recorded times: each is two points."""
+"""The maximum number of bins of recorded times; each bin becomes two points."""
 
 
 def with_recorded(scenario: Scenario) -> Scenario:
-    """The scenario with what its recorded load says."""
+    """The scenario with the points of its recorded load."""
     load = scenario.load
     if load.shape != "recorded" or load.points:
         return scenario
@@ -31,13 +31,14 @@ def with_recorded(scenario: Scenario) -> Scenario:
 
 
 def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
-    """The points of a load that was recorded.
+    """The points (s, messages/s) of a recorded load.
 
-    A file of one column has a message's time (s) in each line; of two, a time and the rate (messages/s) from then on
-    in a line to the next. Times count from the first one. A first line without numbers is left out.
+    A file with one column has the time (s) of a message in each line. A file with two columns has times and rates
+    (messages/s), between which the rate changes linearly. Times count from the first one. A first line without numbers
+    is ignored.
 
     Raises:
-        RefusedError: it cannot be read, or is no such file.
+        RefusedError: the file cannot be read, or is no such file.
     """
     key = ("load", "file")
     try:
@@ -53,7 +54,7 @@ def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
     for number, row in enumerate(rows, 1):
         if len(row) != width or width not in (1, 2):
             raise RefusedError(
-                key, f"{path}, line {number} of the numbers, has not one or two of them", "write t or t,rate"
+                key, f"{path}: line {number} must have one or two numbers, like every other", "write t or t,rate"
             )
     if not rows:
         raise RefusedError(key, f"{path} has no line with numbers", "write t or t,rate")
@@ -64,11 +65,13 @@ def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
         if any(b[0] < a[0] for a, b in pairwise(points)):
             raise RefusedError(key, f"{path}: the times do not rise", "sort the lines by their time")
         if len(points) > MAX_POINTS:
-            raise RefusedError(key, f"{path} has {len(points)} lines, above the limit of {MAX_POINTS}", "thin it out")
+            raise RefusedError(
+                key, f"{path} has {len(points)} lines, above the limit of {MAX_POINTS}", "use fewer lines"
+            )
         if any(not 0 <= rate <= 1e9 for _, rate in points) or not any(rate for _, rate in points):
             raise RefusedError(key, f"{path} has a rate below 0 or above 1e9, or none above 0", "rates are messages/s")
         return points
-    # As many bins as a load may have, of 1 s or longer.
+    # The times are counted in bins of at least 1 s, at most as many as a load may have.
     length = max(1.0, math.ceil(min(rows[-1][0] - begin, duration_s) / _BINS))
     counts: dict[int, int] = {}
     for (at,) in rows:
@@ -86,16 +89,16 @@ def _numbers(line: list[str]) -> list[float]:
 
 
 def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
-    """Refuses a load, event or objective that this scenario cannot have.
+    """Rejects a load, event or objective that this scenario cannot have.
 
     Raises:
-        RefusedError: the text says why.
+        RefusedError: the scenario is rejected; the text gives the reason.
     """
     if not scenario.has_time_series:
         return
     place = _place(scenario)
     if scenario.client in spec.tools:
-        raise RefusedError(place, f"client {scenario.client} does not tell what happens in a second", "use another")
+        raise RefusedError(place, f"client {scenario.client} does not report each second", "use another")
     if scenario.sweep.decided:
         what = "is of steps at a given rate, and this scenario searches"
         raise RefusedError(place, what, f"remove [sweep.{kind_of(scenario).key}]")
@@ -106,7 +109,7 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
     rates = scenario.values_of("rate")
     shaped = scenario.load.shape not in ("constant", "recorded") or any(e.kind == "burst" for e in scenario.events)
     if shaped and "max" in rates:
-        raise RefusedError(("settings", "rate"), "'max' is no rate that a load could have parts of", "set a number")
+        raise RefusedError(("settings", "rate"), "a load cannot have parts of the rate 'max'", "set a number")
     if (shaped or scenario.load.shape == "recorded") and scenario.native.pacing == "bursty":
         raise RefusedError(("native", "pacing"), "is of a rate that does not change", "use 'smooth'")
     _check_events(spec, scenario)
@@ -115,7 +118,7 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
 
 
 def _place(scenario: Scenario) -> tuple[str, ...]:
-    """The first key that asks for the figures of every second."""
+    """The first key of the scenario that needs a time series."""
     if scenario.load.shape != "constant":
         return ("load",)
     return ("events",) if scenario.events else ("slo",) if scenario.slo.objectives() else ("sweep", "seconds")
@@ -142,5 +145,5 @@ def _check_events(spec: SystemSpec, scenario: Scenario) -> None:
             ("events",), f"there are more than {MAX_IMPAIRMENTS} in which subscribers change", "leave out some"
         )
     if len({event.fraction for event in scenario.events if event.kind in IMPAIRMENTS}) > 1:
-        what = "differs between events, and the subscribers that are slow or gone are the same ones"
+        what = "differs between events, but all of them affect the same subscribers"
         raise RefusedError(("events",), f"fraction {what}", "give all of them the same")

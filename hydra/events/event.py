@@ -1,4 +1,4 @@
-"""What an event is, how grave, what it says, and how it is stored."""
+"""Events: their kind, severity and text, and the form in which they are stored."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from hydra.events.value_formatting import duration, id_ranges, number, ranges
 
 
 class Level(StrEnum):
-    """How much an event matters, gravest first."""
+    """The severity of an event, the most severe first."""
 
     FAIL = "fail"
     """Something was not measured."""
     LOSS = "loss"
-    """Figures are there, and say less than they seem to."""
+    """The figures show less than they seem to."""
     NOTE = "note"
-    """Worth knowing before the figures are believed."""
+    """The user should read it before using the figures."""
     ROUTINE = "routine"
-    """Belongs to every run."""
+    """It happens in every run."""
 
 
 _SAID: Final[Mapping[str, Callable[[Any], str]]] = {"number": number, "duration": duration, "ids": id_ranges}
-"""How a template writes a value, besides the formats of Python."""
+"""Formats for values in a template, in addition to Python's."""
 
 
 class _Template(Formatter):
@@ -48,14 +48,14 @@ _TEMPLATE: Final = _Template()
 
 @dataclass(frozen=True, slots=True)
 class EventData:
-    """An event as data, beside what it says: what is stored, and what programs read.
+    """An event as data: the form that is stored and that programs read.
 
     Attributes:
-        kind: what it is; runs of other versions have kinds of their own.
-        level: how much it matters.
+        kind: name of the kind; runs of other versions may have other kinds.
+        level: the severity.
         text: what happened, in one line.
-        remedy: what to try; "" where nothing is to be done.
-        fields: what the text is made of, as JSON has it; runs of earlier versions have none.
+        remedy: what to try; "" if nothing has to be done.
+        fields: the values in the text, as JSON values; runs of earlier versions have none.
     """
 
     kind: str
@@ -70,17 +70,17 @@ class EventData:
 
 @dataclass_transform(frozen_default=True)
 class Event(ABC):
-    """Something that happened in a run. A subclass becomes a frozen dataclass whose fields say what, and is registered.
+    """Something that happened in a run. A subclass becomes a frozen dataclass of its values, and is registered.
 
-    ``str(event)`` is the line for a person. It may hold secrets, as fields may: who writes them down hides those first.
+    ``str(event)`` is the line for the user. The line and the fields may hold secrets, which are hidden before storing.
 
     Attributes:
-        kind: what it is; the name of the class, unless it says otherwise.
-        category: what run.db and the report gather it under; its kind, unless several share one.
-        level: how much it matters.
-        summary: what the report says of several of one category.
+        kind: name of the kind; the default is made from the name of the class.
+        category: name under which run.db and the report group events; the default is the kind.
+        level: the severity.
+        summary: the report's text for several events of one category.
         template: the text, with fields and properties in braces.
-        remedy: what to try; "" where nothing is to be done.
+        remedy: what to try; "" if nothing has to be done.
     """
 
     kinds: ClassVar[dict[str, type[Event]]] = {}
@@ -112,27 +112,27 @@ class Event(ABC):
         return f"{self.text}; {self.remedy}" if self.remedy else self.text
 
     def data(self) -> EventData:
-        """It as data."""
+        """The event as data."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # see above
         return EventData(self.kind, self.level, self.text, self.remedy, msgspec.to_builtins(values, enc_hook=_ids))
 
 
 def _ids(clients: Iterable[int]) -> list[list[int]]:
-    """A set of ids, the first and the last of each run of them."""
+    """A set of ids as ranges: the first and the last id of each."""
     return [[run.start, run.stop - 1] for run in ranges(clients)]
 
 
 EventSink = Callable[[Event], None]
-"""Takes an event that is worth keeping with the run."""
+"""A function that takes an event to store with the run."""
 
 
 class StoredEvent(NamedTuple):
-    """An event as a run's database has it.
+    """An event as it is stored in a run's database.
 
     Attributes:
         time_ns: wall time.
-        epoch: the step in which it happened; None: between steps, or nobody said.
-        told: what it is and says.
+        epoch: the step of the event; None: between steps, or unknown.
+        data: its kind, severity and text.
     """
 
     time_ns: int
@@ -141,21 +141,21 @@ class StoredEvent(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """That of its class."""
+        """The name of the event's kind."""
         return self.data.kind
 
     @property
     def text(self) -> str:
-        """Its line for a person."""
+        """The event's line for the user."""
         return str(self.data)
 
     @property
     def category(self) -> str:
-        """What the report gathers it under."""
+        """The name under which the report groups the event."""
         known = Event.kinds.get(self.kind)
         return known.category if known else self.kind
 
     @property
     def summary(self) -> str:
-        """What is said of several of its category."""
+        """The report's text for several events of this category."""
         return Event.kinds.get(self.category, Event).summary

@@ -1,4 +1,4 @@
-"""Everything that a run notes, of itself, its servers, clients and steps: one class for each event."""
+"""The events of a run, its servers, clients and steps: a class for each kind."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hydra.model import Figure, Launch, Role, StepPlan
 from hydra.wire.protocol_constants import EXIT_STRANDED
 
 _ROWS_NAMED: Final = 6
-"""Rows that are named, of many."""
+"""The maximum number of rows that a text names."""
 
 
 class EngineWaits(Event):
-    """What an engine waits for before a run can begin, in its own words."""
+    """An engine waits for something before a run can begin; the text is the engine's."""
 
     template = "{what}"
     what: str
@@ -26,11 +26,11 @@ class RunBegan(Event):
     """A run begins.
 
     Attributes:
-        scenario: its name.
-        out: its directory.
-        expected_s: how long its steps take if nothing is backlogged.
-        bound_s: how long they take at most.
-        servers: those that are started before, as in ``3 … servers``; "" if there are none.
+        scenario: the scenario's name.
+        out: the run directory.
+        expected_s: duration of the steps if nothing is backlogged.
+        bound_s: maximum duration of the steps.
+        servers: the servers that are started before, as in ``3 … servers``; "" if there are none.
     """
 
     kind = "began"
@@ -43,12 +43,12 @@ class RunBegan(Event):
     @property
     def text(self) -> str:
         expected, bound = duration(self.expected_s), duration(self.bound_s)
-        more = f"; the start of {self.servers} is not in it" if self.servers else ""
+        more = f"; the start of {self.servers} is not included" if self.servers else ""
         return f"{self.scenario} into {self.out}: about {expected} if nothing is backlogged, {bound} at most{more}"
 
 
 class RunDone(Event):
-    """A run has measured all that it was to measure."""
+    """A run has measured everything."""
 
     kind = "done"
     template = "done in {took_s:duration}: {out}"
@@ -57,7 +57,7 @@ class RunDone(Event):
 
 
 class RunFailed(Event):
-    """A run could not go on. The report says so at its top, so that it is routine among the events."""
+    """A run could not continue. The report shows this at its top, so the event is routine."""
 
     kind = "failed"
     template = "{error}"
@@ -65,7 +65,7 @@ class RunFailed(Event):
 
 
 class RunResumed(Event):
-    """A run goes on after ``steps`` steps; ``again`` failed ones of them are measured again."""
+    """A run continues after ``steps`` steps; ``again`` of them failed and are measured again."""
 
     kind = "resumed"
 
@@ -77,15 +77,15 @@ class RunResumed(Event):
 
 
 class RunResumeSummary(Event):
-    """A run is resumed: what is there and what is left.
+    """A run is resumed: the rows that are there, and the steps that are left.
 
     Attributes:
-        out: its directory.
-        there: the names of the rows that are measured or were skipped.
-        rows: how many it has in all.
-        again: the names of those that failed and are tried again.
-        steps: how many are to go at most; None where their results decide that.
-        left_s: about how many seconds that takes.
+        out: the run directory.
+        there: the names of the rows that were measured or skipped.
+        rows: total number of rows.
+        again: the names of rows that failed and are measured again.
+        steps: maximum number of steps that are left; None if their results decide that.
+        left_s: estimated duration of these steps in seconds.
     """
 
     kind = "goes_on"
@@ -100,14 +100,14 @@ class RunResumeSummary(Event):
     def text(self) -> str:
         there = f"{len(self.there)} of {self.rows} rows are there{_named(self.there)}"
         verb = "is" if len(self.again) == 1 else "are"
-        again = f"{len(self.again)} failed and {verb} tried again{_named(self.again)}" if self.again else ""
+        again = f"{len(self.again)} failed and {verb} measured again{_named(self.again)}" if self.again else ""
         some = "the results decide how many steps are to go" if self.steps is None else f"{self.steps} steps to go"
         left = f"{'1 step to go' if self.steps == 1 else some}, about {duration(self.left_s)}"
-        return f"{self.out} goes on: " + "; ".join(filter(None, (there, again, left)))
+        return f"{self.out} continues: " + "; ".join(filter(None, (there, again, left)))
 
 
 class RunComplete(Event):
-    """A run is resumed that has everything already."""
+    """A run is resumed that has measured everything already."""
 
     kind = "complete"
     template = "{out} is complete: nothing is left to measure, and nothing is started"
@@ -115,13 +115,13 @@ class RunComplete(Event):
 
 
 def _named(rows: Sequence[str]) -> str:
-    """The first few names in brackets."""
+    """The first names, in brackets."""
     more = f"; {len(rows) - _ROWS_NAMED} more" if len(rows) > _ROWS_NAMED else ""
     return f" ({'; '.join(rows[:_ROWS_NAMED])}{more})" if rows else ""
 
 
 class SystemFact(Event):
-    """Something about the system under test that is known only once it runs."""
+    """A fact about the system under test that is known only once the system is running."""
 
     kind = "fact"
     template = "{name}: {value}"
@@ -130,23 +130,23 @@ class SystemFact(Event):
 
 
 class FramesRejected(Event):
-    """Frames that the controller refused for one reason."""
+    """Frames that the controller rejected for one reason."""
 
     kind = "refused"
 
     level = Level.NOTE
-    summary = "peers and messages that the controller refused"
+    summary = "peers and messages that the controller rejected"
     template = "{count} × {reason}"
     reason: str
     count: int
 
 
 class SystemRestarted(Event):
-    """The system under test had failed and is brought up again."""
+    """The system under test had failed and is started again."""
 
     kind = "revive"
     level = Level.NOTE
-    summary = "the system under test was brought up again"
+    summary = "the system under test was started again"
     template = "{failure}"
     failure: str
 
@@ -155,9 +155,9 @@ class ServersStarting(Event):
     """Servers are being started.
 
     Attributes:
-        what: which, as in ``3 … servers``.
-        doing: how far they are, as in ``1 of 3 dialled in``; "": nobody knows.
-        for_s: for how long by now.
+        what: the servers, as in ``3 … servers``.
+        doing: the progress, as in ``1 of 3 dialled in``; "" if unknown.
+        for_s: seconds since the start.
     """
 
     what: str
@@ -171,7 +171,7 @@ class ServersStarting(Event):
 
 
 class ServersStarted(Event):
-    """Servers are there, as :class:`ServersStarting` calls them."""
+    """Servers were started; ``what`` is as in :class:`ServersStarting`."""
 
     template = "started {what} in {took_s:duration}"
     what: str
@@ -179,7 +179,7 @@ class ServersStarted(Event):
 
 
 class ServersUp(Event):
-    """The servers that run as groups answer as one."""
+    """The servers that run as groups answer as one cluster."""
 
     kind = "servers"
     template = "{count} at {address} after {took_s:.3f} s"
@@ -189,18 +189,18 @@ class ServersUp(Event):
 
 
 class ServersRestarted(Event):
-    """A server was lost while they came up: all are brought up once more."""
+    """A server was lost while the servers started: all servers are started again."""
 
     kind = "servers_again"
 
     level = Level.NOTE
-    summary = "servers that were lost while they came up; all were brought up once more"
+    summary = "servers that were lost while they started; all servers were started again"
     template = "{why}"
     why: str
 
 
 class ServerExit(Event):
-    """A server ended, or said that it cannot go on."""
+    """A server ended, or reported that it cannot continue."""
 
     level = Level.NOTE
     summary = "servers that ended in mid-run"
@@ -209,7 +209,7 @@ class ServerExit(Event):
 
 
 class ServerKilled(Event):
-    """A server was killed on purpose, as its scenario says."""
+    """A server was killed on purpose, by an event of the scenario."""
 
     level = Level.NOTE
     summary = "servers that were killed on purpose"
@@ -221,7 +221,7 @@ class ServerKilled(Event):
 
 
 class Launched(Event):
-    """A group was given to an agent; :meth:`of` leaves out what it was started with, for that is full of secrets."""
+    """A group was launched on an agent; :meth:`of` leaves out its command and environment, which may hold secrets."""
 
     kind = "launch"
     template = "{group}: {carried} on {agent}{where}"
@@ -234,24 +234,24 @@ class Launched(Event):
 
     @classmethod
     def of(cls, launch: Launch) -> Launched:
-        """That it was launched."""
+        """The event for a launch."""
         group, agent = launch.group, launch.agent
         return cls(group.id, group.role, group.first_client, group.count, agent.id, agent.hostname)
 
     @property
     def carried(self) -> str:
-        """What the group runs."""
+        """The clients or the server that the group runs."""
         clients = self.role in get_args(Role)
         return f"{self.count} {self.role}(s) from id {self.first_client}" if clients else f"a {self.role}"
 
     @property
     def where(self) -> str:
-        """The agent's host, where that has another name."""
+        """The agent's host in brackets, if its name differs from the agent's."""
         return f" ({self.host})" if self.host != self.agent else ""
 
 
 class ClientsConnected(Event):
-    """All clients have dialled in."""
+    """All clients have connected."""
 
     kind = "present"
 
@@ -261,7 +261,7 @@ class ClientsConnected(Event):
 
 
 class Evicted(Event):
-    """Clients of a group that are of no use any more are ended."""
+    """Clients of a group that cannot be used any more are ended."""
 
     kind = "evict"
     level = Level.NOTE
@@ -273,7 +273,7 @@ class Evicted(Event):
 
 
 class GroupRelaunched(Event):
-    """Clients whose group does not replace them get another group."""
+    """Clients that their group does not replace are launched in another group."""
 
     kind = "launched_elsewhere"
 
@@ -284,7 +284,7 @@ class GroupRelaunched(Event):
 
 
 class ClientExit(Event):
-    """A client's process ended; ``status`` is as ``Popen.returncode`` has it, None if nobody knows it."""
+    """A client's process ended; ``status`` is as in ``Popen.returncode``, None if unknown."""
 
     level = Level.NOTE
     summary = "clients that ended in mid-run"
@@ -299,16 +299,16 @@ class ClientExit(Event):
 
 
 def cause(pid: int, status: int | None) -> str:
-    """How a process ended, in a sentence."""
+    """How a process ended, as a clause."""
     if status is None:
         return f"pid {pid} ended"
     if status == EXIT_STRANDED:
-        return f"pid {pid} was stranded (exit code {status}): it had heard nothing of the controller for too long"
+        return f"pid {pid} exited with {status}, because it received nothing from the controller for too long"
     return f"pid {pid} exited with {status}" if status >= 0 else f"pid {pid} was killed by {end_of(status)}"
 
 
 def end_of(status: int | None) -> str:
-    """The same as a row has it: ``SIGKILL``, ``exit code 3``."""
+    """How a process ended, in the form of a row's column: ``SIGKILL``, ``exit code 3``."""
     if status is None:
         return "of unknown cause"
     if status >= 0:
@@ -340,18 +340,18 @@ class ClientError(Event):
 
 
 class StartUnacknowledged(Event):
-    """Clients had not acknowledged a step's start in time: the step begins anew under the next epoch."""
+    """Clients did not acknowledge a step's start in time: the step begins again with the next epoch."""
 
     kind = "start"
     level = Level.NOTE
-    summary = "steps that were begun anew, because clients had not acknowledged the start in time"
+    summary = "steps that were started again, because clients had not acknowledged the start in time"
     template = "epoch {epoch}: not acknowledged in time by {missing:ids}"
     epoch: int
     missing: Iterable[int]
 
 
 class WindowOpened(Event):
-    """Everybody knows when a step's window begins."""
+    """All clients know when a step's window begins."""
 
     kind = "window"
     template = "epoch {epoch} runs"
@@ -359,7 +359,7 @@ class WindowOpened(Event):
 
 
 class PhasesTimed(Event):
-    """How long each part of a step took, in the order of their ends."""
+    """The duration of each part of a step, in the order of their ends."""
 
     kind = "phases"
     epoch: int
@@ -371,7 +371,7 @@ class PhasesTimed(Event):
 
 
 class StepStored(Event):
-    """A step's figures were computed and committed."""
+    """A step's figures were computed and stored."""
 
     kind = "stored"
     template = "epoch {epoch}: {took_s:.3f} s"
@@ -380,7 +380,7 @@ class StepStored(Event):
 
 
 class StepMeasured(Event):
-    """A step is done; ``position`` tells it from the others, such as ``step 3 of 6: 30 clients, 1,000/s``."""
+    """A step was measured; ``position`` names it, such as ``step 3 of 6: 30 clients, 1,000/s``."""
 
     kind = "step"
     position: str

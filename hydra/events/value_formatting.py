@@ -1,4 +1,4 @@
-"""Times, figures, steps and clients in a few words for a person."""
+"""Short texts for times, figures, steps and clients."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Final
 from hydra.model import Figure, StepPlan, value_of
 
 _WHOLE_FROM: Final = 999.5
-"""Figures from here on are shown without a fraction."""
+"""Figures from this value on are shown without a fraction."""
 _MOST_DIGITS: Final = 6
-"""Digits behind the point of figures that are nearly nothing."""
+"""The maximum number of digits after the decimal point."""
 _ALWAYS_TOLD: Final = ("rate", "messages")
-"""Settings that a step's description has in any case."""
+"""Settings that every description of a step has."""
 _RANGES: Final = 8
-"""Ranges of ids that are named, of many."""
+"""The maximum number of ranges of ids that a text names."""
 
 
 def duration(seconds: float) -> str:
-    """Seconds for a person: ``45 s``, ``12 min``, ``3 h 20 min``."""
+    """A duration as text: ``45 s``, ``12 min``, ``3 h 20 min``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -27,7 +27,7 @@ def duration(seconds: float) -> str:
 
 
 def countdown(seconds: float) -> str:
-    """Seconds that are left, as what is looked at while they pass: ``45 s``, ``2 min 10 s``, ``24 min``."""
+    """A remaining time, to be shown while it passes: ``45 s``, ``2 min 10 s``, ``24 min``."""
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     tens = round(seconds / 10)
@@ -35,21 +35,21 @@ def countdown(seconds: float) -> str:
 
 
 def number(value: Figure, significant: int = 3) -> str:
-    """A figure for a person, ``–`` for none: so many significant digits, all of those before the point, no exponent."""
+    """A figure as text with this many significant digits, all digits before the point, no exponent; ``–`` for None."""
     if value is None:
         return "–"
     if isinstance(value, str | bool):
         return str(value)
     if isinstance(value, int) or abs(value) >= _WHOLE_FROM:
         return f"{value:,.0f}"
-    # Below a thousandth what the last of the digits is worth no longer matters.
+    # Tiny figures get fewer significant digits, because the digits after the point are limited.
     digits = significant if value == 0 else max(significant - 1 - floor(log10(abs(value))), 0)
     text = f"{value:.{min(digits, _MOST_DIGITS)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def duration_us(value: float) -> str:
-    """Microseconds for a person: ``820 µs``, ``2.5 ms``, ``1.2 s``."""
+    """Microseconds as text: ``820 µs``, ``2.5 ms``, ``1.2 s``."""
     for unit_us, unit in ((1e6, "s"), (1e3, "ms")):
         if abs(value) >= unit_us:
             return f"{number(value / unit_us)} {unit}"
@@ -57,11 +57,11 @@ def duration_us(value: float) -> str:
 
 
 def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
-    """A step in a few words.
+    """A short description of a step.
 
     Args:
-        plan: the one.
-        varied: the settings that tell it from the other steps of its sweep: they are named.
+        plan: the step's plan.
+        varied: settings that vary between the steps of the sweep; the description names them.
     """
     settings = plan.settings
     rate = "max" if settings.rate == "max" else f"{number(settings.rate)}/s"
@@ -79,7 +79,7 @@ def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
 
 
 def ranges(ids: Iterable[int]) -> list[range]:
-    """Rising ids as ranges without gaps."""
+    """Ascending ids as ranges without gaps."""
     found: list[range] = []
     for client in ids:
         if found and found[-1].stop == client:
@@ -90,7 +90,7 @@ def ranges(ids: Iterable[int]) -> list[range]:
 
 
 def id_ranges(ids: Iterable[int]) -> str:
-    """Clients' ids as ranges; the first few if they are many."""
+    """Ids of clients as ranges; only the first ranges if there are many."""
     found = ranges(sorted(ids))
     text = ", ".join(f"{r.start}" if len(r) == 1 else f"{r.start}–{r.stop - 1}" for r in found[:_RANGES])
     return f"ids {text}{', …' if len(found) > _RANGES else ''}"

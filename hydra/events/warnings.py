@@ -1,4 +1,4 @@
-"""What a warning of a run is, each with what to do about it; and the journal, where everything that happens passes."""
+"""The warnings of a run, with their remedies, and the journal, which stores events and shows warnings."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Final
 from hydra.errors import EXIT_INCOMPLETE
 from hydra.events.event import Event, Level
 
-GO_ON: Final = "go on with --resume and the run's directory"
+GO_ON: Final = "continue with --resume and the run's directory"
 
 
 class HydraWarning(Event):
-    """Something the user has to know."""
+    """A warning about the run."""
 
     kind = category = "warning"
     level = Level.NOTE
-    summary = "what has to be known of the run"
+    summary = "warnings about the run"
 
 
 class Interrupted(HydraWarning):
-    """The user ended the run, ``by_key`` after the step that was measured; ``out`` is its directory."""
+    """The user ended the run, with ``by_key`` after the current step; ``out`` is the run directory."""
 
     template = "{how}: what was measured is kept"
     out: str
@@ -28,16 +28,16 @@ class Interrupted(HydraWarning):
 
     @property
     def how(self) -> str:
-        """How it ended."""
-        return "ended after this step, as was asked for with a key" if self.by_key else "interrupted"
+        """How the run ended."""
+        return "ended after this step, because the user pressed a key" if self.by_key else "interrupted"
 
     @property
     def remedy(self) -> str:
-        return f"go on with --resume {self.out}"
+        return f"continue with --resume {self.out}"
 
 
 class RunIncomplete(HydraWarning):
-    """A run did not measure all that it was to measure; ``ahead`` is its next step in words."""
+    """A run did not measure everything; ``ahead`` describes its next step."""
 
     level = Level.FAIL
     remedy = GO_ON
@@ -47,12 +47,12 @@ class RunIncomplete(HydraWarning):
 
     @property
     def text(self) -> str:
-        ahead = f"the sweep would go on with {self.ahead}"
+        ahead = f"the next step would be {self.ahead}"
         return "; ".join(filter(None, (_how_it_ended(self.ended, self.error), ahead)))
 
 
 class RunEndedBadly(HydraWarning):
-    """A run measured every step, and could not conclude."""
+    """A run measured every step, but did not end normally."""
 
     level = Level.FAIL
     remedy = GO_ON
@@ -62,24 +62,24 @@ class RunEndedBadly(HydraWarning):
 
     @property
     def how(self) -> str:
-        """How it ended."""
+        """How the run ended."""
         return _how_it_ended(self.ended, self.error)
 
 
 def _how_it_ended(ended: str, error: str) -> str:
     known = {
         "finished": "",
-        "interrupted": "it was interrupted",
-        "failed": f"it could not go on: {error}" if error else "it could not go on",
-        "": "it was killed, or it still goes on",
+        "interrupted": "the run was interrupted",
+        "failed": f"the run could not continue: {error}" if error else "the run could not continue",
+        "": "the run was killed, or is still running",
     }
-    return known.get(ended, f"it ended as {ended!r}")
+    return known.get(ended, f"the run ended as {ended!r}")
 
 
 class StepNotMeasured(HydraWarning):
-    """A step failed or was skipped; ``position`` tells it from the others, as in ``StepMeasured``.
+    """A step failed or was skipped; ``position`` names it, as in ``StepMeasured``.
 
-    ``again`` is whether it is tried once more.
+    ``again`` is whether the step is retried.
     """
 
     position: str
@@ -89,23 +89,23 @@ class StepNotMeasured(HydraWarning):
 
     @property
     def text(self) -> str:
-        status = f"{self.status.upper()}, is tried once more" if self.again else self.status.upper()
+        status = f"{self.status.upper()}, is measured again" if self.again else self.status.upper()
         return f"{self.position}: {status}: {self.reason}"
 
 
 class SubscribersFailed(HydraWarning):
-    """Subscribers died or fell silent that nobody planned to lose: (number, clients, what became of them) by row."""
+    """Subscribers died or fell silent without an event that caused it; a (number, clients, outcome) for each row."""
 
     rows: Sequence[tuple[int, object, str]]
 
     @property
     def text(self) -> str:
         rows = "; ".join(f"row {number} ({clients} clients): {gone}" for number, clients, gone in self.rows)
-        return f"subscribers failed by themselves, the exit code is {EXIT_INCOMPLETE}: {rows}"
+        return f"subscribers died or fell silent by themselves, so the exit code is {EXIT_INCOMPLETE}: {rows}"
 
 
 class CleanupFailed(HydraWarning):
-    """Something of this run that could not be removed from servers that are not ours; ``removal`` says how to."""
+    """Something of this run could not be removed from the user's servers; ``removal`` describes how to remove it."""
 
     kind = "left_behind"
 
@@ -120,7 +120,7 @@ class CleanupFailed(HydraWarning):
 
 
 class EarlierCleanup(HydraWarning):
-    """Something that an earlier, killed part of this run had left behind, and what has become of it."""
+    """An earlier, killed part of this run had left something behind; ``outcome`` is the result of its removal."""
 
     kind = "left_earlier"
 
@@ -130,50 +130,50 @@ class EarlierCleanup(HydraWarning):
 
 
 class SettingsSkipped(HydraWarning):
-    """Settings of servers that are the user's: they keep their own."""
+    """The user's servers keep their own settings in place of a preset's."""
 
     names: Sequence[str]
     address: str
 
     @property
     def text(self) -> str:
-        return f"the servers at {self.address} keep their own settings: {', '.join(self.names)} of the preset not set"
+        return f"the servers at {self.address} keep their own settings: the preset's {', '.join(self.names)} not set"
 
 
 class MetricsRefused(HydraWarning):
-    """An OpenTelemetry receiver has not taken what it was sent; ``url`` is its address."""
+    """An OpenTelemetry receiver did not accept metrics; ``url`` is its address."""
 
-    remedy = "check its address; the run goes on, and its rows are kept"
-    template = "{url} does not take all metrics"
+    remedy = "check its address; the run continues, and its rows are kept"
+    template = "the OpenTelemetry receiver at {url} does not accept all metrics"
     url: str
 
 
 class EarlierRates(HydraWarning):
-    """Rates that an earlier version searched for in another way."""
+    """Rates that an earlier version searched by another method."""
 
     level = Level.LOSS
     remedy = "measure them again"
     template = (
-        "an earlier Hydra searched for them in another way: another search may have found rates several times as high "
+        "an earlier Hydra searched these rates by another method: another search may find rates several times as high "
         "or as low, and an interval that is shown may be too narrow"
     )
 
 
 class ForeignRates(HydraWarning):
-    """Rates of a search that this version would have carried out otherwise."""
+    """Rates of a search that this version would carry out in another way."""
 
     level = Level.LOSS
     template = (
-        "another version of Hydra searched for them, and this one would have asked for other steps: they are shown as "
-        "that version stored them"
+        "another version of Hydra searched these rates, and this version would have run other steps: the rates are "
+        "shown as that version stored them"
     )
 
 
 class Journal:
-    """Takes the events of a run.
+    """Stores the events of a run, and shows its warnings.
 
     Args:
-        keep: stores an event with the epoch of the step in which it happened.
+        keep: stores an event with the epoch of its step.
         show: shows an event to the user.
 
     Attributes:
@@ -186,7 +186,7 @@ class Journal:
         self._show = show
 
     def note(self, event: Event) -> None:
-        """Keeps an event that happened now."""
+        """Stores an event that happened now, and shows it if it is a warning."""
         self._keep(event, self.epoch)
         if isinstance(event, HydraWarning):
             self._show(event)

@@ -52,7 +52,7 @@ def page(comparison: Comparison) -> Page:
         _table(comparison, comparison.others),
         Heading("What else differs"),
         _environment(comparison),
-        Heading("What has to be known of single rows"),
+        Heading("Warnings of single rows"),
         _list([*row_warning_lines(comparison), *_unmatched(comparison)]),
     )
     return Page(f"Hydra: {names}", blocks)

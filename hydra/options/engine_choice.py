@@ -1,4 +1,4 @@
-"""Which engine a run is on."""
+"""Selects the engine of a run by ``--master``."""
 
 from __future__ import annotations
 
@@ -36,45 +36,45 @@ class SelectedEngine:
         """The engine for a run, closed at the end.
 
         Args:
-            agents: those of the cluster file.
-            run: its name.
-            out: its directory.
-            programs: those of the groups that will be launched; see :class:`~hydra.engine.interface.Opening`.
-            tell: as there.
+            agents: the agents of the cluster file.
+            run: the run's name.
+            out: the run directory.
+            programs: the programs of the groups that will be launched; see :class:`~hydra.engine.interface.Opening`.
+            tell: prints a line for the user; see there.
 
         Raises:
-            UsageError, ClusterError, MissingDependencyError: it cannot be used.
+            UsageError, ClusterError, MissingDependencyError: the engine cannot be used.
         """
         return self.spec.open(Opening(self.master, agents, self.settings, run, out, programs, tell))
 
     def agents(self, declared: Sequence[Agent]) -> list[Agent]:
-        """The agents with what is free on each; registers nothing.
+        """The agents with their free resources; registers nothing.
 
         Args:
-            declared: those of the cluster file.
+            declared: the agents of the cluster file.
 
         Raises:
-            UsageError, ClusterError: the master is none, or does not answer.
+            UsageError, ClusterError: the master is not valid, or does not answer.
         """
         return self.spec.agents(self.master, declared, self.settings)
 
     def secrets(self) -> tuple[Iterable[str], Iterable[str]]:
-        """The values of the settings that must not be seen, and the names that may stand before them."""
+        """The secret values of the settings, and the user names that may stand before them."""
         return self.spec.secrets(self.settings), self.spec.users(self.settings)
 
 
 def choose(master: str, config: Path | None, flags: Mapping[str, object] | None = None) -> SelectedEngine:
-    """The engine of a ``--master``, with the settings of its table, of the environment and of flags.
+    """The engine of a ``--master``, with the settings from its table, the environment and flags.
 
-    The tables of the other engines are read as well, so that a mistake in one is not found only when it is needed.
+    The tables of the other engines are read, too: a mistake in one is found before that engine is needed.
 
     Args:
-        master: what ``--master`` names.
+        master: the value of ``--master``.
         config: the cluster file; None is ``conf/hydra.toml``.
-        flags: those of a command, by name; only the engines' are looked at.
+        flags: the flags of a command, by name; only the engines' flags are read.
 
     Raises:
-        UsageError: no engine knows such a master, or a flag of another engine was given.
+        UsageError: no engine accepts this master, or a flag of another engine was given.
         ConfigError: a table of the cluster file cannot be used.
     """
     spec = _engine_of(master)
@@ -96,5 +96,5 @@ def _engine_of(master: str) -> EngineSpec:
     named = known.get(master.partition("://")[0])
     found = named or next((spec for spec in known.values() if spec.handles(master)), None)
     if found is None:
-        raise UsageError(f"--master {master} is of no engine that is installed", f"write {masters()}")
+        raise UsageError(f"--master {master} belongs to no installed engine", f"write {masters()}")
     return found

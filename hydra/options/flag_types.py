@@ -1,4 +1,4 @@
-"""Types of flags: what is written on a command line, what becomes of it, what is wrong with it."""
+"""Types of flags: they convert the text on a command line to a value, or reject it with one line."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hydra.errors import MissingDependencyError, UsageError
 
 
 class CountList(click.ParamType[list[int]]):
-    """Whole numbers with commas between them: ``30,60,120``.
+    """Whole numbers separated by commas: ``30,60,120``.
 
     Args:
-        least, most: of each of them; None: there is no upper limit.
+        least, most: limits of each number; None: there is no upper limit.
     """
 
     name = "N,N,…"
@@ -27,7 +27,7 @@ class CountList(click.ParamType[list[int]]):
         self._least, self._most = least, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The numbers as a list; fails with one line where it is none."""
+        """The numbers as a list; fails with one line if the text is no such list."""
         if isinstance(value, list):
             return value
         try:
@@ -44,10 +44,10 @@ class CountList(click.ParamType[list[int]]):
 
 
 class ChoiceList(click.Choice[str]):
-    """One or more of the names, with commas in between."""
+    """One or more of the names, separated by commas."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The names as they were written; fails with one line where one is none."""
+        """The names as they were written; fails with one line if a name is unknown."""
         return ",".join(super(ChoiceList, self).convert(name, param, ctx) for name in str(value).split(","))
 
 
@@ -57,17 +57,17 @@ class NonEmptyText(click.ParamType[str]):
     name = "TEXT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The text; fails with one line where there is none."""
+        """The text; fails with one line if it is empty."""
         if not str(value).strip():
             self.fail("it is empty", param, ctx)
         return value
 
 
 class FilePath(click.Path):
-    """A path that is not empty: that would be the current folder."""
+    """A path that is not empty; an empty one would mean the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails with one line where it is empty."""
+        """The path; fails with one line if it is empty."""
         return super().convert(WORD.convert(str(value), param, ctx), param, ctx)
 
 
@@ -77,7 +77,7 @@ class RateType(click.ParamType[float | str]):
     name = "RATE|max"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The rate; fails with one line where it is none."""
+        """The rate; fails with one line if the text is no rate."""
         if value == "max" or isinstance(value, float):
             return value
         try:
@@ -90,12 +90,12 @@ class RateType(click.ParamType[float | str]):
 
 
 class Percent(click.types.FloatParamType):
-    """A fraction below 1 that is written in percent."""
+    """A fraction below 1 that the user writes in percent."""
 
     name = "PERCENT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The fraction; fails with one line where it is none."""
+        """The fraction; fails with one line if the text is no percentage."""
         percent = super().convert(value, param, ctx)
         if not 0 <= percent < 100:
             self.fail(f"{value!r} is no percentage from 0 to below 100", param, ctx)
@@ -106,7 +106,7 @@ class FiniteFloat(click.types.FloatParamType):
     """A number that is neither nan nor infinite."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number; fails with one line where it is none."""
+        """The number; fails with one line if it is not finite."""
         number = super().convert(value, param, ctx)
         if not isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -121,7 +121,7 @@ class Amount(click.ParamType[float]):
     """A number with a unit: ``64GB``.
 
     Args:
-        units: how much each is; one of them has to be named.
+        units: the value of each unit; the text must end with one of them.
     """
 
     def __init__(self, units: Mapping[str, float]) -> None:
@@ -129,7 +129,7 @@ class Amount(click.ParamType[float]):
         self._units = units
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The amount; fails with one line where it is none."""
+        """The amount; fails with one line if the text is no amount."""
         if isinstance(value, float):
             return value
         text = str(value).strip()
@@ -144,16 +144,16 @@ class Amount(click.ParamType[float]):
 
 
 MEMORY = Amount({"GB": 1e9, "MB": 1e6, "TB": 1e12, "GiB": 2.0**30, "MiB": 2.0**20, "TiB": 2.0**40})
-"""Bytes."""
+"""An amount of memory in bytes."""
 BANDWIDTH = Amount({"Gbit": 1e9 / 8, "Mbit": 1e6 / 8})
-"""Bytes/s."""
+"""A bandwidth in bytes/s."""
 
 
 class Duration(click.ParamType[float]):
     """A time with its unit: ``20ms``, ``90s``, ``1h``.
 
     Args:
-        unit: that of what comes out, and of a number without one; of :data:`UNITS`.
+        unit: the unit of the result, and of a number without a unit; one of :data:`UNITS`.
     """
 
     name = "TIME"
@@ -162,7 +162,7 @@ class Duration(click.ParamType[float]):
         self._unit = unit
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The time in its unit; fails with one line where it is none."""
+        """The time in this type's unit; fails with one line if the text is no time."""
         if isinstance(value, float):
             return value
         text = str(value).strip()
@@ -177,12 +177,12 @@ class Duration(click.ParamType[float]):
 
 
 class ListenAddress(click.ParamType[tuple[str, int]]):
-    """An address for Prometheus: ``:9464`` and ``9464`` are this machine's own, which nobody else reaches."""
+    """An address for Prometheus: ``:9464`` and ``9464`` can be reached from this machine only."""
 
     name = "[HOST]:PORT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Host and port; fails with one line where it is no address, or nobody can listen there."""
+        """Host and port; fails with one line if the text is no address, or the address cannot be bound."""
         if isinstance(value, tuple):
             return value
         host, _, port = str(value).strip().rpartition(":")
@@ -202,7 +202,7 @@ class OtlpUrl(click.ParamType[str]):
     name = "URL"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The address; fails with one line where it is none."""
+        """The address; fails with one line if the text is no address."""
         from urllib.parse import urlsplit
 
         text = str(value).strip()
@@ -222,7 +222,7 @@ class OtlpUrl(click.ParamType[str]):
 
 
 UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
-"""Of times, in seconds."""
+"""Units of times, in seconds."""
 
 COUNTS = CountList()
 NUMBER = FiniteFloat()
@@ -236,37 +236,37 @@ _INSTALL: Final = {
     "--prometheus": "pip install prometheus-client",
     "--otlp": "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
 }
-"""What brings the library of each flag, however Hydra itself was installed; the extra ``metrics`` names all of them."""
+"""The command that installs each flag's library; the extra ``metrics`` names all of these libraries."""
 
 
 def family_of(host: str, port: int) -> int:
-    """The kind of address that a host's name or address is, for a socket.
+    """The address family of a host's name or address, for a socket.
 
     Raises:
-        OSError: it is none.
+        OSError: the host cannot be resolved.
     """
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
 
 
 def refuse_address(host: str, port: int) -> None:
-    """Refuses an address at which nobody can listen.
+    """Rejects an address that cannot be bound.
 
     Raises:
-        UsageError: it is in use, or not of this machine.
+        UsageError: the address is in use, or is not of this machine.
     """
     try:
         with socket.socket(family_of(host, port), socket.SOCK_STREAM) as it:
-            # As the server will: a connection that has ended a moment ago is no hindrance.
+            # The server sets it, too: a connection that has just ended does not block the port.
             it.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             it.bind((host, port))
-    except UnicodeError as e:  # no name of a host
-        raise cannot_listen(host, port, OSError(0, "it is no name of a host")) from e
+    except UnicodeError as e:  # the text cannot be a host's name
+        raise cannot_listen(host, port, OSError(0, "this is no name of a host")) from e
     except OSError as e:
         raise cannot_listen(host, port, e) from e
 
 
 def cannot_listen(host: str, port: int, error: OSError) -> UsageError:
-    """What is said where nobody can listen."""
+    """The error for an address that cannot be bound."""
     return UsageError(
         f"--prometheus: nothing can listen at {url_host(host, port)}: {error.strerror}",
         "name a free port and an address of this machine, or port 0 for any",
@@ -274,10 +274,10 @@ def cannot_listen(host: str, port: int, error: OSError) -> UsageError:
 
 
 def refuse_missing(flag: str, library: str) -> None:
-    """Refuses a flag whose library is not installed.
+    """Rejects a flag whose library is not installed.
 
     Raises:
-        MissingDependencyError: it is not.
+        MissingDependencyError: the library is not installed.
     """
     try:
         found = find_spec(library)
@@ -288,10 +288,10 @@ def refuse_missing(flag: str, library: str) -> None:
 
 
 def missing(flag: str, library: str | None) -> MissingDependencyError:
-    """What is said where a library is not installed."""
+    """The error for a flag whose library is not installed."""
     return MissingDependencyError(f"{flag} needs a library that is not installed ({library})", _INSTALL[flag])
 
 
 def url_host(host: str, port: int) -> str:
-    """An address as URLs have it."""
+    """Host and port in the form of a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

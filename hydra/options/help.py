@@ -25,7 +25,7 @@ ORDER: Final = (
     *(WORKLOAD, OBJECTIVES, SEARCH, CLIENTS, SYSTEM, EXPERIMENT, COMPARISON),
     *(CLUSTER, RUN, OUTPUT, GENERAL),
 )
-"""Of the groups in a help text."""
+"""The order of the flags' groups in a help text."""
 
 _ATTRIBUTE: Final = "hydra_group"
 
@@ -42,10 +42,10 @@ def flags(*options: Callable[[_F], _F]) -> Callable[[_F], _F]:
 
 
 def grouped(group: str, *options: Callable[[_F], _F]) -> Callable[[_F], _F]:
-    """Several flags as one decorator, in this order; those that have no group yet are shown in this one.
+    """Several flags as one decorator, in this order; flags without a group are shown in this group.
 
     Args:
-        group: of :data:`ORDER`.
+        group: one of :data:`ORDER`.
         options: the flags.
     """
 
@@ -60,20 +60,20 @@ def grouped(group: str, *options: Callable[[_F], _F]) -> Callable[[_F], _F]:
 
 
 def put(param: click.Parameter, group: str) -> None:
-    """Shows a flag in this group, unless it has one."""
-    # Engines and experiments bring plain options of click's.
+    """Sets the group of a flag, unless the flag has one."""
+    # Options of engines and experiments are plain click options, which have no attribute for a group.
     vars(param).setdefault(_ATTRIBUTE, group)
 
 
 def group_of(param: click.Parameter) -> str:
-    """The group in which a flag is shown; "" if nobody has said it."""
+    """The group in which a flag is shown; "" if none was set."""
     if param.name == "help" or param.expose_value is False:
         return GENERAL
     return str(vars(param).get(_ATTRIBUTE, ""))
 
 
 def _params(command: Any) -> Sequence[click.Parameter]:
-    """The flags that a command, or a function that is to be one, has so far."""
+    """The flags that a command, or a function that becomes one, has so far."""
     if isinstance(command, click.Command):
         return command.params
     found: Sequence[click.Parameter] = getattr(command, "__click_params__", ())
@@ -90,8 +90,8 @@ class GroupedHelpCommand(click.Command):
     """A command that shows its flags in groups, and examples below them.
 
     Args:
-        examples: whole command lines, each of which can be typed as it stands.
-        section: where a list of commands shows it.
+        examples: complete command lines.
+        section: the section of a list of commands that shows this command.
     """
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), section: str = "", **attributes: Any) -> None:
@@ -100,7 +100,7 @@ class GroupedHelpCommand(click.Command):
         self.section = section
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Whatever is wrong is said of this command."""
+        """Parses the arguments; every error names this command."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as e:
@@ -108,7 +108,7 @@ class GroupedHelpCommand(click.Command):
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """One section for each group; a group of commands lists these as well."""
+        """Writes a section for each group of flags; a group of commands also lists its commands."""
         for group, params in in_groups(self.get_params(ctx)):
             records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
             if records:
@@ -118,18 +118,18 @@ class GroupedHelpCommand(click.Command):
             self.format_commands(ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's
-        """The examples, never wrapped: they are to be copied."""
+        """Writes the examples without wrapping, so that users can copy them."""
         if self.examples:
             with formatter.section("Examples"):
                 formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
 
 
 def in_groups(params: Sequence[click.Parameter]) -> list[tuple[str, list[click.Option]]]:
-    """The flags by group, in the order of the groups; what has none is shown last."""
+    """The flags by group, in the order of the groups; flags without a group are in the last one."""
     groups: dict[str, list[click.Option]] = {}
     for param in params:
         if isinstance(param, click.Option):
             groups.setdefault(group_of(param) or GENERAL, []).append(param)
-    # A package of somebody else's may have groups of its own.
+    # Packages of other authors may have their own groups.
     known = {name: number for number, name in enumerate(ORDER)}
     return sorted(groups.items(), key=lambda each: known.get(each[0], known[GENERAL] - 1))

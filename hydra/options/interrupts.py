@@ -1,4 +1,4 @@
-"""What Ctrl-C, SIGTERM and a closed terminal do: the first ends the run in order, a second Ctrl-C leaves at once."""
+"""Handles Ctrl-C, SIGTERM and a closed terminal: the first ends the run in order, a second Ctrl-C exits at once."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _OUTPUTS = (1, 2)
 _SOON_S = 0.001
 
 
-class _CtrlC(KeyboardInterrupt):  # it is no error
-    """SIGINT, in a class of its own.
+class _CtrlC(KeyboardInterrupt):  # the name has no "Error", because this is none
+    """The exception for SIGINT.
 
     After a plain KeyboardInterrupt inside ``exec`` of a text, as dataclasses use it, Python kills itself with SIGINT
-    when it ends, even if that was caught (``unhandled_keyboard_interrupt`` in its sources). A subclass has no such end.
+    when it ends, even if that was caught (``unhandled_keyboard_interrupt`` in its sources). A subclass avoids this.
     """
 
 
 def interrupt_on_the_first() -> None:
-    """Each of the signals raises KeyboardInterrupt in the main thread; SIGHUP does not where nohup ignores it."""
+    """Makes each signal raise KeyboardInterrupt in the main thread; SIGHUP stays ignored if nohup ignores it."""
     sys.unraisablehook = _delivered_again(sys.unraisablehook)
     signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, _terminated)
@@ -39,13 +39,13 @@ def interrupt_on_the_first() -> None:
 
 
 def ignore_signals() -> None:
-    """Nothing is left to be ended: a signal while Python leaves would change the exit code, and no more."""
+    """Ignores all signals from now on: during Python's exit a signal could only change the exit code."""
     for number in (*_SIGNALS, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
 
 def hung_up() -> bool:
-    """Whether the terminal that output goes to is closed; that may show before anybody says so with SIGHUP."""
+    """Whether the terminal of the output is closed; this can be seen before SIGHUP arrives."""
     for number in _OUTPUTS:
         try:
             termios.tcgetattr(number)
@@ -56,13 +56,13 @@ def hung_up() -> bool:
 
 
 def leave_at_once_on_the_next() -> None:
-    """From now on such a signal ends this process at once; groups and servers notice it by their lifelines and end."""
+    """Makes the next signal end this process at once; groups and servers end when their lifelines close."""
     for number in _SIGNALS:
         signal.signal(number, _leave)
 
 
 def _delivered_again(hook: Callable[[UnraisableHookArgs], object]) -> Callable[[UnraisableHookArgs], object]:
-    """A hook that sends an interrupt again which Python has discarded.
+    """A hook that sends an interrupt again if Python has discarded it.
 
     A signal may arrive while Python executes ``__del__`` or the callback of a weak reference, as in each import. Python
     prints and discards what such code raises; the command would continue.
@@ -70,7 +70,7 @@ def _delivered_again(hook: Callable[[UnraisableHookArgs], object]) -> Callable[[
 
     def deliver(unraisable: UnraisableHookArgs) -> None:
         if isinstance(unraisable.exc_value, _CtrlC | Terminated):
-            # What is raised in this hook is discarded as well: the signal has to come after it.
+            # Python discards what this hook raises, too: the signal has to arrive after the hook.
             signal.signal(signal.SIGALRM, _interrupted if isinstance(unraisable.exc_value, _CtrlC) else _terminated)
             signal.setitimer(signal.ITIMER_REAL, _SOON_S)
         else:

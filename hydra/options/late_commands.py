@@ -14,14 +14,14 @@ from hydra.options.help import GroupedHelpCommand, flags
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 SCENARIO: Final = "hydra.scenario"
-"""Where a context keeps the scenario that its command line names."""
+"""The key under which a context stores the scenario that its command line names."""
 
 
 class Command(GroupedHelpCommand):
-    """A command; what is wrong with the value of one of its flags is said of the flag, wherever it is found out."""
+    """A command whose errors about a key name the flag that set the key."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs it."""
+        """Runs the command."""
         try:
             return super().invoke(ctx)
         except RefusedKeyError as e:
@@ -36,10 +36,10 @@ class CommandGroup(GroupedHelpCommand, click.Group):
 
 
 class LateCommand(Command):
-    """A command whose flags are made when it is used, and not when it is listed.
+    """A command whose flags are made when the command is used, and not when it is listed.
 
     Args:
-        flags: adds them.
+        flags: a function that adds the flags to the command.
     """
 
     def __init__(self, *args: Any, flags: Callable[[click.Command], object], **attributes: Any) -> None:
@@ -47,17 +47,17 @@ class LateCommand(Command):
         self._flags: Callable[[click.Command], object] | None = flags
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """All of them, made by now."""
+        """The arguments and flags; the first call makes them."""
         if self._flags is not None:
             make, self._flags = self._flags, None
             make(self)
-            # Decorators add the last one first. Of two flags of one name the first is meant.
+            # Decorators add the last flag first. If two flags have one name, the first is kept.
             self.params = first_of(reversed(self.params))
         return super().get_params(ctx)
 
 
 def first_of(params: Iterable[click.Parameter]) -> list[click.Parameter]:
-    """The parameters without those of which another before them has a flag."""
+    """The parameters, without those that share a flag with an earlier one."""
     found: list[click.Parameter] = []
     taken: set[str] = set()
     for param in params:
@@ -70,22 +70,22 @@ def first_of(params: Iterable[click.Parameter]) -> list[click.Parameter]:
 def late_command(
     name: str, *options: Callable[[_F], _F], examples: Sequence[str] = (), section: str = ""
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Makes a :class:`LateCommand` of a function, whose docstring is the command's help.
+    """Makes a :class:`LateCommand` from a function, whose docstring becomes the command's help.
 
     Args:
-        name: the command's.
-        options: its arguments and flags.
-        examples: whole command lines.
-        section: where a list of commands shows it.
+        name: the command's name.
+        options: the arguments and flags.
+        examples: complete command lines.
+        section: the section of a list of commands that shows this command.
     """
     return click.command(name, cls=LateCommand, flags=flags(*options), examples=examples, section=section)
 
 
 class DerivedOption(click.Option):
-    """An option of which its command makes the value of a scenario's key.
+    """An option from which its command computes the value of a scenario's key.
 
     Args:
-        key: the dotted key, or a table of which it makes a part.
+        key: the dotted key, or a table of which the option sets a part.
     """
 
     def __init__(self, *args: Any, key: str, **attributes: Any) -> None:
@@ -93,10 +93,10 @@ class DerivedOption(click.Option):
         self.key = key
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """The value, within the bounds of its key.
+        """The value, checked against the bounds of its key.
 
         Raises:
-            click.BadParameter: it is out of them.
+            click.BadParameter: the value is out of bounds.
         """
         value = super().type_cast_value(ctx, value)
         if value is None:
@@ -113,7 +113,7 @@ class ScenarioKeyOption(DerivedOption):
     """An option whose value replaces the value of a scenario's key.
 
     Args:
-        parse: what makes the key's value of the option's when the command runs; flags may each give a part of a table.
+        parse: converts the option's value to the key's value when the command runs; None: they are equal.
     """
 
     def __init__(self, *args: Any, parse: Callable[[Any], object] | None = None, **attributes: Any) -> None:
@@ -121,12 +121,12 @@ class ScenarioKeyOption(DerivedOption):
         self._parse = parse
 
     def value_in(self, context: click.Context) -> object:
-        """What was given; None: nothing was."""
+        """The value for the key; None if the user did not give the option."""
         value = context.params[str(self.name)]
         return self._parse(value) if self._parse is not None and value else value
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """With the default of the scenario that the command runs, where it is known."""
+        """The help, with the default of the command's scenario if the scenario is known."""
         record = super().get_help_record(ctx)
         scenario = getattr(ctx.command, "scenario", None) or ctx.meta.get(SCENARIO)
         if record is None or scenario is None or self.show_default is False:
@@ -138,18 +138,18 @@ class ScenarioKeyOption(DerivedOption):
 
 
 def keyed(*names: str, key: str, **attributes: Any) -> Callable[[_F], _F]:
-    """A flag that replaces the value of a scenario's key; the rest is as for ``click.option``."""
+    """A flag that replaces the value of a scenario's key; the other arguments are those of ``click.option``."""
     return click.option(*names, cls=ScenarioKeyOption, key=key, **attributes)
 
 
 def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Dotted keys and values from the flags that were given to the command that runs, and from ``--set``, which wins.
+    """Dotted keys and values from the flags of the running command, and from ``--set``, which has precedence.
 
     Args:
-        more: what the command makes of flags that have no key.
+        more: keys that the command sets from flags without a key.
 
     Raises:
-        ConfigError: a ``--set`` is no KEY=VALUE.
+        ConfigError: a ``--set`` is not KEY=VALUE.
     """
     from hydra.config.toml import parse_set
 
@@ -159,27 +159,27 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
     for option in options:
         value = option.value_in(context)
         if isinstance(value, dict):
-            value |= result.get(option.key, {})  # of what two flags say, the first is meant
+            value |= result.get(option.key, {})  # if two flags set one part, the first is kept
         if value is not None and value != ():
             result[option.key] = value
     result |= more or {}
     for text in context.params.get("sets", ()):
         key, value = parse_set(text)
-        # Last, for it may be a part of what another flag has set.
+        # Moved to the end, because it may be a part of a table that another flag has set.
         result.pop(key, None)
         result[key] = value
     return result
 
 
 def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], error: RefusedKeyError) -> str:
-    """The flag that has replaced a refused key, as its user wrote it; "": none has.
+    """The flag that set a rejected key, as the user wrote it; "" if no flag did.
 
-    Where a whole table is refused, it is the first flag but for which it would not have been.
+    If a whole table is rejected, the result is the first flag without which it would have been accepted.
 
     Args:
-        params: those of the command.
-        given: their values by name.
-        error: the refusal.
+        params: the parameters of the command.
+        given: the parameters' values by name.
+        error: the error about the key.
     """
     flags = [(f"--set {key}", key) for text in given.get("sets", ()) if (key := text.partition("=")[0].strip())]
     flags += [
@@ -194,7 +194,7 @@ def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], err
 
 
 def _written(value: object, kind: click.ParamType[Any]) -> str:
-    """A value as a command line has it; "" for none."""
+    """A value as a user writes it on a command line; "" for None and tables."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""What systems and engines contribute to the ``hydra`` command: commands, and flags of those that run anything."""
+"""What systems and engines add to the ``hydra`` command: commands, and flags of Hydra's own commands."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.C
     """Every command by its name, each as a function that imports it.
 
     Args:
-        own: those that the ``hydra`` command has by itself.
+        own: Hydra's own commands.
 
     Raises:
-        ConfigError: a package brings a name that is taken, or cannot be asked for its commands.
+        ConfigError: a package adds a name that exists already, or its commands cannot be imported.
     """
     found: dict[str, Callable[[], click.Command]] = {name: partial(_itself, each) for name, each in own.items()}
     listed = plugins.commands()
@@ -44,7 +44,7 @@ def commands(own: Mapping[str, click.Command]) -> dict[str, Callable[[], click.C
 
 
 def params_of(command: click.Command) -> list[click.Parameter]:
-    """Its arguments and flags, without a command line."""
+    """The arguments and flags of a command, without a command line."""
     return command.get_params(click.Context(command, resilient_parsing=True))
 
 
@@ -53,13 +53,13 @@ def _itself(command: click.Command) -> click.Command:
 
 
 def add_flags(command: click.Command, context: click.Context) -> None:
-    """Adds the flags that engines bring, once; they may have them in common.
+    """Adds the flags of the engines to a command; a flag that several engines share is added once.
 
-    Which a command gets follows from what it has: with ``--master`` it asks a cluster, with ``--set`` as well it is
-    about a scenario's groups, and with ``--resume`` it runs them.
+    The command's own flags decide which flags it gets: a command with ``--master`` queries a cluster, one with
+    ``--set``, too, concerns a scenario's groups, and one with ``--resume`` runs them.
 
     Raises:
-        ConfigError: one cannot be loaded, or brings a flag that is taken.
+        ConfigError: an engine cannot be loaded, or adds a flag that exists already.
     """
     options = [param for param in command.get_params(context) if isinstance(param, click.Option)]
     for option in options:
@@ -83,7 +83,7 @@ def add_flags(command: click.Command, context: click.Context) -> None:
 
 
 def _flags_for(names: Set[str], spec: EngineSpec) -> list[click.Option]:
-    """The engine's flags of a command whose own have these names, and ``master`` among them."""
+    """The engine's flags for a command whose own flags have these names, ``master`` among them."""
     groups, whole = "sets" in names, "resume" in names
     return [*spec.cluster_flags, *(spec.flags if groups else ()), *(spec.run_flags if whole else ())]
 
@@ -93,15 +93,15 @@ def _taken(who: str, what: str) -> ConfigError:
 
 
 def masters() -> str:
-    """What can be written behind ``--master``, for people."""
+    """The possible values of ``--master``, as text for users."""
     return ", or ".join(spec.masters for spec in engines().values())
 
 
 def refuse_comparing(experiment: str, flags: Mapping[str, object]) -> None:
-    """Refuses the flags of runs that are compared where an experiment is run.
+    """Rejects the flags that compare implementations, because an experiment does not have them.
 
     Raises:
-        UsageError: one was given.
+        UsageError: such a flag was given.
     """
     if flags["compared"] is not None or flags["interleave"] is not None:
         raise UsageError(

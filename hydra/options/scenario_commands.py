@@ -1,4 +1,4 @@
-"""Commands that run a scenario or an experiment, with the flags of its system where it is an argument."""
+"""Commands that run a scenario or an experiment; if it is an argument, they have the flags of its system."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ from hydra.options.shared_flags import (
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 Replaced = Callable[..., Mapping[str, object] | None]
-"""What a command makes of those of its flags that have no key: values by dotted key; it takes all flags by name."""
+"""A function that takes all flags by name, and returns values by dotted key for the flags that have no key."""
 
 MEASURE: Final = "Measure"
-"""The section of these commands in a list."""
+"""The section of these commands in the list of commands."""
 
 
 class RunCommands(NamedTuple):
-    """What commands of systems, which know nothing of runs, have done for them: the object of a command's context.
+    """The functions that commands of systems call to run something; a command's context holds them.
 
     Attributes:
         scenario: runs a scenario with these overrides and the values of ``run_flags``.
-        experiment: runs the experiment of this name ("": the one that is resumed) of this system, likewise; the values
-            are those of ``experiment_flags`` as well.
+        experiment: runs the experiment with this name ("": the one that is resumed) of this system in the same way; the
+            values include those of ``experiment_flags``.
         experiments: prints the experiments of this system, as JSON or as a table.
-        presets: prints the presets of this system, likewise.
+        presets: prints the presets of this system, as JSON or as tables.
     """
 
     scenario: Callable[[str | Path, Mapping[str, object], Mapping[str, Any]], None]
@@ -67,8 +67,8 @@ class ScenarioCommand(LateCommand):
     """A command that runs one scenario.
 
     Attributes:
-        scenario: its name or path.
-        replaced: what the command makes of flags without a key.
+        scenario: the scenario's name or path.
+        replaced: computes values by dotted key from flags that have no key.
     """
 
     def __init__(self, *args: Any, scenario: str | Path, replaced: Replaced, **attributes: Any) -> None:
@@ -80,9 +80,9 @@ class ExperimentCommand(LateCommand):
     """A command that runs published experiments.
 
     Attributes:
-        system: whose.
-        one: the only one; "": all of the system's.
-        replaced: as of :class:`ScenarioCommand`.
+        system: the name of the experiments' system.
+        one: the only experiment of the command; "" for all experiments of the system.
+        replaced: as in :class:`ScenarioCommand`.
     """
 
     def __init__(self, *args: Any, system: str, one: str, replaced: Replaced, **attributes: Any) -> None:
@@ -93,15 +93,15 @@ class ExperimentCommand(LateCommand):
 def scenario_command(
     name: str, scenario: str | Path, *options: Callable[[_F], _F], examples: Sequence[str] = ()
 ) -> Callable[[Replaced], click.Command]:
-    """Makes a command that runs a scenario of a function, whose docstring is the command's help.
+    """Makes a command that runs a scenario from a function, whose docstring becomes the command's help.
 
-    The function gets the flags that were given, and returns what it makes of those without a key.
+    The function gets all flags by name, and returns values by dotted key for the flags that have no key.
 
     Args:
-        name: the command's.
-        scenario: a scenario's name or path.
-        options: flags of its own, beside those of every scenario; those without a group are shown as the system's.
-        examples: whole command lines.
+        name: the command's name.
+        scenario: the scenario's name or path.
+        options: flags in addition to those of every scenario; flags without a group are shown in the system's group.
+        examples: complete command lines.
     """
 
     def decorate(function: Replaced) -> click.Command:
@@ -126,16 +126,16 @@ def scenario_command(
 def experiment_command(
     name: str, system: str, *options: Callable[[_F], _F], one: str = "", examples: Sequence[str] = ()
 ) -> Callable[[Replaced], click.Command]:
-    """Makes a command that runs published experiments of a function; see :func:`scenario_command`.
+    """Makes a command that runs published experiments from a function; see :func:`scenario_command`.
 
-    The flags that these experiments have of their own are its flags.
+    The command also has the own flags of these experiments.
 
     Args:
-        name: the command's.
-        system: whose experiments (``SystemSpec.experiments``).
-        options: flags of its own.
-        one: the experiment that it runs; "": the one that the user names.
-        examples: whole command lines.
+        name: the command's name.
+        system: the name of the experiments' system (``SystemSpec.experiments``).
+        options: additional flags.
+        one: the experiment that the command runs; "" for the one that the user names.
+        examples: complete command lines.
     """
 
     def decorate(function: Replaced) -> click.Command:
@@ -164,7 +164,7 @@ def experiment_command(
 
 
 def flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
-    """The own flags of a system's experiments, or of one of them, each once by its name."""
+    """The own flags of a system's experiments, or of one of them; each name occurs once."""
 
     def decorate(command: _F) -> _F:
         from hydra.config.file_locations import experiments
@@ -180,19 +180,19 @@ def flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
 
 
 _FLAGS: Final = "hydra.flags"
-"""Where a context keeps the flags of its scenario."""
+"""The key under which a context stores the flags of its scenario."""
 _OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
-"""Groups of flags that say nothing of the scenario."""
+"""Groups of flags that do not change the scenario."""
 _ARGUMENT: Final = "scenario"
 
 
 class ScenarioArgumentCommand(LateCommand):
-    """A command with an argument ``scenario``: it has the flags of the scenario's system.
+    """A command with an argument ``scenario``, which adds the flags of the scenario's system.
 
-    They are known once the scenario is: ``hydra run mine.toml --help`` shows them.
+    The flags are known once the scenario is: ``hydra run mine.toml --help`` shows them.
 
     Args:
-        steady: whether the command makes steps at a given rate of every scenario.
+        steady: whether the command runs every scenario as steps at a given rate.
     """
 
     def __init__(self, *args: Any, steady: bool = False, **attributes: Any) -> None:
@@ -200,7 +200,7 @@ class ScenarioArgumentCommand(LateCommand):
         self._steady = steady
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuses what is no scenario, and flags that the scenario's system does not have."""
+        """Parses the arguments; rejects unknown scenarios, and flags that the scenario's system does not have."""
         own = self.get_params(ctx)
         word = _scenario_among(args, own) or _default(own)
         asks_only = ctx.resilient_parsing or any(each in ctx.help_option_names for each in args)
@@ -220,7 +220,7 @@ class ScenarioArgumentCommand(LateCommand):
             raise (_of_others(f"hydra {ctx.info_name} {word}", its, e.option_name) if its else None) or e from e
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Its own, and those of the scenario as far as that is known."""
+        """The command's own parameters, and the flags of the scenario if it is known."""
         own = super().get_params(ctx)
         taken = {name for param in own for name in (param.name, *param.opts)}
         theirs = [each for each in ctx.meta.get(_FLAGS, ()) if not taken & {each.name, *each.opts}]
@@ -228,13 +228,13 @@ class ScenarioArgumentCommand(LateCommand):
 
 
 class _Subject(NamedTuple):
-    """What decides on the flags of a scenario or an experiment.
+    """The properties of a scenario or an experiment that decide which flags it has.
 
     Attributes:
-        system: its name.
-        experiment: whether it is one.
-        sweep: the keys of its table [sweep].
-        varied: the settings that it varies.
+        system: name of the system.
+        experiment: whether it is an experiment.
+        sweep: keys of the scenario's table [sweep].
+        varied: names of the settings that the scenario varies.
     """
 
     system: str
@@ -244,10 +244,10 @@ class _Subject(NamedTuple):
 
 
 def _subject(scenario: str | Path) -> _Subject:
-    """Of a scenario as a command line has it.
+    """The properties of the scenario or experiment that a command line names.
 
     Raises:
-        ConfigError: there is no such scenario, or it is no TOML file.
+        ConfigError: there is no such scenario, or its file is not TOML.
     """
     from hydra.config.file_locations import experiment_named, scenario_path, scenarios
     from hydra.config.toml import read_toml
@@ -264,7 +264,7 @@ def _subject(scenario: str | Path) -> _Subject:
 
 
 def _flags_of(its: _Subject) -> list[click.Option]:
-    """The flags of a scenario: those of its fields, and those that commands of its system have beside them."""
+    """The flags of a scenario: those of its fields, and further flags of its system's commands."""
     from hydra.config import plugins
     from hydra.sweep import kind_with
 
@@ -298,7 +298,7 @@ def _commands() -> Iterator[ScenarioCommand | ExperimentCommand]:
 
 
 def _commands_of(its: _Subject) -> Iterator[ScenarioCommand | ExperimentCommand]:
-    """Those that run scenarios, or experiments, of its system."""
+    """The commands that run scenarios, or experiments, of this system."""
     for each in _commands():
         if isinstance(each, ScenarioCommand) != its.experiment and _system_of(each) == its.system:
             yield each
@@ -309,9 +309,9 @@ def _system_of(command: ScenarioCommand | ExperimentCommand) -> str:
 
 
 def _scenario_among(args: Sequence[str], own: Sequence[click.Parameter]) -> str:
-    """The word of a command line that is the scenario; "": there is none.
+    """The word of a command line that names the scenario; "" if there is none.
 
-    Which flags take a value is known of the command's own ones only: the first word that can be a scenario is it.
+    Only of the command's own flags is known whether they take a value, so the first word that can be a scenario counts.
     """
     from hydra.config.file_locations import is_scenario
 
@@ -336,12 +336,12 @@ def _default(own: Sequence[click.Parameter]) -> str:
 
 
 def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
-    """Why a flag is refused that other commands have; None: none has it.
+    """The error for a flag that only other commands have; None if no command has it.
 
     Args:
-        where: the command with its scenario.
-        its: the scenario.
-        flag: as its user wrote it.
+        where: the command with its scenario, as text.
+        its: the properties of the scenario.
+        flag: the flag as the user wrote it.
     """
     owners = [each for each in _commands() if any(flag in param.opts for param in params_of(each))]
     if not owners:
@@ -362,5 +362,5 @@ def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
 
 
 def values_of(context: click.Context) -> dict[str, Any]:
-    """The flags of the command that runs by name, without the scenario."""
+    """The values of the running command's flags by name, without the scenario."""
     return {name: value for name, value in context.params.items() if name != _ARGUMENT}

@@ -1,6 +1,6 @@
-"""Flags of settings: the name, the type and the text of each are those of its field (``hydra.model.Setting``).
+"""Flags of settings; each takes its name, type and text from the setting's field (``hydra.model.Setting``).
 
-They are decorators that look at fields when a command is used, and not when it is listed.
+The decorators read the fields when a command is used, and not when it is listed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BY_UNIT: Final = {
     "fraction": PERCENT,
     "path": FilePath(path_type=str),
 }
-"""Types of flags whose settings have a unit."""
+"""The types of flags whose settings have a unit, by unit."""
 _NONE: Final[Mapping[str, str]] = {}
 
 
@@ -46,10 +46,10 @@ def setting_flag(key: str, *names: str, of: type | None = None, **attributes: An
     """The flag of one setting.
 
     Args:
-        key: its dotted key.
-        names: what the flag is called, where that is not what its field says.
-        of: the dataclass of its table; None: that of all systems.
-        attributes: as for ``click.option``, where they are not what the field says.
+        key: the setting's dotted key.
+        names: names of the flag, if they differ from the field's.
+        of: the dataclass of the setting's table; None: the one that all systems share.
+        attributes: attributes for ``click.option`` that differ from the field's.
     """
 
     def decorate(command: _F) -> _F:
@@ -66,14 +66,14 @@ def setting_flag(key: str, *names: str, of: type | None = None, **attributes: An
 def system_flags(
     system: str, *first: str, varied: Mapping[str, str] = _NONE, experiment: bool = False
 ) -> Callable[[_F], _F]:
-    """The flags of a system: of its implementations, its tables and settings, and of its native clients.
+    """The flags of a system: of its implementations, its tables and settings, and its native clients.
 
     Args:
-        system: its name.
-        first: fields whose flags are shown before the others'.
-        varied: settings that a scenario varies, whose flags take several values, and the text of each; "": that of its
-            field.
-        experiment: of a published experiment: settings are its own, and it takes several implementations.
+        system: the system's name.
+        first: fields whose flags are shown first.
+        varied: help texts of settings that a scenario varies, whose flags take several values; "": the field's text.
+        experiment: whether the flags are for a published experiment, which sets its own settings and takes several
+            implementations.
     """
 
     def decorate(command: _F) -> _F:
@@ -105,7 +105,7 @@ def _of_system(system: str, first: tuple[str, ...], varied: Mapping[str, str], e
 
 
 class _Found(NamedTuple):
-    """A setting: where it stands, what is known of it, its type and its default."""
+    """A setting: its table, name, metadata, type and default."""
 
     table: str
     name: str
@@ -115,7 +115,7 @@ class _Found(NamedTuple):
 
 
 def _settings(table: str, noun: type | None) -> list[_Found]:
-    """All of a table; none of no dataclass."""
+    """All settings of a table; [] if it has no dataclass."""
     from dataclasses import fields
 
     from hydra.model import setting_of
@@ -138,7 +138,7 @@ def _flag(it: _Found, *names: str, **attributes: Any) -> _Flag:
 
 
 def _kind(it: _Found) -> Any:
-    """What click makes of the text behind the flag."""
+    """The click type of the flag's value."""
     from hydra.model import Rate
 
     if it.about.unit:
@@ -158,12 +158,12 @@ def _kind(it: _Found) -> Any:
 
 
 def implementation_flag(names: list[str] | None = None) -> Callable[[_F], _F]:
-    """``--implementation``: one of the names, or any where the system is not known before."""
+    """``--implementation``: one of the names, or any name if the system is not known before."""
     return grouped(CLIENTS, setting_flag("client", type=click.Choice(names) if names else WORD))
 
 
 def _implementations(names: list[str]) -> Callable[[_F], _F]:
-    """``--implementation`` of an experiment: one of the names or several."""
+    """``--implementation`` of an experiment: one name or several."""
     about = (
         "Implementation of the clients; several, separated by commas, are measured one after the other in one table."
     )
@@ -172,6 +172,6 @@ def _implementations(names: list[str]) -> Callable[[_F], _F]:
 
 packing_flag = grouped(CLIENTS, setting_flag("native.clients_per_process"))
 native_flags = flags(packing_flag, grouped(CLIENTS, setting_flag("native.pacing")))
-"""Flags of what only the native clients can do, in any system."""
+"""Flags that only native clients support, in any system."""
 
 preset_flag = grouped(RUN, setting_flag("preset"))

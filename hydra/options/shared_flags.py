@@ -25,7 +25,7 @@ from hydra.options.setting_flags import setting_flag
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 KEY_VALUE: Final = "KEY=VALUE"
-"""The metavar of flags behind whose key a secret may stand."""
+"""The metavar of flags whose value may be a secret."""
 SET: Final = "--set"
 
 # --- of a run ---------------------------------------------------------------------------------------------------------
@@ -35,11 +35,11 @@ config_flag = grouped(CLUSTER, click.option("--config", type=PATH, help="Cluster
 _MASTER: Final = ("--master", "--engine")
 
 master_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, default="local", show_default=True))
-"""Its help is what the engines say (``hydra.options.plugin_commands.add_flags``)."""
+"""The engines provide the help of this flag (``hydra.options.plugin_commands.add_flags``)."""
 cluster_flag = grouped(
     CLUSTER, click.option(*_MASTER, type=WORD, required=True, help="Cluster, as named by --master of a run.")
 )
-"""The same of commands that are for what runs have left on a cluster."""
+"""The same flag for commands that list or delete what runs have left on a cluster."""
 
 agents_flags: Final = (
     click.Option(["--advertise"], type=WORD, metavar="ADDRESS", help="Address at which agents reach this machine."),
@@ -50,7 +50,7 @@ agents_flags: Final = (
         help="URL of an archive of programs for agents that you serve (hydra artifact).",
     ),
 )
-"""What engines ask whose agents fetch the programs from this machine."""
+"""Flags of engines whose agents fetch the programs from this machine."""
 
 set_flag = grouped(
     RUN,
@@ -104,7 +104,7 @@ _SHOWN: Final = ("fail_if", "as_json", "quiet", "plain", "prometheus", "otlp", "
 
 
 def shown(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags that say neither what is run nor where, by name: how it is shown, and in which order."""
+    """The values, by name, of the flags that select neither the scenario nor the cluster: output and order."""
     return {name: flags[name] for name in _SHOWN if name in flags}
 
 
@@ -123,7 +123,7 @@ comparing_flags = grouped(
         help="Measure the repeats of the implementations in turns (default), or one implementation after the other.",
     ),
 )
-"""Flags of every command that runs a scenario, and no experiment."""
+"""Flags of every command that runs a scenario, but not of those that run experiments."""
 
 # --- of published experiments -----------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ sweep_flags = grouped(
     setting_flag("sweep.clients"),
     *(setting_flag(f"settings.{name}") for name in ("message_size", "payload", "payload_ratio", "payload_file")),
 )
-"""Flags of every command with a scenario of its own."""
+"""Flags of every command that is for one scenario."""
 
 rate_flag = grouped(WORKLOAD, setting_flag("settings.rate"))
 duration_flag = grouped(WORKLOAD, setting_flag("sweep.duration_s"))
@@ -176,7 +176,7 @@ slo_flags = flags(
         *(setting_flag(f"slo.{name}") for name in ("loss_pct", "recovery_s", "stall_s")),
     ),
 )
-"""Flags of the command that asks whether a workload holds."""
+"""Flags of ``hydra slo``."""
 
 
 def kind_flags(key: str) -> Callable[[_F], _F]:

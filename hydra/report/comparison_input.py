@@ -1,4 +1,4 @@
-"""Run directories as sides of a comparison, with the seconds of their steps for it to draw."""
+"""Reads run directories as the sides of a comparison, with the time series of their steps for its plots."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from hydra.store.run_folders import is_experiment
 from hydra.sweep import Row, kind_of
 
 _NOT_COMPARED: Final = re.compile(r"description|.*\bdemand\b.*")
-"""Keys of a scenario whose differences are told elsewhere, or follow from others."""
+"""Keys of a scenario that are not compared: their differences are shown elsewhere, or follow from other keys."""
 _ADDRESS: Final = re.compile(r":\d+\b")
 
 
 def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
-    """Reads the runs that are to be compared; the sides, and whether these took turns.
+    """Reads the runs to compare; returns the sides, and whether the runs were interleaved.
 
     Args:
         folders: run directories, or folders of runs that were measured together.
 
     Raises:
-        UsageError: these are fewer than two runs, or one of them twice.
-        RunDirectoryError: one cannot be read.
+        UsageError: there are fewer than two runs, or a run is named twice.
+        RunDirectoryError: a run cannot be read.
     """
     if alone := next((folder for folder in folders if is_experiment(folder)), None):
         raise UsageError(f"{alone} is an experiment of several runs", "compare folders in it: each is a run")
@@ -69,10 +69,10 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
 
 
 def _names(runs: Sequence[Path]) -> list[str]:
-    """The shortest ends of the paths that tell the runs apart.
+    """The shortest ends of the paths that distinguish the runs.
 
     Raises:
-        UsageError: one stands there twice.
+        UsageError: a run is named twice.
     """
     resolved = [run.resolve() for run in runs]
     if len(set(resolved)) < len(resolved):
@@ -87,19 +87,19 @@ def _names(runs: Sequence[Path]) -> list[str]:
 
 
 def _load(run: Path, name: str) -> tuple[ComparedRun, object]:
-    """A side, and what tells its run from every other one wherever it was copied to."""
+    """A side, and an identity of its run that stays the same when the run directory is copied."""
     with RunStore.open(run) as store:
         metadata, results, events = store.metadata(), store.results(), store.events()
         with store.reading():
             stored = metadata["scenario"]
             if searched_otherwise(stored):
-                raise RunDirectoryError(f"{run} is a search of an earlier Hydra", "measure it anew to compare it")
+                raise RunDirectoryError(f"{run} is a search of an earlier Hydra", "measure it again to compare it")
             resolved = stored_scenario(stored)
             scenario = resolved.scenario
             rows, repeats = _played(run, resolved, results)
         slices = slices_of(store, results, scenario.sweep.varied)
         told = {e.data.fields["name"]: e.data.fields["value"] for e in events if e.kind == SystemFact.kind}
-        # Addresses and names that each run makes for itself differ always and mean nothing.
+        # Addresses and names that each run makes for itself always differ, and their differences mean nothing.
         its_own = str(metadata.get("name") or run.name)
         facts = {name: text for name, text in told.items() if its_own not in text and not _ADDRESS.search(text)}
         began = tuple(store.window_ns(result.epoch) for result in results[:1])
@@ -118,7 +118,7 @@ def _load(run: Path, name: str) -> tuple[ComparedRun, object]:
 
 
 def _played(run: Path, resolved: ResolvedScenario, results: list[StepResult]) -> tuple[list[Row], list[list[Row]]]:
-    """The rows of a run, and those of each one's repeats."""
+    """The rows of a run, and the rows of each row's repeats."""
     sweep = resolved.sweep
     try:
         return sweep.rows(results), sweep.repeats(results)
@@ -155,10 +155,10 @@ def _repeat(row: Row) -> RowRepeat:
 
 
 def _facts(metadata: Mapping[str, Any], scenario: Scenario, system: Mapping[str, str]) -> dict[str, object]:
-    """What can differ between runs: what was asked for, where it ran, and what clients and servers said they are."""
+    """Facts that can differ between runs: scenario, host, and the versions that clients and servers reported."""
     asked = {**msgspec.to_builtins(scenario), "sweep": kind_of(scenario).facts}
     for table in ("settings", "native"):
-        # As they are written in a file.
+        # A scenario file has the system's own keys in the same table.
         own = asked[table].pop("system")
         asked[table] |= own
     libraries: dict[str, str] = {}
@@ -186,16 +186,16 @@ def _without(table: Mapping[str, Any], key: str = "") -> dict[str, object]:
 
 
 SlicesOfRows = Mapping[tuple[Figure, ...], list[list[RowSlice]]]
-"""Of each row, by what tells it from the others, a list for each step."""
+"""The slices of each step, by the key of its row (:func:`key_of_row`)."""
 
 
 def slices_of(store: RunStore, results: Sequence[StepResult], varied: Sequence[str]) -> SlicesOfRows:
-    """The slices of all steps whose seconds were kept, as far as the step's window goes.
+    """The slices of all steps whose time series was stored, within the window of the step.
 
     Args:
-        store: of the run.
-        results: its steps.
-        varied: the settings that its rows differ in.
+        store: the store of the run.
+        results: the steps of the run.
+        varied: the settings that vary between the rows.
     """
     found: dict[tuple[Figure, ...], list[list[RowSlice]]] = {}
     kept = set(store.time_series_epochs())
@@ -211,7 +211,7 @@ def slices_of(store: RunStore, results: Sequence[StepResult], varied: Sequence[s
 
 
 def key_of_row(row: Row, varied: Sequence[str]) -> tuple[Figure, ...]:
-    """What tells a row from the others, as :func:`slices_of` has it."""
+    """The key of a row in the result of :func:`slices_of`."""
     return (row.get(POINT) or None, row[CLIENTS], row.get(PUBLISHERS), *(row.get(name) for name in varied))
 
 

@@ -1,4 +1,4 @@
-"""How run directories compare, as text and as JSON, and what ``--fail-if`` says of it."""
+"""Compares run directories: the comparison as text and as JSON, and the ``--fail-if`` conditions that hold."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from hydra.report.warnings import MARK
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _RIGHT: Final = (*[False] * 3, *[True] * 6, False)
 _WORST: Final = 1000.0
-"""Ratios beyond this many times are shown as such."""
+"""Ratios from this value on are shown as larger than it."""
 
 
 def document(comparison: Comparison, *, whole: bool = False) -> Document:
-    """The comparison for people.
+    """The comparison as a document.
 
     Args:
-        comparison: the one.
-        whole: whether figures without a difference stand in the table of the others, too.
+        comparison: the comparison.
+        whole: whether the table of other figures also has figures without a difference.
     """
     shown = [c for c in comparison.others if whole or c.differs]
     warned = {matched.name for matched in comparison.rows if any(row.notes for row in matched.rows)}
-    alone = ["run"] if len(comparison.sides) == 2 else []  # the title says it already
+    alone = ["run"] if len(comparison.sides) == 2 else []  # the title names it already
     parts = [
         f"# {' against '.join(side.name for side in (*comparison.sides[1:], comparison.sides[0]))}",
         method(comparison),
@@ -56,8 +56,8 @@ def document(comparison: Comparison, *, whole: bool = False) -> Document:
         "" if whole else _rest(comparison),
         "## What else differs" if comparison.environment else "",
         environment(comparison) if comparison.environment else "",
-        _listed("Rows that not all of the runs have", _unmatched(comparison)),
-        _listed("What has to be known of single rows", _noted(comparison)),
+        _listed("Rows that are missing in some runs", _unmatched(comparison)),
+        _listed("Warnings of single rows", _noted(comparison)),
     ]
     return [part for part in parts if part]
 
@@ -70,20 +70,20 @@ def method(comparison: Comparison) -> str:
     return (
         f"Base: {comparison.sides[0].name}. Compared: {how}. Primary figure: {comparison.primary.name}"
         f"{f' ({unit})' if unit else ''}; p and intervals are adjusted among its rows, and "
-        "among all other figures: together the intervals of each hold their truths in 95 %."
+        "among all other figures: all intervals of one of these sets contain the true values with 95 % confidence."
     )
 
 
 def warnings(comparison: Comparison) -> Iterator[str]:
-    """What weakens a comparison."""
+    """The warnings about the comparison as a whole."""
     if not comparison.paired:
         yield (
-            "the runs did not take turns: whatever else changed from one to the next (neighbours, temperature, caches) "
-            "counts as a difference, and no run is called better; measure them with --compare-implementations"
+            "the runs did not take turns: other changes between them (neighbours, temperature, caches) also count as a "
+            "difference, and no run is called better; measure them with --compare-implementations"
         )
     few = {each.name: min(len(row.repeats) for row in each.rows) for each in comparison.sides if each.rows}
     if alone := [name for name, count in few.items() if count < 2]:
-        yield f"{', '.join(alone)}: one repeat has no spread, so that there is no verdict; measure with --repeat"
+        yield f"{', '.join(alone)}: one repeat has no spread, so there is no verdict; measure with --repeat"
 
 
 def table(
@@ -93,14 +93,14 @@ def table(
     left_out: Sequence[str] = (),
     warned: Container[str] = (),
 ) -> Table:
-    """A row for each.
+    """A table with a row for each compared figure.
 
     Args:
-        comparison: the one.
-        compared: what is shown of it.
-        text: how figures are written.
+        comparison: the comparison.
+        compared: the compared figures to show.
+        text: formats a figure.
         left_out: heads of columns that are not shown.
-        warned: rows that have a mark.
+        warned: names of rows that get a mark.
     """
     body = [
         (
@@ -130,12 +130,12 @@ def _figure(_: Column, value: Figure) -> str:
 
 
 def change(compared: FigureComparison) -> str:
-    """``+3.2 %``, or the difference in the figure's unit."""
+    """The change as text: ``+3.2 %``, or a difference in the figure's unit."""
     return _changed(compared, compared.change)
 
 
 def interval(compared: FigureComparison) -> str:
-    """``+1.0 … +5.4 %``."""
+    """The interval of the change as text: ``+1.0 … +5.4 %``."""
     if compared.low is None or compared.high is None:
         return "—"
     low, high = _changed(compared, compared.low), _changed(compared, compared.high)
@@ -159,31 +159,31 @@ def _changed(compared: FigureComparison, value: float | None) -> str:
 
 
 def probability(p: float | None) -> str:
-    """A p value as people read it."""
+    """A p value as text."""
     return "—" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def samples(compared: FigureComparison, *, paired: bool) -> str:
-    """How many repeats, and what was left out."""
+    """The number of repeats, and how many were left out."""
     a, b = compared.repeats
     text = f"{a} pairs" if paired else f"{a} and {b}"
     return f"{text} ({compared.left_out})" if compared.left_out else text
 
 
 def verdict(compared: FigureComparison) -> str:
-    """The verdict, and why there is none."""
+    """The verdict, with the reason if there is one."""
     return f"{compared.verdict}: {compared.reason}" if compared.reason else compared.verdict
 
 
 def _rest(comparison: Comparison) -> str:
-    """How many of the other figures are not in the table."""
+    """A line with the number of other figures that the table leaves out."""
     counts = Counter(each.verdict for each in comparison.others if not each.differs)
     texts = [f"{counts[said]} with {said}" for said in (NO_DIFFERENCE, NO_SPREAD, NO_VERDICT) if counts[said]]
     return f"Not in the table: {' and '.join(texts)}; --all prints them." if texts else ""
 
 
 def environment(comparison: Comparison) -> Table:
-    """What else differs between the runs."""
+    """The table of facts that differ between the runs."""
     heads = ["", *(side.name for side in comparison.sides)]
     return plain(heads, ([each.what, *(value or "—" for value in each.values)] for each in comparison.environment))
 
@@ -193,7 +193,7 @@ def _unmatched(comparison: Comparison) -> list[str]:
 
 
 def row_warning_lines(comparison: Comparison) -> list[str]:
-    """The notes of single rows of each run."""
+    """The warnings of single rows of each run, a line for each row and run."""
     return [
         f"{row.name}, {side.name}: {'; '.join(its.notes)}"
         for row in comparison.rows
@@ -203,7 +203,7 @@ def row_warning_lines(comparison: Comparison) -> list[str]:
 
 
 def _noted(comparison: Comparison) -> list[str]:
-    """The same notes, each once, behind the rows that have it."""
+    """The same warnings, each once, after the names of the rows that have it."""
     rows: dict[str, list[str]] = {}
     for row in comparison.rows:
         for side, its in zip(comparison.sides, row.rows, strict=True):
@@ -218,7 +218,7 @@ def _listed(title: str, lines: Iterable[str]) -> str:
 
 
 def json_text(comparison: Comparison) -> str:
-    """The comparison for programs; full precision, all figures."""
+    """The comparison as JSON: all figures, in full precision."""
     body = {
         "base": comparison.sides[0].name,
         "runs": [{"name": side.name, "directory": side.directory, "system": side.system} for side in comparison.sides],
@@ -250,7 +250,7 @@ def _finite(value: Figure | Sequence[int]) -> object:
 
 
 def condition_lines(conditions: Sequence[Condition], comparison: Comparison) -> list[str]:
-    """One line for every condition of ``--fail-if`` that is true, of a row of a run or of it against the base."""
+    """A line for every ``--fail-if`` condition that holds for a row of a run, or for a row compared with the base."""
     lines = [
         f"{side.name}, {line}"
         for number, side in enumerate(comparison.sides)
@@ -262,7 +262,7 @@ def condition_lines(conditions: Sequence[Condition], comparison: Comparison) -> 
     for condition in (condition for condition in conditions if condition.of_base):
         for compared in _of(comparison, condition.column):
             if compared.change is None or math.isnan(compared.change):
-                lines.append(f"{compared.other}, {compared.row}: {condition}: the figure is not known")
+                lines.append(f"{compared.other}, {compared.row}: {condition}: the figure is unknown")
             elif condition.holds_for(*_against(compared)):
                 lines.append(
                     f"{compared.other}, {compared.row}: {condition} holds, it is {change(compared)} "
@@ -270,34 +270,34 @@ def condition_lines(conditions: Sequence[Condition], comparison: Comparison) -> 
                 )
     if any(condition.of_base for condition in conditions):
         base = comparison.sides[0].name
-        lines += [f"{base} alone has the row {name}" for name in comparison.unmatched.get(base, ())]
+        lines += [f"only {base} has the row {name}" for name in comparison.unmatched.get(base, ())]
     return lines
 
 
 def _of(comparison: Comparison, column: str) -> Sequence[FigureComparison]:
-    """A figure of each row and run: as the tables have it, where they do."""
+    """The comparisons of a figure in each row and run: those of the tables if they are there."""
     told = [each for each in (*comparison.first, *comparison.others) if each.column.name == column]
     return told or family(comparison.sides, comparison.rows, [column], paired=comparison.paired)
 
 
 def _against(compared: FigureComparison) -> tuple[float, float]:
-    """The figure and that of the base, in any unit."""
+    """The figure and the base's figure; if the change is a ratio, relative to the base."""
     base = 1.0 if compared.level is None else compared.level
     change_ = compared.change or 0.0
     return base + change_, base
 
 
 def compare_runs(folders: Sequence[Path], figure: str, fail_if: Sequence[str]) -> tuple[Comparison, list[str]]:
-    """Compares runs; the comparison, and a line for every condition that holds.
+    """Compares runs; returns the comparison, and a line for every condition that holds.
 
     Args:
-        folders: run directories, the base first; or folders of runs that took turns.
-        figure: the primary one; "": the usual.
+        folders: run directories, the base first; or folders of interleaved runs.
+        figure: name of the primary figure; "": the default.
         fail_if: conditions as users write them.
 
     Raises:
-        UsageError: they cannot be compared, or there is no such figure.
-        RunDirectoryError: one cannot be read.
+        UsageError: the runs cannot be compared, or there is no such figure.
+        RunDirectoryError: a run cannot be read.
     """
     sides, paired = load_sides(folders)
     columns = sides[0].columns

@@ -1,4 +1,4 @@
-"""The folder of an experiment: what was asked for and how it ended, its tables, and a run directory for each part."""
+"""The folder of an experiment: its record, its tables, and a run directory for each part."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ T = TypeVar("T")
 
 TABLE: Final = "table.json"
 _TABLE: Final = "table"
-"""The first column of ``table.csv``: which of the tables a row is of."""
+"""The first column of ``table.csv``: the title of the row's table."""
 _ROOM: Final = "free some space; every part keeps what it measured in its own folder"
 
 
 @dataclass(frozen=True, slots=True)
 class PartRecord:
-    """One part: the folder of its run, how that ended, and why there is none ("": there is one)."""
+    """One part: its folder's name, how its run ended, and the reason if there is no run ("" if there is one)."""
 
     name: str
     ended: str = ""
@@ -39,16 +39,16 @@ class PartRecord:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentRecord:
-    """What is kept of an experiment beside its tables; no secrets.
+    """The stored record of an experiment; it contains no secrets.
 
     Attributes:
-        experiment, title, source: which one, what it is about, and who published it.
-        scale, options: what was asked for.
+        experiment, title, source: the experiment's name, its title, and its publication.
+        scale, options: the scale factor and the values of the experiment's own flags.
         overrides: keys that the user replaced in every part.
-        command_line, began: how and when.
-        ended: ``finished``, ``interrupted`` or ``failed``; "" while it goes on.
-        error: why it failed.
-        parts: in their order.
+        command_line, began: how and when the experiment was started.
+        ended: ``finished``, ``interrupted`` or ``failed``; "" while the experiment is running.
+        error: why the experiment failed.
+        parts: the parts in order.
     """
 
     experiment: str
@@ -65,15 +65,15 @@ class ExperimentRecord:
 
     @property
     def at_scale(self) -> str:
-        """At which scale it was, as tables say it."""
+        """The scale of the experiment as text for its tables."""
         return "the original" if self.scale == 1 else f"scale {self.scale:g} of the original"
 
 
 def read_record(folder: Path) -> ExperimentRecord:
-    """What is kept of the experiment in a folder.
+    """Reads the record of the experiment in a folder.
 
     Raises:
-        RunDirectoryError: there is none, or it cannot be read.
+        RunDirectoryError: the folder has no record, or the record cannot be read.
     """
     path = folder / RECORD
     if not path.is_file():
@@ -83,7 +83,7 @@ def read_record(folder: Path) -> ExperimentRecord:
 
 
 def read_views(folder: Path) -> list[ExperimentTable]:
-    """The tables of the experiment in a folder, none if there are none yet; errors as for :func:`read_record`."""
+    """The tables of the experiment in a folder, [] if there are none yet; errors as for :func:`read_record`."""
     path = folder / TABLE
     return read_json(path, _Tables).tables if path.is_file() else []
 
@@ -116,7 +116,7 @@ def write_tables(folder: Path, record: ExperimentRecord, views: Sequence[Experim
 
 
 def document(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> Document:
-    """``table.md``: every table with what has to be known of it, and why a part is missing."""
+    """The content of ``table.md``: every table with its notes, and the reason for each missing part."""
     parts: list[str | Table] = [f"# {record.title}", f"{record.source}; measured at {record.at_scale}"]
     for view in views:
         parts += [f"## {view.title}", table(view, cell), "\n".join(f"- {note}" for note in view.notes)]
@@ -125,7 +125,7 @@ def document(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> Docu
 
 
 def table(view: ExperimentTable, text: Callable[[Column, Figure], str]) -> Table:
-    """The table of a view; ``text`` writes figures."""
+    """The table of a view; ``text`` formats a figure."""
     columns = shown_columns(view)
     rows = [TableRow([text(column, row.get(column.name)) for column in columns]) for row in view.rows]
     right = [column.unit != TEXT for column in columns]
@@ -133,7 +133,7 @@ def table(view: ExperimentTable, text: Callable[[Column, Figure], str]) -> Table
 
 
 def shown_columns(view: ExperimentTable) -> list[Column]:
-    """The columns of a view that some row has a figure of, or that say what a row is."""
+    """The columns of a view that have a figure in some row, and all columns of text."""
     return [
         column
         for column in view.columns
@@ -142,7 +142,7 @@ def shown_columns(view: ExperimentTable) -> list[Column]:
 
 
 def csv_text(views: Sequence[ExperimentTable]) -> str:
-    """``table.csv``: the rows of all tables, in full precision; which table a row is of stands first."""
+    """The content of ``table.csv``: the rows of all tables in full precision; the first column is the row's table."""
     names = dict.fromkeys(column.name for view in views for column in view.columns)
     out = io.StringIO()
     writer = csv.DictWriter(out, [_TABLE, *names], lineterminator="\n", extrasaction="ignore")
@@ -153,7 +153,7 @@ def csv_text(views: Sequence[ExperimentTable]) -> str:
 
 
 def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> str:
-    """``table.json``: the tables with the meaning of their columns; every row has all columns in their order."""
+    """The content of ``table.json``: the tables and their column definitions; every row has all columns in order."""
     tables = [
         {
             **msgspec.to_builtins(view),
@@ -166,7 +166,7 @@ def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> str
 
 
 def figures_of(views: Sequence[ExperimentTable]) -> list[str]:
-    """Every column of numbers that a table has: what a condition can be about."""
+    """The names of all columns of numbers, which conditions can test."""
     numbers = [column.name for view in views for column in view.columns if column.unit not in (TEXT, YES_NO)]
     return list(dict.fromkeys(numbers))
 

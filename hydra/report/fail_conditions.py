@@ -1,6 +1,6 @@
-"""Conditions on rows, as ``--fail-if`` takes them: a column, a comparison, a number. Parsed, never evaluated.
+"""Conditions on rows for ``--fail-if``: a column, a comparison, a number. The text is parsed, never evaluated as code.
 
-Where runs are compared, the number may be a share of the base's figure: ``0.95 * base``.
+If runs are compared, the number may be a share of the base's figure: ``0.95 * base``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FORM: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """``column comparison number``, or with ``of_base`` ``column comparison number * base``."""
+    """A condition ``column comparison number``; with ``of_base``, ``column comparison number * base``."""
 
     column: str
     comparison: str
@@ -43,29 +43,29 @@ class Condition:
         return f"{self.column} {self.comparison} {number(self.number, 6)}{' * base' if self.of_base else ''}"
 
     def holds(self, row: Row) -> bool:
-        """Whether the row's figure fulfils it; a figure that is not known fulfils nothing."""
+        """Whether the row's figure fulfils the condition; an unknown figure does not."""
         value = row.get(self.column)
         if value is None or isinstance(value, str):
             return False
         return self.holds_for(float(value))
 
     def holds_for(self, value: float, base: float = 1.0) -> bool:
-        """Whether a figure fulfils it.
+        """Whether a figure fulfils the condition.
 
         Args:
             value: the figure.
-            base: that of the base, where the condition is about a share of it.
+            base: the base's figure, if the condition has ``of_base``.
         """
         return _OPERATORS[self.comparison](value, self.number * base if self.of_base else self.number)
 
 
 def columns(scenario: Scenario) -> list[str]:
-    """Every column of numbers, or of yes and no, that a row of this scenario can have, repeated or not."""
+    """The names of all columns of numbers, or of yes and no, that a row of this scenario can have."""
     return numbers(columns_of(scenario))
 
 
 def numbers(columns: Mapping[str, Column]) -> list[str]:
-    """Those of these columns, by name, that a condition can be about."""
+    """The names of the columns that a condition can test."""
     return [column.name for column in columns.values() if column.unit != TEXT and column not in EARLIER.values()]
 
 
@@ -73,12 +73,12 @@ def parse(text: str, columns: Sequence[str], of_base: Sequence[str] = ()) -> Con
     """The condition in a text like ``client_loss_pct > 0.5``, or ``avg_rx_rate_pps < 0.95 * base``.
 
     Args:
-        text: of the user.
-        columns: that rows can have.
-        of_base: those of which a base has figures; none where nothing is compared.
+        text: the user's text.
+        columns: names of the columns that rows can have.
+        of_base: names of the columns that a base has figures for; empty if nothing is compared.
 
     Raises:
-        UsageError: it is not of that form, or no such column can come out; the text names the nearest.
+        UsageError: the text is not a condition, or rows have no such column; the remedy names the nearest one.
     """
     form = _FORM.fullmatch(text)
     factor = (form[3] or form[4] or form[7] or "1") if form else ""
@@ -90,7 +90,7 @@ def parse(text: str, columns: Sequence[str], of_base: Sequence[str] = ()) -> Con
     if not form or not math.isfinite(number):
         raise UsageError(f"--fail-if {text!r} is no comparison", "write it like 'client_loss_pct > 0.5'")
     if is_of_base and not of_base:
-        raise UsageError(f"--fail-if {text!r}: there is no base", "runs that are compared have one: hydra compare")
+        raise UsageError(f"--fail-if {text!r}: there is no base", "use base with hydra compare, which compares runs")
     columns = of_base if is_of_base else columns
     if form[1] not in columns:
         near = get_close_matches(form[1], columns, 1)
@@ -100,7 +100,7 @@ def parse(text: str, columns: Sequence[str], of_base: Sequence[str] = ()) -> Con
 
 
 def conditions_met(conditions: Sequence[Condition], rows: Sequence[Row]) -> list[str]:
-    """One line for every row and every condition that it fulfils."""
+    """A line for every condition that a row fulfils."""
     return [
         f"row {number} ({row.get('clients')} clients): {condition} holds, it is {row[condition.column]}"
         for number, row in enumerate(rows, 1)

@@ -1,4 +1,4 @@
-"""How losses and rates that were searched for are shown: with their interval, and what they took. From rows alone."""
+"""Shows losses and searched rates with their intervals, and the effort of a search. Computed from rows alone."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hydra.sweep import Row, kind_of
 
 
 def loss_limits(row: Row, rows: Sequence[Row] = ()) -> ConfidenceInterval | None:
-    """The limits of the 95 % interval of a row's loss (%); None where nothing tells.
+    """The limits of the 95 % interval of a row's loss (%); None if they cannot be computed.
 
-    A row without a burst says how rare they are, and not what one would cost: that is told by the row of as many
-    clients that lost least.
+    A row without a loss burst shows how rare bursts are, but not how large one is: the size is taken from the row with
+    the same number of clients that lost least.
 
     Args:
         row: the row.
@@ -45,11 +45,11 @@ def _evidence(row: Row) -> LossEvidence | None:
 
 
 _LEAST_WHOLE: Final = 100.0
-"""Rates (messages/s) of at least this are shown as whole numbers."""
+"""Rates from this value on, in messages/s, are shown as whole numbers."""
 
 
 def whole_rate(rate: Figure, grouped: bool = False) -> str:
-    """A rate that was searched for, in messages/s, without decimals: it is not known that exactly."""
+    """A searched rate in messages/s, without decimals, because it is not known that exactly."""
     if not isinstance(rate, float):
         return str(rate)
     if rate < _LEAST_WHOLE:
@@ -58,11 +58,13 @@ def whole_rate(rate: Figure, grouped: bool = False) -> str:
 
 
 def legend(scenario: Scenario, rows: Sequence[Row]) -> str:
-    """What the brackets are; "" where there are none."""
-    of_losses = "In brackets: the 95 % interval of the loss as a mean over time, from when and by whom it was lost."
+    """The explanation of the brackets in a table; "" if there are none."""
+    of_losses = (
+        "In brackets: the 95 % confidence interval of the mean loss, from the times and subscribers of the losses."
+    )
     return kind_of(scenario).legend(rows) or (of_losses if any(loss_limits(row, rows) for row in rows) else "")
 
 
 def efforts(scenario: Scenario, rows: Sequence[Row]) -> list[str]:
-    """What each row took, where that is chance."""
+    """A line about the effort of each row, if chance decides it."""
     return [text for row in rows if (text := kind_of(scenario).effort(row))]

@@ -17,18 +17,18 @@ _SCALAR: Final = ["number", "string", "boolean", "null"]
 _REQUIRED: Final = (CLIENTS, STATUS)
 _BESIDE: Final[Mapping[str, str]] = {
     INTERVAL: "half the width of the 95 % interval of the repeats' mean",
-    COUNT: "of how many repeats the figure is, where these are not all",
+    COUNT: "number of repeats that have the figure, if not all have it",
     LOW: "the lowest of the repeats' figures",
     HIGH: "the highest of the repeats' figures",
 }
 
 
 def rows_schema(columns: Iterable[Column], *, complete: bool) -> dict[str, Any]:
-    """The schema.
+    """The schema of rows with these columns.
 
     Args:
-        columns: those that a row can have.
-        complete: whether a row can have no others.
+        columns: columns that a row can have.
+        complete: whether a row can have no other columns.
     """
     suffixes = () if complete else tuple(_BESIDE)  # these have a pattern
     properties = {column.name: _of(column) for column in columns if not (suffixes and column.name.endswith(suffixes))}
@@ -48,7 +48,7 @@ def rows_schema(columns: Iterable[Column], *, complete: bool) -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {
             "scenario": {"type": "string", "description": "name of the scenario"},
-            "system": {"type": "string", "description": "what was measured"},
+            "system": {"type": "string", "description": "name of the measured system"},
             "client": {"type": "string", "description": "implementation of the clients"},
             "rows": {"type": "array", "items": row},
             "warnings": {"type": "array", "items": _WARNING},
@@ -57,7 +57,7 @@ def rows_schema(columns: Iterable[Column], *, complete: bool) -> dict[str, Any]:
 
 
 def text(schema: Mapping[str, Any]) -> str:
-    """The schema as a file."""
+    """The schema as the text of a file."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -68,16 +68,16 @@ _WARNING: Final[Mapping[str, Any]] = {
     "properties": {
         "row": {"type": ["integer", "null"], "minimum": 0, "description": "place in rows, from 0; null: the whole run"},
         "clients": {"type": ["integer", "null"], "description": "subscribers of that row"},
-        "step": {"type": ["integer", "null"], "description": "number of the step; null: of none, or of several"},
-        "kind": {"type": "string", "description": "what it is, whatever its text says"},
+        "step": {"type": ["integer", "null"], "description": "number of the step; null: no step, or several"},
+        "kind": {"type": "string", "description": "name of the kind of warning; it stays when the text changes"},
         "level": {
             "enum": [str(level) for level in Level if level is not Level.ROUTINE],
-            "description": "fail: something was not measured; loss: figures say less than they seem to; "
-            "note: worth knowing before they are believed",
+            "description": "fail: something was not measured; loss: the figures show less than they seem to; "
+            "note: read it before you use the figures",
         },
-        "text": {"type": "string", "description": "what has to be known"},
-        "remedy": {"type": "string", "description": "what to try; empty: nothing is to be done"},
-        "fields": {"type": "object", "description": "what the text is made of; runs of earlier versions have none"},
+        "text": {"type": "string", "description": "what happened, and how much"},
+        "remedy": {"type": "string", "description": "what to try; empty: nothing has to be done"},
+        "fields": {"type": "object", "description": "values in the text; runs of earlier versions have none"},
     },
 }
 
@@ -92,7 +92,7 @@ def _of(column: Column) -> dict[str, Any]:
         return {"type": ["string", "null"], **about}
     if column.unit == YES_NO:
         return {"type": ["boolean", "null"], **about}
-    # A setting may be a word: a rate of max.
+    # A setting may be a word, such as the rate max.
     kind = ["number", "null"] if column.unit and column.repeats != "common" else _SCALAR
     return {"type": kind, **about, **({"unit": column.unit} if column.unit else {})}
 
@@ -101,10 +101,10 @@ def schema_of(scenario: str | None) -> str:
     """The schema as text.
 
     Args:
-        scenario: a name or a path; None: the columns of all scenarios that come along, and any others.
+        scenario: a name or a path; None: the columns of all of Hydra's scenarios, and any others.
 
     Raises:
-        ConfigError: there is no such scenario, or it cannot be.
+        ConfigError: there is no such scenario, or it is invalid.
     """
     names = scenarios() if scenario is None else [scenario]
     columns: dict[str, Column] = {}

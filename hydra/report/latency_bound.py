@@ -1,7 +1,7 @@
-"""What tables and plots show of figures that are known within a bound, or are another thing than they are called. Pure.
+"""How tables and plots show latencies that are known within a bound, and percentiles that are the minimum. Pure.
 
-A latency between two hosts is wrong by the bound of their clocks at most. So one below the bound may be anything up to
-measured + bound, and one above it is known to ± bound.
+A latency between two hosts is wrong by at most the bound of their clocks. A measured latency below the bound may be
+anything up to measured + bound; a latency above the bound is known to ± bound.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ Row = Mapping[str, Figure]
 _PERCENTILES: Final = frozenset(
     f"{column.name}{end}" for since in (DUE, SENT) for column in latency_columns(since) for end in ("", LOW, HIGH)
 )
-"""The percentiles of latency from one host to another, and the range of the repeats' own."""
+"""The columns of latency percentiles, and of their range over the repeats."""
 _SOME_BELOW_P1: Final = 100
-"""From so many values on, more than one is at or below the first percentile."""
+"""With more values than this, more than one value is at or below the first percentile."""
 
 
 def bounded_text(row: Row, name: str) -> Figure:
-    """A figure of a row in a table for spreadsheets: ``< 305`` for a latency of 152 µs where the bound is 153 µs.
+    """A figure of a row for ``table.csv``: ``< 305`` for a latency of 152 µs if the bound is 153 µs.
 
-    The row itself keeps what was measured.
+    The row itself keeps the measured value.
     """
     limit_us = at_most(row, name)
     return row.get(name) if limit_us is None else f"< {ceil(limit_us)}"
 
 
 def at_most(row: Row, name: str) -> float | None:
-    """What a latency (µs) may be at most that was measured below the bound; None for every other figure."""
+    """The largest true value (µs) of a latency measured below the bound; None for every other figure."""
     latency_us, bound_us = number(row.get(name)), clock_bound(row, name)
     return latency_us + bound_us if latency_us is not None and 0.0 < bound_us > latency_us else None
 
 
 def margin(row: Row, name: str) -> float | None:
-    """By how much a latency of a row (µs) may be wrong to either side, where it is above the bound; None otherwise."""
+    """The error (±µs) of a latency measured above the bound; None for every other figure."""
     latency_us, bound_us = number(row.get(name)), clock_bound(row, name)
     return bound_us if latency_us is not None and 0.0 < bound_us <= latency_us else None
 
 
 def beside(row: Row, name: str) -> str:
-    """What stands behind a figure: `` ± 153`` where it is known so well, `` (minimum)`` where that is what it is."""
+    """The text after a figure: `` ± 153`` for a latency with this error, `` (minimum)`` for such a percentile."""
     bound_us = margin(row, name)
     if bound_us is not None:
         return f" ± {ceil(bound_us)}"
@@ -57,14 +57,14 @@ def beside(row: Row, name: str) -> str:
 
 
 def _subscribers(row: Row) -> float:
-    """Those outside the cohort, which order statistics are of."""
+    """The number of subscribers outside the cohort, over which order statistics are computed."""
     return (number(row.get(CLIENTS)) or 0.0) - (number(row.get("cohort_clients")) or 0.0)
 
 
 def clock_bound(row: Row, name: str) -> float:
-    """The bound of the clocks (µs) that a percentile of latency is known to; 0.0 for every other figure.
+    """The bound of the clocks (µs) for a percentile of latency; 0.0 for every other figure.
 
-    That of a repeated row is the largest of its repeats.
+    For a repeated row it is the largest bound of its repeats.
     """
     if name not in _PERCENTILES:
         return 0.0

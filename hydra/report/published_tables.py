@@ -1,6 +1,6 @@
-"""Measured rows beside the published table of the same experiment, with the ratio of every cell.
+"""Compares measured rows with the published table of the same experiment, with the ratio for every cell.
 
-Pure, but for :func:`published_for`, which reads the published table from ``conf/reference``.
+Pure, except :func:`published_for`, which reads the published table from ``conf/reference``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Side = Literal["both", "measured", "published"]
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A published table: its columns in their order, and its rows."""
+    """A published table: its columns in order, and its rows."""
 
     reference: Reference
     columns: tuple[str, ...]
@@ -32,7 +32,7 @@ class PublishedTable:
 
 @dataclass(frozen=True, slots=True)
 class CellComparison:
-    """One figure twice; ``ratio`` is measured / published, None where either is unknown or the published one is 0."""
+    """A measured and a published figure; ``ratio`` is measured / published, None if unknown or the latter is 0."""
 
     measured: Figure
     published: Figure
@@ -44,8 +44,8 @@ class RowComparison:
     """A row of the comparison.
 
     Attributes:
-        key: what the line is about: the client count, and whatever the experiment or the run varies.
-        side: which tables have such a row.
+        key: the client count, and the settings that the experiment or the run varies.
+        side: the tables that have such a row.
         cells: by column, in the published order.
     """
 
@@ -58,7 +58,7 @@ def published_for(resolved: ResolvedScenario) -> PublishedTable | None:
     """The published table of the experiment that a scenario repeats; None if there is none.
 
     Raises:
-        ConfigError: the file is not where an installed Hydra has it.
+        ConfigError: the file is missing in the installation.
     """
     scenario = resolved.scenario
     reference = resolved.system.reference(scenario) if kind_of(scenario).is_published else None
@@ -73,12 +73,12 @@ def parse(reference: Reference, text: str) -> PublishedTable:
 
 
 def compare(rows: Sequence[Row], published: PublishedTable, varied: Iterable[str] = ()) -> list[RowComparison]:
-    """Every measured and every published row, client counts ascending.
+    """Compares every measured and every published row, in ascending order of the client count.
 
     Args:
-        rows: as measured; what has no published counterpart is kept.
-        published: its rows that were not measured are kept too.
-        varied: settings that the run varies: they tell lines apart, though published rows may not know them.
+        rows: measured rows; rows without a published counterpart are kept.
+        published: the published table; its rows that were not measured are kept, too.
+        varied: settings that the run varies; they are part of a line's key even if published rows do not have them.
     """
     keys = published.reference.keys
     names = tuple(dict.fromkeys((*keys, *varied)))
@@ -105,16 +105,16 @@ _OF_EVERY_SYSTEM: Final = ("rate", "message_size", "message_size_min", "payload"
 
 
 def asked(published: PublishedTable) -> ResolvedScenario:
-    """The scenario that asks for what was published.
+    """The scenario that repeats the published experiment.
 
     Raises:
-        ConfigError: it is not where an installed Hydra has it.
+        ConfigError: the scenario's file is missing in the installation.
     """
     return resolve(published.reference.experiment)
 
 
 def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:
-    """What was asked for otherwise than by another scenario, one text each: a ratio says that too."""
+    """The settings that differ from another scenario, one text each; they affect a ratio of the figures, too."""
     other = of.scenario
     pairs: dict[str, tuple[object, object]] = {
         "system": (scenario.system, other.system),

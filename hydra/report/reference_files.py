@@ -10,25 +10,25 @@ from hydra.config.file_locations import conf_dir
 from hydra.errors import ConfigError
 from hydra.model import Figure
 
-if TYPE_CHECKING:  # it takes numpy
+if TYPE_CHECKING:  # this module imports numpy
     from hydra.sweep import Row
 
 
 def text_of(file: str) -> str:
-    """A published table as it is written.
+    """The text of a published table's file.
 
     Raises:
-        ConfigError: it is not where an installed Hydra has it.
+        ConfigError: the file is missing in the installation.
     """
     path = conf_dir() / "reference" / file
     try:
         return path.read_text(encoding="utf-8")
     except OSError as e:
-        raise ConfigError(f"cannot read {path}: {e.strerror or e}", "reinstall Hydra: its conf/ is not whole") from e
+        raise ConfigError(f"cannot read {path}: {e.strerror or e}", "reinstall Hydra: its conf/ is incomplete") from e
 
 
 def parsed(text: str) -> tuple[tuple[str, ...], tuple[Row, ...]]:
-    """The columns and the rows of a table: numbers where a cell reads as such, None where it is empty."""
+    """The columns and the rows of a table: a cell is a number if it reads as one, and None if it is empty."""
     reader = csv.DictReader(io.StringIO(text))
     rows = tuple({column: _figure(cell) for column, cell in row.items()} for row in reader)
     return tuple(reader.fieldnames or ()), rows

@@ -23,7 +23,7 @@ from hydra.store.system_columns import held_by
 from hydra.sweep import Row, kind_of
 
 _NAMED: Final = 4
-"""Columns that a warning names, of those with fewer figures than repeats."""
+"""The maximum number of columns that a warning about missing figures names."""
 _QUIET: Final = "end the other processes on that host, or measure when they do not run"
 
 
@@ -223,13 +223,13 @@ _UNLISTED: Final[Mapping[str, str]] = {
 
 
 class LossInterval(FigureWarning):
-    """MessagesLost (%) of which only limits are known.
+    """A loss (%) of which only limits are known.
 
     Attributes:
         low_pct, high_pct: the limits.
         unlisted: the clients that could not list messages, ``publisher`` or ``members`` of a group; several: one or
             both of them.
-        as_much_at_pps: as for :class:`Loss`.
+        as_much_at_pps: as for :class:`MessagesLost`.
     """
 
     kind = "loss_between"
@@ -259,7 +259,7 @@ class LossInterval(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
-        # Runs of earlier versions do not contain which: with a group it may have been either.
+        # Runs of earlier versions do not store which clients these were; with a group it may have been either.
         said = str(
             row.get(column_names.LOSS_UNLISTED)
             or ("publisher, members" if row.get(column_names.GROUP) else "publisher")
@@ -274,7 +274,7 @@ class MessagesLost(FigureWarning):
 
     Attributes:
         pct: in % of the expected messages.
-        with_waiting: an earlier version counted undrained messages as lost.
+        with_waiting: whether the figure includes undrained messages, as in earlier versions.
         as_much_at_pps: the neighbouring rate that lost as much; None: there is none.
     """
 
@@ -571,11 +571,11 @@ class GeneratorLimited(FigureWarning):
 
 
 class SlowClientsWithoutEffect(FigureWarning):
-    """Slow subscribers that never delayed anything else, and what would be needed for that.
+    """Slow subscribers that never delayed other clients, and the settings that would show an effect.
 
     Attributes:
-        sent_pps, read_pps: messages/s that were sent to each slow subscriber, and that it read; None: not known.
-        duration_s: length of a step.
+        sent_pps, read_pps: messages/s that were sent to each slow subscriber, and that it read; None: unknown.
+        duration_s: length of a step in seconds.
         queue: messages that the system's queues hold for one subscriber; None: not known, or there is no limit.
         queues: the settings with this limit.
         kernel: further messages that the kernel's buffers hold, at most.
@@ -604,7 +604,7 @@ class SlowClientsWithoutEffect(FigureWarning):
         more = f", and the kernel's buffers up to {_about(self.kernel)} more" if self.kernel else ""
         hold = "" if self.queue is None else f"; {self.queues} hold {number(self.queue)} messages{more}"
         behind = _about(self._behind_pps * self.duration_s)
-        return f"{text}: each slow subscriber falls behind by {behind} messages in a step{hold}"
+        return f"{text}: the backlog of each slow subscriber grows by {behind} messages in a step{hold}"
 
     @property
     def remedy(self) -> str:
@@ -647,5 +647,5 @@ class SlowClientsWithoutEffect(FigureWarning):
 
 
 def _about(messages: float) -> str:
-    """A number, rounded to the two digits that are known."""
+    """A number of messages, rounded to two significant digits."""
     return number(float(f"{messages:.2g}"))

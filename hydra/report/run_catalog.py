@@ -1,4 +1,4 @@
-"""What runs there are in a folder."""
+"""The list of the runs in a folder."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.run_folders import DATABASE, RECORD, is_experiment, refuse_no_folder
 
 UNREADABLE: Final = "unreadable"
-"""How a run ended that cannot be read."""
+"""The value of ``ended`` for a run that cannot be read."""
 
 
 def catalog(folder: Path) -> list[dict[str, Any]]:
-    """The runs directly below ``folder``, newest first: where, what, when, how many steps, how it ended and why so.
+    """The runs directly below ``folder``, newest first, a dict with the keys ``_COLUMNS`` for each.
 
-    An experiment is one of them, and its parts are its steps; runs that were measured together are one of them as well,
-    and its turns are its steps. A run that cannot be read has the reason in place of all
-    else.
+    An experiment counts as one run with its parts as steps, and runs that were measured together count as one run with
+    their turns as steps. A run that cannot be read has only its path, its end and the reason.
 
     Raises:
         RunDirectoryError: there is no such folder.
@@ -38,7 +37,7 @@ def directories(folder: Path) -> list[Path]:
 
 
 def elsewhere(folder: Path, listed: bool) -> list[str]:
-    """Where runs are that stand a folder deeper; a line that there are none, if nothing was ``listed`` either."""
+    """Lines about folders below ``folder`` with runs; a line that there is no run, if none was ``listed`` either."""
     here = set(directories(folder))
     found = [(below, len(directories(below))) for below in sorted(folder.iterdir()) if below not in here]
     lines = [f"{below} holds {count} more: hydra runs {below}" for below, count in found if count]
@@ -46,12 +45,12 @@ def elsewhere(folder: Path, listed: bool) -> list[str]:
 
 
 def entry(directory: Path) -> dict[str, Any]:
-    """What :func:`catalog` tells of one of :func:`directories`."""
+    """The entry of :func:`catalog` for one of :func:`directories`."""
     told = _together if interleaved_record.is_interleaved(directory) else _of_run
     try:
         values = (_experiment if is_experiment(directory) else told)(directory)
     except RunDirectoryError as e:
-        # Where it is stands in the first column.
+        # The first column has the path already.
         why = e.brief if isinstance(e, UnreadableRunError) else e.what
         return dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": UNREADABLE, "why": why}
     return dict(zip(_COLUMNS, (str(directory), *values), strict=True))

@@ -33,7 +33,7 @@ def json_text(answer: SloResult, warnings: Sequence[HydraWarning] = ()) -> str:
 
 
 def answer_sentence(answer: SloResult) -> str:
-    """Yes, no or unknown, in a sentence."""
+    """The answer yes, no or unknown in a sentence."""
     if answer.holds is not None:
         return f"{word(answer.holds)}: the workload {'holds' if answer.holds else 'does not hold'}"
     seconds = measure_s(answer)
@@ -42,22 +42,22 @@ def answer_sentence(answer: SloResult) -> str:
 
 
 def measure_s(answer: SloResult) -> int | None:
-    """How long a step would tell; None: the answer is known, or something else is missing than seconds."""
+    """The step length (s) that would give an answer; None: the answer is known, or a longer step would not give one."""
     unknown = [o.measure_s for o in answer.objectives if o.holds is None]
     known = [seconds for seconds in unknown if seconds is not None]
     return max(known) if known and answer.holds is None and len(known) == len(unknown) else None
 
 
 def objective_warnings(answer: SloResult) -> list[str]:
-    """What has to be known besides, one text each."""
+    """Warnings about the objectives, one text each."""
     notes = [f"{o.name}: {o.why}" for o in answer.objectives if o.why]
     if answer.complete is False:
-        notes.append("some figures of the seconds were lost on their way: what is said of events may be too low")
+        notes.append("some figures of the time series were lost on their way: the figures about events may be too low")
     return notes
 
 
 def document(scenario: Scenario, answer: SloResult, warnings: Sequence[HydraWarning] = ()) -> Document:
-    """The answer, each objective with its margin, what each event has done, and the warnings of the row."""
+    """The answer, each objective with its margin, the effect of each event, and the warnings of the row."""
     parts: list[str | Table] = [f"# {scenario.name}: {answer_sentence(answer)}", objectives_table(answer.objectives)]
     if lines := [*objective_warnings(answer), *(f"{MARK} {warning}" for warning in warnings)]:
         parts.append("\n".join(f"- {line}" for line in lines))
@@ -67,7 +67,7 @@ def document(scenario: Scenario, answer: SloResult, warnings: Sequence[HydraWarn
 
 
 def objectives_table(objectives: Sequence[ObjectiveResult]) -> Table:
-    """Each objective with its margin."""
+    """The table of the objectives with their margins."""
     headings = ["objective", "target", "measured", "margin", "95 % limits", "holds"]
     return plain(headings, map(_objective_row, objectives))
 
@@ -90,7 +90,7 @@ def _objective_row(o: ObjectiveResult) -> list[str]:
 
 
 def events_table(answer: SloResult) -> Table:
-    """What each event has done."""
+    """The table of the effects of each event."""
     rows = [
         [
             c.kind,

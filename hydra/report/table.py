@@ -1,4 +1,4 @@
-"""A table and a text, wherever they are shown: as Markdown, at a terminal as wide as it is; ``blocks.py`` has HTML."""
+"""Tables and texts as Markdown, or fitted to a terminal's width; ``blocks.py`` makes HTML of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hydra.events.value_formatting import number
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """A text, and with it a note such as an interval; ``strong`` is what a reader looks for first."""
+    """A cell: its text, a note such as an interval, and whether it is emphasised."""
 
     text: str
     note: str = ""
@@ -29,7 +29,7 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row: its cells, a mark for one that is not to be read alone, why so, and the status of what it shows."""
+    """A row: its cells, a mark if it has warnings, the texts of these warnings, and the status of the row."""
 
     cells: Sequence[TableCell | str]
     mark: str = ""
@@ -37,7 +37,7 @@ class TableRow:
     status: str = ""
 
     def texts(self, joint: str = " ") -> list[str]:
-        """The cells as texts, the mark behind the first."""
+        """The cells as texts; the mark follows the first one."""
         cells = [TableCell(cell) if isinstance(cell, str) else cell for cell in self.cells]
         texts = [f"{cell.text}{joint}{cell.note}" if cell.note else cell.text for cell in cells]
         return [f"{texts[0]} {self.mark}", *texts[1:]] if self.mark else texts
@@ -48,10 +48,10 @@ class Table:
     """A table.
 
     Attributes:
-        heads: of the columns.
-        rows: have a cell for each of them.
-        right: whether a column stands at its right edge; without any none does.
-        hints: what the heads mean; nothing is told of them without any.
+        heads: the heads of the columns.
+        rows: the rows, with a cell for each column.
+        right: whether each column is aligned to the right; empty: no column is.
+        hints: the explanation of each head; empty: there is none.
     """
 
     heads: Sequence[str]
@@ -61,7 +61,7 @@ class Table:
 
 
 Document = Sequence[str | Table]
-"""A text for people: paragraphs and lists in Markdown, and tables."""
+"""A text to read: paragraphs and lists in Markdown, and tables."""
 
 
 def plain(heads: Sequence[str], body: Iterable[Sequence[str]]) -> Table:
@@ -70,29 +70,29 @@ def plain(heads: Sequence[str], body: Iterable[Sequence[str]]) -> Table:
 
 
 def markdown(document: Document) -> str:
-    """A document as a file."""
+    """A document as the text of a Markdown file."""
     return "\n\n".join(part if isinstance(part, str) else _pipe(part) for part in document) + "\n"
 
 
 def _pipe(table: Table) -> str:
     body = [row.texts() for row in table.rows]
     align = ["right" if right else "left" for right in table.right] if body else None
-    # Numbers are texts already: tabulate would round and re-format them.
+    # Numbers are texts already; tabulate would round and format them again.
     return tabulate(body, table.heads, "pipe", disable_numparse=True, colalign=align or None)
 
 
 _PIECES: Final = re.compile(r"\n|[^\S\n]+|[^\s_;/]*[_;/]+|[^\s_;/]+")
-"""What a cell may be broken into: lines, words, and names behind their underscores."""
+"""The pieces at which a cell may be broken: lines, words, and parts of names that end with an underscore."""
 _LONGEST: Final = 40
-"""Of a piece that keeps its line, characters."""
+"""The maximum length, in characters, of a piece that is kept on one line."""
 _LEAST: Final = 4
 _GAPS: Final = (2, 1)
-"""Between columns; the smaller one where the larger leaves too little."""
+"""Spaces between columns; the smaller number is used if the larger one leaves too little room."""
 _MARKED: Final = "\x1b[33m{}\x1b[0m"
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that standard output is; None where it is none."""
+    """The width in characters of the terminal; None if standard output is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -103,9 +103,9 @@ def tabled(
 
     Args:
         rows: the cells by heading.
-        width: of the terminal; None: the table is as wide as it gets.
+        width: width of the terminal in characters; None: the table has its natural width.
         floats: the format of floats.
-        as_text: whether figures are texts already, and are not to be formatted once more.
+        as_text: whether figures are texts already, which are not formatted again.
     """
     if width is None or not rows:
         return tabulate(
@@ -120,12 +120,12 @@ def tabled(
 
 
 def fitted(text: str | Document, width: int | None = None, *, colours: bool = False) -> str:
-    """A text for people, its tables and lines not wider than a terminal.
+    """A text whose tables and lines are not wider than a terminal.
 
     Args:
         text: Markdown without tables, or a document.
-        width: of the terminal; None: the text is left as it is.
-        colours: whether rows with a mark are shown in another one.
+        width: width of the terminal in characters; None: the lines are not wrapped.
+        colours: whether rows with a mark are shown in another colour.
     """
     if isinstance(text, str):
         return text if width is None else _prose(text, width)
@@ -136,7 +136,7 @@ def fitted(text: str | Document, width: int | None = None, *, colours: bool = Fa
 
 
 def _grid(table: Table, width: int, *, colours: bool = False) -> Iterator[str]:
-    """The lines of a table, notes below the texts of their cells, and cells folded where it would be too wide."""
+    """The lines of a table: notes are below the texts of their cells, and cells are folded if the table is too wide."""
     body = [row.texts("\n") for row in table.rows]
     columns = list(zip(table.heads, *body, strict=True))
     right = table.right or [False] * len(columns)
@@ -157,9 +157,9 @@ def _grid(table: Table, width: int, *, colours: bool = False) -> Iterator[str]:
 
 
 def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], room: int) -> list[int]:
-    """A width for each column: that one gives a character which makes the table least higher, the widest of those.
+    """A width for each column; columns are narrowed by one character at a time, such that the table stays lowest.
 
-    Words are cut only when nothing else is left.
+    If several columns are equal in this, the widest is narrowed. Words are cut only if nothing else helps.
     """
     natural = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
     widths = list(natural)
@@ -174,14 +174,14 @@ def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], room: int) -
 
 
 def _height(columns: Sequence[Sequence[str]], widths: Sequence[int]) -> int:
-    """The lines of a table whose columns are so wide."""
+    """The number of lines of a table with these column widths."""
     lines = ([len(_folded(cell, room)) for cell in column] for column, room in zip(columns, widths, strict=True))
     return sum(map(max, zip(*lines, strict=True)))
 
 
 @cache
 def _folded(cell: str, room: int) -> tuple[str, ...]:
-    """A cell in lines of at most so many columns."""
+    """A cell in lines of at most ``room`` characters."""
     lines = [""]
     for piece in _PIECES.findall(cell):
         if piece == "\n":

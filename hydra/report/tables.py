@@ -1,6 +1,6 @@
-"""A run's tables: ``table.md`` and a terminal's with the published headings, ``table.csv`` and ``rows.json``.
+"""The tables of a run: ``table.md``, the terminal's table, ``table.csv`` and ``rows.json``.
 
-Made from rows alone.
+They are made from rows alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hydra.sweep import Row, kind_of
 
 
 class FigureFormat(NamedTuple):
-    """How figures of a column, and rates that were searched for, are written."""
+    """The formats of a column's figures and of searched rates."""
 
     figure: Callable[[Column, Figure], str]
     rate: Callable[[Figure], str]
@@ -44,7 +44,7 @@ def headings(scenario: Scenario) -> dict[str, str]:
 
 
 def table_columns(scenario: Scenario) -> list[Column]:
-    """Published columns, with varied settings that are not among them after the numbers of clients."""
+    """The published columns; other varied settings follow the numbers of clients."""
     columns = published_columns(scenario)
     known = columns_of(scenario)
     names = {column.name for column in columns}
@@ -54,26 +54,26 @@ def table_columns(scenario: Scenario) -> list[Column]:
 
 
 def name_of(scenario: Scenario, row: Row) -> str:
-    """What tells a row from the others: its point, or ``60 clients, Batch 200``."""
+    """The name of a row: its point, or ``60 clients, Batch 200``."""
     return kind_of(scenario).name_of(row, lambda column: columns_of(scenario)[column].title)
 
 
 def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
-    """``table.md``."""
+    """The text of ``table.md``."""
     return text_of(document(scenario, rows, clients, _FILE))
 
 
 def terminal(
     scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]], width: int, *, colours: bool = False
 ) -> str:
-    """The same for a person at a terminal: as wide as that is, figures rounded and grouped by thousands.
+    """The same table for a terminal: fitted to its width, figures rounded and grouped by thousands.
 
     Args:
-        scenario: what was asked for.
-        rows: the table.
-        clients: the run's fact of that name: what its clients said that they are.
-        width: columns of the terminal.
-        colours: whether it shows them.
+        scenario: the scenario of the run.
+        rows: the rows of the table.
+        clients: the run's fact of this name: implementation and versions of its clients.
+        width: width of the terminal in characters.
+        colours: whether the terminal shows colours.
     """
     _, *parts = document(scenario, rows, clients, _TERMINAL)
     return fitted(parts, width, colours=colours)
@@ -82,7 +82,7 @@ def terminal(
 def document(
     scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]], written: FigureFormat
 ) -> list[str | Table]:
-    """The table, and around it what has to be known about the run and about single rows."""
+    """The table with its title, the clients, the legend and the warnings."""
     notes = [warnings_of(row, scenario, rows) for row in rows]
     about = merge_equal_warnings([(name_of(scenario, row), its) for row, its in zip(rows, notes, strict=True)])
     parts: list[str | Table] = [
@@ -100,13 +100,13 @@ def document(
 def table(
     scenario: Scenario, rows: Sequence[Row], notes: Sequence[Sequence[HydraWarning]], written: FigureFormat
 ) -> Table:
-    """The table with the published headings; a row with a note is marked, so that nobody reads its figures without it.
+    """The table with the published headings; a row with warnings has a mark.
 
     Args:
-        scenario: what was asked for.
-        rows: the table.
-        notes: of each row.
-        written: how figures are.
+        scenario: the scenario of the run.
+        rows: the rows of the table.
+        notes: the warnings of each row.
+        written: the formats of figures.
     """
     columns = table_columns(scenario)
     body = [
@@ -122,14 +122,14 @@ def table(
 
 
 def clients_line(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> str:
-    """Which implementation the clients are, with what libraries, and whether each of them is a process of its own."""
+    """The line about the clients: implementation, libraries, and the number of subscribers per process."""
     packed = scenario.native.clients_per_process
     each = f"{packed} subscribers to a process" if packed > 1 else "one process each"
     return f"Clients: {'; '.join(client_versions_line(clients)) or scenario.client}, {each}"
 
 
 def client_versions_line(clients: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What clients said that they are, such as ``native (libx 4.3.4)``; with the role where roles differ.
+    """Implementation and versions of the clients, such as ``native (libx 4.3.4)``; with the role if roles differ.
 
     Args:
         clients: the run's fact: ``role``, ``implementation`` and ``versions`` of each kind.
@@ -149,7 +149,7 @@ def client_versions_line(clients: Iterable[Mapping[str, Any]]) -> list[str]:
 def _with_interval(
     column: Column, row: Row, scenario: Scenario, rows: Sequence[Row], written: FigureFormat
 ) -> TableCell:
-    """A cell with the 95 % interval of what was searched for or repeated, and of how many repeats if not of all."""
+    """A cell: its figure, its 95 % interval if it was searched or repeated, and the number of repeats if not all."""
     name, text = column.name, partial(written.figure, column)
     kind = kind_of(scenario)
     if limits := kind.interval(row, name):
@@ -168,7 +168,7 @@ def _with_interval(
 
 
 def _rounded(limit: float) -> float:
-    """To as many digits as the limit of an interval has a meaning."""
+    """A limit of an interval, rounded to three significant digits; further digits have no meaning."""
     return float(f"{limit:.3g}")
 
 
@@ -189,10 +189,10 @@ _TERMINAL: Final = FigureFormat(lambda _, value: number(value), number)
 
 
 def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
-    """``table.csv``: full precision, column names of ``conf/reference``; nothing for a figure that is not known.
+    """The text of ``table.csv``: full precision, column names of ``conf/reference``; an unknown figure is empty.
 
-    A latency below the bound of the clocks stands there as ``< 305``, what it may be at most; above it, as it was
-    measured, with the bound in a column of its own. ``rows.json`` has what was measured.
+    A latency below the bound of the clocks is written as ``< 305``, its largest possible value. A latency above the
+    bound is written as measured, with the bound in its own column. ``rows.json`` has the measured values.
     """
     columns = [column.name for column in in_order(scenario, rows)]
     out = io.StringIO()
@@ -203,14 +203,14 @@ def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
 
 
 def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent] = ()) -> str:
-    """``rows.json``: the rows as objects, every one with all columns in their order, and all warnings.
+    """The text of ``rows.json``: every row as an object with all columns in order, and all warnings.
 
-    ``report/json_schema.py`` describes it.
+    ``report/json_schema.py`` describes the format.
 
     Args:
-        scenario: what was asked for.
-        rows: the table.
-        events: what happened in the run.
+        scenario: the scenario of the run.
+        rows: the rows of the table.
+        events: the stored events of the run.
     """
     columns = in_order(scenario, rows)
     told = {
@@ -230,14 +230,14 @@ def write(
     clients: Sequence[Mapping[str, Any]] = (),
     events: Iterable[StoredEvent] = (),
 ) -> list[Path]:
-    """Writes the three files, each at once or not at all, and returns their paths.
+    """Writes the three files, each completely or not at all, and returns their paths.
 
     Args:
-        directory: where to.
-        scenario: what was asked for.
-        rows: the table.
-        clients: the run's fact of that name: what its clients said that they are.
-        events: what happened in the run.
+        directory: the run directory.
+        scenario: the scenario of the run.
+        rows: the rows of the table.
+        clients: the run's fact of this name: implementation and versions of its clients.
+        events: the stored events of the run.
 
     Raises:
         HydraError: the directory cannot be written.

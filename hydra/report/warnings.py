@@ -1,4 +1,4 @@
-"""Every warning of a run, rendered once: for programs, and as lines for a person. Pure."""
+"""The warnings of a run, as objects for JSON and as lines of text. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hydra.sweep import Row
 
 MARK: Final = "⚠"
 _ROWS_NAMED: Final = 4
-"""Rows that are named beside a warning, of many."""
+"""The maximum number of rows that a warning names."""
 
 
 def warnings(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEvent]) -> list[dict[str, Any]]:
-    """The warnings for programs, those of the run first.
+    """The warnings as objects for JSON, those of the run first.
 
     Args:
-        scenario: what was asked for.
-        rows: the table.
-        events: what happened in the run.
+        scenario: the scenario of the run.
+        rows: the rows of the table.
+        events: the stored events of the run.
 
     Returns:
-        Of each: ``row`` (its place in ``rows``, from 0; None: the run), ``clients`` of that row, ``step`` in which it
-        happened (None: of none, or of several), and what :class:`hydra.events.event.EventData` has.
+        For each warning ``row`` (its place in ``rows``, from 0; None: the run), ``clients`` of that row, ``step``
+        of the warning (None: no step, or several), and the fields of :class:`hydra.events.event.EventData`.
     """
     of_run = [
         {"row": None, "clients": None, "step": event.epoch, **asdict(event.data)}
@@ -43,9 +43,9 @@ def warnings(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEve
 
 
 def merge_equal_warnings(about: Sequence[tuple[str, Sequence[HydraWarning]]]) -> list[tuple[str, str]]:
-    """Every warning once, gravest first, with the rows that have it: their names, and what is said of them.
+    """Every warning once, the most severe first: the names of its rows, and its text.
 
-    What would change it stands once behind all that has the same remedy.
+    Warnings of one kind with the same remedy are joined, and the remedy follows them once.
 
     Args:
         about: the name of each row, and its warnings.

@@ -1,4 +1,4 @@
-"""The HTML of the list of runs, of refusals, and what stands above a report or a comparison. Pure."""
+"""The HTML of the list of runs, of error pages, and of the links above a report or a comparison. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def page(title: str, body: str) -> str:
     """A whole page.
 
     Args:
-        title: of the window, as text.
-        body: HTML.
+        title: title of the browser's window, as text.
+        body: the page's content as HTML.
     """
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -31,17 +31,17 @@ def page(title: str, body: str) -> str:
 
 
 def escaped(name: str) -> str:
-    """Text in a page; bytes of a folder's name that are no UTF-8 are shown as a mark."""
+    """Text escaped for HTML; bytes of a folder's name that are not UTF-8 become replacement characters."""
     return escape(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
 def run_list_page(folder: str, within: str, entries: Sequence[RunEntry]) -> str:
-    """The list of runs.
+    """The page with the list of runs.
 
     Args:
-        folder: where they are, as text.
-        within: the folder in it whose runs these are; "": all.
-        entries: in the order in which they are shown.
+        folder: the folder of the runs, as text.
+        within: the inner folder whose runs are listed; "" for the folder itself.
+        entries: the runs in the order in which they are shown.
     """
     title = f"Runs of {within}" if within else "Runs"
     above = f'<nav aria-label="Site"><a href="{listing_url("")}">All runs</a></nav>\n' if within else ""
@@ -103,12 +103,12 @@ def _row(each: RunEntry) -> str:
 
 
 def _opened(each: RunEntry) -> str:
-    """What a run shows itself as: those that were measured together, as their comparison."""
+    """The URL that a run's link opens; for runs that were measured together, the URL of their comparison."""
     return comparing_url((each.name,)) if each.kind == "together" else run_url(each.name)
 
 
 def refusal_page(status: int, phrase: str, what: str) -> str:
-    """Why there is no such page, and the way back."""
+    """A page that reports why the requested page cannot be shown, with a link to the list of runs."""
     return page(
         f"Hydra: {phrase}",
         f'<h1>{escaped(phrase)}</h1>\n<p class="lead">{escaped(what)}</p>\n<p class="below">{status}</p>\n'
@@ -117,14 +117,14 @@ def refusal_page(status: int, phrase: str, what: str) -> str:
 
 
 def above_report(run: str) -> str:
-    """Stands above a report."""
+    """The links above a report."""
     parent = run.rpartition("/")[0]
     up = f' · <a href="{escape(listing_url(parent))}">Runs of {escaped(parent)}</a>' if parent else ""
     return _above(f'<a href="{listing_url("")}">All runs</a>{up}')
 
 
 def above_comparison(runs: tuple[str, ...]) -> str:
-    """Stands above a comparison: which run is the base, and the same with every other one as the base."""
+    """The links above a comparison: its base, and the same comparison with every other run as the base."""
     parts = [f'<a href="{listing_url("")}">All runs</a>']
     if len(runs) > 1:
         parts.append(f"Base: <strong>{escaped(runs[0])}</strong>")

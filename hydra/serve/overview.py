@@ -1,4 +1,4 @@
-"""The runs of a folder with what is told of each; one that has not changed is read once."""
+"""The runs of a folder with a summary of each; a run is read again only if it has changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hydra.store import interleaved_record
 from hydra.store.interleaved_record import is_interleaved
 from hydra.store.run_folders import DATABASE, RECORD, is_experiment, write_whole
 
-# A run that goes on writes into the second of these first.
+# A run that is still measured writes into the second of these files first.
 _OF_A_RUN: Final = (DATABASE, f"{DATABASE}-wal")
 _OF_SEVERAL: Final = (RECORD, TABLE, interleaved_record.RECORD)
 
@@ -32,7 +32,7 @@ _SOURCES: Final = (".py", ".j2", ".css")
 
 
 def stamp(directories: Iterable[Path]) -> str:
-    """Changes when one of the runs does, or one of the runs in it."""
+    """A hash that changes when one of these runs, or a run inside one of them, changes."""
     told = sha256()
     for directory in directories:
         own = [directory / name for name in (*_OF_A_RUN, *_OF_SEVERAL)]
@@ -41,7 +41,7 @@ def stamp(directories: Iterable[Path]) -> str:
                 found = path.stat()
             except FileNotFoundError:
                 continue
-            # A reader leaves an empty file beside the database for a moment.
+            # A reader of the database leaves an empty file next to it for a moment.
             if found.st_size:
                 told.update(os.fsencode(path) + f" {found.st_mtime_ns} {found.st_size}\n".encode())
     return told.hexdigest()[:16]
@@ -49,29 +49,29 @@ def stamp(directories: Iterable[Path]) -> str:
 
 @cache
 def code() -> int:
-    """The newest change of Hydra's own files: a page is made anew by newer code, also where the version is the same."""
+    """The time of the newest change of Hydra's own files: newer code makes pages again, even in the same version."""
     files = (path for path in Path(hydra.__file__).parent.rglob("*") if path.suffix in _SOURCES)
     return max(path.stat().st_mtime_ns for path in files)
 
 
 Kind = Literal["run", "experiment", "together", "unreadable"]
-"""A run, an experiment of several, runs that were measured together, or what cannot be read."""
+"""A run, an experiment of several runs, runs that were measured together, or a run that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEntry:
-    """What is told of a run.
+    """The summary of a run in the list.
 
     Attributes:
-        name: its path in the folder.
-        kind: what it is.
-        scenario, system, client: what was measured; "" where that is not one thing.
+        name: the run's path in the folder.
+        kind: the kind of the run's folder.
+        scenario, system, client: what was measured; "" if the folder has several.
         counts: the subscriber counts, such as ``30 to 120``.
-        steps, bad: how many there are (parts of an experiment, turns), and how many of these were not measured.
-        numbers: the figures that its report begins with.
-        began: when, as it was recorded.
+        steps, bad: the number of steps (parts of an experiment, turns), and how many of them were not measured.
+        numbers: the figures at the top of the run's report.
+        began: the recorded start time.
         ended: ``finished``, ``interrupted``, ``failed``, ``unfinished`` or ``unreadable``.
-        why: the reason, where there is one.
+        why: the reason for this end; "" if there is none.
     """
 
     name: str
@@ -89,23 +89,23 @@ class RunEntry:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether it can be chosen for a comparison: a form cannot send a name back that is no UTF-8."""
+        """Whether the run can be chosen for a comparison; a form cannot send a name that is not UTF-8."""
         return self.kind in ("run", "together") and self.name.isprintable()
 
 
 class Overview:
-    """What is known of the runs in a folder.
+    """The list of the runs in a folder.
 
     Args:
-        folder: holds them.
-        cache: where that is kept, so that the next server need not read them all.
+        folder: the folder of the runs.
+        cache: the folder where the list is stored, so that the next server need not read all runs.
     """
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self._folder: Final = folder
         self._file: Final = cache / f"list-{sha256(os.fsencode(folder.resolve())).hexdigest()[:16]}.json"
         self._known: dict[str, tuple[str, RunEntry]] = _kept(self._file)
-        self._lock: Final = Lock()  # of what is known: a page is asked for by several threads
+        self._lock: Final = Lock()  # guards _known: several threads request pages
 
     def entries(self, within: str = "") -> list[RunEntry]:
         """The runs in the folder, or in one of its folders, newest first."""
@@ -119,9 +119,9 @@ class Overview:
         return sorted(found, key=lambda entry: (entry.began, entry.name), reverse=True)
 
     def holds(self, run: str) -> bool:
-        """Whether a name is that of something that :meth:`entries` lists, here or one folder below.
+        """Whether :meth:`entries` lists this name, in the folder or in one of its folders.
 
-        Everything that is opened is looked up here first: a name is one of a list, and no path.
+        Every opened run is looked up here first, so that a name from a request is never used as a path.
         """
         parent, _, name = run.rpartition("/")
         if parent and not (self.holds(parent) and _is_folder_of_runs(self._folder / parent)):
@@ -139,7 +139,7 @@ class Overview:
 
 
 def _kept(file: Path) -> dict[str, tuple[str, RunEntry]]:
-    """What was kept; nothing where that cannot be read, or is of another version."""
+    """The stored list; {} if it cannot be read, or is of another version."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, tuple[str, RunEntry]])
     except (OSError, msgspec.MsgspecError, UnicodeError):
@@ -147,7 +147,7 @@ def _kept(file: Path) -> dict[str, tuple[str, RunEntry]]:
 
 
 def _keep(file: Path, known: Mapping[str, tuple[str, RunEntry]]) -> None:
-    # A name that is no UTF-8 has no place in JSON, and a full disk is no reason to show no list.
+    # JSON cannot hold names that are not UTF-8. If the disk is full, the list is shown without being stored.
     with contextlib.suppress(HydraError):
         sound = {name: each for name, each in known.items() if name.isprintable()}
         write_whole(file, msgspec.json.encode(sound).decode(), "")

@@ -1,4 +1,4 @@
-"""The reports and comparisons that were made, in the user's cache: each once, until its runs change."""
+"""Stores reports and comparisons in the user's cache; each is made once, until its runs change."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from hydra.serve.page_worker import ROOM, command
 from hydra.store.run_folders import write_whole
 
 _MOST: Final = 200
-"""Pages that are kept."""
+"""The maximum number of stored pages."""
 _NONCE: Final = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
 class CachedPage:
-    """A page, and what its scripts carry."""
+    """A page, and the nonce that its scripts carry."""
 
     html: str
     nonce: str
 
 
 class PageCache:
-    """Makes pages and keeps them; one is made at a time.
+    """Makes pages, one at a time, and stores them.
 
     Args:
-        folder: of the cache; it is made if there is none.
+        folder: the folder of the cache; it is made if it does not exist.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the folder cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,17 +52,17 @@ class PageCache:
             raise UsageError(f"cannot write {folder}: {e.strerror or e}", "set XDG_CACHE_HOME") from e
 
     def page(self, kind: str, runs: Sequence[Path]) -> CachedPage:
-        """A page of these runs as they are now, made if that was not done before.
+        """The page of these runs in their current state; it is made if it is not stored.
 
         Raises:
             UsageError: these runs have no such page.
-            HydraError: it cannot be made.
+            HydraError: the page cannot be made.
         """
         place, state = _names(kind, runs)
         if (found := self._kept(place, state)) is not None:
             return found
         with self._one:
-            # Somebody else may have asked for it meanwhile.
+            # Another thread may have made the page meanwhile.
             if (found := self._kept(place, state)) is not None:
                 return found
             for earlier in self.folder.glob(f"{place}-*.html"):
@@ -82,14 +82,14 @@ class PageCache:
         return None
 
     def _forget(self) -> None:
-        """Removes the pages that were made first, if there are many."""
+        """Removes the oldest pages if there are more than the maximum."""
         files = sorted(self.folder.glob("*.html"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
         for file in files[_MOST:]:
             file.unlink(missing_ok=True)
 
 
 def _names(kind: str, runs: Sequence[Path]) -> tuple[str, str]:
-    """What a page is of, and the state of that: its runs, and the versions of what makes it."""
+    """Two hashes: of the page's kind and runs, and of the state of these runs, Hydra's code and plotly."""
     place = sha256(kind.encode())
     for run in runs:
         place.update(b"\0" + os.fsencode(run.resolve()))
@@ -98,7 +98,7 @@ def _names(kind: str, runs: Sequence[Path]) -> tuple[str, str]:
 
 
 def _made(words: Sequence[str]) -> str:
-    """What the program that makes a page writes."""
+    """The output of the program that makes a page."""
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()

@@ -1,6 +1,6 @@
-"""The program that makes one page, in a process of its own: ``python -m hydra.serve.page_worker``.
+"""The program that makes one page, in its own process: ``python -m hydra.serve.page_worker``.
 
-It takes seconds and hundreds of megabytes, and ends with the server, which a thread would not.
+Making a page takes seconds and hundreds of megabytes. The process ends with the server; a thread would not.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from hydra.errors import HydraError
 REPORT: Final = "report"
 COMPARISON: Final = "comparison"
 ROOM: Final = "free some space, or set XDG_CACHE_HOME"
-"""What helps where the cache cannot be written."""
+"""The remedy if the cache cannot be written."""
 
 
 def command(parent: int, kind: str, cache: Path, nonce: str, runs: list[Path]) -> list[str]:
-    """The command line.
+    """The command line that makes a page.
 
     Args:
-        parent: the process without which nobody waits for the page.
+        parent: id of the process that waits for the page.
         kind: :data:`REPORT` or :data:`COMPARISON`.
         cache: the folder where plotly.js is written, once.
-        nonce: what every script of the page carries.
-        runs: one for a report, otherwise the base first.
+        nonce: the nonce that every script of the page carries.
+        runs: one run for a report; for a comparison the base first.
     """
     words = [str(parent), kind, str(cache), nonce, *map(str, runs)]
     return [sys.executable, "-m", __name__, *words]
@@ -36,7 +36,7 @@ def made(kind: str, cache: Path, nonce: str, runs: list[Path]) -> str:
     """The HTML of a page.
 
     Raises:
-        HydraError: it cannot be made, or the cache cannot be written.
+        HydraError: the page cannot be made, or the cache cannot be written.
     """
     from plotly.offline import get_plotlyjs
 
@@ -55,7 +55,7 @@ def made(kind: str, cache: Path, nonce: str, runs: list[Path]) -> str:
 
 
 def main() -> None:
-    """Writes the page that the arguments name; what goes wrong is one line on standard error and an exit code."""
+    """Writes the page that the arguments name; an error becomes one line on standard error and an exit code."""
     parent, kind, cache, nonce, *runs = sys.argv[1:]
     die_with_parent(int(parent))
     try:

@@ -1,4 +1,4 @@
-"""What the page answers: a request line and the name of the host that was asked → status, headers and body."""
+"""Answers requests: from the target and the ``Host`` header to status, headers and body."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _TEXT: Final = "text/plain; charset=utf-8"
 _STYLES: Final = (Path(__file__).parents[1] / "jupyter" / STYLE, Path(__file__).with_name(STYLE))
 _CLOSED: Final = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; img-src 'self' data: blob:; "
 _PLAIN_POLICY: Final = f"{_CLOSED}style-src 'self'; form-action 'self'"
-"""Of pages that have no script."""
+"""The Content-Security-Policy of pages without a script."""
 _YEAR_S: Final = 31_536_000
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """An answer to a GET."""
+    """The answer to a GET."""
 
     status: HTTPStatus
     body: bytes
@@ -48,7 +48,7 @@ class HttpResponse:
     more: Mapping[str, str] = field(default_factory=dict)
 
     def headers(self) -> dict[str, str]:
-        """All of them, in their order."""
+        """All headers of the answer, in order."""
         return {
             "Content-Type": self.type,
             "Content-Length": str(len(self.body)),
@@ -63,11 +63,11 @@ class HttpResponse:
 
 
 class Site:
-    """The runs of a folder as pages.
+    """Shows the runs of a folder as pages.
 
     Args:
-        folder: holds the runs.
-        made: keeps the pages that were made.
+        folder: the folder of the runs.
+        made: the cache of pages.
     """
 
     def __init__(self, folder: Path, made: PageCache) -> None:
@@ -80,7 +80,7 @@ class Site:
 
         Args:
             target: path and query, as they were sent.
-            hosts: the ``Host`` headers; a request has one.
+            hosts: the ``Host`` headers; a valid request has one.
         """
         if len(hosts) != 1 or not names_this_machine(hosts[0]):
             what = "Ask for this page under the address that hydra serve printed: it is for this machine alone."
@@ -123,7 +123,7 @@ class Site:
 
     def _file(self, run: str, name: str) -> HttpResponse:
         file = self._folder / run / name
-        # A link would lead out of the folder.
+        # A symbolic link could lead out of the folder.
         if not self._overview.holds(run) or not file.is_file() or file.is_symlink():
             return _no_run(f"{run}/{name}")
         return HttpResponse(HTTPStatus.OK, file.read_bytes(), _TEXT)
@@ -135,13 +135,13 @@ class Site:
             )
         file = self._made.folder / name
         if not file.is_file():
-            return refused(HTTPStatus.NOT_FOUND, "Open the page again: what it needs is no longer there.")
+            return refused(HTTPStatus.NOT_FOUND, "Open the page again: a file that it needs was deleted.")
         kept = {"Cache-Control": f"private, max-age={_YEAR_S}, immutable"}
         return HttpResponse(HTTPStatus.OK, file.read_bytes(), "text/javascript; charset=utf-8", more=kept)
 
 
 def refused(status: HTTPStatus, what: str, more: Mapping[str, str] | None = None) -> HttpResponse:
-    """Why there is no such page."""
+    """The answer that reports why a page cannot be shown."""
     return HttpResponse(status, html_pages.refusal_page(status, status.phrase, what).encode(), more=more or {})
 
 
@@ -150,8 +150,8 @@ def _no_run(name: str) -> HttpResponse:
 
 
 def _framed(made: CachedPage, above: str) -> HttpResponse:
-    """A page that was made, with what stands above it."""
-    # plotly.js sets styles of elements, and makes pictures of plots as blobs.
+    """A report or comparison with the links above it."""
+    # plotly.js sets styles of elements, and makes images of plots as blobs.
     policy = f"{_CLOSED}script-src 'nonce-{made.nonce}'; style-src 'self' 'unsafe-inline'; form-action 'none'"
     html = made.html.replace("<main>", f"<main>\n{above}", 1)
     return HttpResponse(HTTPStatus.OK, html.encode(), policy=policy)

@@ -1,4 +1,4 @@
-"""Which addresses the page may have, what a request asks for, and the address of everything that can be asked for."""
+"""The addresses of the server, the URLs of all pages, and what a request asks for."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from urllib.parse import parse_qs, quote, unquote
 from hydra.errors import UsageError
 
 FILES: Final = ("table.md", "table.csv", "rows.json")
-"""What can be read of a run's folder beside its report."""
+"""The files in a run's folder that can be read in addition to its report."""
 _PAGE: Final = "report.html"
-"""To which the page of an experiment links; here the report is made anew."""
+"""The file to which the page of an experiment links; the server redirects to the report that it makes itself."""
 STYLE: Final = "style.css"
 _ASSET: Final = re.compile(r"style\.css|plotly-[0-9][0-9A-Za-z.-]*\.min\.js")
 _DEPTH: Final = 2
-"""A run lies in the folder, or in an experiment or a set of runs there."""
+"""A run is in the folder, or in an experiment or a set of runs in the folder."""
 _MOST_RUNS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class RunListPage:
-    """The runs of the folder; or of an experiment, or of runs that took turns, in it."""
+    """The list of the runs in the folder, or in an experiment or a set of interleaved runs there."""
 
     within: str = ""
 
@@ -38,7 +38,7 @@ class ReportPage:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPage:
-    """Several runs in one page, the base first. One folder of runs that took turns stands for all of these."""
+    """Several runs in one page, the base first. A folder of interleaved runs stands for all runs in it."""
 
     runs: tuple[str, ...]
 
@@ -53,21 +53,21 @@ class RunFile:
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A style or a script."""
+    """A style sheet or a script."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """The same under another address."""
+    """The same page at another address."""
 
     to: str
 
 
 @dataclass(frozen=True, slots=True)
 class BadRequest:
-    """What cannot be asked for, and what to do instead."""
+    """A request that cannot be answered, and what to do instead."""
 
     status: HTTPStatus
     what: str
@@ -79,7 +79,7 @@ _NOWHERE: Final = BadRequest(HTTPStatus.NOT_FOUND, "There is no such page.")
 
 
 def route(target: str) -> Asked:
-    """What the target of a request line asks for.
+    """The page or file that the target of a request line asks for.
 
     Args:
         target: path and query as they were sent.
@@ -87,7 +87,7 @@ def route(target: str) -> Asked:
     path, _, query = target.partition("?")
     if not path.startswith("/"):
         return BadRequest(HTTPStatus.BAD_REQUEST, "The address must begin with a slash.")
-    # Names of folders are bytes: those that are no UTF-8 come through as they are.
+    # Names of folders are bytes: bytes that are not UTF-8 are kept.
     first, *rest = [unquote(part, errors="surrogateescape") for part in path[1:].split("/")]
     if not all(_is_name(part) for part in [first, *rest] if part):
         return _NOWHERE
@@ -140,17 +140,17 @@ def _is_name(part: str) -> bool:
 
 
 def run_url(run: str) -> str:
-    """Of a report."""
+    """The URL of a report."""
     return f"/run/{quote(run, errors='surrogateescape')}/"
 
 
 def listing_url(within: str) -> str:
-    """Of the list of runs in an experiment, or in a folder of runs that took turns; "": of all."""
+    """The URL of the list of runs in an experiment or a set of interleaved runs; "" for all runs."""
     return f"/in/{quote(within, safe='', errors='surrogateescape')}/" if within else "/"
 
 
 def comparing_url(runs: tuple[str, ...]) -> str:
-    """Of a comparison, the base first."""
+    """The URL of a comparison, the base first."""
     return "/compare?" + "&".join(f"run={quote(run, errors='surrogateescape')}" for run in runs)
 
 
@@ -159,16 +159,16 @@ _HOST: Final = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<name>[^:\[\]]+))(
 
 
 def loopback(host: str) -> str:
-    """The address that is bound for a host that the user named.
+    """The address to bind for the host that the user named.
 
     Raises:
-        UsageError: other machines could reach it.
+        UsageError: other machines could reach this address.
     """
     address = "127.0.0.1" if host == _LOCAL else host
     if not _is_loopback(address):
         raise UsageError(
-            f"--host {host} is no loopback address, and the page is for this machine alone",
-            "use 127.0.0.1, or reach it from elsewhere with ssh -L",
+            f"--host {host} is no loopback address, but the pages are for this machine only",
+            "use 127.0.0.1, and reach the pages from another machine with ssh -L",
         )
     return address
 
@@ -176,8 +176,8 @@ def loopback(host: str) -> str:
 def names_this_machine(header: str) -> bool:
     """Whether the ``Host`` of a request names this machine.
 
-    A page elsewhere may give its own name the address 127.0.0.1 (DNS rebinding) and would read what is shown; its name
-    stands in this header. The port is not looked at: a tunnel has another one.
+    A foreign web page may resolve its own name to 127.0.0.1 (DNS rebinding) to read the runs; this header then has its
+    name. The port is not checked, because a tunnel has another one.
     """
     found = _HOST.fullmatch(header)
     if found is None:
@@ -187,7 +187,7 @@ def names_this_machine(header: str) -> bool:
 
 
 def url(address: str, port: int) -> str:
-    """Where a browser finds the page."""
+    """The URL at which a browser opens the list of runs."""
     return f"http://[{address}]:{port}/" if ":" in address else f"http://{address}:{port}/"
 
 

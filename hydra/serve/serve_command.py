@@ -1,4 +1,4 @@
-"""`hydra serve`: the runs of a folder in a browser, on this machine."""
+"""`hydra serve`: shows the runs of a folder in a browser on this machine."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ def serve_runs(folder: Path, host: str, port: int, *, opened: bool) -> None:
     """Serves the runs of a folder until Ctrl-C or SIGTERM.
 
     Args:
-        folder: holds them.
+        folder: the folder of the runs.
         host: a loopback address.
-        port: 0: any free one.
+        port: the port; 0 for any free one.
         opened: whether a browser is opened.
 
     Raises:
-        UsageError: another machine could reach it, the port is taken, or the cache cannot be written.
+        UsageError: another machine could reach the server, the port is in use, or the cache cannot be written.
         RunDirectoryError: there is no such folder.
     """
     refuse_no_folder(folder)
     address = loopback(host)
-    # A refusal does not wait for them.
+    # The imports below are slow: errors that were found so far do not wait for them.
     from hydra.config.file_locations import cache_folder
     from hydra.serve.page_cache import PageCache
     from hydra.serve.request_handler import Site
@@ -38,5 +38,5 @@ def serve_runs(folder: Path, host: str, port: int, *, opened: bool) -> None:
         click.echo(f"{where} shows the runs in {folder}; Ctrl-C ends it")
         if opened:
             click.launch(where)
-        with contextlib.suppress(KeyboardInterrupt):  # its only end
+        with contextlib.suppress(KeyboardInterrupt):  # the only way to end the server
             server.serve_forever()

@@ -1,4 +1,4 @@
-"""The HTTP server on a loopback address: reads requests, writes answers, and does nothing else."""
+"""The HTTP server on a loopback address: it reads requests and writes answers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _REMEDIES: Final = {
 
 
 class Server(ThreadingHTTPServer):
-    """A thread for each connection; all end with the process.
+    """An HTTP server with a thread for each connection; all threads end with the process.
 
     Attributes:
-        site: answers.
+    site: makes the answers.
     """
 
     def __init__(self, address: str, port: int, site: Site) -> None:
@@ -33,22 +33,22 @@ class Server(ThreadingHTTPServer):
         super().__init__((address, port), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away is nothing to tell of; anything else is a fault of Hydra's."""
+        """Ignores a browser that disconnected, and prints any other error, which is a fault of Hydra."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
 
 def bind(host: str, address: str, port: int, site: Site) -> Server:
-    """The server, which listens.
+    """Makes a server that listens.
 
     Args:
-        host: what the user named.
-        address: what that is.
-        port: 0: any free one.
-        site: answers.
+        host: the host as the user named it.
+        address: the address of the host.
+        port: the port; 0 for any free one.
+        site: makes the answers.
 
     Raises:
-        UsageError: it cannot listen there.
+        UsageError: the server cannot listen at this address.
     """
     try:
         return Server(address, port, site)
@@ -63,19 +63,19 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
 
     def parse_request(self) -> bool:
-        """Whether there is a request that may be answered; every method but two is refused here."""
+        """Whether there is a request to answer; rejects every method except GET and HEAD."""
         if not super().parse_request():
             return False
         if self.command in METHODS:
             return True
-        # What it has sent beside its headers is not read.
+        # The body of the request is not read, so the connection cannot be used again.
         self.close_connection = True
         allowed = {"Allow": ", ".join(METHODS), "Connection": "close"}
         self._say(refused(HTTPStatus.METHOD_NOT_ALLOWED, "Nothing can be changed here.", allowed))
         return False
 
     def do_GET(self) -> None:
-        """Answers."""
+        """Answers a GET request."""
         self._say(self.server.site.answer(self.path, self.headers.get_all("Host", [])))
 
     do_HEAD = do_GET  # noqa: N815  # the name that the library calls
@@ -86,11 +86,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._say(refused(HTTPStatus(code), message or explain or "It cannot be read.", {"Connection": "close"}))
 
     def version_string(self) -> str:
-        """Tells no versions."""
+        """A server name without a version."""
         return "hydra"
 
     def log_message(self, *_: object) -> None:
-        """Requests are not told in the terminal."""
+        """Prints nothing: the terminal shows no requests."""
 
     def _say(self, answer: HttpResponse) -> None:
         self.send_response(answer.status)

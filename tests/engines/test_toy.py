@@ -134,7 +134,7 @@ def test_its_flag_is_refused_on_another_engine(master: str) -> None:
 
 
 def test_a_master_of_no_engine_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(UsageError, match=r"--master http://h is of no engine .* local, or .*, or toy://ANYTHING"):
+    with pytest.raises(UsageError, match=r"--master http://h belongs to no installed engine; .* local, or .*, or toy://ANYTHING"):
         choose("http://h", None)
 
 
@@ -261,7 +261,7 @@ def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
     [
         (["kill", "old", "--master", "toy"], "no run 'old'; hydra ps --master toy lists them"),
         (["ps", "--master", "local"], "runs on --master local leave nothing behind, .* name .*, or toy://ANYTHING;"),
-        (["kill", "old", "--master", "local"], "hydra kill is for what they have left"),
+        (["kill", "old", "--master", "local"], "so there is nothing for hydra kill"),
         (["ps", "--master", "host:5050", "--room", "x"], "--room is for another --master: toy://ANYTHING"),
     ],
 )

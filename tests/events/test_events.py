@@ -32,7 +32,7 @@ def launch(role: str, host: str) -> Launch:
         (
             run_events.RunBegan("fixed", "runs/x", 45.0, 600.0, "1 toy server"),
             "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most; "
-            "the start of 1 toy server is not in it",
+            "the start of 1 toy server is not included",
         ),
         (
             run_events.ServersStarting("3 toy servers", "1 of 3 answer", 7.2),
@@ -57,7 +57,7 @@ def launch(role: str, host: str) -> Launch:
         (run_events.ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
         (
             run_events.ClientExit(1, 99, EXIT_STRANDED, replaced=False),
-            "client 1: pid 99 was stranded (exit code 4): it had heard nothing of the controller for too long",
+            "client 1: pid 99 exited with 4, because it received nothing from the controller for too long",
         ),
         (run_events.GroupExit("g", "failed", "a", "exit status 1"), "g on a failed: exit status 1"),
         (run_events.ClientError(7, "no route"), "client 7: no route"),
@@ -80,38 +80,38 @@ def launch(role: str, host: str) -> Launch:
         (warnings.StepNotMeasured("step 2: 3 clients", "failed", "why"), "step 2: 3 clients: FAILED: why"),
         (
             warnings.StepNotMeasured("step 2: 3 clients", "failed", "why", again=True),
-            "step 2: 3 clients: FAILED, is tried once more: why",
+            "step 2: 3 clients: FAILED, is measured again: why",
         ),
         (
             warnings.SubscribersFailed([(1, 6, "1 died"), (3, 8, "2 never answered")]),
-            "subscribers failed by themselves, the exit code is 3: row 1 (6 clients): 1 died; "
+            "subscribers died or fell silent by themselves, so the exit code is 3: row 1 (6 clients): 1 died; "
             "row 3 (8 clients): 2 never answered",
         ),
-        (warnings.Interrupted("runs/x"), "interrupted: what was measured is kept; go on with --resume runs/x"),
+        (warnings.Interrupted("runs/x"), "interrupted: what was measured is kept; continue with --resume runs/x"),
         (
             warnings.Interrupted("runs/x", by_key=True),
-            "ended after this step, as was asked for with a key: what was measured is kept; go on with --resume runs/x",
+            "ended after this step, because the user pressed a key: what was measured is kept; continue with --resume runs/x",
         ),
         (
             run_events.RunResumeSummary("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
-            "runs/x goes on: 2 of 6 rows are there (2 clients; 4 clients); "
-            "1 failed and is tried again (8 clients); 4 steps to go, about 75 s",
+            "runs/x continues: 2 of 6 rows are there (2 clients; 4 clients); "
+            "1 failed and is measured again (8 clients); 4 steps to go, about 75 s",
         ),
         (
             run_events.RunResumeSummary("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
-            "runs/x goes on: 8 of 9 rows are there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; 5 clients; "
+            "runs/x continues: 8 of 9 rows are there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; 5 clients; "
             "2 more); the results decide how many steps are to go, about 10 min",
         ),
         (
             run_events.RunResumeSummary("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
-            "runs/x goes on: 0 of 1 rows are there; 2 failed and are tried again (8 clients; 9 clients); "
+            "runs/x continues: 0 of 1 rows are there; 2 failed and are measured again (8 clients; 9 clients); "
             "1 step to go, about 5 s",
         ),
         (run_events.RunComplete("runs/x"), "runs/x is complete: nothing is left to measure, and nothing is started"),
         (warnings.CleanupFailed("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
         (
             warnings.SettingsSkipped(["num.a", "num.b"], "h:1"),
-            "the servers at h:1 keep their own settings: num.a, num.b of the preset not set",
+            "the servers at h:1 keep their own settings: the preset's num.a, num.b not set",
         ),
         (
             warnings.EarlierCleanup("a category", "t-1: removed"),
@@ -133,9 +133,9 @@ SLOW = (
 @pytest.mark.parametrize(
     ("warning", "text"),
     [
-        (warnings.RunIncomplete("failed", "x", "60 more"), "it could not go on: x; the sweep would go on with 60 more"),
-        (warnings.RunIncomplete("finished", "", "60 clients"), "the sweep would go on with 60 clients"),
-        (warnings.RunEndedBadly("interrupted", ""), "it was interrupted, after its last step"),
+        (warnings.RunIncomplete("failed", "x", "60 more"), "the run could not continue: x; the next step would be 60 more"),
+        (warnings.RunIncomplete("finished", "", "60 clients"), "the next step would be 60 clients"),
+        (warnings.RunEndedBadly("interrupted", ""), "the run was interrupted, after its last step"),
         (warnings.RunEndedBadly("strange", ""), "it ended as 'strange', after its last step"),
         (rows.RowSkipped("needs 9 GB"), "SKIPPED: needs 9 GB"),
         (rows.RowFailed("the broker died"), "FAILED: the broker died"),
@@ -181,10 +181,10 @@ SLOW = (
         (searches.LossAtStart("loss", 2.0), "loss: 2 ms of traffic are lost at the start of each step"),
         (rows.SlowClientsWithoutEffect(), SLOW),
         (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), f"{SLOW}: each slow subscriber reads 10,000/s, and at most 9,000/s was sent to it"),  # noqa: E501
-        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0), f"{SLOW}: each slow subscriber falls behind by 2,000 messages in a step"),  # noqa: E501
+        (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0), f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step"),  # noqa: E501
         (
             rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
-            f"{SLOW}: each slow subscriber falls behind by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000 "
+            f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000 "
             "messages, and the kernel's buffers up to 40,000 more",
         ),
     ],
@@ -283,7 +283,7 @@ def test_every_warning_matters() -> None:
     ("kind", "level", "summary"),
     [
         ("broker_exit", Level.NOTE, "see the details"),
-        ("warning", Level.NOTE, "what has to be known of the run"),
+        ("warning", Level.NOTE, "warnings about the run"),
         ("window", Level.ROUTINE, "see the details"),
     ],
 )

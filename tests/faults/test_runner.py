@@ -229,7 +229,7 @@ def test_the_next_repeat_of_a_row_is_no_further_try(
     expected = []
     for number in range(1, repeat + 1):
         step = f"step {number} of {repeat}"
-        expected += [(step, "FAILED, is tried once more"), (f"{step}, try 2", "FAILED")]
+        expected += [(step, "FAILED, is measured again"), (f"{step}, try 2", "FAILED")]
     assert [(line[1], line[3]) for line in told] == expected
 
 
@@ -302,7 +302,7 @@ def test_a_run_that_could_not_go_on_keeps_why(tmp_path: Path, error: Exception, 
     recorded = load(folder)
     assert [event.text for event in recorded.events if event.kind == RunFailed.kind] == [why]
     (first, *_) = warnings_of(recorded)
-    assert f"it could not go on: {why}" in first.text
+    assert f"the run could not continue: {why}" in first.text
     (entry,) = catalog(tmp_path / "runs")
     assert (entry["ended"], entry["why"]) == ("failed", why)
 

@@ -204,7 +204,7 @@ def test_an_opentelemetry_receiver_gets_what_the_table_says(run: Path) -> None:
 def test_a_receiver_that_does_not_answer_is_told_once_and_costs_no_row(run: Path) -> None:
     url = f"http://name:password@127.0.0.1:{free_ports('127.0.0.1', 1)[0]}"
     done = hydra(*QUICK, "--clients", "2", "--duration", "0.5", "--otlp", url, "--out", run)
-    warnings = [line for line in done.stderr.splitlines() if "does not take all metrics" in line]
+    warnings = [line for line in done.stderr.splitlines() if "does not accept all metrics" in line]
     assert len(warnings) == 1
     assert warnings[0].startswith("warning: http://***@127.0.0.1:")
     assert "password" not in done.stderr

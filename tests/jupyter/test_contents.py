@@ -39,9 +39,9 @@ def test_a_good_run_has_no_warning(loaded: Loaded) -> None:
 @pytest.mark.parametrize(
     ("ended", "said"),
     [
-        ("interrupted", "it was interrupted; the sweep would go on with 60 clients, Batch 100"),
-        (None, "it was killed, or it still goes on; the sweep would go on with 60 clients, Batch 100"),
-        ("failed", "it could not go on; the sweep"),
+        ("interrupted", "the run was interrupted; the next step would be 60 clients, Batch 100"),
+        (None, "the run was killed, or is still running; the next step would be 60 clients, Batch 100"),
+        ("failed", "the run could not continue; the next step"),
     ],
 )
 def test_a_run_that_is_not_complete_says_so_first(tmp_path: Path, ended: str | None, said: str) -> None:
@@ -73,7 +73,7 @@ def test_warnings_come_by_gravity_and_events_are_summed_up(tmp_path: Path) -> No
     assert [f"{c.level}: {c.about}" for c in found] == about
     assert "the broker died" in found[0].text
     shown = markup.warnings(run).text
-    assert "the broker died; go on with --resume" in shown
+    assert "the broker died; continue with --resume" in shown
     assert '<code title="docs/warnings.md#row_failed">row_failed</code></li>' in shown
     assert found[3].details[0] == "step 1: client 0: pid 1000 was killed by SIGKILL, replaced"
     assert found[3].details[-1].startswith("… and 5 more")
@@ -333,7 +333,7 @@ def test_a_search_of_an_earlier_hydra_is_shown_as_it_was_stored(tmp_path: Path) 
     assert [row["loss_highest_passed_pps"] for row in run.rows] == [66409.0]
     (warning,) = warnings_of(run)
     assert (warning.level, warning.about) == ("loss", "The rates")
-    assert "searched for them in another way" in warning.text
+    assert "searched these rates by another method" in warning.text
     assert "<td>65,976</td>" in markup.table(run).text
     assert 'class="interval"' not in markup.table(run).text
     for draw in (line_plots.rates, lost_figure, line_plots.latency):

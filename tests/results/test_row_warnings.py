@@ -129,7 +129,7 @@ def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None
     assert isinstance(warning, row_warnings.SlowClientsWithoutEffect)
     assert (warning.sent_pps, warning.read_pps, warning.duration_s, warning.queue) == (12_000.0, 10_000.0, 10.0, 2000)
     assert warning.kernel == pytest.approx(10 * 2**20 / 26)
-    assert "falls behind by 20,000 messages in a step" in warning.text
+    assert "grows by 20,000 messages in a step" in warning.text
     (warning,) = warnings_of({**SEARCHED, column: 12_000.0}, load_scenario("zmqrate", {"settings.sndhwm": 0}))
     assert "set a limit" in str(warning)
     (warning,) = warnings_of(SEARCHED, scenario)

@@ -112,8 +112,8 @@ def test_a_step_that_failed_is_tried_again_under_its_number() -> None:
         observer.step_ended(StepResult(1, PLAN, "failed", reason="why"), again=again)
     observer.close()
     assert stream.getvalue().splitlines() == [
-        "warning: step 1 of 2: 3 clients, 100/s: FAILED, is tried once more: why",
-        "warning: step 1 of 2, try 2: 3 clients, 100/s: FAILED, is tried once more: why",
+        "warning: step 1 of 2: 3 clients, 100/s: FAILED, is measured again: why",
+        "warning: step 1 of 2, try 2: 3 clients, 100/s: FAILED, is measured again: why",
         "warning: step 1 of 2, try 3: 3 clients, 100/s: FAILED: why",
         "warning: step 2 of 2: 3 clients, 100/s: FAILED: why",
     ]

@@ -40,7 +40,7 @@ def test_it_writes_one_file_once_and_says_how_to_undo_it(tmp_path: Path, shell: 
     assert f"wrote {file}" in first
     assert first.endswith(f"to undo it: rm {file}\n")
     text = file.read_text()
-    assert f"{file} is there already" in install(tmp_path, shell).output
+    assert f"{file} already exists" in install(tmp_path, shell).output
     assert file.read_text() == text
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
     # A file of somebody else stays.

@@ -51,7 +51,7 @@ def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
         (None, 3, "note", "client_exit", {}),
         (0, None, "loss", "loss", {"pct": 50.0, "with_waiting": False, "as_much_at_pps": None}),
     ]
-    assert told["warnings"][0]["remedy"] == "go on with --resume runs/x"
+    assert told["warnings"][0]["remedy"] == "continue with --resume runs/x"
     assert told["warnings"][3]["clients"] == 2
     assert "50" in told["warnings"][3]["text"]
 
