@@ -1,4 +1,4 @@
-"""Single keys from a terminal, without Enter and without waiting; the terminal is left as it was."""
+"""Single key presses at a terminal, read without Enter and without waiting."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from typing import Any, Final
 
 _ENOUGH: Final = 64
 _LOCAL: Final = 3
-"""Where the local modes stand in what ``tcgetattr`` returns."""
+"""The position of the local modes in the list that ``tcgetattr`` returns."""
 _BY_LINE: Final = termios.ICANON | termios.ECHO
 
 
 class Keyboard:
-    """The keys that are pressed at a terminal, as long as this process is in its foreground.
+    """The keys pressed at a terminal while this process is in its foreground.
 
     Args:
-        descriptor: of what may be a terminal; 0 is standard input.
+        descriptor: a file descriptor, which need not be a terminal; 0 is standard input.
     """
 
     def __init__(self, descriptor: int = 0) -> None:
         self._descriptor = descriptor
         self._before: list[Any] | None = None
-        # The thread of a live view asks for keys while another one closes.
+        # The thread of the live view asks for keys while another thread closes the keyboard.
         self._lock = threading.RLock()
 
     def open(self) -> bool:
-        """From now on keys come one by one and are not shown; False where there is no terminal to ask.
+        """Makes the terminal deliver keys one by one without echo; False if there is no terminal.
 
-        What was typed before was not meant for us.
+        Input typed before is dropped, since it was not meant for Hydra.
         """
         with self._lock:
             if not (self._ours() and self._by_key()):
@@ -43,14 +43,15 @@ class Keyboard:
             return True
 
     def pressed(self) -> str:
-        """The key that was pressed since the last time, once or again and again; does not wait.
+        """The key that was pressed since the last call, once or several times; does not wait.
 
-        "" if none was, or several: that is a word that was meant for somebody else, or a key that sends a sequence.
+        "" if no key was pressed, or different ones: they are text for another program, or one key that sends several
+        characters.
         """
         with self._lock:
             if self._before is None or not self._ours():
                 return ""
-            # A shell that had us stopped for a while has put its own modes back.
+            # A shell restores its own terminal modes while it has this process stopped.
             self._by_key()
             try:
                 ready, _, _ = select.select([self._descriptor], [], [], 0)
@@ -60,7 +61,7 @@ class Keyboard:
             return text[0] if len({*text}) == 1 else ""
 
     def close(self) -> None:
-        """Leaves the terminal as it was; may be called twice, and again where it was interrupted."""
+        """Restores the modes of the terminal; may be called twice, and again if it was interrupted."""
         with self._lock:
             if self._before is not None and self._ours():
                 with contextlib.suppress(termios.error), _in_background_too():
@@ -68,7 +69,7 @@ class Keyboard:
             self._before = None
 
     def _ours(self) -> bool:
-        """Whether it is a terminal, and this process is in its foreground: others may neither read nor change it."""
+        """Whether it is a terminal with this process in the foreground; others may neither read nor change it."""
         try:
             return os.isatty(self._descriptor) and os.tcgetpgrp(self._descriptor) == os.getpgrp()
         except OSError:
@@ -84,14 +85,14 @@ class Keyboard:
                     termios.tcsetattr(self._descriptor, termios.TCSANOW, now)
         except termios.error:
             return False
-        # Somebody may have set it so before: then there is nothing to put back.
+        # If the terminal had these modes before, they are also the ones to restore.
         self._before = self._before or now
         return True
 
 
 @contextlib.contextmanager
 def _in_background_too() -> Iterator[None]:
-    """Nobody stops us for changing a terminal, should we have been sent to the background this very moment."""
+    """Blocks SIGTTOU, which stops a background process that changes the terminal: this one may just have become one."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
     try:
         yield

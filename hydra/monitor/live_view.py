@@ -1,4 +1,4 @@
-"""The live view of a run: what is known now → lines of a terminal. Pure."""
+"""The live view of a run: the lines for the terminal from the present state of the run. Pure."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ END_KEY: Final = "e"
 SKIP_KEY: Final = "s"
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _NONE: Final = "·"
-"""Stands in a sparkline for a step without the figure."""
+"""The character in a sparkline for a step without the figure."""
 _MOST_POINTS: Final = 40
 _BAR: Final = 24
 _LEAST_WIDTH: Final = 40
-"""Columns below which the title has its line alone."""
+"""Terminal columns below which the title has no remaining time beside it."""
 _HEAD: Final = 10
-"""Columns of the words that lines begin with."""
+"""Terminal columns of the labels at the beginning of lines."""
 _LEAST_MISSING: Final = 0.01
-"""Below this part, what is not there yet may just be on its way, or told a moment later."""
-_DRAINING: Final = "the window is over: what is on its way is received"
-_READING: Final = "reading what was stored"
+"""Smaller shares of missing messages are not shown as numbers, since such messages may be on their way or not reported
+yet."""
+_DRAINING: Final = "draining: subscribers receive the messages that are still on their way"
+_READING: Final = "reading the stored messages"
 _PREPARING: Final = "preparing: clients are launched and made ready"
 
 
 @dataclass(frozen=True, slots=True)
 class SparklinePoint:
-    """What a step that is done adds to the sparklines; None where it has no such figure.
+    """The figures of a completed step in the sparklines; None: it has no such figure.
 
     Attributes:
         carried_pps: messages/s that all subscribers together received.
         loss_pct: the share of the messages that were lost, in %.
-        p99_us: of the latency, since the message was due if that is known, otherwise since it was sent.
+        p99_us: 99th percentile of the latency in µs, since messages were due if that is known, otherwise since sent.
     """
 
     carried_pps: float | None = None
@@ -49,7 +50,7 @@ class SparklinePoint:
 
     @classmethod
     def of(cls, result: StepResult) -> SparklinePoint:
-        """What is drawn of a result."""
+        """The figures of a result."""
         figures = result.figures
         since_due = number_of(figures.get(f"{DUE}_p99_us"))
         p99_us = number_of(figures.get(f"{SENT}_p99_us")) if since_due is None else since_due
@@ -58,19 +59,19 @@ class SparklinePoint:
 
 @dataclass(frozen=True, slots=True)
 class LiveViewState:
-    """What is known of a run at one moment.
+    """The state of a run at one moment.
 
     Attributes:
-        title: which step this is, as in ``step 3 of 6: 30 clients, 1,000/s``; "" before the first.
-        points: the steps that are done, in their order.
-        left_s: about how many seconds the whole sweep still takes; None: nobody knows.
-        moment: of the step's window, drain or reading; None while it is prepared.
-        watched: what else is told of that moment.
-        preparing: what is brought up now; "": only clients.
-        clients: how many of these have dialled in by now, and of how many; None: none are waited for.
-        keys: whether there are keys to press.
-        ends: whether the run is to end after this step.
-        passes_over: whether this row is to be skipped.
+        title: the name of the step, as in ``step 3 of 6: 30 clients, 1,000/s``; "" before the first.
+        points: the completed steps, in their order.
+        left_s: about how many seconds the whole sweep still takes; None: not known.
+        moment: the progress of the step's window, drain or reading; None while the step is prepared.
+        watched: further details of that progress.
+        preparing: the servers that are starting; "": only clients are starting.
+        clients: the numbers of clients that have connected and that the step needs; None: the run awaits none.
+        keys: whether the user can press keys.
+        ends: whether the user wants the run to end after this step.
+        passes_over: whether the user wants to skip this row.
     """
 
     title: str
@@ -86,7 +87,7 @@ class LiveViewState:
 
 
 def lines(shown: LiveViewState, width: int, height: int) -> list[Text]:
-    """The view in at most so many lines of at most so many columns; what matters least is left out first."""
+    """The view in at most ``height`` lines of ``width`` columns; the least important lines are left out first."""
     by_weight: list[tuple[int, Text]] = [
         (0, _title(shown, width)),
         (2, _progress(shown)),
@@ -107,7 +108,7 @@ def lines(shown: LiveViewState, width: int, height: int) -> list[Text]:
 
 
 def sparkline(values: Sequence[float | None], most: int = _MOST_POINTS) -> str:
-    """The last of these values as bars between zero and the largest of them; a dot for each that is not known."""
+    """The last ``most`` values as bars between zero and the largest of them; a dot for each unknown value."""
     values = values[-most:]
     top = max((v for v in values if v is not None), default=0.0)
     return "".join(
@@ -127,10 +128,10 @@ def _title(shown: LiveViewState, width: int) -> Text:
 def _progress(shown: LiveViewState) -> Text:
     moment = shown.moment
     if moment is None:
-        there = "" if shown.clients is None else "; {:,} of {:,} are there".format(*shown.clients)
+        there = "" if shown.clients is None else "; {:,} of {:,} have connected".format(*shown.clients)
         return Text(shown.preparing or _PREPARING + there, style="dim")
     if moment.doing == "draining":
-        return Text(_DRAINING, style="dim")  # it ends when everything has come, which nobody knows before
+        return Text(_DRAINING, style="dim")  # its end, when all messages have arrived, is unknown before
     full = round(_BAR * moment.share)
     left = "" if moment.left_s is None else f"{countdown(moment.left_s)} of this step left"
     told = ", ".join(filter(None, (_READING if moment.doing == "reading" else "", f"{100 * moment.share:.0f} %", left)))

@@ -1,6 +1,6 @@
-"""What is told of a snapshot: names, units and labels, after the conventions of Prometheus. Pure.
+"""The metrics of a snapshot: names, units and labels by the conventions of Prometheus. Pure.
 
-A family is a figure's name with its values by their labels. Nothing has one value for each client.
+A family is the name of a metric with its values by their labels. No metric has one value for each client.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ Kind = Literal["counter", "gauge", "histogram"]
 Labels = Mapping[str, str]
 
 SINCE: Final[Mapping[str, str]] = {DUE: "due", SENT: "send"}
-"""What a latency counts from, by the beginning of its column's name, as a label."""
+"""The label for the start of a latency (when the message was due or sent), by the beginning of its column's name."""
 
 
 @dataclass(slots=True)
 class MetricFamily:
-    """A name with all of its values.
+    """The name of a metric with all of its values.
 
     Attributes:
-        name: with its unit at the end; a counter's is exposed with ``_total`` behind it.
-        unit: as UCUM has it, which is OpenTelemetry's way: "s", "1" for a ratio, "{message}".
-        help: one sentence.
-        samples: labels and values; none of a histogram.
-        distributions: labels and what is counted in its buckets, of a histogram.
+        name: the name, with its unit at the end; that of a counter gets the suffix ``_total`` when it is exposed.
+        unit: the unit by UCUM, as OpenTelemetry uses it: "s", "1" for a ratio, "{message}".
+        help: the definition, one sentence.
+        samples: labels and values; empty for a histogram.
+        distributions: labels and the counts of the buckets; empty except for a histogram.
     """
 
     name: str
@@ -43,7 +43,7 @@ class MetricFamily:
 
 
 def families(snapshots: Sequence[RunSnapshot]) -> list[MetricFamily]:
-    """All figures of all runs; those that nobody knows are left out."""
+    """All metrics of all runs, except those without a value."""
     found = {family.name: family for family in _known()}
     for snapshot in snapshots:
         of_run = {"run": snapshot.run, "system": snapshot.system}
@@ -65,7 +65,7 @@ def _known() -> Iterator[MetricFamily]:
     yield MetricFamily(
         "hydra_lost_messages", "counter", "{message}", "Messages that subscribers lost in measured steps."
     )
-    yield MetricFamily("hydra_steps", "counter", "{step}", "Steps that have ended, by what became of them.")
+    yield MetricFamily("hydra_steps", "counter", "{step}", "Steps that have ended, by status.")
     yield MetricFamily(
         "hydra_latency_seconds", "histogram", "s", "Latency of received messages, since they were due or sent."
     )
@@ -87,7 +87,7 @@ def _known() -> Iterator[MetricFamily]:
     yield MetricFamily("hydra_step_elapsed_seconds", "gauge", "s", "Since the window of the running step began.")
     yield MetricFamily("hydra_step_done_ratio", "gauge", "1", "Part of the running step that is done.")
     yield MetricFamily(
-        "hydra_clients", "gauge", "{client}", "Clients of the running step: asked for, connected, telling."
+        "hydra_clients", "gauge", "{client}", "Clients of the running step: needed, connected, and heard from."
     )
     yield MetricFamily(
         "hydra_agent_cpu_ratio", "gauge", "1", "Part of the CPU time of an agent's host that was in use."

@@ -1,4 +1,4 @@
-"""Where others read the figures of a running command: opened by its flags, closed when it ends."""
+"""The exports of a running command's figures, to Prometheus and OpenTelemetry, as its flags ask for."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from hydra.monitor.prometheus import PrometheusEndpoint
 
 _KEPT_RUNS: Final = 20
-"""Runs of one command whose sums are told: an experiment may have a hundred."""
+"""The most runs of one command whose sums are exported, since an experiment may have a hundred."""
 _SHORT_S: Final = 2.0
-"""A wait that nobody has to be told of."""
+"""Only a longer wait for the last read has a line of its own."""
 _OWN: Final = ("127.", "localhost", "::1")
-"""What the addresses begin with that only this machine reaches."""
+"""The beginnings of the addresses that only this host reaches."""
 
 
 class Exports:
-    """Those that read the figures of a command, and the snapshots that they read.
+    """The open exports of a command, and the snapshots that they read.
 
     Attributes:
-        keeper: of the run that goes on, or was last.
+        keeper: the snapshot updater of the present or last run.
     """
 
     def __init__(self) -> None:
@@ -45,15 +45,15 @@ class Exports:
 
     @property
     def are_read(self) -> bool:
-        """Whether anybody can read them."""
+        """Whether an export is open."""
         return self._prometheus is not None or self._otlp is not None
 
     def families(self) -> list[MetricFamily]:
-        """What is told right now; asked for by threads."""
+        """The present metrics; other threads call this."""
         return families([keeper.snapshot for keeper in self._keepers.values()])
 
     def begin(self, run: str, system: str) -> None:
-        """A run begins, or takes its next turn: what it measures from now on adds to what it has measured."""
+        """Starts a run, or its next turn, whose figures are added to those of its earlier turns."""
         self.keeper = self._keepers.get(run) or SnapshotUpdater(run, system)
         others = [(name, keeper) for name, keeper in self._keepers.items() if name != run]
         # Replaced as a whole: threads read it.
@@ -61,25 +61,25 @@ class Exports:
         self._ended_well = False
 
     def end(self, *, well: bool) -> None:
-        """The run ends; if it ends well, its last figures are worth waiting for a reader."""
+        """Ends the run; if it ended ``well``, the command waits until its last figures are read."""
         self.keeper.run_ended()
         self._ended_well = well
 
     def warnings(self) -> Sequence[MetricsRefused]:
-        """What has gone wrong, once."""
+        """The warnings of exports that failed; each is returned once."""
         if self._warned or self._otlp is None or not self._otlp.failed:
             return ()
         self._warned = True
         return (MetricsRefused(self._url),)
 
     def open(self, flags: Mapping[str, Any]) -> None:
-        """Opens what a command's flags ask for, until the command ends.
+        """Opens the exports that a command's flags ask for, until the command ends.
 
         Args:
-            flags: those of ``options.run_flags``.
+            flags: the flags of ``options.run_flags``.
 
         Raises:
-            UsageError: nobody can listen at the address.
+            UsageError: this host cannot listen at the address.
             MissingDependencyError: a library is not installed.
         """
         listening, url, self._quiet = flags["prometheus"], flags["otlp"], flags["quiet"]
@@ -94,9 +94,9 @@ class Exports:
         with _installed("--prometheus"):
             from hydra.monitor.prometheus import PrometheusEndpoint
         self._prometheus = PrometheusEndpoint(host, port, self.families)
-        # Of a port that nobody has named, nobody else could tell.
+        # This line is the only place that shows a port that the system chose.
         if not self._quiet or port == 0:
-            whom = "this machine only" if host.startswith(_OWN) else "whoever reaches this machine, without a password"
+            whom = "this machine only" if host.startswith(_OWN) else "any host that reaches it, without a password"
             _say(f"metrics at {self._prometheus.url} ({whom})")
 
     def _push(self, url: str) -> None:
@@ -106,7 +106,7 @@ class Exports:
         self._otlp = OtlpPusher(url, self.families)
 
     def _close(self) -> None:
-        # The last figures are read, or taken, first.
+        # The last figures are exported before the exports close.
         try:
             if self._prometheus is not None and self._ended_well:
                 with contextlib.suppress(KeyboardInterrupt):
@@ -122,13 +122,13 @@ class Exports:
     def _await_last_read(self, prometheus: PrometheusEndpoint) -> None:
         patience_s = prometheus.patience_s()
         if patience_s > _SHORT_S and not self._quiet:
-            _say(f"up to {duration(patience_s)} until the last figures are read; Ctrl-C ends it")
+            _say(f"waiting up to {duration(patience_s)} until the last figures are read; Ctrl-C ends the wait")
         if patience_s:
             prometheus.await_read(patience_s)
 
 
 def _say(text: str) -> None:
-    # As for the lines of a run: what cannot be written ends nothing.
+    # A line that cannot be written does not end the command.
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
 

@@ -1,4 +1,4 @@
-"""Sends the figures to an OpenTelemetry receiver, by its official library."""
+"""Pushes the figures to an OpenTelemetry receiver, with OpenTelemetry's library."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from hydra.monitor.metric_families import MetricFamily
 from hydra.monitor.run_snapshot import BOUNDS_US, Distribution
 
 EVERY_S: Final = 5.0
-"""Between two pushes."""
+"""Seconds between two pushes."""
 _FIRST_S: Final = 1.0
 _PUSH_S: Final = 4.0
-"""How long one may take, with what the library tries again."""
+"""The longest time of one push, the library's retries included."""
 _LAST_S: Final = 5.0
-"""How long the end of the command waits for the last one."""
+"""The longest wait for the last push at the end of the command."""
 _LAST_TRY_S: Final = 1.0
-"""The same where a push has failed before."""
+"""The longest wait for the last push if an earlier one has failed."""
 _PATH: Final = "/v1/metrics"
 
 
 class OtlpPusher:
-    """Pushes from when it is made until :meth:`close`, by a thread of its own.
+    """Pushes metrics in a thread of its own, from its creation until :meth:`close`.
 
     Args:
-        url: of the receiver; without a path, the usual one is added.
-        read: what is pushed.
+        url: the address of the receiver; if it has no path, the usual one is added.
+        read: returns the metrics to push.
         every_s: seconds between two pushes.
     """
 
     def __init__(self, url: str, read: Callable[[], Sequence[MetricFamily]], every_s: float = EVERY_S) -> None:
-        # It would write what is wrong into the lines of the run, each time.
+        # The library would log every failed push between the lines of the run.
         library = logging.getLogger("opentelemetry")
         library.addHandler(logging.NullHandler())
         library.propagate = False
@@ -72,7 +72,7 @@ class OtlpPusher:
         return self._failed.is_set()
 
     def close(self) -> None:
-        """Pushes what is known now, and waits for that, but not for long."""
+        """Pushes the last figures, and waits a few seconds for that push."""
         self._closing.set()
         self._thread.join(_LAST_S if not self.failed else _LAST_TRY_S)
         if self._thread.is_alive():
@@ -80,7 +80,7 @@ class OtlpPusher:
         self._exporter.shutdown()
 
     def _push_until_closed(self) -> None:
-        # The first one comes soon: if nobody takes it, that is told early.
+        # The first push is early, so that a failure is reported early.
         wait_s = min(_FIRST_S, self._every_s)
         while not self._closing.wait(wait_s):
             self._push()
@@ -93,7 +93,7 @@ class OtlpPusher:
             return
         try:
             done = self._exporter.export(self._data(found))
-        except OSError:  # what earlier versions let through
+        except OSError:  # earlier versions of the library raise it
             done = MetricExportResult.FAILURE
         if done is not MetricExportResult.SUCCESS:
             self._failed.set()
@@ -106,7 +106,7 @@ class OtlpPusher:
 
 
 def _metric(family: MetricFamily, span: tuple[int, int]) -> Metric:
-    """A family in the library's form; ``span`` is when counting began, and now."""
+    """A family in the library's form; ``span`` is the start of counting and the present, in ns."""
     began_ns, now_ns = span
     data: Sum | Gauge | Histogram
     if family.kind == "histogram":
@@ -131,14 +131,14 @@ def _distribution(labels: dict[str, str], value: Distribution, span: tuple[int, 
         sum=value.sum_s,
         bucket_counts=list(value.counts),
         explicit_bounds=[bound / 1e6 for bound in BOUNDS_US],
-        # Nobody keeps them for a whole run; the protocol has them optional.
+        # Hydra keeps no extremes of a whole run; they are optional in the protocol.
         min=None,  # type: ignore[arg-type]
         max=None,  # type: ignore[arg-type]
     )
 
 
 def _with_path(url: str) -> str:
-    """The address that pushes go to: a receiver is mostly named by host and port."""
+    """The address for pushes: users mostly give only the host and port of a receiver."""
     scheme, _, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return url if slash and path else f"{scheme}://{host}{_PATH}"

@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a line per step, servers that start, and a live view with keys to press."""
+"""The display of a run on standard error: a line for each step, starting servers, and a live view with keys."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from hydra.system import Waiting
 
 _VIEWS_A_SECOND: Final = 4
 _LOOK_EVERY_S: Final = 1.0
-"""How often more is asked about a moment than its rates: clients tell no oftener how far they are."""
+"""Seconds between two updates of the details beside the rates: clients report their progress no more often."""
 
 
 class _Tolerant:
-    """A stream that drops what cannot be written: its terminal is closed, its reader gone, its disk full."""
+    """A stream that drops text that cannot be written: its terminal is closed, its reader ended, or its disk full."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes it, or not."""
+        """Writes the text, or drops it."""
         with contextlib.suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Writes what is left, or not."""
+        """Writes buffered text, or drops it."""
         with contextlib.suppress(OSError):
             self._stream.flush()
 
@@ -50,22 +50,22 @@ class _Tolerant:
 
 
 class Observer:
-    """Shows a run on standard error: plain lines when that is piped, and below them a live view on a terminal.
+    """Shows a run on standard error: plain lines, and on a terminal a live view below them.
 
-    A reader that goes away, or a disk that is full, ends the display and not the run.
+    If the reader of the stream ends or the disk is full, the display ends and the run continues.
 
     Args:
-        stream: where to write; None is standard error.
+        stream: the stream to write to; None is standard error.
         quiet: show warnings only.
         plain: show lines only, also on a terminal.
         redact: hides secrets in a text.
-        label: what the run is a part of, before its steps.
-        keys: where the user may press keys while there is a live view.
-        clock_s: a clock that never goes back, in seconds.
+        label: the name of what the run is a part of, shown before its steps.
+        keys: the keyboard of the live view.
+        clock_s: a monotonic clock, in seconds.
 
     Attributes:
         ends: whether the user wants the run to end after this step.
-        passes_over: whether the user wants no more of the row that is being measured.
+        passes_over: whether the user wants to skip the row that is being measured.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Observer:
             )
 
     def show(self, event: Event) -> None:
-        """One line about what happens; of a quiet run, warnings only."""
+        """Prints one line about an event; a quiet run prints warnings only."""
         if isinstance(event, HydraWarning):
             self._print(f"warning: {event}", "yellow")
         elif not self._quiet:
@@ -111,29 +111,29 @@ class Observer:
         self._console.print(self._redact(text), markup=False, style=style)
 
     def sweep_begins(self, steps: int | None, done: Sequence[StepResult], varied: Sequence[str]) -> None:
-        """A sweep begins, or goes on.
+        """A sweep begins or continues.
 
         Args:
-            steps: how many it has; None where that is not known before.
-            done: those that were measured earlier.
-            varied: the settings that tell its steps from each other.
+            steps: the number of its steps; None if the results decide it.
+            done: the steps that were measured before.
+            varied: the settings that distinguish its steps.
         """
         self._steps, self._of, self._varied = len(done), steps, tuple(varied)
         self._snapshot = replace(self._snapshot, points=[SparklinePoint.of(result) for result in done])
 
     @property
     def is_live(self) -> bool:
-        """Whether there is a live view, so that lines are for what stays true."""
+        """Whether there is a live view, so that passing states need no lines."""
         return self._live is not None
 
     def preparing(self, what: Event | None) -> None:
-        """Before or in a step something is brought up that takes its time; None: no more. Shown by the view only."""
+        """Shows in the live view only what is starting before or in a step; None: nothing is any more."""
         self._snapshot = replace(self._snapshot, preparing=self._redact(str(what)) if what else "")
         if self._live is not None and not self._live.is_started and what:
             self._live.start()
 
     def present(self, clients: int, of: int) -> None:
-        """So many clients have dialled in, of those that a step needs. Shown by the view only."""
+        """Shows in the live view only how many of the clients that a step needs have connected."""
         self._snapshot = replace(self._snapshot, clients=(clients, of))
 
     def step_begins(self, plan: StepPlan, left_s: float) -> None:
@@ -150,13 +150,13 @@ class Observer:
             self._live.start()
 
     def _description(self, plan: StepPlan) -> str:
-        # Steps that failed are tried again in a run that is resumed: there may be more than were counted.
+        # A resumed run retries failed steps, so that there may be more steps than were counted.
         of = f" of {max(self._of, self._steps)}" if self._of is not None else ""
         tries = f", try {self._tries}" if self._tries > 1 else ""
         return f"step {self._steps}{of}{tries}: {describe(plan, self._varied)}"
 
     def tick(self, moment: StepProgress) -> None:
-        """The step's window is open, or what follows it goes on; called a few times a second."""
+        """Shows the progress of a step; called a few times a second."""
         if self._live is None:
             return
         watched = self._snapshot.watched
@@ -166,7 +166,7 @@ class Observer:
         self._snapshot = replace(self._snapshot, moment=moment, watched=watched)
 
     def step_ended(self, result: StepResult, *, again: bool = False) -> None:
-        """A step is stored; ``again`` is whether it has failed and is tried once more."""
+        """Shows the result of a stored step; ``again``: it failed and is retried."""
         self._look_for_keys()
         self.passes_over = False
         self._snapshot = replace(self._snapshot, points=[*self._snapshot.points, SparklinePoint.of(result)])
@@ -177,18 +177,18 @@ class Observer:
         self._again = again
 
     def close(self) -> None:
-        """Leaves the terminal as it was; may be called twice."""
+        """Ends the live view and restores the terminal; may be called twice."""
         try:
             if self._live is not None and self._live.is_started:
                 self._live.stop()
         finally:
             self._keys.close()
             if self._live is not None:
-                # Also where stopping it was interrupted.
+                # An interrupted stop may have left the cursor hidden.
                 self._console.show_cursor()
 
     def _view(self) -> Group:
-        """What there is to see now; asked by the thread of the live view."""
+        """The present live view; its thread calls this."""
         self._look_for_keys()
         left_s = None if self._left_until_s is None else max(self._left_until_s - self._clock_s(), 1.0)
         shown = replace(self._snapshot, left_s=left_s, ends=self.ends, passes_over=self.passes_over)
@@ -202,22 +202,22 @@ class Observer:
 
 
 _QUICK_S: Final = 2.0
-"""Nobody has to be told of a start that takes no longer."""
+"""Only a longer start is shown."""
 _LINES_EVERY_S: Final = 5.0
-"""Between two lines at least; one that says the same as the last is not repeated."""
+"""The least seconds between two lines; a line that equals the last one is not repeated."""
 
 
 class ServerStartup:
-    """Tells how far the start of a run's servers is, while somebody waits for it.
+    """Shows the progress of the start of a run's servers while the run waits for it.
 
     Args:
-        observer: shows it.
-        what: the servers, as in ``3 … servers``; "": there are none to be started, and nothing is told.
-        waits: how whoever starts them waits for them.
-        clock_s: a clock that never goes back, in seconds.
+        observer: the display.
+        what: the servers, as in ``3 … servers``; "": there are none to start, and nothing is shown.
+        waits: waits for a condition with a time limit.
+        clock_s: a monotonic clock, in seconds.
 
     Attributes:
-        doing: how far they are, as in ``1 of 3 dialled in``; set by whoever starts them.
+        doing: the progress, as in ``1 of 3 dialled in``; the code that starts the servers sets it.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class ServerStartup:
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        """What is waited for in here, by :meth:`wait_for`, is the start of servers."""
+        """Shows the waits in this context, by :meth:`wait`, as the start of servers."""
         if not self._what:
             yield
             return
@@ -258,7 +258,7 @@ class ServerStartup:
         return self._waits(looked, timeout_s)
 
     def _look(self) -> None:
-        """Tells how far they are, if that is due."""
+        """Shows the progress, if a line is due."""
         if self._began_s is None:
             return
         now_s = self._clock_s()

@@ -1,4 +1,4 @@
-"""An address from which Prometheus reads the figures, by its official library."""
+"""An address from which Prometheus reads the figures, with Prometheus' library."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from hydra.monitor.run_snapshot import BOUNDS_US
 from hydra.options.flag_types import cannot_listen, family_of, url_host
 
 _READER_S: Final = 10.0
-"""Who asks and then says or takes nothing for so long is left."""
+"""The connection of a reader that sends and receives nothing for this time is closed."""
 _PATIENCE: Final = 1.5
 _MORE_S: Final = 1.0
-"""The last read is waited for by so many times the time between the two before, and so many seconds more."""
+"""The wait for the last read is ``_PATIENCE`` times the time between the two reads before, and ``_MORE_S``."""
 _LONGEST_S: Final = 30.0
-"""Whoever reads less often is not waited for."""
+"""A command does not wait for a reader with more seconds between its reads."""
 _CLOSING_S: Final = 2.0
 
 
 class PrometheusEndpoint:
-    """Listens from when it is made until :meth:`close`; threads of its own answer.
+    """Listens from its creation until :meth:`close`, and answers in threads of its own.
 
     Args:
-        host: an address of this machine.
-        port: 0: any that is free.
-        read: what is told whoever asks.
+        host: an address of this host.
+        port: the port; 0: any free one.
+        read: returns the present metrics.
 
     Attributes:
-        url: where the figures are.
+        url: the address of the metrics.
 
     Raises:
-        UsageError: nobody can listen there.
+        UsageError: this host cannot listen at the address.
     """
 
     def __init__(self, host: str, port: int, read: Callable[[], Sequence[MetricFamily]]) -> None:
@@ -59,16 +59,16 @@ class PrometheusEndpoint:
         self._thread.start()
 
     def patience_s(self) -> float:
-        """How long the next read is worth waiting for; 0: nobody has read twice, or somebody reads too seldom."""
+        """How many seconds to wait for the next read; 0 if there were less than two reads, or they are too rare."""
         every_s = self._answers.every_s()
         return 0.0 if every_s is None or every_s > _LONGEST_S else _PATIENCE * every_s + _MORE_S
 
     def await_read(self, timeout_s: float) -> bool:
-        """Waits for a read that begins from now on; whether it came."""
+        """Waits for a read that begins after this call; returns whether there was one."""
         return self._answers.await_next(timeout_s)
 
     def close(self) -> None:
-        """Closes the port; an answer that is on its way may end in a part."""
+        """Closes the port; an unfinished answer may be cut off."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(_CLOSING_S)
@@ -100,31 +100,31 @@ def _metric(family: MetricFamily) -> Metric:
 
 
 class _Answers:
-    """When whole answers were given."""
+    """The times of the last two complete answers."""
 
     def __init__(self) -> None:
         self._given = threading.Condition()
         self._times_s: list[float] = []
 
     def every_s(self) -> float | None:
-        """The time between the last two; None before there are two."""
+        """The seconds between the last two answers; None before there are two."""
         with self._given:
             return self._times_s[-1] - self._times_s[-2] if len(self._times_s) > 1 else None
 
     def await_next(self, timeout_s: float) -> bool:
-        """Whether one that was begun from now on is given in time."""
+        """Waits for an answer that begins after this call; returns whether there was one in time."""
         now_s = time.monotonic()
         with self._given:
             return self._given.wait_for(lambda: bool(self._times_s) and self._times_s[-1] > now_s, timeout_s)
 
     def counted(self, app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-        """The same application; each of its answers that is given is counted."""
+        """The same application with its complete answers recorded."""
 
         def counting(environ: Any, start_response: Any) -> Iterable[bytes]:
             asked_s = time.monotonic()
             yield from app(environ, start_response)
             with self._given:
-                # As of when it was asked for: what has happened since is not in it.
+                # The time of the request counts, since later figures are not in the answer.
                 self._times_s = [*self._times_s[-1:], asked_s]
                 self._given.notify_all()
 
@@ -135,20 +135,20 @@ class _Handler(WSGIRequestHandler):
     timeout = _READER_S
 
     def log_message(self, *_: object) -> None:
-        """Says nothing: the run's own lines are there."""
+        """Prints nothing between the lines of the run."""
 
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def server_bind(self) -> None:
-        # Without the name of this host, for which HTTPServer asks whoever knows names, which may take seconds.
+        # HTTPServer.server_bind would look up the name of this host, which may take seconds.
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
 
     def handle_error(self, *_: object) -> None:
-        """Says nothing of a reader that is gone."""
+        """Prints nothing if a reader has disconnected."""
 
 
 class _Server6(_Server):

@@ -1,4 +1,4 @@
-"""What is known of a run at one moment, kept up to date while it goes on; others read it. Pure: no clock, no thread."""
+"""A snapshot of a run, kept up to date during the run, for the exports of its metrics. Pure: no clock, no thread."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from hydra.model import Figure, Histogram, HostSample, Role, StepPlan, StepResul
 from hydra.wire.buckets import BUCKETS, highest_of, index_of, lowest_of
 
 BOUNDS_US: Final = (*(step * 10**power for power in range(1, 7) for step in (1, 2, 5)), 10_000_000)
-"""Upper bounds of the buckets but the last one, which has none: 10 µs to 10 s, three to a decade."""
+"""Upper bounds of all buckets but the last, which has none: 10 µs to 10 s, three in a decade."""
 
 _EDGES: Final = np.array([index_of(bound) for bound in BOUNDS_US])
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How many values are in each bucket, and their sum.
+    """The number of values in each bucket, and the sum of the values.
 
     Attributes:
-        counts: one number for each of ``BOUNDS_US``, and the last for what is above all of them; a value that equals a
-            bound, to the three digits that clients keep, is below it.
-        sum_s: of all values, seconds, to the same three digits.
+        counts: a number for each of ``BOUNDS_US``, and a last one for values above all bounds; a value that equals a
+            bound in the three digits that clients keep counts as below it.
+        sum_s: the sum of all values in seconds, to the same three digits.
     """
 
     counts: tuple[int, ...] = (0,) * (len(BOUNDS_US) + 1)
@@ -36,7 +36,7 @@ class Distribution:
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return sum(self.counts)
 
     def __add__(self, other: Distribution) -> Distribution:
@@ -50,7 +50,7 @@ class Distribution:
 
 
 def distribution(histogram: Histogram) -> Distribution:
-    """What a histogram counts; what is below zero is in the first bucket."""
+    """The distribution of a histogram; negative values are in the first bucket."""
     pairs = np.array(histogram.counts, np.int64).reshape(-1, 2)
     index, counts = pairs[:, 0], pairs[:, 1]
     found = np.zeros(len(BOUNDS_US) + 1, np.int64)
@@ -65,7 +65,7 @@ def _middles_s() -> npt.NDArray[np.float64]:
 
 
 class ClientCounts(NamedTuple):
-    """How many clients of a role a step has: asked for, connected, and heard of since the step began."""
+    """Numbers of clients of a role in a step: needed, connected, and heard from since the step began."""
 
     asked: int
     connected: int
@@ -77,10 +77,10 @@ class SnapshotStep:
     """A step of a run.
 
     Attributes:
-        number: its place in the run, from 1 on, as the lines of a run count it.
-        plan: what was asked for.
-        status: "running", or what became of it.
-        figures: by the column's name, once it is measured.
+        number: its position in the run, from 1, as in the lines of a run.
+        plan: the plan of the step.
+        status: "running", or the status of its result.
+        figures: the figures of a measured step by the name of their column.
     """
 
     number: int
@@ -91,15 +91,15 @@ class SnapshotStep:
 
 @dataclass(frozen=True, slots=True)
 class WindowProgress:
-    """How far the running step is, since its window is open.
+    """The progress of the running step from the start of its window.
 
     Attributes:
-        elapsed_s: seconds since then, or since subscribers began to read what was stored.
-        share: the part that is done, 0 to 1.
-        sent_pps: mean rate of a publisher so far; None before one has told something.
-        received_pps: likewise of a subscriber.
-        clients: by role.
-        hosts: two samples of each host, by its name: what it did between them is what it did last.
+        elapsed_s: seconds since the window began, or since subscribers began to read the stored messages.
+        share: the completed part, 0 to 1.
+        sent_pps: mean rate of a publisher so far, messages/s; None before the first report.
+        received_pps: mean rate of a subscriber so far, messages/s; None before the first report.
+        clients: numbers of clients by role.
+        hosts: the last two samples of each host, by its name.
     """
 
     elapsed_s: float
@@ -112,14 +112,14 @@ class WindowProgress:
 
 @dataclass(frozen=True, slots=True)
 class RunTotals:
-    """Sums over the steps that this command has measured, with what the running one has told. They only rise.
+    """Sums over the steps that this command has measured and the reports of the running step; they never fall.
 
     Attributes:
         sent: messages that the publishers' libraries accepted.
-        received: messages that subscribers received, each counted as often as there were subscribers that did.
-        lost: messages that subscribers lost in steps that are measured; None before there is a step that knows.
-        steps: how many have ended, by what became of them.
-        latency: of subscribers outside the cohort, by what it counts from (``measure.latency.prefix_for``).
+        received: messages that subscribers received, each counted at every subscriber that received it.
+        lost: messages that subscribers lost in measured steps; None before a step whose loss is known.
+        steps: the number of ended steps by status.
+        latency: the latency of subscribers outside the cohort, by its start (``measure.latency.prefix_for``).
     """
 
     sent: int = 0
@@ -134,12 +134,12 @@ class RunSnapshot:
     """A run at one moment.
 
     Attributes:
-        run: its name.
-        system: what it measures.
-        totals: of all its steps.
+        run: the name of the run.
+        system: the name of the system under test.
+        totals: the sums over all its steps.
         ended: the last steps that have ended, oldest first.
-        running: the step that is being measured, None between steps.
-        progress: how far that is, None before its window.
+        running: the step that is being measured; None between steps.
+        progress: the progress of that step; None before its window.
     """
 
     run: str
@@ -151,21 +151,21 @@ class RunSnapshot:
 
 
 KEPT_STEPS: Final = 50
-"""Steps whose figures are shown: a search may have hundreds, and each has a dozen series."""
+"""The most steps whose figures are exported: a search may have hundreds, each with a dozen series."""
 
 
 class SnapshotUpdater:
     """The snapshot of one run.
 
-    The controller's thread tells it what happens. Other threads read ``snapshot``, which is replaced as a whole and
-    never changed.
+    The controller's thread calls its methods. Other threads read ``snapshot``, which is replaced as a whole and never
+    changed.
 
     Args:
-        run: the run's name.
-        system: what it measures.
+        run: the name of the run.
+        system: the name of the system under test.
 
     Attributes:
-        snapshot: the run as it was when something was told last.
+        snapshot: the run at the last call.
     """
 
     def __init__(self, run: str, system: str) -> None:
@@ -179,25 +179,25 @@ class SnapshotUpdater:
         """A step is being prepared."""
         self._forget()
         if not self._measured.steps:
-            # From nothing on: who looks at how a sum rises has to see its first rise as well.
+            # The sum is exported as 0 first, so that readers see its first increase as well.
             self._measured = replace(self._measured, latency={prefix_for(plan.settings.rate): Distribution()})
         self.snapshot = replace(
             self.snapshot, totals=self._risen(self._measured), running=SnapshotStep(number, plan), progress=None
         )
 
     def tick(self, progress: WindowProgress, sent: int, received: int) -> None:
-        """The step goes on; all publishers have ``sent`` so many messages, all subscribers ``received`` so many."""
+        """Records the progress of the step, with the messages of all publishers and of all subscribers so far."""
         self._sent, self._received = max(self._sent, sent), max(self._received, received)
         self.snapshot = replace(self.snapshot, progress=progress, totals=self._risen(self._so_far()))
 
     def arrived(self, latency: Histogram) -> None:
-        """Latencies of the running step that have come to be known before its end."""
+        """Adds latencies that clients of the running step reported before its end."""
         self._latency += distribution(latency)
 
     def step_ended(self, result: StepResult, latency: Histogram | None = None) -> None:
-        """A step is stored; ``latency`` is its merged histogram.
+        """Adds a stored step; ``latency`` is its merged histogram.
 
-        Of a step that failed, what its clients told is all that is known.
+        A failed step counts with the last reports of its clients.
         """
         running = self.snapshot.running
         if running is None:
@@ -212,7 +212,7 @@ class SnapshotUpdater:
             done = replace(done, lost=(done.lost or 0) + round(lost))
         steps = Counter(done.steps)
         steps[result.status] += 1
-        # Of messages without a header there is none.
+        # Messages without a header have no latency.
         known = {since: found for since, found in done.latency.items() if found.count}
         self._measured = replace(done, steps=steps, latency=known)
         self._ended.append(SnapshotStep(running.number, running.plan, result.status, result.figures))
@@ -221,18 +221,18 @@ class SnapshotUpdater:
         self.snapshot = replace(self.snapshot, totals=totals, ended=tuple(self._ended), running=None, progress=None)
 
     def run_ended(self) -> None:
-        """The run has ended, maybe in the middle of a step: what that has told is counted."""
+        """Ends the run; the reports of a step in progress count."""
         self._measured = self._so_far()
         self._forget()
         self.snapshot = replace(self.snapshot, running=None, progress=None)
 
     def _forget(self) -> None:
-        """Nothing is known of the running step."""
+        """Clears the sums of the running step."""
         self._sent = self._received = 0
         self._latency = Distribution()
 
     def _so_far(self) -> RunTotals:
-        """What is measured with what the running step has told."""
+        """The sums of the measured steps and of the reports of the running step."""
         done, running = self._measured, self.snapshot.running
         latencies = dict(done.latency)
         if running is not None and self._latency.count:
@@ -241,7 +241,7 @@ class SnapshotUpdater:
         return replace(done, sent=done.sent + self._sent, received=done.received + self._received, latency=latencies)
 
     def _risen(self, totals: RunTotals) -> RunTotals:
-        """Sums never fall, though clients may tell of messages (received twice, say) that do not count in the end."""
+        """The sums, none below its last value: clients may report messages, as duplicates, that the result omits."""
         before = self.snapshot.totals
         nothing = Distribution()
         return replace(
@@ -259,8 +259,8 @@ def received(figures: Mapping[str, Figure], told: int) -> int:
     """Messages that all subscribers of a step received together.
 
     Args:
-        figures: of the step, by column name.
-        told: what they said while it went on, for steps whose figures do not say.
+        figures: the figures of the step, by column name.
+        told: the sum of their reports during the step, for steps whose figures lack it.
     """
     if isinstance(figures.get("in_window"), int):
         return _counted(figures, ("in_window", "late"), told)

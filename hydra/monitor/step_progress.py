@@ -1,4 +1,4 @@
-"""How far a step is, for whoever watches it."""
+"""The progress of a step, for the live view and the exported metrics."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from hydra.model import HostSample, StepPlan
 from hydra.wire.messages import Progress
 
 _SLOWEST: Final = 3
-"""Subscribers that are named."""
+"""The number of slowest subscribers that are shown."""
 Doing = Literal["sending", "draining", "reading"]
-"""What a step does: its window is open; its end was told and subscribers receive the rest; what was stored is read."""
+"""The phase of a step: its window is open; subscribers drain after its end; subscribers read stored messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressDetails:
-    """What can be told of a running step beside its rates: made only for who shows it.
+    """Details of a running step beside its rates, computed only if they are shown.
 
     Attributes:
-        missing: the part of what was sent that subscribers do not have yet, lost or on its way, from their mean rates;
-            None: not known.
-        slowest: the subscribers with the lowest mean rates and these (messages/s), slowest first, those of the cohort
-            left out.
-        of: of how many subscribers these are the slowest: those that tell how far they are.
+        missing: the share of the sent messages that subscribers do not have yet, lost or on their way, from the mean
+            rates; None: not known.
+        slowest: the subscribers with the lowest mean rates, and these rates (messages/s), slowest first, without the
+            cohort.
+        of: the number of subscribers that reported their progress, of which these are the slowest.
         cpu_pct: the CPU time of all cores that each host used in about the last second, in %.
     """
 
@@ -38,7 +38,7 @@ class ProgressDetails:
 
 
 class ReportedTotals(NamedTuple):
-    """What clients have told of a step: how many have, their messages, and the sum of their mean rates (messages/s)."""
+    """The reports of clients in a step: their number, their messages, and the sum of their mean rates (messages/s)."""
 
     clients: int = 0
     messages: int = 0
@@ -46,7 +46,7 @@ class ReportedTotals(NamedTuple):
 
     @property
     def mean_pps(self) -> float:
-        """The mean rate of those that have told something."""
+        """The mean rate of the clients that have reported, messages/s."""
         return self.rates_pps / self.clients if self.clients else 0.0
 
 
@@ -55,22 +55,21 @@ NOTHING_TOLD: Final = ReportedTotals()
 
 @dataclass(frozen=True, slots=True)
 class StepProgress:
-    """A moment of a step's window, of its drain, or of the reading of what was stored.
+    """A moment of a step's window, of its drain, or of the reading of stored messages.
 
     Attributes:
         elapsed_s: seconds since the window (or the drain, or the reading) began.
-        share: the part of the step that is done, 0 to 1: of its messages where it has a number of them, of its length
-            otherwise.
-        sent_pps: mean rate (messages/s) of all publishers together, as far as they have told.
-        received_pps: mean rate that a subscriber has reported so far.
-        doing: what the step does.
-        time_ns: when this is, on the step's clock.
-        sent: what publishers have told so far.
-        received: what subscribers have told so far.
-        hosts: two samples of each host, by its name: what it did between them is what it did last. Asking unpacks
-            what has come since.
-        p99_us: of the latency in the last second that clients told of; None where they tell of no seconds.
-        watched: more about this moment, for who shows it; asking takes about a millisecond.
+        share: the completed part of the step, 0 to 1: of its messages if it has a number of them, otherwise of its
+            length.
+        sent_pps: mean rate (messages/s) of all publishers together that have reported.
+        received_pps: mean rate (messages/s) of the subscribers that have reported.
+        doing: the phase of the step.
+        time_ns: the moment on the step's clock, in ns.
+        sent: the reports of publishers so far.
+        received: the reports of subscribers so far.
+        hosts: returns the last two samples of each host, by its name; a call unpacks the samples received since.
+        p99_us: 99th percentile of the latency in the last reported second, in µs; None without a time series.
+        watched: returns further details of this moment; a call takes about a millisecond.
     """
 
     elapsed_s: float
@@ -87,12 +86,12 @@ class StepProgress:
 
     @property
     def left_s(self) -> float | None:
-        """About how long it still takes; None before anybody can tell."""
+        """About how many seconds the step still takes; None if that is not known yet."""
         return self.elapsed_s * (1 - self.share) / self.share if self.share > 0 else None
 
 
 Tick = Callable[[StepProgress], None]
-"""Called a few times a second while a step goes on."""
+"""Called a few times a second during a step."""
 
 
 def sending(
@@ -101,12 +100,12 @@ def sending(
     """A moment of the window.
 
     Args:
-        plan: what is measured.
-        progress: what clients told last.
-        publishers: their ids.
-        subscribers: theirs.
-        start_ns: the window's begin on the step's clock.
-        now_ns: now on that clock.
+        plan: the plan of the step.
+        progress: the last report of each client.
+        publishers: the ids of the publishers.
+        subscribers: the ids of the subscribers.
+        start_ns: the start of the window on the step's clock.
+        now_ns: the present on that clock.
     """
     elapsed_s = max(now_ns - start_ns, 0) / 1e9
     share = elapsed_s / plan.duration_s
@@ -122,15 +121,15 @@ def sending(
 def reading(
     expected: int, progress: Mapping[int, Progress], subscribers: range, start_ns: int, now_ns: int, *, shared: bool
 ) -> StepProgress:
-    """A moment of the reading of what was stored.
+    """A moment of the reading of stored messages.
 
     Args:
-        expected: messages that are there to be read.
-        progress: what clients told last.
-        subscribers: their ids.
-        start_ns: when they began to read, on the step's clock.
-        now_ns: now on that clock.
-        shared: whether the subscribers share the messages, instead of reading all of them each.
+        expected: the number of stored messages.
+        progress: the last report of each client.
+        subscribers: the ids of the subscribers.
+        start_ns: the time when they began to read, on the step's clock.
+        now_ns: the present on that clock.
+        shared: whether the subscribers share the messages; otherwise each reads all of them.
     """
     read = sum(progress[c].messages for c in subscribers if c in progress)
     share = read / max(expected * (1 if shared else len(subscribers)), 1)
@@ -140,7 +139,7 @@ def reading(
 
 
 def draining(drain_s: float, start_ns: int, now_ns: int) -> StepProgress:
-    """A moment of the drain, which takes ``drain_s`` seconds at most; it began and now is on the step's clock."""
+    """A moment of the drain, which takes at most ``drain_s`` seconds; both times are on the step's clock."""
     elapsed_s = max(now_ns - start_ns, 0) / 1e9
     return StepProgress(elapsed_s, min(elapsed_s / drain_s, 1.0) if drain_s else 1.0, doing="draining", time_ns=now_ns)
 
@@ -153,15 +152,15 @@ def watched(
     publishers_each: float,
     cpu_pct: Mapping[str, float],
 ) -> ProgressDetails:
-    """What else can be told of a moment of the window.
+    """Further details of a moment of the window.
 
     Args:
-        moment: the one.
-        progress: what clients told last.
+        moment: the moment.
+        progress: the last report of each client.
         clients: the subscribers outside the cohort.
-        start_ns: the window's begin on the step's clock.
-        publishers_each: to which part of the publishers each subscriber listens; 0: nobody knows who gets what.
-        cpu_pct: as of :class:`ProgressDetails`.
+        start_ns: the start of the window on the step's clock.
+        publishers_each: the share of the publishers that each subscriber subscribes to; 0: not known.
+        cpu_pct: as in :class:`ProgressDetails`.
     """
     rates = {
         client: p.messages / (p.time_ns - start_ns) * 1e9
@@ -175,9 +174,9 @@ def watched(
 
 
 def _told(progress: Mapping[int, Progress], clients: range, start_ns: int) -> ReportedTotals:
-    """What these clients have told since the start."""
+    """The reports of these clients since the start."""
     count, messages, rates_pps = 0, 0, 0.0
-    # Few publishers are not looked for among a million subscribers.
+    # A few publishers are looked up directly, not searched for among a million subscribers.
     few = len(clients) < len(progress)
     for client in clients if few else progress:
         said = progress.get(client) if few or client in clients else None

@@ -19,7 +19,7 @@ from hydra.sweep.search import SearchSweep
 from hydra.sweep.search_spec import SearchSpec
 
 KINDS: Final[tuple[type[SweepKind], ...]] = (PointSweep, GridSweep, SearchSweep)
-"""All kinds. A scenario's sweep is of the first whose key is written, and a grid where none is."""
+"""All kinds. A scenario's sweep is of the first kind whose key the table ``[sweep]`` has, and a grid if it has none."""
 
 
 def kind_with(written: Collection[str]) -> type[SweepKind]:
@@ -28,10 +28,10 @@ def kind_with(written: Collection[str]) -> type[SweepKind]:
 
 
 def of_table(table: Any) -> SweepKind:
-    """The sweep that a :class:`SweepTable` says.
+    """The sweep that a :class:`SweepTable` describes.
 
     Raises:
-        ValueError: it cannot be.
+        ValueError: the table has keys that exclude each other, or values that its kind rejects.
     """
     written, keys = [each.name for each in fields(table) if getattr(table, each.name)], [kind.key for kind in KINDS]
     kind = kind_with(written)
@@ -41,12 +41,12 @@ def of_table(table: Any) -> SweepKind:
 
 
 def as_table(sweep: SweepSpec) -> Any:
-    """The :class:`SweepTable` that says this sweep."""
+    """The :class:`SweepTable` that describes this sweep."""
     return SweepTable(**{each.name: getattr(sweep, each.name) for each in fields(sweep)})
 
 
 def _field_of(kind: type[SweepKind]) -> tuple[str, Any, Any]:
-    """A kind's own field in the table of all kinds, where it may be left out."""
+    """A kind's own field in the table of all kinds; a field without a default gets None, since it may be left out."""
     own: Field[Any] = next(each for each in fields(kind) if each.name == kind.key)
     hint = get_annotations(kind, eval_str=True)[kind.key]
     if own.default_factory is not MISSING:
@@ -63,19 +63,19 @@ def _fields() -> list[tuple[str, Any, Any]]:
 
 
 SweepTable: Final = make_dataclass("SweepSpec", _fields(), namespace={"__post_init__": of_table}, frozen=True)
-"""The table ``[sweep]`` of a scenario's file, which is also how a run stores its sweep: with the keys of all kinds."""
+"""The table ``[sweep]`` of a scenario's file, with the keys of all kinds; a run stores its sweep in this form, too."""
 
 
 def for_scenario(scenario: Scenario, columns: Mapping[str, Column] | None = None) -> Sweep:
-    """The sweep that a scenario asks for.
+    """The sweep of a scenario.
 
     Args:
-        scenario: the one.
-        columns: what its rows can have; None: what they have for every system.
+        scenario: the scenario.
+        columns: the columns that its rows can have; None: the columns that all systems share.
     """
     if scenario.sweep.repeat == 1:
         return kind_of(scenario).begin(scenario)
-    from hydra.sweep.repetition import RepeatedSweep  # numpy: what is refused does not wait for it
+    from hydra.sweep.repetition import RepeatedSweep  # slow to import (numpy); a rejected scenario does without
     from hydra.sweep.row_columns import columns_of
 
     return RepeatedSweep(scenario, columns_of(scenario, SystemColumns()) if columns is None else columns)

@@ -1,7 +1,7 @@
-"""The highest rate whose expected loss is at most a target, from steps that are each left to chance. Pure.
+"""The highest rate whose expected loss is at most a target, estimated from steps whose losses are random. Pure.
 
-Definition. L(r) is the share of what is due at rate r that is lost, or piles up instead of being delivered, in the mean
-over time. The figure looked for is R, the highest rate with L(R) ≤ t. It does not depend on how long steps are.
+Definition. L(r) is the mean share over time of the messages due at rate r that are lost or added to the backlog. The
+figure searched for is R, the highest rate with L(R) ≤ t. R does not depend on the length of steps.
 
 Model. L(r) = f + g(r/K): a *floor* f that is lost at any rate, and what the rate costs, of
 :mod:`hydra.sweep.loss_curves`. Where f ≥ t no rate holds, which is an atom of the same posterior. The evidence of a
@@ -11,16 +11,17 @@ a = sL/μ, b = y/μ and z = 2√(ab),
 
     log p(y) = −a for y = 0, and else −a − b + ln(a/μ) + ln(I₁(z)·2/z),   ln(I₁(z)·2/z) ≈ z − 1.5·ln(1 + 1.1624·z).
 
-Not the list of bursts: that says "sixty bursts" of a loss that goes on all the time, and a constant loss is no burst.
-A step that lost more than half says no more than that it did. No curve is true, so no step says its own loss to better
-than ``_OWN``, nor R to better than ``_SHIFT``: μ grows with the evidence by L·s·(_OWN² + (E·_SHIFT)²)/2, where E is
-d ln L/d ln r. Nor is less lost than one copy: μ grows by what that costs, and a constant floor is seen with the noise
-of its count.
+The list of bursts is not used: it would count sixty bursts in a minute of constant loss, which has no bursts. Of a step
+that lost more than half, only that fact is used. No curve is true, so no step determines its own loss better than
+``_OWN``, nor R better than ``_SHIFT``: μ grows with the evidence by L·s·(_OWN² + (E·_SHIFT)²)/2, where E is
+d ln L/d ln r. The least loss is one copy: μ grows by the seconds of traffic of one copy, and a constant floor is seen
+with the noise of its count.
 
-The posterior is on a grid of K, curve, burst size and floor. The figure is its median, the 95 % interval lies between
-its 2.5 and 97.5 % quantiles, with what differs between two runs on the same machine (``BETWEEN_RUNS``). It is tempered,
-prior × likelihood^η with η < 1 where the target allows few bursts in all that was measured: the form of the curve then
-decides, which is a guess. Only the kind of the curve is judged by all of the evidence (P. Grünwald, T. van Ommen,
+The posterior is on a grid of K, curve, burst size and floor. The figure is its median, and the 95 % confidence interval
+lies between its 2.5 and 97.5 % quantiles, widened by the difference between two runs on the same host
+(``BETWEEN_RUNS``). The posterior is tempered, prior × likelihood^η with η < 1, if the target allows few bursts in all
+measured seconds: the form of the curve, which is a guess, then decides more. Only the kind of the curve is judged by
+all of the evidence (P. Grünwald, T. van Ommen,
 Bayesian Analysis 12(4), 2017; P. G. Bissiri, C. C. Holmes, S. G. Walker, J. R. Stat. Soc. B 78(5), 2016).
 """
 
@@ -41,9 +42,9 @@ from hydra.sweep.search_answer import CredibleInterval
 Ints = npt.NDArray[np.int32]
 
 LATTICE: Final = log(2) / 28
-"""Distance of neighbouring rates that are tried, in logarithm. The lattice holds 1,000/s and its doublings."""
+"""Distance of neighbouring tried rates, in logarithm. The lattice contains 1,000/s and its doublings."""
 BETWEEN_RUNS: Final = 0.05
-"""Standard deviation of log R between runs of the same search, which no single run can know (docs/limits.md)."""
+"""Standard deviation of log R between runs of the same search, which no single run can measure (docs/limits.md)."""
 _ORIGIN: Final = 1000.0
 _OWN: Final = 0.10
 _SHIFT: Final = 0.03
@@ -57,36 +58,36 @@ _BURSTY_FLOOR: Final = 0.06
 _CONSTANT_FLOOR: Final = 0.10
 """Prior probability of a floor that comes in bursts, and of one that is always there."""
 _EXACT: Final = 1e-5
-"""A constant floor is seen to this share of the traffic at best."""
+"""The resolution of a constant floor, as a share of the traffic."""
 _NEVER: Final = 2**30
-"""Place of R in cells in which no rate holds."""
+"""The place of R in the cells in which no rate holds."""
 _PRUNED: Final = -12.0
-"""Cells whose posterior is less than this, in logarithm below the best, are given up."""
+"""Cells whose log posterior, relative to the best cell's, is below this are discarded."""
 _OVERLOAD: Final = 0.5
 _FAR: Final = 10.0
-"""A rate well above R that loses more than so many targets says only that it does: the curves are of rates near R."""
+"""Of a rate well above R that loses more than this many targets, only that fact is used: the curves hold near R."""
 FEW_BURSTS: Final = 14.0
-"""So many bursts allowed by the target in the time measured make the evidence count in full."""
+"""The evidence counts in full if the target allows at least this many bursts in the measured seconds."""
 _LEAST_TEMPER: Final = 0.25
 _LIKELY: Final = 600
 _TREND_CELLS: Final = 1500
 _DRIFTS: Final = (-0.45, -0.3, -0.18, -0.08, 0.0, 0.08, 0.18, 0.3, 0.45)
 _EARLY: Final = (-0.3, 0.15, 0.3, 0.5)
-"""How much ln R changes during a search: evenly, or early on, as that of a system that warms up does."""
+"""Possible changes of ln R during a search: even ones, and early ones as in a system that warms up."""
 _USUAL_DRIFT: Final = 0.08
 _LARGE_DRIFT: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class RateObservation:
-    """What a step says of its rate.
+    """The loss of one step at its rate.
 
     Attributes:
-        rate: messages/s that were asked for.
+        rate: messages/s that the step asked for.
         seconds: length of the step.
-        bursts: what each burst cost, in seconds of traffic; none in a step without loss.
-        at_s: the middle of the step, in seconds since the first one began.
-        copies: messages that were due in it, each counted at every subscriber: what is lost is a whole number of them.
+        bursts: the loss in each burst, in seconds of traffic; empty in a step without loss.
+        at_s: the middle of the step, in seconds since the first step began.
+        copies: messages that were due in the step, each counted at every subscriber; a loss is a whole number of them.
     """
 
     rate: float
@@ -97,27 +98,27 @@ class RateObservation:
 
     @property
     def copy_s(self) -> float:
-        """What one lost copy costs, in seconds of traffic."""
+        """The loss of one copy, in seconds of traffic."""
         return self.seconds / self.copies
 
     @property
     def lost_s(self) -> float:
-        """Seconds of traffic that were lost or piled up."""
+        """Seconds of traffic that were lost or added to the backlog."""
         return sum(self.bursts)
 
     @property
     def shortfall(self) -> float:
-        """The share of what was due that was lost or piled up."""
+        """The share of the due messages that was lost or added to the backlog."""
         return self.lost_s / self.seconds
 
 
 def place(rate: float) -> int:
-    """Where on the lattice a rate is."""
+    """The place of a rate on the lattice."""
     return round(log(rate / _ORIGIN) / LATTICE)
 
 
 def rate_at(where: int) -> float:
-    """The rate at a place of the lattice, in five digits."""
+    """The rate at a place of the lattice, rounded to five digits."""
     return float(f"{_ORIGIN * exp(where * LATTICE):.5g}")
 
 
@@ -166,7 +167,7 @@ def _cells(
 
 
 def _answers(model: LossCurves, target: float, floors: Floats) -> Ints:
-    """Place of R less that of K, by (curve, floor)."""
+    """The place of R minus the place of K, by (curve, floor)."""
     found = np.full((len(model.loss), len(floors)), _NEVER, dtype=np.int64)
     for c, loss in enumerate(np.maximum.accumulate(model.loss, axis=1)):
         for f, floor in enumerate(floors):
@@ -177,13 +178,13 @@ def _answers(model: LossCurves, target: float, floors: Floats) -> Ints:
 
 
 class RateEstimate:
-    """What is known of R after the evidence so far.
+    """The posterior of R after the evidence so far.
 
     Args:
-        target: the loss that is allowed, as a fraction.
-        least: the lowest K that is thought of, messages/s.
-        most: the highest.
-        constant: the share that is lost at low rates, which may be a floor.
+        target: the allowed loss, as a fraction.
+        least: the lowest K considered, messages/s.
+        most: the highest K considered, messages/s.
+        constant: the share lost at low rates, which may be a floor.
     """
 
     def __init__(self, target: float, least: float, most: float, constant: float = 0.0) -> None:
@@ -194,7 +195,7 @@ class RateEstimate:
         self.evidence: list[RateObservation] = []
         self._least: list[float | None] = []
         self._concluded: dict[float, tuple[float, int, Floats]] = {}
-        """What :meth:`_answers` gave for the evidence so far."""
+        """The results of :meth:`_answers` for the evidence so far."""
         places = (round(log(least / _ORIGIN) / COARSE), round(log(most / _ORIGIN) / COARSE))
         in_bursts = np.repeat(_FLOORS, len(_FLOOR_SIZES_S)) * target
         floors = np.concatenate(([0.0], in_bursts))
@@ -210,7 +211,7 @@ class RateEstimate:
     # --- evidence ------------------------------------------------------------------------------------------------
 
     def add(self, evidence: RateObservation, *, far: bool = False) -> None:
-        """Takes what a step says; of one ``far`` above R only that it lost much."""
+        """Adds the loss of a step; of a step ``far`` above R only that it lost much."""
         much = _FAR * self._target * evidence.seconds
         least = much if far and evidence.lost_s > much else None
         self.evidence.append(evidence)
@@ -252,7 +253,7 @@ class RateEstimate:
             if least is not None:
                 return _at_least(a, least / mean)
             return _log_density(a, np.float32(lost_s) / mean, mean) if lost_s else np.negative(a)
-        # A floor that is always there: what is beyond it is the rate's.
+        # The floor is always there: the loss above it is caused by the rate.
         mean = size + _spread(g, rise, s) + copy_s
         a = g * s / mean
         steady = f * s
@@ -275,7 +276,7 @@ class RateEstimate:
         return np.asarray(np.exp(log_p), dtype=np.float64)
 
     def _both(self, temper: float) -> Floats:
-        """The weights of all cells. Which kind a curve is of is not tempered: that needs no bursts that are allowed."""
+        """The weights of all cells; the sum of each kind of curve is not tempered, as it needs no allowed bursts."""
         full = np.concatenate([self._weights(cells, 1.0) for cells in (self._chance, self._always)])
         if temper == 1:
             return full
@@ -287,7 +288,7 @@ class RateEstimate:
         return np.asarray(weight * times[kind], dtype=np.float64)
 
     def _answers(self, temper: float) -> tuple[float, int, Floats]:
-        """How likely no rate holds; the first place of R, and how likely R is at each from there."""
+        """The probability that no rate holds; the first place of R, and the probability of each place from there."""
         if temper not in self._concluded:
             self._concluded[temper] = self._summed(temper)
         return self._concluded[temper]
@@ -315,16 +316,16 @@ class RateEstimate:
         return np.asarray(_ORIGIN * np.exp(np.interp(at, sums / sums[-1], logs)))
 
     def interval(self, temper: float = 1.0) -> CredibleInterval:
-        """The figure and its 95 % interval, in messages/s."""
+        """The figure and its 95 % confidence interval, in messages/s."""
         low, figure, high = self.quantiles((0.025, 0.5, 0.975), temper)
         return CredibleInterval(float(low), float(figure), float(high))
 
     def none_holds(self) -> float:
-        """How likely no rate holds."""
+        """The probability that no rate holds."""
         return self._answers(1.0)[0]
 
     def floor(self) -> float:
-        """How likely something is lost at any rate."""
+        """The probability that every rate loses something."""
         weights = [self._weights(cells, 1.0) for cells in (self._chance, self._always)]
         return float((weights[0][self._chance.floor > 0].sum() + weights[1].sum()) / sum(w.sum() for w in weights))
 
@@ -335,13 +336,13 @@ class RateEstimate:
             weight = self._weights(cells, 1.0)
             size = self._at(cells, cells.k.astype(np.int64))[2]
             total += float(weight.sum())
-            # What a jump costs where it is says nothing of bursts.
+            # The loss at a jump is no measure of bursts.
             jump = cells.row >= (len(self._model.loss) - self._model.cliffs) * self._model.loss.shape[1]
             weighted += float((weight * np.where(jump, 0.01, size)).sum())
         return weighted / total
 
     def over(self, rates: Floats, seconds: float) -> Floats:
-        """How likely a step of each rate loses more than the target."""
+        """The probability that a step of each rate loses more than the target."""
         weights = [self._weights(cells, 1.0) for cells in (self._chance, self._always)]
         found, total = np.zeros(len(rates)), 0.0
         where = np.array([_fine(rate) for rate in rates])[:, None]
@@ -360,7 +361,7 @@ class RateEstimate:
         return found / total
 
     def surprise(self, evidence: RateObservation, within: CredibleInterval, temper: float) -> float:
-        """How likely a step loses as much as it did, where R is within an interval."""
+        """The probability that a step loses as much as it did or more, if R is within an interval."""
         if not evidence.lost_s:
             return 1.0
         where = np.array(_fine(evidence.rate))
@@ -375,7 +376,7 @@ class RateEstimate:
         return found / total if total else 1.0
 
     def changing(self) -> float:
-        """How likely ln R changed by a quarter or more during the search."""
+        """The probability that ln R changed by more than a quarter during the search."""
         times = np.array([e.at_s for e in self.evidence])
         since = (times - times[0]) / max(float(times[-1] - times[0]), 1e-9)
         even, early = np.array(_DRIFTS), np.array(_EARLY)
@@ -397,7 +398,7 @@ class RateEstimate:
         return float(p[large].sum() / p.sum())
 
     def temper(self) -> float:
-        """η: see the module."""
+        """The exponent η of the module's docstring."""
         seconds = sum(e.seconds for e in self.evidence)
         allowed = self._target * seconds / self.burst_s()
         return min(1.0, max(_LEAST_TEMPER, allowed / FEW_BURSTS))
@@ -409,7 +410,7 @@ def _pruned(cells: _Cells) -> _Cells:
 
 
 def _spread(loss: Singles, rise: Singles, seconds: np.float32) -> Singles:
-    """What the burst size grows by because no curve is true."""
+    """The increase of the burst size that allows for curves that are not exact."""
     elasticity = np.minimum(rise / loss, _STEEPEST)
     spread: Singles = loss * (seconds / 2) * (np.float32(_OWN**2) + np.float32(_SHIFT**2) * elasticity * elasticity)
     return spread
@@ -422,7 +423,7 @@ def _log_density(a: Singles, b: Singles, mean: Singles) -> Singles:
 
 
 def _at_least(a: Singles, b: Singles) -> Singles:
-    """Log of the chance that so much or more is lost: that anything is, times a Chernoff bound of the rest."""
+    """Log of the probability of at least this loss: that of any loss, times a Chernoff bound of the rest."""
     beyond = np.maximum(np.sqrt(b) - np.sqrt(a), 0)
     chance: Singles = np.log(-np.expm1(-a) + np.float32(1e-12)) - beyond * beyond
     return chance

@@ -1,4 +1,4 @@
-"""What the steps of a search come to: an overload or what is usual, the range of R, and the answer. Pure."""
+"""The conclusions from the steps of a search: overloads, the range of R, and the answer. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hydra.sweep.estimate import FEW_BURSTS, RateEstimate, RateObservation, rate
 from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRange, SearchAnswer
 
 WIDEST: Final = 4.0
-"""Upper over lower limit of an interval above which the figure in it is not vouched for: a factor of 2 either way."""
+"""Upper over lower limit of the widest interval whose figure is reported: a factor of 2 either way."""
 LEAST_BELOW_S: Final = 30.0
-"""A figure needs so many seconds of measuring at its rate or below: stalls that come every ten seconds show in them."""
+"""A figure needs this many seconds measured at its rate or below, so that stalls every ten seconds are included."""
 _NONE_HOLDS: Final = 0.95
 SOME_HOLDS: Final = 0.08
-"""How likely it is that no rate holds: above the one none does, below the other one does, between them who knows."""
+"""Probability that no rate holds: above ``_NONE_HOLDS`` none does, below ``SOME_HOLDS`` one does; between: unknown."""
 CLEARLY_BELOW: Final = 1.2
 _BY_FORM: Final = 0.5
-"""Evidence that counts for less leaves the figure to the form of the curve."""
+"""If the evidence counts for less than this, the figure rests on the form of the curve."""
 SURPRISE: Final = 0.01
 _CHANGING: Final = 0.4
 _FLOOR_SURE: Final = 0.9
@@ -30,28 +30,29 @@ FALLING: Final = 0.67
 OVERLOAD: Final = 0.5
 _FAR: Final = 1.4
 _RANGE: Final = (1 / 24, 2.2)
-"""The values of R that are thought of, as multiples of the first of the two short steps."""
+"""The values of R that the estimate considers, as multiples of the rate of the first of the two short steps."""
 _FEWEST_LEVEL: Final = 3
-"""So many steps at much lower rates tell what is lost there."""
+"""At least this many steps at much lower rates determine the usual loss there."""
 LAST_S: Final = 10.0
-"""The last step at the lower limit is at least so long."""
+"""The least length of the last step, which is at the lower limit."""
 LAST_SHARE: Final = 0.2
-"""A budget of which the last step would be more than this has none, and its figure rests on the form of the curve."""
+"""A search has no last step if it would take more than this share of the budget; then the figure rests on the form of
+the curve."""
 
 
 @dataclass
 class Findings:
-    """All steps of one search, and what they say of R.
+    """All steps of one search, and what follows from them for R.
 
     Attributes:
-        target: the loss that is allowed, as a fraction.
-        lowest, highest: places of the rates that may be tried.
-        evidence: what the steps said, in their order.
-        given_s: seconds of those that another search measured.
-        unrested: those right after one that lost more than the target.
-        after_effects: those that an overload before them spoiled, which tell nothing of their rates.
-        holes: places between which more is lost than above them.
-        short_from: the lowest rate of the bracket that fell short, messages/s.
+        target: the allowed loss, as a fraction.
+        lowest, highest: places of the lowest and highest rate that may be tried.
+        evidence: the observations of the steps, in their order.
+        given_s: seconds of the steps that another search measured.
+        unrested: the steps right after a step that lost more than the target.
+        after_effects: the steps that the overload before them spoiled; they are no evidence for their rates.
+        holes: pairs of places between which more is lost than above them.
+        short_from: the lowest rate of the bracket that lost more than the target, messages/s.
     """
 
     target: float = 0.0
@@ -64,7 +65,7 @@ class Findings:
     holes: list[tuple[int, int]] = field(default_factory=list)
     short_from: float = 0.0
     _widened: float = 1.0
-    """How many times as far up rates are thought of as the bracket said."""
+    """Factor by which the considered rates reach above those of the bracket."""
     _range: tuple[float, float] = (0.0, 0.0)
     _estimate: RateEstimate | None = None
 
@@ -75,9 +76,9 @@ class Findings:
 
     @property
     def estimate(self) -> RateEstimate:
-        """What is known of R."""
+        """The estimate of R."""
         if self._estimate is None:
-            raise RuntimeError("nothing is known of a rate before it is bracketed")
+            raise RuntimeError("there is no estimate of a rate before it is bracketed")
         return self._estimate
 
     @property
@@ -95,11 +96,11 @@ class Findings:
         return _usual_loss(steps) if len(steps) >= _FEWEST_LEVEL else 0.0
 
     def is_usual(self, step: RateObservation) -> bool:
-        """Whether a step lost what much lower rates lose as well, or what double its rate did: it was no overload."""
+        """Whether a step was no overload: it lost as much as much lower rates, or as much as double its rate."""
         if step.shortfall > OVERLOAD:
             return False
         above = [e.shortfall for e in self.evidence if e.rate > 1.9 * step.rate and e not in self.unrested]
-        # Where half of what is sent is lost, half the rate may be too much as well.
+        # If half of the messages are lost, half the rate may be too high as well.
         if above and step not in self.unrested and self.target < min(above) <= OVERLOAD:
             return FALLING * min(above) < step.shortfall
         level = self._level(step.rate)
@@ -114,7 +115,7 @@ class Findings:
             self._estimate.add(step, far=step.rate > _FAR * self._widened * self.short_from)
 
     def begin(self) -> None:
-        """The rate is bracketed: what the steps so far say of R."""
+        """Makes the estimate from the steps so far, when the rate is bracketed."""
         least = max(self.short_from * _RANGE[0], rate_at(self.lowest) / 2)
         self._between(least, self.short_from * _RANGE[1])
 
@@ -128,7 +129,7 @@ class Findings:
                 self.take(step)
 
     def widen(self) -> None:
-        """Thinks of more rates where the answer leans on an end of those that it thinks of."""
+        """Considers more rates if the answer is near an end of the considered range."""
         low, _, high = self.estimate.interval()
         least, most = self._range
         lowest, highest = rate_at(self.lowest) / 2, rate_at(self.highest) * 2
@@ -139,7 +140,7 @@ class Findings:
             self._between(least, min(most * 4, highest))
 
     def concluded(self, budget_s: float) -> SearchAnswer:
-        """What all steps so far come to."""
+        """The answer that follows from all steps so far."""
         estimate = self.estimate
         temper, none = estimate.temper(), estimate.none_holds()
         interval = estimate.interval(temper)
@@ -163,14 +164,14 @@ class Findings:
         return SearchAnswer("figure", interval, loss, holes=self._named_holes(), form=form)
 
     def keeps_below(self, rate: float) -> bool:
-        """Whether what was lost up to a rate, and one burst more, is what the target allows in that time."""
+        """Whether the loss up to a rate, with one more burst like the largest, is within the target."""
         steps = [e for e in self.evidence if e.rate <= rate and not self._in_hole(e.rate)]
         lost_s = sum(e.lost_s for e in steps if e not in self.after_effects)
         largest_s = max((max(e.bursts, default=0.0) for e in steps), default=0.0)
         return lost_s + largest_s <= self.target * sum(e.seconds for e in steps) or not largest_s
 
     def unknown(self, why: Inconclusive) -> SearchAnswer:
-        """That the search cannot tell, and what would tell."""
+        """The answer ``unknown``, with the reason and the seconds of measurement that an answer needs."""
         estimate = self.estimate
         interval = estimate.interval(estimate.temper())
         needed_s = None
@@ -184,7 +185,7 @@ class Findings:
         return tuple(LossyRange(rate_at(low), rate_at(high)) for low, high in self.holes)
 
     def _loss(self, up_to: float) -> CredibleInterval | None:
-        """The share that is lost at rates up to this one: mean over the copies, Student's interval over the steps."""
+        """The share lost at rates up to this one: mean over the copies, Student's interval over the steps."""
         steps = [e for e in self.evidence if e.rate <= up_to and not self._in_hole(e.rate)]
         if not steps:
             return None
@@ -192,14 +193,14 @@ class Findings:
         weights = copies / copies.sum()
         mean = float(weights @ shares)
         spread = sqrt(float(weights**2 @ (shares - mean) ** 2) * len(steps) / max(len(steps) - 1, 1))
-        # By their copies, they tell as much as so many equal steps (L. Kish, Survey Sampling, 1965).
+        # Weighted steps are worth the number of equal steps 1/Σw² (L. Kish, Survey Sampling, 1965).
         freedom = max(1 / float(weights @ weights) - 1, 1.0)
         half = float(stdtrit(freedom, 0.975)) * spread if len(steps) > 1 else mean
         return CredibleInterval(max(mean - half, 0.0), mean, mean + half)
 
 
 def _usual_loss(steps: Sequence[RateObservation]) -> float:
-    """The median loss of steps, each counted by its copies."""
+    """The median loss of steps, each weighted with its copies."""
     if not steps:
         return 0.0
     rising = sorted(steps, key=lambda step: step.shortfall)

@@ -19,11 +19,11 @@ from hydra.sweep.step_retry import GRID_TRIES
 
 @dataclass(frozen=True, slots=True)
 class GridSweep(SweepKind):
-    """The kind: every combination of values is a step; the client count is the outer loop.
+    """The sweep kind in which every combination of values is a step; the client count is the outer loop.
 
     Attributes:
-        vary: a table of lists: any key of ``[settings]``, and the values it takes, each once. Every combination is a
-            step, for each client count.
+        vary: a table of lists: any key of ``[settings]``, and its values, each once. Every combination is a step, for
+            each client count.
     """
 
     key: ClassVar[str] = "vary"
@@ -105,11 +105,11 @@ class GridSweep(SweepKind):
 class Grid(Sweep):
     """Steps in the order of their plans: ascending by client count, or as they are listed.
 
-    A skipped step skips the rest of its client count, because what did not fit is the number of clients; each of
-    its points keeps a row with the reason. Points that are listed skip nobody but themselves, and so does a step that
-    the user skipped. A failed step is tried once more, and the row is that of the last try.
+    A skipped step skips the other steps of its client count, because that number of clients did not fit; each of them
+    keeps a row with the reason. A listed point, or a step that the user skipped, skips only itself. A failed step is
+    retried once, and the row shows the last try.
 
-    Results are told from each other by their plan, not by their order: a resumed run comes back to earlier rows.
+    Results are matched by their plan, not by their order, because a resumed run returns to earlier rows.
     """
 
     def __init__(self, scenario: Scenario, plans: Sequence[StepPlan]) -> None:
@@ -160,7 +160,7 @@ class Grid(Sweep):
             reason = last.reason
             if last.status == "ok" and len(tries) > 1:
                 reason = f"measured at the second try; the first failed: {tries[0].reason}"
-            # What varies stays as it was asked for, where figures have words of their own for it.
+            # Varied settings keep the values of the plan, although figures may have columns of the same name.
             rows.append({**known, **last.figures, **known, STATUS: last.status, REASON: reason})
         return rows, coming
 
@@ -168,7 +168,7 @@ class Grid(Sweep):
         """The results of each point, in their order.
 
         Raises:
-            ValueError: some belong to none.
+            ValueError: a result belongs to no point.
         """
         tries: list[list[StepResult]] = [[] for _ in self._points]
         of_plan: dict[StepPlan, list[list[StepResult]]] = defaultdict(list)

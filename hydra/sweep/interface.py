@@ -1,4 +1,4 @@
-"""What a sweep is: it decides the next step from the results so far; how long it still takes. Pure."""
+"""The interface of a sweep, which decides the next step from the results so far, and its remaining time. Pure."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Row = dict[str, Figure]
 """One row of the table: a figure per column name, in the table's order."""
 
 DRAIN_SLACK_S: Final = 5.0
-"""The default drain is the step's length and this."""
+"""The default limit of a drain exceeds the step's length by this."""
 QUICK_DRAIN_S: Final = 1.5
-"""What a step without a backlog costs beside its window."""
+"""The time that a step without a backlog takes in addition to its window."""
 _USUAL_RATE: Final = 100_000.0
-"""Messages/s of all publishers together at full speed, where nothing better is known."""
+"""Assumed messages/s of all publishers together at full speed."""
 
 
 class RepeatTurn(NamedTuple):
-    """One repetition of one part of a sweep: what is measured at once where several runs take turns.
+    """One repeat of one part of a sweep: the piece that a run measures in one turn when several runs take turns.
 
     Attributes:
         part: its number in the sweep: a client count, or a point.
-        repeat: the number of the repetition.
+        repeat: the number of the repeat, from 0.
     """
 
     part: int
@@ -32,7 +32,7 @@ class RepeatTurn(NamedTuple):
 
 
 class Sweep(Protocol):
-    """A replayable decision: the same results always lead to the same next step, so a resumed run goes on."""
+    """A replayable decision: the same results always lead to the same next step, so that a run can be resumed."""
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """The step after these results, in the order in which they were measured; None when the sweep is done.
@@ -45,10 +45,10 @@ class Sweep(Protocol):
         """The table so far; a row that is still being measured has the status ``partial``."""
 
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
-        """Epochs of failed steps; without them every row that failed is asked for once more, as a resumed run does."""
+        """Epochs of the failed steps that a resumed run leaves out, so that their rows are measured again."""
 
     def steps(self) -> int | None:
-        """How many steps it has if none fails; None where the results decide that."""
+        """How many steps it has if none fails; None if the results decide that."""
 
     def bound_s(self) -> float:
         """The most seconds that the steps may take, every drain to its limit included."""
@@ -57,21 +57,21 @@ class Sweep(Protocol):
         """About how many seconds the steps take when nothing is backlogged."""
 
     def repeats(self, results: Sequence[StepResult]) -> list[list[Row]]:
-        """For each of :meth:`rows` those of its repeats, in the order in which they were measured."""
+        """For each of :meth:`rows` the rows of its repeats, in the order in which they were measured."""
         return [[row] for row in self.rows(results)]
 
     @property
     def turns(self) -> Sequence[RepeatTurn]:
-        """All its turns, in the order in which it takes them: every repetition of every part; none of one alone."""
+        """All its turns in their order: every repeat of every part; empty if no row is repeated."""
         return ()
 
     def turn(self, results: Sequence[StepResult]) -> RepeatTurn | None:
-        """Which of its turns the step after these results belongs to; None when there is no such step."""
+        """The turn of the step after these results; None if there is no such step."""
         return None
 
 
 def expected_step_s(scenario: Scenario, plan: StepPlan) -> float:
-    """About how many seconds the window of a step takes: until every message is sent, where it has a number of them."""
+    """About how many seconds the window of a step takes; a step with a number of messages ends when all are sent."""
     settings = plan.settings
     if settings.messages is None:
         return plan.duration_s
@@ -81,7 +81,7 @@ def expected_step_s(scenario: Scenario, plan: StepPlan) -> float:
 
 
 def step_bound_s(scenario: Scenario, duration_s: float | None = None) -> float:
-    """The most seconds that a step of this length (None: the sweep's) may take: its window and its drain."""
+    """The most seconds that the window and drain of a step of this length (None: the sweep's) may take."""
     duration_s = scenario.sweep.duration_s if duration_s is None else duration_s
     drain_s = scenario.drain_max_s if scenario.drain_max_s is not None else duration_s + DRAIN_SLACK_S
     return duration_s + drain_s
@@ -112,7 +112,7 @@ def by_clients(results: Sequence[StepResult], counts: Sequence[int]) -> dict[int
 
 
 def check_plan(asked: StepPlan, result: StepResult) -> None:
-    """Refuses a result of another plan than the one that was asked for.
+    """Rejects a result of another plan than the expected one.
 
     Raises:
         ValueError: they differ.
@@ -125,10 +125,10 @@ def check_plan(asked: StepPlan, result: StepResult) -> None:
 
 
 class StepPace:
-    """What steps of this run took beside what they take when nothing is backlogged.
+    """The ratio of the time that steps of this run took to the time of steps without a backlog.
 
     Args:
-        scenario: the one.
+        scenario: the scenario of the run.
         sweep: its sweep.
     """
 
@@ -139,16 +139,16 @@ class StepPace:
         self._took_s = 0.0
 
     def took(self, plan: StepPlan, seconds: float) -> None:
-        """A step is done: all that it took, its deployment included."""
+        """Records the whole time of a completed step, its deployment included."""
         self._expected_s += self._usual_s(plan)
         self._took_s += seconds
 
     def left_s(self, results: Sequence[StepResult], plan: StepPlan) -> float:
-        """About how many seconds the sweep still takes: steps to come are as slow as those that were watched.
+        """About how many seconds the sweep still takes, if its other steps are as slow as the recorded ones.
 
         Args:
-            results: all of the sweep so far, those of an earlier part of a resumed run as well.
-            plan: the step that begins now, which is to come at least.
+            results: all results of the sweep, including those measured before the run was resumed.
+            plan: the step that begins now.
         """
         spent_s = sum(self._usual_s(result.plan) for result in results)
         ahead_s = max(self._sweep.expected_s() - spent_s, self._usual_s(plan))

@@ -1,6 +1,6 @@
-"""What a kind of sweep is: one file of this package, with its part of a scenario's table ``[sweep]``. Pure.
+"""The base of a kind of sweep: one file of this package, with its part of a scenario's table ``[sweep]``. Pure.
 
-What stands here is so for sweeps whose rows are of one step each, at settings that are asked for.
+The methods here suit kinds whose rows are single steps at given settings; other kinds override them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 Noted = TypeVar("Noted")
 Name = Callable[[Row], str]
-"""What tells a row from the others."""
+"""Gives the name that distinguishes a row from the others."""
 
 
 class RowSettings(NamedTuple):
-    """Settings that rows are given beside the scenario's: each stands under its name, or is one of a list there.
+    """Settings of rows that differ from the scenario's, and their place in the file.
 
     Attributes:
-        key: the table in which they stand.
+        key: the table that contains them.
         settings: values by name.
-        nth: of the values in their lists; None: they stand there alone.
+        nth: the position of the value in a list under the setting's name; None: the value is not in a list.
     """
 
     key: Key
@@ -40,17 +40,17 @@ class RowSettings(NamedTuple):
     nth: int | None = None
 
     def place(self, name: str) -> Key:
-        """Where a setting's value stands."""
+        """The key of a setting's value."""
         return (*self.key, name) if self.nth is None else (*self.key, name, self.nth)
 
 
 class Case(NamedTuple):
-    """Rows that are alike in all that decides what they need.
+    """Rows that are checked together: what they need, and whether the system supports them.
 
     Attributes:
-        scenario: one that has these alone.
-        key: under which they stand; (): they are the whole scenario.
-        settings: those that stand there.
+        scenario: a scenario with only these rows.
+        key: the key of these rows in the file; (): they are the whole scenario.
+        settings: the settings under that key.
     """
 
     scenario: Scenario
@@ -59,7 +59,7 @@ class Case(NamedTuple):
 
 
 class FoundRate(NamedTuple):
-    """A rate within the target, its 95 % interval (messages/s), and the settings of its steps that are its own."""
+    """A rate within the target, the limits of its 95 % confidence interval (messages/s), and its own settings."""
 
     low: float
     rate: float
@@ -68,32 +68,32 @@ class FoundRate(NamedTuple):
 
 
 class SweepKind(SweepSpec, ABC):
-    """One kind: a scenario whose table ``[sweep]`` has its key is of it."""
+    """One kind of sweep: that of the scenarios whose table ``[sweep]`` has its key."""
 
     __slots__ = ()
 
     key: ClassVar[str]
-    """Its own field, a key of ``[sweep]``; where none of any kind is written, the sweep is a grid."""
+    """Its own field, a key of ``[sweep]``; a sweep without the key of any kind is a grid."""
     own: ClassVar[type | None] = None
-    """The dataclass of that key, where it is a table."""
+    """The dataclass of that key; None if the key is no table."""
     uses: ClassVar[tuple[str, ...]]
-    """What may stand in ``[sweep]`` beside what all kinds have."""
+    """The keys of ``[sweep]`` that it allows in addition to those of all kinds."""
     beside: ClassVar[tuple[str, ...]] = ()
-    """What may stand beside the settings that its rows are given."""
+    """The keys that may stand beside the settings of its rows."""
     tables: ClassVar[tuple[TableKind, ...]] = ("fixed", "batch")
-    """The tables that can come out."""
+    """The kinds of table that it can have as its result."""
     flags: ClassVar[tuple[str, ...]] = ("settings.rate",)
-    """The dotted keys whose flags a scenario of it has."""
+    """The dotted keys whose flags a scenario of this kind has."""
     across: ClassVar[str] = CLIENTS
-    """The column that figures are drawn against."""
+    """The column on the horizontal axis of plots."""
     of_rows: ClassVar[str] = "each row"
-    """What a plot of single steps shows one of."""
+    """What each curve of a plot of single steps belongs to."""
     all_good: ClassVar[str] = "every row was measured, nothing was lost and no rate was missed"
-    """What is said of rows without a warning."""
+    """The text that is shown if no row has a warning."""
     aim: ClassVar[str] = ""
-    """What is said in place of a rate, where it is searched for."""
+    """The text that is shown in place of a rate, for kinds that search for it."""
     in_order: ClassVar[bool] = False
-    """Whether each step follows from those before it, so that a row is of several and is repeated as a whole."""
+    """Whether each step depends on those before it, so that a row has several steps and is repeated as a whole."""
     is_published: ClassVar[bool] = True
     """Whether it can be the sweep of a published table."""
 
@@ -102,21 +102,21 @@ class SweepKind(SweepSpec, ABC):
         self.check()
 
     def check(self) -> None:
-        """Refuses what cannot be.
+        """Rejects impossible values.
 
         Raises:
-            ValueError: the text says what would be right.
+            ValueError: the text states what would be right.
         """
         if not self.counts:
             raise ValueError("clients must name at least one client count, or list points")
 
     @classmethod
     def against(cls, others: Sequence[str], every: Sequence[str]) -> str:
-        """What is wrong with keys of other kinds beside its own.
+        """The error for keys of other kinds in the same table.
 
         Args:
-            others: those that are written.
-            every: all keys that kinds have.
+            others: the keys of other kinds in the table.
+            every: the keys of all kinds.
         """
         return f"a sweep has either {cls.key} or {' and '.join(others)}, not both"
 
@@ -124,46 +124,46 @@ class SweepKind(SweepSpec, ABC):
 
     @classmethod
     def read(cls, written: Any, aliases: Mapping[str, str]) -> Any:
-        """What a file has under its key, as the field is built from it.
+        """The value of its key in a file, in the form that the field is built from.
 
         Args:
-            written: as TOML has it.
-            aliases: other names of keys, by which users may call them.
+            written: the value as read from TOML.
+            aliases: other accepted names of keys.
 
         Raises:
-            RefusedError: it cannot be.
+            RefusedError: the value is invalid.
         """
         return written
 
     def completed(self, scenario: Scenario) -> Scenario:
-        """The scenario with all that follows from its sweep."""
+        """The scenario with the values that follow from its sweep."""
         return scenario
 
     def given(self) -> Iterator[RowSettings]:
-        """All settings that rows are given beside the scenario's."""
+        """All settings of rows that differ from the scenario's."""
         yield from ()
 
     def refusals(self, scenario: Scenario) -> Iterator[tuple[Key, str, str]]:
-        """Why the scenario cannot be: the key, what is wrong, what to try."""
+        """The reasons to reject the scenario: the key, what is wrong, what to try."""
         yield from ()
 
     def cases(self, scenario: Scenario) -> list[Case]:
-        """The scenario in parts, of each of which it can be said what it needs and whether its system can do it."""
+        """The scenario in parts that are checked one by one: what each needs, and whether the system supports it."""
         return [Case(scenario)]
 
     # --- its steps ---------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def begin(self, scenario: Scenario) -> Sweep:
-        """What decides the next step of a scenario of this kind, each row once."""
+        """The object that decides the next step of a scenario of this kind, without repeats."""
 
     def parts(self, scenario: Scenario) -> dict[Hashable, Scenario]:
-        """What is repeated as a whole, by what :meth:`part_of` says of its steps: each client count."""
+        """The parts that are repeated as a whole, here each client count, by the key that :meth:`part_of` gives."""
         alone = {("", clients): replace(self, clients=(clients,), repeat=1) for clients in self.counts}
         return {part: replace(scenario, sweep=sweep) for part, sweep in alone.items()}
 
     def part_of(self, plan: StepPlan) -> Hashable:
-        """The part that a step belongs to."""
+        """The key of the part that a step belongs to."""
         return plan.point, plan.clients
 
     # --- its rows ----------------------------------------------------------------------------------------------------
@@ -173,39 +173,39 @@ class SweepKind(SweepSpec, ABC):
         return tuple(c for c in published(system) if scenario.table == "batch" or c is not system.batch)
 
     def columns(self, scenario: Scenario, system: SystemColumns) -> Sequence[Column]:
-        """All columns that its rows can have, but for what every row has."""
+        """All columns that its rows can have, except those that every row has."""
         rates = {scenario.settings.rate, *scenario.values_of("rate")}
         since = [*([DUE] if rates - {"max"} else []), *([SENT] if "max" in rates else [])]
         columns = step_columns(since, cohort=False, system=system)
         return [each for column in columns for each in (column, EARLIER.get(column.name)) if each is not None]
 
     def primary(self, scenario: Scenario) -> tuple[str, ...]:
-        """The figures that runs of a scenario are usually compared by, the first of them that is known.
+        """The columns by which runs of a scenario are usually compared: the first one with a figure counts.
 
-        Where every row has a rate that was asked for, that rate is no result: the 99th percentile of latency is one.
-        Elsewhere it is what a subscriber received.
+        If the scenario sets the rate of every row, the rate is no result, and the 99th percentile of latency comes
+        first. Otherwise it is the rate that a subscriber received.
         """
         paced = "max" not in scenario.values_of("rate")
         return (f"{DUE}_p99_us", AVG_RX) if paced else (AVG_RX,)
 
     def name_of(self, row: Row, title: Callable[[str], str]) -> str:
-        """What tells a row from the others: ``60 clients, Batch 200``.
+        """The name that distinguishes a row from the others: ``60 clients, Batch 200``.
 
         Args:
-            row: the one.
-            title: the heading of a column by its name.
+            row: the row.
+            title: gives the heading of a column by its name.
         """
         varied = [f"{title(name)} {text_of(row.get(name))}" for name in self.crossed]
         return ", ".join([f"{text_of(row.get(CLIENTS))} clients", *varied])
 
     def limits(self, column: str) -> tuple[str, str] | None:
-        """The columns with the limits of a rate's interval that the sweep itself found; None for every other column."""
+        """The columns of the limits of a rate's interval that the sweep itself found; None for every other column."""
         return None
 
     def interval(self, row: Row, column: str) -> tuple[float, float] | None:
-        """The limits of the 95 % interval (messages/s) that the sweep itself found; None for every other figure.
+        """The limits of the 95 % confidence interval (messages/s) that the sweep itself found; None: it found none.
 
-        The interval of a row that was repeated is that of its repeats.
+        A repeated row has the interval over its repeats instead.
         """
         names = self.limits(column)
         if names is None or REPEATS in row or row.get(column) is None:
@@ -214,61 +214,62 @@ class SweepKind(SweepSpec, ABC):
         return (low, high) if isinstance(low, float) and isinstance(high, float) else None
 
     def in_place(self, row: Row, column: str) -> str:
-        """What stands in place of a figure that was not found; "" for every other one."""
+        """The text in place of a figure that was not found; "" for every other figure."""
         return ""
 
     def legend(self, rows: Sequence[Row]) -> str:
-        """What the brackets beside its own figures are; "" where there are none."""
+        """The explanation of the brackets beside its figures; "" if there are none."""
         return ""
 
     def effort(self, row: Row) -> str:
-        """What a row took, where that is chance; "" elsewhere."""
+        """The number of steps of a row, if the results decide it; "" otherwise."""
         return ""
 
     def warnings(self, row: Row) -> list[HydraWarning]:
-        """What has to be known of the figures that it found."""
+        """The warnings of the figures that the sweep itself found."""
         return []
 
     def slow_rates(self, row: Row) -> tuple[float | None, float | None] | None:
-        """Messages/s that were sent to slow clients of a row, and that each read; None where it has none."""
+        """Messages/s sent to the slow clients of a row, and read by each of them; None if it has no slow clients."""
         return None
 
-    # --- what is told of them ----------------------------------------------------------------------------------------
+    # --- texts about its rows ----------------------------------------------------------------------------------------
 
     @property
     def asked(self) -> str:
-        """What was asked for, as the facts of a report have it."""
+        """What the scenario asks for, for the facts of a report."""
         counts = ", ".join(f"{c:,}" for c in self.counts)
         return f"{counts} clients{self.more_asked}; {self.duration_s:g} s a step, "
 
     @property
     def more_asked(self) -> str:
-        """The same beside client counts and lengths."""
+        """What the scenario asks for in addition to client counts and lengths."""
         return ""
 
     @property
     def searched(self) -> str:
-        """What it searches for, and how: only runs that have that in common are compared; "": nothing."""
+        """What it searches for, and how: only runs with the same text are compared; "": it searches for nothing."""
         return ""
 
     @property
     def aims(self) -> Mapping[str, object]:
-        """What gives its figures their meaning, by name: beside a published table it is told where it differs."""
+        """The settings that define its figures, by name; a comparison with a published table shows differing ones."""
         return {}
 
     @property
     def facts(self) -> dict[str, object]:
-        """What may differ between runs that are compared; what rows tell is left out."""
+        """The settings that may differ between compared runs, except those that rows contain."""
         return {"duration_s": self.duration_s, "repeat": self.repeat, "seconds": self.seconds}
 
     def headline(self, rows: Sequence[Row], name: Name) -> list[tuple[str, str, str]]:
-        """What it carries, how late or with which loss: the label, the value and the remark of each figure.
+        """The main figures, rate and latency: the label, the value and the explanation of each.
 
-        It is told of the row in which most arrived: of those that kept their rate and lost nothing, if there are any.
+        They are those of the row with the highest rate received, among the rows that kept their rate and lost nothing
+        if there are any.
 
         Args:
-            rows: that were measured.
-            name: of a row.
+            rows: the measured rows.
+            name: gives the name of a row.
         """
         from hydra.events.value_formatting import duration_us  # see text_of
 
@@ -287,12 +288,12 @@ class SweepKind(SweepSpec, ABC):
 
     @property
     def rates(self) -> tuple[Sequence[str], str]:
-        """The columns of the rates of a client, and that of all clients together."""
+        """The columns of the rates of one client, and the column of the rate of all clients together."""
         return (AVG_TX, AVG_RX), AGGREGATE
 
     @property
     def target(self) -> float | None:
-        """The shortfall (a fraction) around which steps are tried; None: rows are drawn, and not steps."""
+        """The shortfall (a fraction) around which steps are tried; None: plots show rows, not steps."""
         return None
 
     def found(self, row: Row) -> list[FoundRate]:
@@ -300,7 +301,7 @@ class SweepKind(SweepSpec, ABC):
         return []
 
     def steps_of(self, row: Row, results: Sequence[StepResult]) -> list[StepResult]:
-        """The steps that a row was made of, oldest first: several where it was repeated."""
+        """The steps of a row, oldest first; several if the row was repeated."""
         found = [
             result
             for result in results
@@ -313,31 +314,33 @@ class SweepKind(SweepSpec, ABC):
     def shown_steps(
         self, rows: Sequence[Row], results: Sequence[StepResult], name: Name
     ) -> list[tuple[str, list[StepResult]]]:
-        """The steps that are drawn one by one, each with its label: those of every row."""
+        """The steps that are plotted one by one, each with its label: here the steps of every row."""
         return [(name(row), steps) for row in rows if (steps := self.steps_of(row, results))]
 
     def with_latency(
         self, rows: Sequence[tuple[Row, Noted]], results: Sequence[StepResult], nothing: Noted
     ) -> Sequence[tuple[Row, Noted]]:
-        """The rows with a latency.
+        """The rows that have latencies.
 
         Args:
-            rows: of the table, with their notes.
+            rows: the rows of the table, with their notes.
             results: the steps.
-            nothing: the note of what is no row.
+            nothing: the note of a step that is no row.
         """
         return rows
 
     def lossy_steps(
         self, rows: Sequence[Row], results: Sequence[StepResult], name: Name, most: int
     ) -> tuple[list[tuple[str, StepResult]], int]:
-        """The steps of which it is drawn who lost what, and which of them is looked into: the last step of each row.
+        """The steps whose losses are plotted by subscriber, and the position of the one shown in detail.
+
+        They are the last step of each row; the one that lost most is shown in detail.
 
         Args:
-            rows: the table.
+            rows: the rows of the table.
             results: the steps.
-            name: of a row.
-            most: how many are drawn; of more, those that lost most. The one that lost most is looked into.
+            name: gives the name of a row.
+            most: how many are plotted at most: those that lost most.
         """
         found = [(label, steps[-1]) for label, steps in self.shown_steps(rows, results, name)]
         found = sorted(found, key=lambda each: -lost_pct(each[1]))[:most] if len(found) > most else found
@@ -345,33 +348,33 @@ class SweepKind(SweepSpec, ABC):
         return found, at
 
     def at_full_load(self, results: Sequence[StepResult]) -> list[StepResult]:
-        """The measured steps that tell what a system carries."""
+        """The measured steps at the highest load."""
         return list(results)
 
 
 def text_of(figure: Figure) -> str:
     """A figure as text."""
-    from hydra.events.value_formatting import number as text  # every event comes with it, and help waits for none
+    from hydra.events.value_formatting import number as text  # imports all events, which help does not need
 
     return text(figure)
 
 
 def lost_pct(step: StepResult) -> float:
-    """The loss of a step; 0 where it is not known."""
+    """The loss of a step in percent; 0 if it is not known."""
     return number(step.figures.get(LOSS)) or 0.0
 
 
 def rate_of(result: StepResult) -> float:
-    """The rate that a step was asked for, in messages/s; infinite for ``max``."""
+    """The rate in the plan of a step, in messages/s; infinite for ``max``."""
     rate = result.plan.settings.rate
     return math.inf if rate == "max" else rate
 
 
 def kind_of(scenario: Scenario) -> SweepKind:
-    """The sweep of a scenario with all that is asked of it.
+    """The sweep of a scenario as an object of its kind.
 
     Raises:
-        TypeError: it was made without saying of which kind it is.
+        TypeError: the sweep was made without a kind.
     """
     if not isinstance(scenario.sweep, SweepKind):
         raise TypeError(f"{type(scenario.sweep).__name__} is no kind of sweep")

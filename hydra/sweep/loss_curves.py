@@ -1,10 +1,10 @@
-"""Forms that loss may have around the rate that is searched for, with what is thought of each beforehand. Pure.
+"""Forms that the loss may have around the searched rate, with the prior probability of each. Pure.
 
-A curve is the share g that is lost at u = ln(rate / K), in the mean over time, where g(0) is the target; and the size m
-of the bursts in which it comes (seconds of traffic). The curves are a rough grid over what systems do: loss that rises
-as a power of the rate, what is above a capacity that varies, a capacity for a share of the time, what a buffer does not
-take of stalls, an onset, a capacity that collapses, a cliff. They are made for no system; which of them holds is for
-the steps to tell.
+A curve is the mean share g over time that is lost at u = ln(rate / K), where g(0) is the target, and the size m of the
+loss bursts (seconds of traffic). The curves are a rough grid over the behaviour of systems: loss that rises as a power
+of the rate, loss above a capacity that varies, a capacity for a share of the time, the part of stalls that a buffer
+does not absorb, an onset, a capacity that collapses, a cliff. They are made for no particular system; the steps decide
+which of them holds.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ COARSE: Final = log(2) / 20
 """Distance of neighbouring K in logarithm."""
 PER_COARSE: Final = 7
 FINE: Final = COARSE / PER_COARSE
-"""Distance of neighbouring rates in logarithm; every rate that is tried is a multiple of 5 of them."""
+"""Distance of neighbouring places in logarithm; the logarithms of tried rates are multiples of 5 of them."""
 REACH: Final = int(8 / FINE)
-"""Places between a rate and K beyond which nothing changes any more."""
+"""The most places between a rate and K; beyond, curves are constant."""
 SIZES_S: Final = np.array([5e-6, 0.003, 0.02, 0.05, 0.12, 0.3, 0.7])
-"""Burst sizes of curves whose bursts come by chance; the first is a loss without bursts."""
+"""Burst sizes of curves whose bursts are random; the first is a loss without bursts."""
 _SIZE_PRIOR: Final = np.array([0.16, 0.16, 0.18, 0.18, 0.18, 0.11, 0.03])
 _SHARES_S: Final = np.array([0.002, 0.01, 0.05, 0.2, 0.6, 2.0, 6.0])
-"""Burst sizes of curves whose bursts grow with the loss, per share that is lost: how long a slow capacity stays."""
+"""Burst sizes of curves whose bursts grow with the loss, per lost share: how long a period of low capacity lasts."""
 _SLOPES: Final = (0.4, 0.7, 1.0, 1.5, 2.2, 3.3, 5.0, 8.0, 13.0, 22.0, 60.0)
 _USUAL_SLOPE: Final = 5.0
 _FLATTEST: Final = 0.003
-"""What is added to the prior of the least slope: loss that hardly depends on the rate."""
+"""The addition to the prior of the least slope: loss that hardly depends on the rate."""
 _JITTERS: Final = (0.01, 0.03, 0.08, 0.16)
 _PARTS: Final = ((0.5, 1.25), (0.5, 1.5), (0.2, 1.3), (0.05, 1.3), (0.05, 8.0))
-"""The share of time at a capacity, and how many times that the capacity is otherwise."""
+"""The share of time at a capacity, and the factor by which the capacity is higher at other times."""
 _BUFFERS: Final = (0.5, 0.75, 0.9)
-"""The share of a stall that a buffer takes where what it does not take costs the target; far above it takes nothing."""
+"""The share of a stall that a buffer absorbs at the rate whose loss is the target; it absorbs nothing far above."""
 _ONSETS: Final = (5.0, 14.0)
-"""The loss just above an onset, in targets; from there on it rises."""
+"""The loss just above an onset, in targets; it rises with the rate."""
 _CLIFFS: Final = ((196.0, 0.01), (60.0, 0.03), (20.0, 0.01))
 """The loss above a cliff, in targets, and its burst size."""
 _COLLAPSES: Final = (0.1, 0.25, 0.5)
-"""The share of a capacity that is gone as soon as more is asked for."""
+"""The share of a capacity that is lost as soon as the rate exceeds it."""
 _JUMP: Final = 0.035
-"""What is nearer to an onset or a cliff than this, in logarithm, is on either side of it."""
+"""Rates nearer than this to an onset or a cliff, in logarithm, have a loss between those below and above it."""
 _PRIOR: Final = {
     "power": 0.60,
     "power, then capacity": 0.016,
@@ -63,13 +63,13 @@ _PRIOR: Final = {
     "collapse": 0.02,
 }
 _CONSTANT_SIZES: Final = 4
-"""Of the sizes, those that a capacity without regimes may have."""
+"""A capacity that varies all the time has one of the first burst sizes, this many."""
 _RARE: Final = 0.1
 _USUAL_PART: Final = 7
 _RARE_PART: Final = 5
-"""Of the sizes, those that a capacity has for a share of the time, and for a rare one."""
+"""The number of burst sizes of a capacity for a share of the time, and for a rare share."""
 _HALF: Final = 0.45
-"""From this target on a jump goes all the way."""
+"""If the target is at least this, the loss above a jump is 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ class LossCurves:
     """All curves, by (curve, place of the rate − place of K + REACH).
 
     Attributes:
-        loss: g.
-        rise: d g / d u.
-        size: m, with the burst size as a third axis.
-        prior: by (curve, burst size); 0 where a curve has no such size.
-        kind: by curve, the number of its kind.
-        jumps: how many curves, the last ones, jump at K.
-        cliffs: how many of these, the last ones, lose as much from there on as they ever will, or nearly.
+        loss: the lost share g.
+        rise: the derivative d g / d u.
+        size: the burst size m in seconds of traffic, with the number of the size as a third axis.
+        prior: the prior probability by (curve, burst size); 0 if a curve has no such size.
+        kind: the number of the kind of each curve.
+        jumps: the number of curves, at the end of the list, that jump at K.
+        cliffs: the number of these, at the end of the list, whose loss hardly rises above K.
     """
 
     loss: Singles
@@ -96,7 +96,7 @@ class LossCurves:
 
 
 def _capacity(jitter: float) -> Callable[[Floats], Floats]:
-    """The mean of max(0, 1 − e^(jitter·z − x)), z standard normal: lost at x = ln(rate / median capacity)."""
+    """The mean of max(0, 1 − e^(jitter·z − x)), z standard normal: the loss at x = ln(rate / median capacity)."""
 
     def lost(x: Floats) -> Floats:
         free: Floats = ndtr(x / jitter) - np.exp(np.minimum(jitter**2 / 2 - x, 50.0)) * ndtr(x / jitter - jitter)
@@ -106,7 +106,7 @@ def _capacity(jitter: float) -> Callable[[Floats], Floats]:
 
 
 def _through_target(curve: Callable[[Floats], Floats], target: float) -> float:
-    """Where a rising curve passes the target."""
+    """The x at which a rising curve passes the target."""
     return float(brentq(lambda x: float(curve(np.array([x]))[0]) - target, -4.0, 9.0))
 
 
@@ -145,7 +145,7 @@ def curves(target: float) -> LossCurves:
         add("power, then capacity", np.minimum(power(slope) + over, 1.0), by_chance, prior)
     for jitter in _JITTERS:
         varies = _capacity(jitter)
-        # Slow and fast spells lose half a jitter, for as long as one lasts: 20 ms to 2 s.
+        # Each period of low capacity, of 20 ms to 2 s, loses half a jitter of its traffic.
         size = np.tile(jitter / 2 * np.array([0.02, 0.2, 0.7, 2.0, 2.0, 2.0, 2.0]), (len(u), 1))
         add(
             "capacity",
@@ -194,7 +194,7 @@ def curves(target: float) -> LossCurves:
     jumps = len(_ONSETS) + cliffs
     loss = np.array(losses)
     rise = np.gradient(loss, FINE, axis=1)
-    # A jump is no slope: where it is, is what the posterior of K says.
+    # A jump has no slope: the posterior of K has its place.
     rise[-jumps:] = 0.0
     rise[-jumps:-cliffs] = np.where(at, 0.0, np.clip(2.5 * loss[-jumps:-cliffs], 0.0, 1.0))
     every = np.array(priors)

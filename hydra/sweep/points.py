@@ -1,4 +1,4 @@
-"""``[[sweep.points]]``: the rows of a sweep one by one, each with its own settings beside its name."""
+"""``[[sweep.points]]``: a list of the rows of a sweep, each with its name and its own settings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SweepPoint:
 
 @dataclass(frozen=True, slots=True)
 class PointSweep(SweepKind):
-    """The kind: its rows are listed.
+    """The sweep kind whose rows are listed.
 
     Attributes:
         points: the rows one by one, in place of ``clients``, ``vary`` and ``search``.
@@ -59,7 +59,7 @@ class PointSweep(SweepKind):
     beside: ClassVar[tuple[str, ...]] = tuple(f.name for f in fields(SweepPoint) if f.name != "settings")
     across: ClassVar[str] = POINT
     is_published: ClassVar[bool] = False
-    """Points are an experiment of their own."""
+    """No published table lists points."""
 
     points: tuple[SweepPoint, ...] = ()
 
@@ -134,7 +134,7 @@ class PointSweep(SweepKind):
         return points
 
     def completed(self, scenario: Scenario) -> Scenario:
-        """See :class:`hydra.sweep.kind.SweepKind`: each point says its publishers, the scenario the most of them."""
+        """See :class:`hydra.sweep.kind.SweepKind`: each point gets its publishers, the scenario the highest number."""
         usual = scenario.publishers
         points = tuple(replace(p, publishers=usual if p.publishers is None else p.publishers) for p in self.points)
         most = max(p.publishers for p in points if p.publishers is not None)
@@ -145,7 +145,7 @@ class PointSweep(SweepKind):
         yield from (RowSettings((*_KEY, index), point.settings) for index, point in enumerate(self.points))
 
     def cases(self, scenario: Scenario) -> list[Case]:
-        """See :class:`hydra.sweep.kind.SweepKind`: each point alone, whose settings are the scenario's then."""
+        """See :class:`hydra.sweep.kind.SweepKind`: each point alone, with its settings as those of the scenario."""
         return [
             Case(self._at(point, scenario), (*_KEY, index), point.settings) for index, point in enumerate(self.points)
         ]
@@ -177,7 +177,7 @@ class PointSweep(SweepKind):
         return Grid(scenario, plans)
 
     def parts(self, scenario: Scenario) -> dict[Hashable, Scenario]:
-        """See :class:`hydra.sweep.kind.SweepKind`: each point, with all that varies: its row has all columns."""
+        """See :class:`hydra.sweep.kind.SweepKind`: each point with all varied settings, for equal columns."""
         usual = {name: value_of(scenario.settings, name) for name in self.varied}
         alone = {
             (p.name, p.clients): replace(self, points=(replace(p, settings={**usual, **p.settings}),), repeat=1)
@@ -201,7 +201,7 @@ class PointSweep(SweepKind):
 
 
 def _split(aliases: Mapping[str, str], key: Key, row: object) -> dict[str, Any]:
-    """A written point, whose settings stand beside its name, as :class:`SweepPoint` is built from it."""
+    """A point as :class:`SweepPoint` is built from it; in a file its settings stand beside its name."""
     if not isinstance(row, dict):
         raise RefusedError(key, "must be a table")
     settings: dict[str, Any] = {}

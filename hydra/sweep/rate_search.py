@@ -1,8 +1,7 @@
-"""Searches for rates: how fast until nothing is gained, and how fast within a target of loss. Pure.
+"""Searches for rates: the highest rate received, and the highest rate within a loss target. Pure.
 
-The search is written as a script that asks for a step and is given its result. A script that has come some way goes on
-from there when there is one result more; otherwise it is played again over all of them, so that there is no state
-beside the results.
+A search is a script, a generator that yields a step and receives its result. A script that has received all results but
+the new ones continues with these; otherwise a new script receives all results, so that the results are the only state.
 """
 
 from __future__ import annotations
@@ -52,16 +51,16 @@ from hydra.sweep.step_retry import FAILURES_IN_A_ROW, MOST_FAILURES, ClientCount
 from hydra.sweep.threshold_search import Script, ThresholdSearch, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
-"""Series that only double: they look for the highest rate that is received at all."""
+"""Series that only double the rate, to find the highest rate received."""
 _USUAL_STEPS: Final = 30
-"""Steps that a search for a threshold takes where chance has little part in it."""
+"""Steps of a search for a threshold if losses vary little by chance."""
 _AGAIN: Final = 0.5
-"""Share of the budget that is spent once more where two figures contradict each other."""
+"""Share of the budget that is spent in addition if two figures contradict each other."""
 
 
 @dataclass
 class _Played:
-    """How far the script of a client count has come."""
+    """The script of a client count, with the results that it has received and the step that it asks for."""
 
     script: Script
     row: Row
@@ -74,11 +73,11 @@ class _Searched:
     """A search for a rate within the target.
 
     Attributes:
-        name: what the columns beside its figure begin with.
+        name: the beginning of the names of the columns beside its figure.
         threshold: the search itself.
-        steps: those that it has had.
+        steps: its measured steps.
         without: the same search without the subscriber that loses alone.
-        more: the steps that were measured for that one.
+        more: the further steps that were measured for ``without``.
     """
 
     name: str
@@ -88,7 +87,7 @@ class _Searched:
     more: list[StepResult] = field(default_factory=list)
 
     def beside(self, target: float) -> SideFindings:
-        """What was found beside the figure."""
+        """The findings beside the figure."""
         telling = self.telling()
         lone = beside.lone_loser(telling, target)
         answer = self.without.answer if self.without and lone else None
@@ -104,7 +103,7 @@ class _Searched:
 
 
 class Search(Sweep):
-    """For every client count, ascending, the searches of ``SearchSpec.series`` in order."""
+    """The searches of ``SearchSpec.series``, in order, for every client count, ascending."""
 
     def __init__(self, scenario: Scenario, search: SearchSpec) -> None:
         self._scenario = scenario
@@ -128,20 +127,20 @@ class Search(Sweep):
         return {p.taken[-1].epoch for p in self._play(results) if p.row[STATUS] == "failed"}
 
     def steps(self) -> int | None:
-        """See :class:`hydra.sweep.interface.Sweep`: its results decide."""
+        """See :class:`hydra.sweep.interface.Sweep`: the results decide."""
         return None
 
     def bound_s(self) -> float:
         """See :class:`hydra.sweep.interface.Sweep`."""
         steps = sum(self._times(series) * self._most_steps(series) for series in self._search.series)
-        # At worst each of them was silenced twice before it counted, and then came all that may fail.
+        # At worst each step silenced subscribers twice before it counted, and all steps that may fail failed, too.
         steps = FAILURES_IN_A_ROW * steps + MOST_FAILURES
         asked_s = self._scenario.sweep.duration_s
         step_s = rest_s(asked_s) + step_bound_s(self._scenario, max(asked_s, LAST_S))
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
-        """See :class:`hydra.sweep.interface.Sweep`: about six doublings, and ``_USUAL_STEPS`` for the others."""
+        """See :class:`hydra.sweep.interface.Sweep`: six doublings, or ``_USUAL_STEPS`` for a threshold."""
         search = self._search
         doublings, usual = min(6, search.max_doublings) + 1 + search.fresh_steps, min(_USUAL_STEPS, search.steps)
         steps = sum(self._times(s) * (doublings if s in _RISING else usual) for s in search.series)
@@ -149,25 +148,25 @@ class Search(Sweep):
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def _times(self, series: SearchSeries) -> int:
-        """How many searches a series is: one for each of several high-water marks."""
+        """The number of searches of a series: one for each high-water mark."""
         return len(self._search.sndhwms) if series == "loss" and self._search.sndhwms else 1
 
     def _most_steps(self, series: SearchSeries) -> int:
         search = self._search
         if series in _RISING:
             return search.max_doublings + 1 + search.fresh_steps
-        # The bracket may take more than the budget: from anywhere, all the way to the other end; and what may be a hole
-        # costs ten steps more.
+        # The bracket may exceed the budget: it may cross the whole range of rates, and a possible hole needs ten
+        # further steps.
         span = search.start_rate * 2.0**search.max_doublings / search.floor_rate
-        # The undisturbed search may go on once for each cohort, that of a cohort once.
+        # The search without a cohort may be extended once for each cohort, the search with a cohort once.
         cohorts = sum(s in ("slow", "reconnecting") for s in search.series)
         again = ceil(_AGAIN * search.steps) * (cohorts if series == "loss" else 1)
-        # Once more where a subscriber loses alone.
+        # The search is repeated without a subscriber that loses alone.
         times = 2 if series == "loss" else 1
         return times * max(search.steps + 5, 2 * ceil(log2(span)) + 23) + again
 
     def _play(self, results: Sequence[StepResult]) -> list[_Played]:
-        """How far each client count has come, up to the first that is not complete and those that have results."""
+        """The scripts of the client counts that have results, and of the first count that is not complete."""
         played: list[_Played] = []
         for clients, its_results in by_clients(results, self._clients).items():
             if its_results or all(p.coming is None for p in played):
@@ -242,7 +241,7 @@ class Search(Sweep):
                     yield from self._reconcile(row, asked, undisturbed, found)
 
     def _search_into(self, row: Row, asked: StepRetry, found: _Searched, near: float | None) -> Script:
-        """Searches, and shows in the row what is known, also where the client count is given up on the way."""
+        """Searches, and writes what is known into the row, also if the client count is given up during the search."""
         start = near / 2 if near else self._search.start_rate
         try:
             yield from _recorded(found.threshold.search(asked, self._search, start), found.steps)
@@ -254,13 +253,13 @@ class Search(Sweep):
             self._fill(row, found)
 
     def _reconcile(self, row: Row, asked: StepRetry, undisturbed: _Searched, disturbed: _Searched) -> Script:
-        """Measures both again where clients that disturb seem to make the system faster; marks what stays so."""
+        """Extends both searches if the rate with a cohort is above the one without, and warns if it stays above."""
         for found in (undisturbed, disturbed):
             if not _above(disturbed.threshold, undisturbed.threshold):
                 return
             threshold = found.threshold
             more_s = threshold.findings.spent_s + ceil(_AGAIN * self._search.steps) * asked.step_s
-            # Narrowed to nothing, so that all of these seconds are spent.
+            # No interval is that narrow, so that all of these seconds are spent.
             yield from _recorded(threshold.narrow(asked, 1.0 + 1e-9, more_s), found.steps)
             self._fill(row, found)
         if _above(disturbed.threshold, undisturbed.threshold):
@@ -273,7 +272,7 @@ class Search(Sweep):
             return Cohort()
         if clients < 2:
             return search_warnings.TooFewClients
-        # One seed a client count: the two cohorts are cut from the two ends of one order and never overlap.
+        # One seed for each client count: both cohorts are taken from the ends of one order and never overlap.
         seed = zlib.crc32(f"cohort of {clients}".encode())
         if series == "reconnecting":
             return Cohort("reconnecting", search.cohort_fraction, search.reconnect_rate, seed)
@@ -284,7 +283,7 @@ class Search(Sweep):
     def _max_rate(
         self, asked: StepRetry, settings: Settings, series: SearchSeries, row: Row
     ) -> Generator[StepPlan, StepResult, float | None]:
-        """Doubles the rate until doubling gains nothing; the figure is what is received at the fastest of them."""
+        """Doubles the rate until doubling gains nothing; the figure is the rate received at the best of the rates."""
         search = self._search
         best: float | None = None
         fastest = 0.0
@@ -317,7 +316,7 @@ class Search(Sweep):
     def _received_anew(
         self, asked: StepRetry, settings: Settings, series: SearchSeries, fastest: float, row: Row
     ) -> Generator[StepPlan, StepResult, float | None]:
-        """The mean of further steps at the fastest rate: that of the step it was chosen by is too high by chance."""
+        """The mean of further steps at the best rate, since the step by which it was chosen is too high by chance."""
         fresh: list[StepResult] = []
         for _ in range(self._search.fresh_steps):
             fresh.append((yield from asked.step(settings, series, fastest)))
@@ -339,7 +338,7 @@ class Search(Sweep):
         row[self._rates[name]] = found.figure
         tried = [evidence.rate for evidence in found.findings.evidence]
         for column in beside_it(name, found.series):
-            row.pop(column.name, None)  # of what was known before it was measured again
+            row.pop(column.name, None)  # an earlier call may have filled it
         row[f"{name}_steps"] = len(found.findings.evidence) + len(searched.more)
         row |= columns_of(name, found.answer, tried, searched.beside(self._search.target), against)
         row[f"{name}_note"] = text_of_search(row, name)
@@ -357,7 +356,7 @@ def _warn(row: Row, name: str, warning: type[SearchWarning]) -> None:
 
 
 def _recorded(script: Script, steps: list[StepResult]) -> Script:
-    """The script; the steps that it has had are added to ``steps``."""
+    """The script; its measured steps are added to ``steps``."""
     try:
         plan = next(script)
         while True:
@@ -370,11 +369,11 @@ def _recorded(script: Script, steps: list[StepResult]) -> Script:
 
 
 def _reusing(script: Script, there: list[StepResult], more: list[StepResult]) -> Script:
-    """The script, which is given what it asks for out of ``there``; what it has had besides is added to ``more``."""
+    """The script, which receives the steps that it asks for from ``there``; further steps are added to ``more``."""
     try:
         plan = next(script)
         while True:
-            # After how long a pause is chance: a system that tires is told by all of them.
+            # The length of a pause is random, so that steps after other pauses serve as well.
             at = next((n for n, step in enumerate(there) if _rested(step.plan) == _rested(plan)), None)
             if at is None:
                 result = yield plan
@@ -393,7 +392,7 @@ def _rested(plan: StepPlan) -> StepPlan:
 
 
 def _above(disturbed: ThresholdSearch, undisturbed: ThresholdSearch) -> bool:
-    """Whether the disturbed figure lies above the undisturbed one, beyond both intervals."""
+    """Whether the figure with a cohort is above the one without, beyond both intervals."""
     if disturbed.interval is None or undisturbed.interval is None:
         return False
     if {disturbed.answer.why, undisturbed.answer.why} & {Inconclusive.CHANGING, Inconclusive.CONTRADICTED}:
@@ -402,6 +401,6 @@ def _above(disturbed: ThresholdSearch, undisturbed: ThresholdSearch) -> bool:
 
 
 def _mark(row: Row, name: str, limited: Figure) -> None:
-    """Says of a search's figure whether it is the generator's, where that is known."""
+    """Writes into the row whether the generator limited the figure of a search, if that is known."""
     if limited is not None:
         row[f"{name}_{GENERATOR_LIMITED}"] = limited

@@ -1,11 +1,11 @@
-"""Every row measured several times, and what its figures are then. Pure.
+"""A sweep whose rows are each measured several times, and the figures of a repeated row. Pure.
 
-Rates, counts and shares get their mean and Student's 95 % interval. Percentiles and extremes are never averaged: those
-of latencies are asked of the merged histograms of all repeats, others are the median; both with their range. How many
-repeats a figure is of stands beside it wherever these are not all.
+Rates, counts and shares get their mean and Student's 95 % confidence interval. Percentiles and extremes are never
+averaged: latencies have those of the merged histograms of all repeats, other figures the median; both with their range.
+If only some of the repeats have a figure, their number stands in a column beside it.
 
-All repetitions of a client count come one after the other, so no client is launched twice for it; the settings that a
-grid varies take turns within a client count. Of points that are listed, one is repeated before the next begins.
+All repeats of a client count follow one another, so that no client is launched twice for it; the settings that a grid
+varies take turns within a client count. All repeats of a listed point are measured before the next point.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WORST_FIRST: Final = ("partial", "failed", "skipped", "ok")
 _OF_STEPS: Final = {column.name: column for column in step_columns()}
 
 MERGED_IN_REPEATS: Final = ("latency", "lag", "ack")
-"""The stored histograms of a step that percentile columns are made of."""
+"""The stored histograms of a step from which percentile columns are computed."""
 
 Histograms = Mapping[str, Histogram]
 """A step's merged histograms by their stored name."""
@@ -84,7 +84,7 @@ class RepeatedSweep(Sweep):
 
     def turn(self, results: Sequence[StepResult]) -> RepeatTurn | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
-        # Parts are left out behind one that is open only: until then, dealt ones have their numbers.
+        # Only parts after an open one are left out, so that the parts up to it have their own numbers.
         open_ = (
             RepeatTurn(part, number)
             for part, rounds in enumerate(self._deal(results))
@@ -94,7 +94,7 @@ class RepeatedSweep(Sweep):
         return next(open_, None)
 
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
-        """See :class:`hydra.sweep.interface.Sweep`: of a search that failed all steps, as it is repeated as a whole."""
+        """See :class:`hydra.sweep.interface.Sweep`: all steps of a failed search, which is repeated as a whole."""
         epochs: set[int] = set()
         for each in (each for rounds in self._deal(results) for each in rounds):
             failed = each.sweep.offered_again(each.taken)
@@ -115,7 +115,7 @@ class RepeatedSweep(Sweep):
         return sum(each.sweep.expected_s() for rounds in self._rounds for each in rounds)
 
     def _deal(self, results: Sequence[StepResult]) -> list[list[_Round]]:
-        """The rounds of each part that these results have come to; the first that is open is to go on."""
+        """The rounds of each part that these results have reached; the first open round continues."""
         dealt: list[list[_Round]] = []
         of_parts = apart(results, self._parts, self._part_of)
         for rounds, its_results in zip(self._rounds, of_parts.values(), strict=True):
@@ -129,15 +129,15 @@ class RepeatedSweep(Sweep):
                 if each.coming is not None and not rest:
                     break
                 if all(row[STATUS] == "skipped" for row in each.sweep.rows(each.taken)):
-                    # What does not fit does not fit the next time either.
+                    # A client count that does not fit does not fit in the next repeat either.
                     break
             if rest:
-                rounds[0].sweep.next(rest[:1])  # a step that it would never ask for has an error of its own
+                rounds[0].sweep.next(rest[:1])  # raises its own error if the sweep never asks for that step
                 raise ValueError("there are more results than this sweep has steps")
         return dealt
 
     def _of_points(self, results: Sequence[StepResult]) -> list[list[tuple[Row, Histograms]]]:
-        """For each point all repeats that have come to it."""
+        """All repeats of each point that were measured."""
         found: list[list[tuple[Row, Histograms]]] = []
         for rounds in self._deal(results):
             repeats: dict[tuple[Figure, ...], list[tuple[Row, Histograms]]] = {}
@@ -148,7 +148,7 @@ class RepeatedSweep(Sweep):
         return found
 
     def _with_histograms(self, each: _Round) -> list[tuple[Row, Histograms]]:
-        """A round's rows, each with the histograms of its step; the row of a search is of no single step."""
+        """A round's rows, each with the histograms of its step; the row of a search has several steps and none here."""
         rows = each.sweep.rows(each.taken)
         if self._in_order:
             return [(row, {}) for row in rows]
@@ -156,25 +156,25 @@ class RepeatedSweep(Sweep):
             (r.plan.clients, *(value_of(r.plan.settings, name) for name in self._varied)): r.histograms
             for r in each.taken
         }
-        # Where a step was skipped, the rows that follow have no step.
+        # The rows after a skipped step have no step.
         return [(row, of_steps.get(self._place(row), {})) for row in rows]
 
     def _place(self, row: Row) -> tuple[Figure, ...]:
-        """What tells a row from the others of its part."""
+        """The values that distinguish a row from the others of its part."""
         return (row[CLIENTS], *(row[name] for name in self._varied))
 
 
 class _Round:
-    """One repetition of a part: a sweep of its own, which goes on from the results it has taken already.
+    """One repeat of a part: a sweep of its own, which continues from the results that it has taken.
 
     Args:
-        sweep: of the part.
-        in_order: whether each step follows from those before it, as in a search. Otherwise what this round has no
-            open row for belongs to a later one: a resumed run comes back to rows of an earlier round.
+        sweep: the sweep of the part.
+        in_order: whether each step depends on those before it, as in a search. Otherwise a result for which this round
+            has no open row belongs to a later round, because a resumed run returns to rows of an earlier round.
 
     Attributes:
         taken: its results.
-        coming: its next step, None when it is complete.
+        coming: its next step; None if it is complete.
     """
 
     def __init__(self, sweep: Sweep, *, in_order: bool) -> None:
@@ -189,10 +189,10 @@ class _Round:
         self._rest: list[StepResult] = []
 
     def take(self, results: Sequence[StepResult]) -> list[StepResult]:
-        """Takes what is its own of the results, and gives back the rest.
+        """Takes its own results, and returns the others.
 
         Raises:
-            ValueError: it follows from those before it, and is another step.
+            ValueError: each step depends on those before it, and a result belongs to another step.
         """
         if list(results[: len(self._seen)]) != self._seen:
             self._begin()
@@ -205,7 +205,7 @@ class _Round:
     def _takes(self, result: StepResult) -> bool:
         more = [*self.taken, result]
         try:
-            # Only what the sweep did not refuse is taken.
+            # Only results that the sweep accepts are taken.
             self.coming = self.sweep.next(more)
         except ValueError:
             if self._in_order:
@@ -218,12 +218,12 @@ class _Round:
 def merge_repeats(
     rows: Sequence[Row], columns: Mapping[str, Column] = _OF_STEPS, histograms: Sequence[Histograms] = ()
 ) -> Row:
-    """One row of several measurements of the same.
+    """One row from the rows of its repeats.
 
     Args:
-        rows: of every repeat; those without figures (failed, skipped) count as repeats all the same.
-        columns: what is known of each column; one that is not among them is told by its figures.
-        histograms: of the repeats' steps, to merge.
+        rows: the row of every repeat; rows without figures (failed, skipped) count as repeats, too.
+        columns: the definition of each column; a column that is not among them is treated by the type of its figures.
+        histograms: the histograms of the repeats' steps, to merge.
     """
     if not rows:
         raise ValueError("there is nothing to merge")
@@ -258,7 +258,7 @@ def merge_repeats(
 
 
 def _cold(rows: Sequence[Row], unsteady: Figure) -> Row:
-    """What becomes of the figures on steadiness where the first repeat was slow beside the others."""
+    """The figures on steadiness if the first repeat was slow compared with the others; empty if it was not."""
     received = [number(row.get(AGGREGATE)) for row in rows]
     slow = steadiness.slow_first([pps for pps in received if pps is not None]) if received[0] is not None else None
     if slow is None:
@@ -285,8 +285,7 @@ def _percentiles(rows: Sequence[Row], histograms: Sequence[Histograms]) -> dict[
 def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
     """The interval of the mean loss, from the bursts of all repeats together.
 
-    A repeat without a burst has lost nothing by chance, so that Student's interval of a few repeats, 0 ± 0 of those
-    without any, says too little.
+    A repeat without a burst lost nothing by chance. Student's interval of a few such repeats, 0 ± 0, is too narrow.
     """
     steps = [decode_evidence(str(row[LOSS_EVIDENCE])) for row in rows if row.get(LOSS_EVIDENCE) is not None]
     if lost_pct is None or len(steps) < sum(row.get(LOSS) is not None for row in rows):
@@ -301,8 +300,8 @@ def _loss(rows: Sequence[Row], lost_pct: float | None) -> Row:
 
 
 def mean_and_interval(numbers: Sequence[float]) -> tuple[float, float | None]:
-    """The mean and half the width of its 95 % interval, t(n − 1)·s/√n; no interval of a single number."""
-    from scipy.special import stdtrit  # Student's quantile; only who repeats waits the half second for it
+    """The mean and half the width of its 95 % confidence interval, t(n − 1)·s/√n; None for a single number."""
+    from scipy.special import stdtrit  # Student's quantile; takes half a second to import, which only repeats need
 
     n = len(numbers)
     if n < 2:
@@ -311,19 +310,19 @@ def mean_and_interval(numbers: Sequence[float]) -> tuple[float, float | None]:
 
 
 def _common(values: Sequence[Figure]) -> Figure:
-    """The value that all share, or all of them."""
+    """The value that all repeats share, or all distinct values."""
     distinct = list(dict.fromkeys(values))
     return distinct[0] if len(distinct) == 1 else " / ".join(map(str, distinct)) or None
 
 
 def _all_of(values: Sequence[Figure], repeats: int) -> Figure:
-    """Flags: false if any is, true if all are, otherwise not known; texts: all of them."""
+    """For flags: false if any is false, true if all are true, otherwise None; for texts: all distinct ones."""
     if values and all(isinstance(v, bool) for v in values):
         return False if False in values else True if len(values) == repeats else None
     return _common(values)
 
 
 def _told(values: Sequence[Figure], repeats: int) -> Figure:
-    """Each text with the number of repeats that it was said of."""
+    """Each text with the number of repeats that have it."""
     said = {text: values.count(text) for text in dict.fromkeys(values) if text}
     return "; ".join(f"{text} ({n} of {repeats} repeats)" for text, n in said.items()) or None

@@ -1,4 +1,4 @@
-"""Which columns the rows of a scenario can have, known before anything is measured."""
+"""The columns that the rows of a scenario can have, known before anything is measured."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _LAST: Final = (
 
 
 def published_columns(scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
-    """The columns of the table that this scenario's experiment was published with."""
+    """The columns of the published table of this scenario's experiment."""
     return kind_of(scenario).published(scenario, system)
 
 
 def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
     """Every column that a row of this scenario can have, by name, in the order of the table.
 
-    The published ones; what varies; all others, each followed by what repeats add to it; and last, what the row is.
+    The order: the published columns; varied settings; all others, each followed by those that repeats add; the status.
     """
     first, row = published_columns(scenario, system), kind_of(scenario).columns(scenario, system)
     known = {column.name: column for column in row}
-    # A setting that varies was asked for, not measured.
+    # A varied setting is chosen, not measured: repeats share it.
     varied = {name: replace(known.get(name, Column(name)), repeats="common") for name in scenario.sweep.varied}
     others = [each for column in (*varied.values(), *row) for each in (column, *of_repeats(column))]
     columns = (*first, *others, *_LAST)
@@ -40,9 +40,9 @@ def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
 
 
 def in_order(scenario: Scenario, system: SystemColumns, rows: Iterable[Mapping[str, object]]) -> list[Column]:
-    """The published columns and whatever else rows have, in the order of the table.
+    """The published columns and all others that the rows have, in the order of the table.
 
-    Columns that only earlier versions knew stand before the status.
+    Columns that only earlier versions had stand before the status.
     """
     known = columns_of(scenario, system)
     last = (STATUS, REASON)

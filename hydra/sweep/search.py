@@ -1,6 +1,6 @@
-"""``[sweep.search]``: for each client count the highest rates are searched for. Pure.
+"""``[sweep.search]``: the sweep that searches for the highest rates of each client count. Pure.
 
-What decides the next step is in ``rate_search.py``: only who runs a search waits the half second for scipy.
+``rate_search.py`` decides the next step; only a run of a search needs half a second to import it (scipy).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSweep(SweepKind):
-    """The kind: for every client count, ascending, the searches of ``search.series`` in order.
+    """The sweep kind that makes the searches of ``search.series``, in order, for every client count, ascending.
 
     Attributes:
         search: the table ``[sweep.search]``; a sweep has ``vary`` or ``search``, not both.
@@ -58,7 +58,7 @@ class SearchSweep(SweepKind):
         return dict.fromkeys(series, ("sweep", "search", "series"))
 
     def refusals(self, scenario: Scenario) -> Iterator[tuple[Key, str, str]]:
-        """See :class:`hydra.sweep.kind.SweepKind`: what the system has no settings for."""
+        """See :class:`hydra.sweep.kind.SweepKind`: series for which the system has no setting, among others."""
         if scenario.settings.messages is not None:
             what = "is a number of messages, and the steps of a search have a length"
             yield ("settings", "messages"), what, "leave it out; sweep.duration_s is the length"
@@ -111,12 +111,12 @@ class SearchSweep(SweepKind):
         if not any(self.interval(row, column) for row in rows for column in columns):
             return ""
         return (
-            "In brackets: the 95 % interval of a rate that was searched for, the highest at which on average over time "
-            f"at most {100 * self.target:g} % of the messages are lost or pile up."
+            "In brackets: the 95 % confidence interval of the highest rate at which on average over time at most "
+            f"{100 * self.target:g} % of the messages are lost or added to the backlog."
         )
 
     def effort(self, row: Row) -> str:
-        """See :class:`hydra.sweep.kind.SweepKind`: its steps; nothing for rows of versions that did not store it."""
+        """See :class:`hydra.sweep.kind.SweepKind`: its steps; "" for rows of versions that did not store them."""
         steps = [
             f"{name} {text_of(row[f'{name}_steps'])}"
             for name in search_columns.rates(self.search)
@@ -143,7 +143,7 @@ class SearchSweep(SweepKind):
         highest = number(row.get(columns.get("max_rate", ""))) or 0.0
         return number(row.get(columns["slow"])) or None, self.search.slow_share * highest or None
 
-    # --- what is told of them ----------------------------------------------------------------------------------------
+    # --- texts about its rows ----------------------------------------------------------------------------------------
 
     @property
     def more_asked(self) -> str:
@@ -165,7 +165,8 @@ class SearchSweep(SweepKind):
     def headline(self, rows: Sequence[Row], name: Name) -> list[tuple[str, str, str]]:
         """See :class:`hydra.sweep.kind.SweepKind`.
 
-        The rate within the target at the largest client count that has one, and the most that arrived with drops.
+        These are the rate within the target at the largest client count that has one, and the highest rate received
+        with drops.
         """
         from hydra.sweep.search_warnings import of_figure  # see text_of
 
@@ -211,28 +212,28 @@ class SearchSweep(SweepKind):
 
     @property
     def _within(self) -> dict[str, str]:
-        """The columns of the rates within the target, and what the names of the columns beside them begin with."""
+        """The columns of the rates within the target, and the beginning of the names of the columns beside each."""
         found = search_columns.prefixes(self.search)
         return {column: prefix for column, prefix in found.items() if prefix.startswith("loss")}
 
     def shown_steps(
         self, rows: Sequence[Row], results: Sequence[StepResult], name: Name
     ) -> list[tuple[str, list[StepResult]]]:
-        """See :class:`hydra.sweep.kind.SweepKind`: the fastest that passed within the figure of a client count."""
+        """See :class:`hydra.sweep.kind.SweepKind`: the fastest step that passed, up to the figure of a client count."""
         passing = self._passing(rows, results)
         return [(f"{step.plan.clients:,} clients at {rate_of(step):,.0f}/s", [step]) for step in passing]
 
     def with_latency(
         self, rows: Sequence[tuple[Row, Noted]], results: Sequence[StepResult], nothing: Noted
     ) -> Sequence[tuple[Row, Noted]]:
-        """See :class:`hydra.sweep.kind.SweepKind`: the figures of single steps, as a row has none."""
+        """See :class:`hydra.sweep.kind.SweepKind`: the figures of single steps, since rows have no latency."""
         passing = self._passing([row for row, _ in rows], results)
         return [({CLIENTS: step.plan.clients, **step.figures}, nothing) for step in passing]
 
     def _passing(self, rows: Sequence[Row], results: Sequence[StepResult]) -> list[StepResult]:
         """For every client count the fastest step without a cohort that passed.
 
-        Chance lets steps pass far above the rate that was found: where there is one, at most it counts.
+        Steps may pass by chance far above the rate that was found, so that only steps up to that rate count.
         """
         limits = {row.get(CLIENTS): self._vouched(row) for row in rows}
         best: dict[int, StepResult] = {}
@@ -245,7 +246,7 @@ class SearchSweep(SweepKind):
         return [best[clients] for clients in sorted(best)]
 
     def _vouched(self, row: Row) -> float:
-        """The highest rate (messages/s) that a search without a cohort vouches for; infinite where there is none."""
+        """The highest rate (messages/s) within the target found without a cohort; infinite if there is none."""
         rates = [number(row.get(column)) for column, prefix in self._within.items() if prefix + HIGH_PPS in row]
         return max((rate for rate in rates if rate is not None), default=math.inf)
 
@@ -254,7 +255,7 @@ class SearchSweep(SweepKind):
     ) -> tuple[list[tuple[str, StepResult]], int]:
         """See :class:`hydra.sweep.kind.SweepKind`: the slowest steps that lost something.
 
-        The fastest lose whatever they are asked for: the slowest that did not pass is looked into.
+        The fastest steps always lose, so that the slowest step that did not pass is shown in detail.
         """
         tried = [r for r in results if r.status == "ok" and r.plan.cohort.kind == "none" and lost_pct(r)]
         shown = sorted(sorted(tried, key=rate_of)[:most], key=lambda r: (r.plan.clients, rate_of(r)))
@@ -263,7 +264,7 @@ class SearchSweep(SweepKind):
         return [(f"{r.plan.clients} at {_rate(r)}", r) for r in shown], worst
 
     def at_full_load(self, results: Sequence[StepResult]) -> list[StepResult]:
-        """See :class:`hydra.sweep.kind.SweepKind`: for every client count the step in which most arrived."""
+        """See :class:`hydra.sweep.kind.SweepKind`: for every client count the step with the highest rate received."""
         fastest: dict[int, StepResult] = {}
         for result in results:
             held = fastest.get(result.plan.clients)

@@ -1,7 +1,7 @@
-"""What a search concludes: a figure, none, or that it cannot tell; and what it finds beside. Data, and no words.
+"""The answer of a search (a figure, ``none`` or ``unknown``) and its side findings, as data without texts.
 
-Beside it are a subscriber that loses alone, and what is lost as each step starts. Both are told by the steps well below
-the answer, where the rate itself loses nothing or little.
+The side findings are a subscriber that loses alone, and the loss at the start of each step. Both follow from the steps
+well below the answer, where the rate itself causes little loss or none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hydra.model import StepResult, number
 
 
 class CredibleInterval(NamedTuple):
-    """A value with its 95 % interval: messages/s of a rate, a fraction of a share."""
+    """A value with its 95 % confidence interval: a rate in messages/s, or a share as a fraction."""
 
     low: float
     figure: float
@@ -32,28 +32,28 @@ class CredibleInterval(NamedTuple):
 
 
 class Inconclusive(Enum):
-    """Why a search cannot tell."""
+    """Why a search has no answer."""
 
     CHANGING = "changing"
-    """The rate that holds moved during the search."""
+    """The rate that holds changed during the search."""
     TOO_SHORT = "too short"
-    """More seconds of measuring would tell: the interval is too wide, or whether any rate holds is open."""
+    """An answer needs more seconds of measurement: the interval is too wide, or it is open whether any rate holds."""
     BELOW_LOWEST = "below lowest"
-    """The answer is below the lowest rate that is tried."""
+    """The answer is below the lowest tried rate."""
     ABOVE_HIGHEST = "above highest"
-    """Nothing fell short up to the highest rate that is tried."""
+    """All tried rates up to the highest one are within the target."""
     CONTRADICTED = "contradicted"
-    """A step lost what has less than 1 % probability under the interval: the last, long one, or an earlier one."""
+    """The loss of a step, of the last, long one or of an earlier one, has less than 1 % probability by the interval."""
     GIVEN_UP = "given up"
     """The steps could not be measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossyRange:
-    """Rates between which more than the target is lost, although less is lost above them.
+    """A range of rates that lose more than the target, although higher rates lose less.
 
     Attributes:
-        low, high: messages/s.
+        low, high: the limits of the range, messages/s.
     """
 
     low: float
@@ -65,13 +65,13 @@ class SearchAnswer:
     """The answer of one search.
 
     Attributes:
-        kind: ``figure``, ``none`` (no rate holds) or ``unknown`` (the search cannot tell).
-        interval: messages/s; the figure with its 95 % interval. Of ``unknown`` what is known so far, where it is.
-        loss: the share (a fraction) that is lost at any rate, of ``none``; and of a floor below the target.
-        why: of ``unknown`` only.
-        needed_s: seconds of measuring, those that were spent among them, that would tell, if that is known.
-        holes: rates that are left out of the figure.
-        form: whether the figure rests on the form of the curve more than on what was seen near it.
+        kind: ``figure``, ``none`` (no rate holds) or ``unknown`` (the search found no answer).
+        interval: the figure with its 95 % confidence interval, messages/s; for ``unknown`` what is known so far.
+        loss: the share (a fraction) that every rate loses: for ``none``, and for a floor below the target.
+        why: the reason for ``unknown``.
+        needed_s: seconds of measurement that an answer needs, those already measured included; None: not known.
+        holes: ranges of rates that the figure leaves out.
+        form: whether the figure rests more on the assumed form of the curve than on losses near the figure.
     """
 
     kind: Literal["figure", "none", "unknown"]
@@ -84,23 +84,23 @@ class SearchAnswer:
 
 
 _BELOW: Final = 0.5
-"""Share of the answer down from which steps tell of what is not the rate's."""
+"""Steps up to this share of the answer show losses that the rate does not cause."""
 _FEWEST_STEPS: Final = 3
 _NEARLY_ALL: Final = 0.8
-"""Share of these steps in which it must be so."""
+"""The share of these steps that must show the same finding."""
 _LEAST_START: Final = 0.05
-"""What is lost at the start is worth a word from this share of what the target allows on."""
+"""The least reported loss at the start, as a share of the loss that the target allows."""
 _MOSTLY: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class SideFindings:
-    """What was found beside a figure.
+    """The findings beside a figure.
 
     Attributes:
-        lone: the subscriber that loses alone at every rate.
-        without: messages/s that the others carry, with its 95 % interval; None: not known.
-        start_ms: what is lost as each step starts, in ms of traffic.
+        lone: the subscriber that loses alone at every rate; None: there is none.
+        without: messages/s that the other subscribers carry, with the 95 % confidence interval; None: not known.
+        start_ms: the loss at the start of each step, in ms of traffic; None: there is none.
     """
 
     lone: LoneLossySubscriber | None = None
@@ -109,16 +109,16 @@ class SideFindings:
 
 
 def telling(steps: Sequence[StepResult], figure: float | None) -> list[StepResult]:
-    """The steps at half of the answer or below; all steps where there is no answer."""
+    """The steps at half of the answer or below; all steps if there is no answer."""
     return [step for step in steps if figure is None or _rate(step) <= _BELOW * figure]
 
 
 def lone_loser(steps: Sequence[StepResult], target: float) -> LoneLossySubscriber | None:
-    """The subscriber that loses more than the target in nearly all of these steps, and all others far less.
+    """The subscriber that loses more than the target in nearly all of these steps, while all others lose far less.
 
     Args:
-        steps: those that :func:`telling` gave.
-        target: the shortfall that is searched for, a fraction.
+        steps: the result of :func:`telling`.
+        target: the loss target of the search, a fraction.
     """
     losers = Counter(client for step in steps if isinstance(client := step.figures.get(LONE_LOSER), int))
     if not losers:
@@ -127,7 +127,7 @@ def lone_loser(steps: Sequence[StepResult], target: float) -> LoneLossySubscribe
     alone = [step for step in steps if step.figures.get(LONE_LOSER) == client]
     due = [_rate(step) * step.plan.duration_s for step in alone]
     loss = fmean([number(step.figures.get(LONE_LOSS)) or 0.0 for step in alone], due) / 100
-    # In steps of few messages it loses too few to stand out.
+    # In steps with few messages the subscriber loses too few to be noticed.
     enough = [step for step in steps if _rate(step) * step.plan.duration_s * loss >= 2 * FEWEST]
     seen = sum(step.figures.get(LONE_LOSER) == client for step in enough)
     if loss <= target or count < _FEWEST_STEPS or seen < _NEARLY_ALL * len(enough):
@@ -136,14 +136,14 @@ def lone_loser(steps: Sequence[StepResult], target: float) -> LoneLossySubscribe
 
 
 def start_lost_ms(steps: Sequence[StepResult], target: float) -> float | None:
-    """What is lost at the start of nearly each of these steps (ms of traffic), where that is most of their loss.
+    """The loss at the start of nearly all of these steps (ms of traffic), if it is most of their loss.
 
     Args:
-        steps: those that :func:`telling` gave.
-        target: the shortfall that is searched for, a fraction.
+        steps: the result of :func:`telling`.
+        target: the loss target of the search, a fraction.
     """
     step_s = min((step.plan.duration_s for step in steps), default=0.0)
-    # A loss that is the same all the time has its part in the start.
+    # A constant loss has its part in the start, too.
     mostly = max(_MOSTLY, 3 * START_S / step_s) if step_s else 1.0
     lost = [number(step.figures.get(START_LOST)) or 0.0 for step in steps]
     located = [
@@ -157,9 +157,9 @@ def start_lost_ms(steps: Sequence[StepResult], target: float) -> float | None:
 
 
 def bursts_of(step: StepResult, without: LoneLossySubscriber | None = None) -> tuple[float, ...]:
-    """The bursts of a step, of all subscribers or of those beside the one that loses alone.
+    """The bursts of a step: of all subscribers, or of all but the one that loses alone.
 
-    Where that one did not stand out, by few messages or among many losses, its usual part is taken out.
+    If the step does not show that one, because of few messages or many losses, its usual part is subtracted.
     """
     bursts = decode_bursts(str(step.figures.get(BURSTS) or ""))
     if without is None:

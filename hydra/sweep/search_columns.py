@@ -30,7 +30,7 @@ LONE: Final = "_lone_loser"
 LONE_PCT: Final = "_lone_loser_loss_pct"
 WITHOUT: Final = ("_without_it_pps", "_without_it_low_pps", "_without_it_high_pps")
 START_MS: Final = "_start_lost_ms"
-"""What the names of columns beside a rate end with."""
+"""The ends of the names of the columns beside a rate."""
 
 
 def _percent(fraction: float) -> str:
@@ -40,8 +40,8 @@ def _percent(fraction: float) -> str:
 def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
     """The column of a search's figure.
 
-    With the published settings these are the columns of the first table in ``conf/reference``; with others the name
-    says so, because the figures are not comparable.
+    With the published settings these are the columns of the first table in ``conf/reference``. Other settings have
+    other names, because their figures are not comparable.
     """
     if series == "max_rate":
         text = "mean `avg_rx_rate_pps` of further steps at the rate at which most is received, drops allowed"
@@ -89,7 +89,7 @@ def _loss_column(search: SearchSpec) -> Column:
 def _sndhwm_column(sndhwm: int, search: SearchSpec) -> Column:
     """The column of the search below the loss target at one of several high-water marks.
 
-    As it was published, only the first of them names the target.
+    Only the name of the first contains the target, as in the published table.
     """
     loss = _loss_column(search)
     name, first = f"max_rate_sndhwm_{sndhwm}_pps", ""
@@ -100,12 +100,12 @@ def _sndhwm_column(sndhwm: int, search: SearchSpec) -> Column:
 
 
 def sndhwm_prefix(sndhwm: int) -> str:
-    """What the columns beside the figure at one of several high-water marks begin with."""
+    """The beginning of the names of the columns beside the figure at one of several high-water marks."""
     return f"loss_sndhwm_{sndhwm}"
 
 
 def _rates(search: SearchSpec) -> list[tuple[str, SearchSeries, Column]]:
-    """(what the columns beside it begin with, series, column) of every rate that is searched for, in order."""
+    """(beginning of the names of the columns beside it, series, column) of every searched rate, in order."""
     found: list[tuple[str, SearchSeries, Column]] = []
     for series in search.series:
         if series == "loss" and search.sndhwms:
@@ -116,12 +116,12 @@ def _rates(search: SearchSpec) -> list[tuple[str, SearchSeries, Column]]:
 
 
 def rates(search: SearchSpec) -> dict[str, str]:
-    """What the columns beside a rate begin with → the column of the rate."""
+    """The column of each searched rate, by the beginning of the names of the columns beside it."""
     return {prefix: column.name for prefix, _, column in _rates(search)}
 
 
 def prefixes(search: SearchSpec) -> dict[str, str]:
-    """The column of a rate → what the names of the columns beside it begin with."""
+    """The beginning of the names of the columns beside each searched rate, by the rate's column."""
     return {column: prefix for prefix, column in rates(search).items()}
 
 
@@ -165,7 +165,7 @@ def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
 
 
 def _answer(prefix: str) -> tuple[Column, ...]:
-    """An answer, and what was found beside it: see ``hydra/sweep/search_figures.py``."""
+    """The columns of an answer and its side findings: see ``hydra/sweep/search_figures.py``."""
     limits = "limits of the 95 % confidence interval of *R*; if there is no figure, of what is known of *R*"
     floor = "loss at any rate, with its 95 % confidence interval"
     without = "*R* without the subscriber that loses alone, with its 95 % confidence interval"
@@ -202,7 +202,7 @@ def _answer(prefix: str) -> tuple[Column, ...]:
 
 
 def answers(row: Mapping[str, Figure]) -> list[str]:
-    """What the searches of a row have answered: ``figure``, ``none``, ``unknown``; several where repeats differ."""
+    """The answers of the searches of a row: ``figure``, ``none``, ``unknown``; several in a text if repeats differ."""
     return [str(value) for name, value in row.items() if name.endswith(ANSWER) and value is not None]
 
 

@@ -1,4 +1,4 @@
-"""What a row says of a rate that was searched for: the answer as columns. Pure."""
+"""The answer of a search as columns of a row. Pure."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def columns_of(
     beside: SideFindings,
     against: Iterable[type[SearchWarning]] = (),
 ) -> Row:
-    """The columns beside a figure that say what it is; there are none for what was not found.
+    """The columns beside a figure: its answer, and its side findings if there are any.
 
     Args:
-        prefix: what they begin with.
-        answer: of the search.
+        prefix: the beginning of their names.
+        answer: the answer of the search.
         tried: the rates (messages/s) of its steps.
-        beside: what was found beside it.
-        against: what else speaks against it.
+        beside: the findings beside the figure.
+        against: further objections to the figure.
     """
     low, _, high = answer.interval or (None, None, None)
     if answer.interval is None and answer.why is Inconclusive.ABOVE_HIGHEST:
@@ -65,6 +65,6 @@ def columns_of(
 
 
 def _three(prefix: str, names: tuple[str, str, str], of: CredibleInterval | None, unit: float = 1.0) -> Row:
-    """The columns of a value and of its limits."""
+    """The columns of a value and its limits, by ``names`` of the value, the lower and the upper limit."""
     values = (of.figure, of.low, of.high) if of else (None, None, None)
     return {f"{prefix}{n}": None if v is None else unit * v for n, v in zip(names, values, strict=True)}

@@ -1,4 +1,4 @@
-"""``[sweep.search]``: how the highest rates are searched for."""
+"""The table ``[sweep.search]``: the settings of a search for the highest rates."""
 
 from __future__ import annotations
 

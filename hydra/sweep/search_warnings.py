@@ -23,9 +23,9 @@ from hydra.sweep.interface import Row
 from hydra.sweep.search_answer import Inconclusive, LossyRange
 
 SEVERAL: Final = ", "
-"""Between the words of one search."""
+"""The separator of the keywords of one search."""
 _APART: Final = re.compile(", | / ")
-"""Between the words of one search, or of its repeats (``sweep/repetition.py``)."""
+"""The separators of the keywords of one search, and of its repeats (``sweep/repetition.py``)."""
 
 Limits = tuple[float | None, float | None]
 """The limits of a 95 % confidence interval; None: not known."""
@@ -49,7 +49,7 @@ class SearchedFigure(NamedTuple):
         return self.row.get(f"{self.search}{end}")
 
     def words(self, end: str) -> list[str]:
-        """The words in a column."""
+        """The keywords in a column."""
         return [word for word in _APART.split(str(self.get(end) or "")) if word]
 
     def limits(self, low: str, high: str) -> Limits:
@@ -70,7 +70,7 @@ def of_figure(row: Row, search: str) -> list[SearchWarning]:
     note = about.get("_note")
     if REPEATS not in row and (f"{search}{search_columns.WHY}" in row or not note):
         return found
-    # Repeats have only their own texts; so have the rows of earlier versions.
+    # The rows of repeats and of earlier versions have only a stored text.
     tried = dict.fromkeys(warning.remedy for warning in found if warning.why)
     return [SearchText(search, note, "; ".join(tried))] if note else []
 
@@ -81,7 +81,7 @@ def text_of_search(row: Row, search: str) -> str | None:
 
 
 def lossy_ranges_of(text: Figure) -> list[LossyRange]:
-    """The holes that a column holds."""
+    """The ranges of rates in a column of holes."""
     pairs = (pair.split() for pair in str(text or "").split(SEVERAL) if pair)
     return [LossyRange(float(low), float(high)) for low, high in pairs]
 
@@ -90,7 +90,7 @@ class SearchWarning(HydraWarning):
     """A warning of a searched rate; the columns beside the rate begin with ``search``.
 
     Attributes:
-        why: its keyword in the column ``<series>_why``; "": it has none.
+        why: its keyword in the column ``<series>_why``; "": no keyword.
     """
 
     template = "{search}: {said}"
@@ -221,7 +221,7 @@ class SearchTooShort(CannotTell):
 
 
 class AnswerContradicted(CannotTell):
-    """A step lost what has less than 1 % probability under the answer of the other steps."""
+    """The loss of a step has less than 1 % probability by the answer of the other steps."""
 
     kind = "contradicted"
 

@@ -1,4 +1,4 @@
-"""Steps that could not be measured are asked for again: how often, and those of a search as it asks for them. Pure."""
+"""Retries of steps that could not be measured: how many, and those of a search. Pure."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, StepResult
 from hydra.sweep.search_spec import SearchSeries
 
 FAILURES_IN_A_ROW: Final = 3
-"""Failed steps in a row after which a client count is given up: more rates will not mend what is broken. So many steps
-in a row without some of their subscribers, and it is the rate that silences them: from there on such steps count."""
+"""Failed steps in a row after which a client count is given up, since other rates would fail, too. If some subscribers
+are dead or silent in this number of steps in a row, the rate is the cause; such steps at that rate or more count."""
 MOST_FAILURES: Final = 10
 """Failed steps of one client count, for reasons other than its rate, after which it is given up."""
 
 GRID_TRIES: Final = 2
-"""How often a step of a grid is tried at most."""
+"""The most tries of a step of a grid."""
 
 Steps = Generator[StepPlan, StepResult, StepResult]
 
 
 class ClientCountFailedError(Exception):
-    """The client count at hand cannot be measured.
+    """The current client count cannot be measured.
 
     Attributes:
-        status: of its row, ``skipped`` or ``failed``.
-        reason: why.
-        figures: of the step that says so.
+        status: the status of its row, ``skipped`` or ``failed``.
+        reason: the reason of its row.
+        figures: the figures of the step that was skipped.
     """
 
     def __init__(self, status: str, reason: str, figures: Mapping[str, Figure] = MappingProxyType({})) -> None:
@@ -41,12 +41,12 @@ class ClientCountFailedError(Exception):
 
 
 class StepRetry:
-    """Asks for the steps of one client count, and counts those that failed.
+    """Yields the steps of one client count with their retries, and counts the failed ones.
 
     Attributes:
-        failed: steps that could not be measured and were asked for again.
-        step_s: length of a step in seconds.
-        clients: subscribers of a step.
+        failed: the number of steps that could not be measured and were retried.
+        step_s: the length of a step in seconds.
+        clients: the number of subscribers of a step.
     """
 
     def __init__(self, scenario: Scenario, clients: int) -> None:
@@ -66,15 +66,15 @@ class StepRetry:
         duration_s: float | None = None,
         rest_s: float = 0.0,
     ) -> Steps:
-        """Asks for one step until it is measured: that it failed says nothing of its rate.
+        """Yields one step until it is measured: a failure is no evidence about its rate.
 
         Args:
-            settings: of the step.
-            series: that it belongs to.
-            rate: messages/s.
-            cohort: of its subscribers.
-            duration_s: its length; None: as long as the others.
-            rest_s: how long to wait before it, in seconds.
+            settings: the settings of the step, except its rate.
+            series: the series that the step belongs to.
+            rate: the rate in messages/s.
+            cohort: the cohort of its subscribers.
+            duration_s: its length in seconds; None: ``step_s``.
+            rest_s: the pause before it in seconds.
 
         Raises:
             ClientCountFailedError: it was skipped, or failed too often.
@@ -96,7 +96,7 @@ class StepRetry:
                 if self._in_a_row >= FAILURES_IN_A_ROW:
                     self._silencing = min(rate, self._silencing)
                 if rate >= self._silencing:
-                    # It counts after all; only the tries before it were asked for again.
+                    # This step counts; only the tries before it were retried.
                     self.failed -= 1
                     self._explained += self._in_a_row - 1
                     self._in_a_row = 0
@@ -110,9 +110,9 @@ class StepRetry:
 
 
 def unmeasured(result: StepResult) -> str:
-    """Why a step says nothing of its rate, "" if it does.
+    """Why a step is no evidence about its rate; "" if it is.
 
-    A subscriber that died or fell silent is missed by the figures, whatever the rate was.
+    The figures lack the messages of a subscriber that is dead or silent, at whatever rate.
     """
     if result.status != "ok":
         return result.reason or "no reason was given"
@@ -120,5 +120,5 @@ def unmeasured(result: StepResult) -> str:
         if count := result.figures.get(column):
             return f"{count} subscribers {what}"
     if result.figures.get(BURSTS) is None:
-        return "nobody knows what was to be expected"
+        return "the number of expected messages is unknown"
     return ""

@@ -1,4 +1,4 @@
-"""A step's load, its cohort, and what happens in the middle of it, from what the scenario says. Pure."""
+"""The load, the cohort and the impairments of a step, from its scenario. Pure."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from hydra.model import (
 )
 
 _CHORDS: Final = 96
-"""Lines in one period of the daily curve, which is a sine: it is off by less than 0.06 % of its height."""
+"""The number of straight lines for one period of the daily curve, a sine: the error is below 0.06 % of its height."""
 
 
 def loaded(plan: StepPlan, scenario: Scenario) -> StepPlan:
-    """The plan with its load and spells; ``settings.rate`` becomes the mean of the load.
+    """The plan with its load and impairments; ``settings.rate`` becomes the mean of the load.
 
     Raises:
-        ValueError: no message is due in it.
+        ValueError: the load has no message in the whole step.
     """
     events = scenario.events
     bursts = [event for event in events if event.kind == BURST]
@@ -41,7 +41,7 @@ def loaded(plan: StepPlan, scenario: Scenario) -> StepPlan:
         points = points_of(scenario.load, plan.settings.rate, plan.duration_s)
         for event in bursts:
             points = scaled(points, event.at_s, min(event.at_s + event.for_s, plan.duration_s), event.factor)
-        from hydra.wire.load_schedule import LoadSchedule  # numpy: a scenario that is refused does not wait for it
+        from hydra.wire.load_schedule import LoadSchedule  # slow to import (numpy); a rejected scenario does without
 
         total = LoadSchedule(points).total(plan.duration_s)
         if total < 1:
@@ -69,9 +69,9 @@ def points_of(load: LoadSpec, rate: Rate, duration_s: float) -> list[tuple[float
     """The points of a load.
 
     Args:
-        load: what it looks like.
-        rate: ``settings.rate``, of which the load has parts; ``"max"`` only where it was recorded.
-        duration_s: length of the step in seconds.
+        load: the shape of the load.
+        rate: ``settings.rate``, of which the load has fractions; ``"max"`` only for a recorded load.
+        duration_s: the length of the step in seconds.
     """
     if load.shape == "recorded":
         scale = 1.0 if rate == "max" else float(rate) / max(r for _, r in load.points)
@@ -107,7 +107,7 @@ def scaled(points: Points, begin_s: float, end_s: float, factor: float) -> list[
 
 
 def _plain(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Without a point that says what the one before has said."""
+    """The points without those that equal the point before."""
     kept: list[tuple[float, float]] = []
     for point in points:
         if not kept or kept[-1] != point:
@@ -118,8 +118,8 @@ def _plain(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 def cohort_ids(cohort: Cohort, subscribers: Iterable[int]) -> BitMap:
     """The ids of the cohort: ``fraction`` of the subscribers, at least one, and never all of them.
 
-    Slow ones are taken from the front and reconnecting ones from the back of the same shuffled order, so that with
-    the same seed the two never overlap (while both fit).
+    Slow subscribers are the first and reconnecting ones the last of one shuffled order, so that with the same seed the
+    two cohorts never overlap if both fit.
     """
     if cohort.kind == "none":
         return BitMap()

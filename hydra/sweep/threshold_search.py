@@ -1,16 +1,17 @@
 """The search for the highest rate whose loss is within the target: a script over steps. Pure.
 
-First a bracket: from the start the rate doubles until two steps in a row lose more than the target, or three where the
-second still brought much more than the first; where the first step does, it halves until one does not. A rate that lost
-while its double did not is tried again: it is a *hole* if it stays so, and left out. From there steps go where
-:class:`hydra.sweep.estimate.RateEstimate` decides: at R itself, not where a loss is as likely as not, which for short
-steps is far above R; and every third or fourth well below, for what is lost at any rate. The search ends when the
-interval is narrow enough, or the seconds are spent.
+First the search brackets the rate: the rate doubles until two steps in a row lose more than the target, or three steps
+if the second still received much more than the first. If already the first step loses more than the target, the rate
+halves until a step does not. A rate that lost although its double did not is tried again; if it loses again, it is a
+*hole*, which the figure leaves out. After the bracket, :class:`hydra.sweep.estimate.RateEstimate` decides the rates of
+the steps: near R itself, not where half of the steps lose, which for short steps is far above R; and every third or
+fourth well below, for the loss at any rate. The search ends when the interval is narrow enough, or the seconds are
+spent.
 
-After a step that lost more than the target the next one waits, until it is found out that this system loses no more
-right after an overload than a pause later; but not after one that lost what half or double its rate loses as well,
-for that was no overload. A last, long step at the lower limit and all that came before it are held
-against the answer.
+After a step that lost more than the target the next step waits, until the search has found that this system loses no
+more right after an overload than after a pause. It does not wait after a step that lost as much as half or double its
+rate, since that was no overload. At the end the answer is checked against a last, long step at the lower limit and
+against all steps before it.
 """
 
 from __future__ import annotations
@@ -44,30 +45,30 @@ from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.step_retry import StepRetry, unmeasured
 
 LEAST_BURST: Final = 0.02
-"""Bursts that cost less than this share of what the target allows in a second are left out: they change nothing."""
+"""Bursts with less than this share of the loss that the target allows in a second are left out as negligible."""
 FEWEST_STEPS: Final = 8
-"""Steps that a search takes at least, however sure it is after fewer."""
+"""The least number of steps of a search, also if its interval is narrow after fewer."""
 REST_S: Final = 10.0
-"""The pause after a step that ended in loss. Its length varies, lest steps keep time with something periodic."""
+"""The pause in seconds after a step that ended in loss; its length varies, so that steps follow no periodic event."""
 REST_STEPS: Final = 10.0
-"""The pause is at most as long as so many steps, or short ones would be little beside their pauses."""
+"""The pause is at most as long as this number of steps, so that searches with short steps do not mostly wait."""
 REST_SPREAD: Final = (0.9, 1.2)
 _DOUBLING: Final = place(2000.0)
 _STILL_GROWS: Final = 1.5
 _HALVINGS: Final = 5
-"""So many halvings at which the loss did not fall, and it is one that the rate has no part in."""
+"""If the loss does not fall over this number of halvings, the rate is not its cause."""
 _EDGE_STEPS: Final = 2
 _LEVELS: Final = 3
 _BY_CHANCE: Final = 0.02
-"""How likely a rate seems to hold at most, by the few copies that it loses, although it loses what its double does."""
+"""The highest probability that half the rate seems to hold by chance although it loses the same share."""
 _GOLDEN: Final = 0.618034
 _WELL_BELOW: Final = 1.8
 _LATE: Final = 20
 _ENOUGH_TO_ASK: Final = 1.8
-"""Width of the interval from which on a step can tell whether an overload has an after-effect."""
+"""The widest interval at which a step can show whether an overload has an after-effect."""
 _SURELY_HELD: Final = 1.1
 _MUCH: Final = 4.0
-"""An overload loses more than so many targets."""
+"""An overload loses more than this many targets."""
 
 Script = Generator[StepPlan, StepResult, None]
 Step = Generator[StepPlan, StepResult, RateObservation]
@@ -75,13 +76,13 @@ Step = Generator[StepPlan, StepResult, RateObservation]
 
 @dataclass
 class ThresholdSearch:
-    """One search: what was asked, and what is known of the answer.
+    """One search: the settings of its steps, and its answer so far.
 
     Attributes:
-        settings, series, cohort: of its steps.
-        without: the subscriber whose losses do not count; None: everybody's do.
-        findings: what the steps said.
-        answer: what is concluded.
+        settings, series, cohort: those of its steps.
+        without: the subscriber whose losses do not count; None: the losses of all subscribers count.
+        findings: the observations of its steps.
+        answer: the answer so far.
     """
 
     settings: Settings
@@ -97,22 +98,22 @@ class ThresholdSearch:
 
     @property
     def interval(self) -> CredibleInterval | None:
-        """The figure with its 95 % interval, messages/s, as far as it is known."""
+        """The figure with its 95 % confidence interval, messages/s; None if it is not known."""
         return self.answer.interval
 
     @property
     def figure(self) -> float | None:
-        """The rate that is vouched for, messages/s."""
+        """The rate that was found, messages/s; None if none was."""
         return self.answer.interval.figure if self.answer.kind == "figure" and self.answer.interval else None
 
     def without_it(self, lone: LoneLossySubscriber) -> ThresholdSearch:
-        """The same search without a subscriber, of a system of which it is known whether it has after-effects."""
+        """A new search that leaves out one subscriber; it knows what this one found about after-effects."""
         found = ThresholdSearch(self.settings, self.series, self.cohort, without=lone)
         found._tires = self._tires
         return found
 
     def limiting(self, column: str) -> Figure:
-        """A figure of the step that tells what limits: of those that fell short, the one at the lowest rate."""
+        """A figure of the step that shows what limits: the step at the lowest rate of those with losses."""
         return None if self._nearest is None else self._nearest[1].figures.get(column)
 
     # --- the script ----------------------------------------------------------------------------------------------
@@ -120,14 +121,14 @@ class ThresholdSearch:
     def search(
         self, asked: StepRetry, search: SearchSpec, start: float, there: list[StepResult] | None = None
     ) -> Script:
-        """Asks for steps until the answer is good enough or the budget is spent.
+        """Yields steps until the interval is narrow enough or the budget is spent.
 
         Args:
-            asked: whom to ask.
-            search: what for, and how many steps.
+            asked: yields each step with its retries.
+            search: the loss target, the width of the interval and the number of steps.
             start: the first rate, messages/s.
-            there: steps that were measured before, which are evidence as well; those that are in it after the bracket
-                are taken out.
+            there: steps that were measured before, which are evidence as well; those left in the list after the
+                bracket are taken from it.
         """
         self.findings.target = search.target
         lowest, highest = place(search.floor_rate), place(search.start_rate * 2.0**search.max_doublings)
@@ -142,7 +143,7 @@ class ThresholdSearch:
             yield from self.narrow(asked, search.width, budget_s)
 
     def narrow(self, asked: StepRetry, width: float, budget_s: float) -> Script:
-        """Goes on until so many seconds are spent in all, or the interval is as narrow as that."""
+        """Continues until ``budget_s`` seconds are spent in all, or the interval is as narrow as ``width``."""
         if not self.findings.bracketed:
             return
         last_s = max(LAST_S, asked.step_s)
@@ -166,7 +167,7 @@ class ThresholdSearch:
                 return
 
     def _bracket(self, asked: StepRetry, at: int, budget_s: float) -> Generator[StepPlan, StepResult, bool]:
-        """Doubles, or halves; whether there is anything to narrow then."""
+        """Doubles or halves the rate; returns whether there is an interval to narrow."""
         first = yield from self._step(asked, at)
         tried = [(at, self.findings.short(first))]
         while at < self.findings.highest and first.shortfall <= max(OVERLOAD, self.findings.target):
@@ -181,18 +182,18 @@ class ThresholdSearch:
         held = len(tried)
         while held and tried[held - 1][1]:
             held -= 1
-        # Where only the highest rates held, chance made the lower ones short, or they are holes.
+        # If only the highest rates held, the lower ones lost by chance, or they are holes.
         yield from self._find_holes(asked, [at for at, short in tried[:held] if short], budget_s)
         self.findings.short_from = rate_at(tried[held][0] if held < len(tried) else self.findings.highest)
         return True if held else (yield from self._halve(asked, tried[0][0]))
 
     def _still_grows(self) -> bool:
-        """Whether much more arrived in the last step than in the one before it: what they lost was no capacity's."""
+        """Whether much more arrived in the last step than in the one before: then no capacity caused the loss."""
         before, last = (e.rate * (1 - e.shortfall) for e in self.findings.evidence[-2:])
         return last > _STILL_GROWS * before
 
     def _halve(self, asked: StepRetry, at: int) -> Generator[StepPlan, StepResult, bool]:
-        """From a rate that lost downwards; whether there is anything to narrow then."""
+        """Halves a rate that lost; returns whether there is an interval to narrow."""
         tried = [self.findings.evidence[0]]
         while at > self.findings.lowest:
             at = max(at - _DOUBLING, self.findings.lowest)
@@ -201,14 +202,14 @@ class ThresholdSearch:
                 self.findings.short_from = rate_at(at + _DOUBLING)
                 return True
             if _is_level(tried, self.findings.target):
-                # Lower rates tell less and less: nobody looks for the answer there.
+                # Lower rates give less and less evidence, so that the search ends here.
                 self.findings.lowest, self.findings.short_from = at, rate_at(at + _DOUBLING)
                 return True
         self.answer = SearchAnswer("unknown", why=Inconclusive.BELOW_LOWEST)
         return False
 
     def _find_holes(self, asked: StepRetry, places: list[int], budget_s: float) -> Script:
-        """Tries rates again that lost while a higher one did not: those stay out that do so thrice more."""
+        """Tries rates again that lost although a higher one did not; rates that do so three times more are holes."""
         for last in places:
             above = min(last + _DOUBLING, self.findings.highest)
             if above in places:
@@ -226,7 +227,7 @@ class ThresholdSearch:
                 self.findings.holes.append((low, (yield from self._edge(asked, last, above))))
 
     def _edge(self, asked: StepRetry, inside: int, outside: int) -> Generator[StepPlan, StepResult, int]:
-        """A place that holds, close to one that does not."""
+        """The place of a rate that holds, close to one that does not."""
         for _ in range(_EDGE_STEPS):
             middle = (inside + outside) // 2
             if (yield from self._is_short(asked, middle)):
@@ -236,7 +237,7 @@ class ThresholdSearch:
         return outside
 
     def _towards(self, asked: StepRetry, width: float, budget_s: float, least_below_s: float) -> Script:
-        """Steps about R until the interval is narrow enough with enough seconds below it, or the budget is spent."""
+        """Yields steps near R until the interval is narrow, with enough seconds below it, or the budget is spent."""
         batches = 0
         batch: list[str] = []
         while self.findings.spent_s + asked.step_s <= budget_s + 1e-9:
@@ -264,12 +265,12 @@ class ThresholdSearch:
             self.findings.widen()
 
     def _one(self, asked: StepRetry, where: str, interval: CredibleInterval) -> Script:
-        """One step of a batch; two or more where it can be found out whether an overload has an after-effect."""
+        """Yields one step of a batch, or several if they can show whether an overload has an after-effect."""
         estimate = self.findings.estimate
         last = self.findings.evidence[-1]
         overloaded = last.shortfall > _MUCH * self.findings.target and last.rate > interval.low
         known = interval.width <= (_ENOUGH_TO_ASK if len(self.findings.evidence) < _LATE else WIDEST)
-        # What is lost at any rate tells as well where no rate is known to hold.
+        # If no rate holds, the loss at any rate is evidence, too.
         known = known or estimate.none_holds() > 0.5
         asks = self._tires is None and overloaded and known and where in ("middle", "well below")
         if asks and not self.findings.is_usual(last):
@@ -288,13 +289,13 @@ class ThresholdSearch:
         self.findings.take((yield from self._step(asked, self._placed(rate))))
 
     def _even(self, seconds: float, interval: CredibleInterval) -> float:
-        """The rate at which a step loses more than the target a little more often than not."""
+        """The rate at which a step loses more than the target with a probability of 0.55."""
         logs = np.linspace(log(max(interval.low, 1.0)), log(interval.high) + 0.25, 16)
         over = np.maximum.accumulate(self.findings.estimate.over(np.exp(logs), seconds)) + 1e-9 * np.arange(16)
         return exp(float(np.interp(0.55, over, logs)))
 
     def _ask_for_after_effects(self, asked: StepRetry) -> Script:
-        """The same low rate right after an overload and when it is long over, twice if they differ."""
+        """Measures one low rate right after an overload and after a pause, twice if the two results differ."""
         low, figure = self.findings.estimate.quantiles((0.2, 0.5))
         at, over = self._placed(min(float(low), float(figure) / _SURELY_HELD)), self._placed(1.5 * float(figure))
         suspect = yield from self._step(asked, at, waits=False)
@@ -322,7 +323,7 @@ class ThresholdSearch:
     def _placed(self, rate: float) -> int:
         at = place(max(rate, 1e-3))
         if at < self.findings.lowest:
-            # What is lost at any rate is told apart from what a rate loses by several of them.
+            # Several rates distinguish the loss at any rate from the loss that the rate causes.
             at = self.findings.lowest + len(self.findings.evidence) % _LEVELS * _DOUBLING
         return min(at, self.findings.highest)
 
@@ -330,7 +331,7 @@ class ThresholdSearch:
         return self.findings.short((yield from self._step(asked, at, waits=waits)))
 
     def pause_s(self, step_s: float) -> float:
-        """How long the next step waits, in a search of steps of that length."""
+        """The pause before the next step in seconds, in a search with steps of ``step_s`` seconds."""
         last = self.findings.evidence[-1] if self.findings.evidence else None
         if self._tires is False or last is None or not self.findings.short(last) or self.findings.is_usual(last):
             return 0.0
@@ -347,10 +348,10 @@ class ThresholdSearch:
         return evidence
 
     def _recorded(self, result: StepResult, clients: int) -> RateObservation:
-        """What a step says, which is added to the evidence."""
+        """The observation of a step, which is added to the evidence."""
         plan = result.plan
         rate, length_s = float(plan.settings.rate), plan.duration_s
-        # With subscribers dead or silent (step_retry.py) the step is short of theirs as well, in every second of it.
+        # If subscribers are dead or silent (step_retry.py), the step lacks their messages in every second.
         gone = _gone(result) if unmeasured(result) else 0.0
         whole = max(round(length_s), 1)
         bursts = [gone * length_s / whole] * whole if gone else bursts_of(result, self.without)
@@ -366,16 +367,15 @@ class ThresholdSearch:
 
 
 def rest_s(step_s: float, part: float = 1.0) -> float:
-    """The pause after a step that ended in loss, this part of the way (0 to 1) from the shortest to the longest."""
+    """The pause in seconds after a step that ended in loss; ``part`` goes from 0 (shortest) to 1 (longest)."""
     low, high = REST_SPREAD
     return round(min(REST_S, REST_STEPS * step_s) * (low + (high - low) * part), 1)
 
 
 def _is_level(tried: Sequence[RateObservation], target: float) -> bool:
-    """Whether it is no use to go on halving the rate, as each of these steps did.
+    """Whether further halving of the rate is useless, since the loss did not fall over the halvings so far.
 
-    The loss did not fall with it: over several halvings, or over the last one where the next could not tell it from one
-    within the target.
+    That is so after several halvings, or after one if the next step could not distinguish its loss from the target.
     """
     last = tried[-1]
     copies = last.copies / 2
@@ -385,6 +385,6 @@ def _is_level(tried: Sequence[RateObservation], target: float) -> bool:
 
 
 def _gone(result: StepResult) -> float:
-    """The share that a step lost of which subscribers are gone, who are missed by its figures: theirs at least."""
+    """The share that a step lost if subscribers are dead or silent: at least the messages of these subscribers."""
     gone = sum(number(result.figures.get(column)) or 0.0 for column in GONE) / result.plan.clients
     return min(max(gone, (number(result.figures.get("client_loss_pct")) or 0.0) / 100), 1.0)

@@ -281,7 +281,7 @@ def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
     assert f"[{low:,.4g} – {high:,.4g}]" in loss.customdata[0][0]
     text = markup.table(run).text
     assert f'{loss.y[0]:,.0f} <span class="interval">[{low:,.0f} – {high:,.0f}]</span>' in text
-    assert "at most 0.5 % of the messages are lost or pile up" in text
+    assert "at most 0.5 % of the messages are lost or added to the backlog" in text
     steps = ", ".join(f"{name} {run.rows[0][f'{name}_steps']}" for name in ("max_rate", "loss", "slow", "reconnecting"))
     assert f"30 clients: steps of 10 s: {steps}</p>" in text
 

@@ -180,8 +180,8 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
     row = next(line for line in lines if line.startswith("|") and "87286" in line)
     assert cells(row) == [f"30 {MARK}", "87286.12", "2618583.70", "28113 [24010 – 33420]", "unknown", "3.46 [3 – 4]"]
     assert (
-        "In brackets: the 95 % interval of a rate that was searched for, the highest at which on average over time at "
-        "most 0.5 % of the messages are lost or pile up."
+        "In brackets: the 95 % confidence interval of the highest rate at which on average over time at most 0.5 % of "
+        "the messages are lost or added to the backlog."
     ) in lines
     assert (
         "- 30 clients: steps of 1 s: max_rate 9, loss 31, slow 60, reconnecting 20; failed and measured again: 2"

@@ -39,14 +39,14 @@ def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
         (LiveViewState("", preparing="starting 3 toy servers"), ["starting 3 toy servers", "Ctrl-C ends the run now"]),
         (
             LiveViewState("s", clients=(12, 1_000)),
-            ["preparing: clients are launched and made ready; 12 of 1,000 are there"],
+            ["preparing: clients are launched and made ready; 12 of 1,000 have connected"],
         ),
         (LiveViewState("s", keys=True, ends=True), ["ends after this step   s skip this row"]),
         (LiveViewState("s", keys=True, passes_over=True), ["e end after this step   skips this row"]),
-        (LiveViewState("s", moment=StepProgress(3.0, 0.1, doing="draining")), ["what is on its way"]),
+        (LiveViewState("s", moment=StepProgress(3.0, 0.1, doing="draining")), ["still on their way"]),
         (
             LiveViewState("s", moment=StepProgress(2.0, 0.5, received_pps=7.0, doing="reading")),
-            ["reading what was stored, 50 %"],
+            ["reading the stored messages, 50 %"],
         ),
         (LiveViewState("s", moment=SENDING, watched=ProgressDetails(0.004)), ["under 1 % not there yet"]),
         (LiveViewState("s", left_s=200.0), ["about 3 min 20 s left"]),

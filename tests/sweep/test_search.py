@@ -170,7 +170,7 @@ DEAD: dict[str, Figure] = {"avg_rx_rate_pps": 1.0, "bursts_s": short_by(0.5)}
     [
         ("failed:no publisher", "no publisher"),
         ("failed:", "no reason was given"),
-        ({"avg_rx_rate_pps": 1.0, "bursts_s": None}, "nobody knows what was to be expected"),
+        ({"avg_rx_rate_pps": 1.0, "bursts_s": None}, "the number of expected messages is unknown"),
     ],
 )
 def test_steps_that_say_nothing_of_their_rate_end_a_client_count_soon(how: Outcome, reason: str) -> None:
