@@ -288,9 +288,9 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
         return SubscriberTable(**of_clients, **of_ledgers, **ragged, **sums_of_all)
 
     def parts(self, most: int) -> Iterator[SubscriberTable]:
-        """Consecutive tables of ``most`` rows (the last may have fewer), whose arrays are parts of this table's
-        arrays.""" ledgers = self.ledger_offsets begins = {name: column.width * offsets(getattr(self, column.lengths))
-        for name, column in RAGGED.items()}
+        """Consecutive tables of ``most`` rows (the last may have fewer); their arrays are parts of this table's."""
+        ledgers = self.ledger_offsets
+        begins = {name: column.width * offsets(getattr(self, column.lengths)) for name, column in RAGGED.items()}
         for first in range(0, len(self), most):
             rows = [first, min(first + most, len(self))]
             of: dict[str, Any] = {"client": rows, "ledger": ledgers[rows]}
