@@ -83,7 +83,7 @@ class ErrorKey(NamedTuple):
 
 @dataclass(slots=True)
 class ClientConnection:
-    """One client process; ``living`` until its end is known or a later process with its ids says hello."""
+    """One client process; ``living`` until its end is known or a later process with its ids sends ``hello``."""
 
     name: bytes
     ids: Sequence[int]
@@ -289,7 +289,7 @@ class RelayState:
             self._receive(connection, now_ns)
 
     def _incarnation(self, client: int) -> int:
-        """The client's latest incarnation that has said hello; −1 if none has."""
+        """The client's latest incarnation that has sent ``hello``; −1 if none has."""
         known = self._carrier.get(client)
         return -1 if known is None else known.incarnation
 
