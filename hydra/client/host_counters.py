@@ -1,4 +1,4 @@
-"""This host's counters: totals that the kernel keeps anyway, without a scan over processes."""
+"""Counters of the present host: totals that the kernel keeps anyway, without a scan over processes."""
 
 from __future__ import annotations
 

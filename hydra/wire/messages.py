@@ -368,10 +368,10 @@ class PublisherTotal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class Finish(EpochCommand, frozen=True, tag="finish", kw_only=True):
-    """The messages to expect. A subscriber drains for at most ``drain_max_s``, or until ``quiet_s`` pass without a
-    message, then reports.
+    """The messages to expect; a subscriber drains, then reports.
 
-    ``system`` states where the data ends, in systems that know it.
+    The drain lasts at most ``drain_max_s``, or until ``quiet_s`` pass without a message. ``system`` states where
+    the data ends, in systems that know it.
     """
 
     refusable: ClassVar[bool] = True
