@@ -1,7 +1,7 @@
-"""Which sequences of an epoch were acknowledged, which failed, which have no answer yet; how long answers take. Pure.
+"""Which sequences of an epoch were acknowledged, failed or have no answer yet, and how long answers take. Pure.
 
-Answers come mostly in order and in long runs: everything below ``answered_below`` is known to be answered and takes no
-memory; what is above has one byte each in a window as long as the messages in flight.
+Answers come mostly in order and in long runs. All sequences below ``answered_below`` are answered and take no memory;
+above it, a window as long as the messages in flight has one byte for each sequence.
 
 Times are kept by chunk, not by message: within the call that hands a chunk over they grow evenly.
 """
@@ -22,16 +22,16 @@ _COMPACT_BYTES = 1 << 16
 
 
 class AckLedger:
-    """Exact account of one publisher's epoch; sequences run from 0. The first answer to a sequence counts."""
+    """Exact account of one publisher's epoch. Sequences start at 0; the first answer to a sequence counts."""
 
     def __init__(self) -> None:
         self.sent = self.acknowledged = self.failed = self.repeated = self.answered_below = 0
-        self._failed: list[SequenceRange] = []  # those below answered_below
-        self._answers = np.zeros(0, np.uint8)  # of answered_below, answered_below + 1, …
+        self._failed: list[SequenceRange] = []  # ranges below answered_below
+        self._answers = np.zeros(0, np.uint8)  # for answered_below, answered_below + 1, …
 
     @property
     def pending(self) -> int:
-        """Messages without an answer so far."""
+        """The number of messages without an answer."""
         return self.sent - self.acknowledged - self.failed
 
     def accept(self, count: int) -> None:
@@ -39,16 +39,16 @@ class AckLedger:
         self.sent += count
 
     def acknowledge(self, sequences: Sequences) -> None:
-        """These were acknowledged, in any order.
+        """The server acknowledged these sequences, in any order.
 
         Raises:
-            ValueError: a sequence that was never accepted.
+            ValueError: the library never accepted one of the sequences.
         """
         n = len(sequences)
         if n == 0:
             return
         first, last = int(sequences[0]), int(sequences[-1])
-        # In order, without a gap, nothing answered beyond: the run only moves the base.
+        # In order, without a gap, and nothing above is answered: only the base moves.
         if (
             first == self.answered_below
             and last - first == n - 1
@@ -63,12 +63,12 @@ class AckLedger:
         self.acknowledged += self._mark(sequences, _ACKNOWLEDGED)
 
     def fail(self, sequences: Sequences) -> None:
-        """For these an error was reported. Errors as for ``acknowledge``."""
+        """The library reported an error for these sequences. Errors as for ``acknowledge``."""
         if len(sequences):
             self.failed += self._mark(sequences, _FAILED)
 
     def unacknowledged(self) -> list[SequenceRange]:
-        """Ranges of the failed and the pending, rising, never touching."""
+        """Ranges of failed and pending sequences, rising, never adjacent."""
         above = np.ones(self.sent - self.answered_below, np.bool_)
         known = self._answers[: len(above)]
         above[: len(known)] = known != _ACKNOWLEDGED
@@ -93,7 +93,7 @@ class AckLedger:
             return
         answered = self._answers != 0
         done = len(answered) if answered.all() else int(np.argmin(answered))
-        # Moving costs a copy of the window: not for a handful of messages, unless the window is then empty.
+        # Moving copies the window: not worth it for a few messages, unless the window becomes empty.
         if done >= _COMPACT_BYTES or (done > 0 and not answered[done:].any()):
             self._failed = _joined(self._failed + _ranges(self._answers[:done] == _FAILED, self.answered_below))
             self.answered_below += done
@@ -107,7 +107,7 @@ def _ranges(chosen: npt.NDArray[np.bool_], offset: int) -> list[SequenceRange]:
 
 
 def _joined(ranges: list[SequenceRange]) -> list[SequenceRange]:
-    """Rising ranges with those joined that touch."""
+    """The rising ranges; adjacent ones become one."""
     joined: list[SequenceRange] = []
     for first, last in ranges:
         if joined and joined[-1][1] + 1 >= first:
@@ -121,20 +121,20 @@ _LEAST_CHUNKS = 1024
 
 
 class AckLatency:
-    """The latencies of one publisher's epoch.
+    """The time from hand-over to acknowledgement of each message in one publisher's epoch.
 
     Args:
-        ledger: of the same epoch: chunks that are answered as a whole are forgotten.
+        ledger: the ledger of the same epoch; a chunk that it shows as answered is forgotten.
     """
 
     def __init__(self, ledger: AckLedger) -> None:
         self._ledger = ledger
         self._recorder = LatencyRecorder()
-        self._chunks = np.zeros((3, _LEAST_CHUNKS), np.int64)  # first sequence, when it was handed over, ns a message
+        self._chunks = np.zeros((3, _LEAST_CHUNKS), np.int64)  # first sequence, time of its hand-over, ns per message
         self._count = 0
 
     def handed_over(self, first: int, count: int, began_ns: int, ended_ns: int) -> None:
-        """The library accepted ``count`` consecutive messages from ``first`` on in this time (CLOCK_MONOTONIC)."""
+        """The library accepted ``count`` messages from ``first`` on between these two times (CLOCK_MONOTONIC)."""
         if count == 0:
             return
         if self._count == self._chunks.shape[1]:
@@ -143,7 +143,7 @@ class AckLatency:
         self._count += 1
 
     def acknowledged(self, sequences: Sequences, now_ns: int) -> None:
-        """Counts messages that were handed over before and are acknowledged now (CLOCK_MONOTONIC)."""
+        """Counts messages that were handed over before and are acknowledged at ``now_ns`` (CLOCK_MONOTONIC)."""
         given = sequences.astype(np.int64, copy=False)
         first, began_ns, each_ns = self._chunks[:, : self._count]
         at = np.searchsorted(first, given, "right") - 1
@@ -151,7 +151,7 @@ class AckLatency:
         self._recorder.record(times_ns.view(np.uint64), now_ns)
 
     def histogram(self) -> Histogram:
-        """All of them so far, µs."""
+        """The latencies until now, in µs."""
         return self._recorder.histogram()
 
     def _make_room(self) -> None:

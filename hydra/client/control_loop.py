@@ -1,6 +1,6 @@
-"""The duty cycle that every client runs: some work, then whatever the controller has to say.
+"""The loop of every client: work, then commands from the controller.
 
-No client looks whether the other end is still there: it dies with its group's parent, which ends when its relay does.
+A client does not check its relay or the controller: it dies with its group's parent, which ends when its relay does.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from hydra.wire.messages import (
 
 
 def serve(control: ControlClient, work: Callable[[], float], obey: Callable[[FromController], None]) -> None:
-    """Works and obeys until told to quit.
+    """Works and obeys commands until it receives ``quit``.
 
-    A command that takes long may be given again meanwhile. Its answer is younger than those repetitions, so they are
-    not obeyed: a configuration that fails after ten seconds would fail once more for each of them.
+    While a long command runs, the controller may repeat it. The answer is newer than these repetitions, so the loop
+    skips them: otherwise a configuration that fails after ten seconds would fail again for each repetition.
 
     Args:
         control: the client's end of the channel.
-        work: does what is due now; returns for how many seconds the loop may wait for a command, infinity where nothing
-            is due before one comes.
-        obey: takes one command.
+        work: does what is due now; returns how many seconds the loop may wait for a command (infinity: until one
+        comes).
+        obey: obeys one command.
     """
     while True:
         message, obeyed = control.receive(work()), None
@@ -50,42 +50,42 @@ def serve(control: ControlClient, work: Callable[[], float], obey: Callable[[Fro
 
 
 class StepLoop(ABC):
-    """The loop of one client: what it does with the commands of its steps, whatever sends or reads its messages."""
+    """The loop of one client: how it obeys the commands of its steps, whatever sends or reads its messages."""
 
     def __init__(self, client: int, control: ControlClient) -> None:
         self._id = client
         self._control = control
         self._epoch = 0
-        self._command: Configure | None = None  # None as well after one that could not be obeyed
+        self._command: Configure | None = None  # None also after a configuration that failed
         self._report: Report | None = None
 
     def run(self) -> None:
-        """Obeys until told to quit."""
+        """Obeys commands until it receives ``quit``."""
         serve(self._control, self._work, self._obey)
 
     @abstractmethod
     def _work(self) -> float:
-        """Does what is due now; how long the loop may wait for a command, in seconds."""
+        """Does what is due now; returns how many seconds the loop may wait for a command."""
 
     @abstractmethod
     def _end(self) -> None:
-        """The step ends, also if the next one cannot be: there may be no connection left."""
+        """Ends the step, even if the next one cannot be prepared; the connection may be lost."""
 
     @abstractmethod
     def _prepare(self, command: Configure) -> None:
-        """Gets ready for a step.
+        """Prepares for a step.
 
         Raises:
-            HydraError, OSError, ValueError: it cannot be.
+            HydraError, OSError, ValueError: the client cannot be prepared.
         """
 
     @abstractmethod
     def _endpoint(self) -> str | None:
-        """What is said to be ready as soon as it is configured; None: nothing yet."""
+        """The endpoint to send in ``ready`` right after the configuration; None: not ready yet."""
 
     @abstractmethod
     def _heed(self, command: EpochCommand) -> None:
-        """Takes another command of the step that it is configured for."""
+        """Obeys another command of the configured step."""
 
     def _obey(self, message: FromController) -> None:
         if isinstance(message, Configure):
@@ -104,7 +104,7 @@ class StepLoop(ABC):
             except (HydraError, OSError, ValueError) as e:
                 self._complain(str(e))
                 return
-        self._command = command  # of the same epoch, another one differs by its probes only
+        self._command = command  # a second one of the same epoch differs only in its probes
         self._acknowledge(command)
         endpoint = self._endpoint()
         if endpoint is not None:
@@ -122,15 +122,15 @@ class StepLoop(ABC):
 
 
 class PublisherLoop(StepLoop):
-    """A step of a publisher begins by itself when its time has come, and is reported when it is stopped."""
+    """A publisher's step begins by itself at its start time; the publisher reports when the step is stopped."""
 
     @abstractmethod
     def _start(self, configured: Configure, command: Start) -> None:
-        """Takes the window of the step; a repeated start changes nothing."""
+        """Accepts the window of the step; a repeated ``start`` changes nothing."""
 
     @abstractmethod
     def _stop(self, command: Stop) -> PublisherReport | None:
-        """The step ends: its account, None if it has not been started."""
+        """Ends the step; returns its report, or None if it has not been started."""
 
     def _heed(self, command: EpochCommand) -> None:
         if isinstance(command, Start) and self._command is not None:
@@ -147,16 +147,16 @@ class SubscriberStep(Protocol):
     """One step of a subscriber."""
 
     def start(self, command: Start) -> None:
-        """Takes the window of the step; a repeated start changes nothing."""
+        """Accepts the window of the step; a repeated ``start`` changes nothing."""
 
     def stop(self, stop_at_ns: int) -> None:
-        """The window ends, perhaps before its time."""
+        """Ends the window, perhaps early."""
 
     def finish(self, command: Finish) -> None:
-        """Learns what to expect.
+        """Accepts what to expect, and drains from now on.
 
         Raises:
-            ValueError: the system's part of the command is none; it is not obeyed.
+            ValueError: the system's part of the command is invalid; the command has no effect.
         """
 
 
@@ -164,11 +164,11 @@ S = TypeVar("S", bound=SubscriberStep)
 
 
 class SubscriberLoop(StepLoop, Generic[S]):
-    """A step of a subscriber goes on behind its window, until all is read that it was told to expect."""
+    """A subscriber's step continues after its window until the subscriber has read all that ``finish`` announced."""
 
     def __init__(self, client: int, control: ControlClient) -> None:
         super().__init__(client, control)
-        self._step: S | None = None  # what it is configured for
+        self._step: S | None = None  # the configured step
 
     def _heed(self, command: EpochCommand) -> None:
         step = self._step

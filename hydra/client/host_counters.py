@@ -1,4 +1,4 @@
-"""What this host's counters say: totals that the kernel keeps anyway, never a scan over its processes."""
+"""Counters of the present host: totals that the kernel keeps anyway, without a scan over processes."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from hydra.model import CoreTimes, HostCounters, InterfaceCounts, TcpCounts
 _PROC: Final = Path("/proc")
 _LOOPBACK: Final = "lo"
 _HELD_FOR_LOST: Final = ("TCPFastRetrans", "TCPSlowStartRetrans")
-"""Of RetransSegs, without tail loss probes: of these, processes that have to wait for a core send hundreds a second."""
+"""Counters of retransmissions in RetransSegs without tail loss probes, which a lack of CPU causes by the hundred."""
 _SOME: Final = re.compile(r"^some .*\btotal=(\d+)$", re.MULTILINE)
 
 
 class HostSampler:
-    """Reads the counters of this host, and of this process's network namespace, whenever it is asked.
+    """Reads the counters of this host and of this process's network namespace.
 
     Args:
-        proc: where the kernel tells what psutil does not.
+        proc: the folder of the kernel's files, for counters that psutil does not have.
     """
 
     def __init__(self, proc: Path = _PROC) -> None:
         self._pressure = {what: proc / "pressure" / what for what in ("cpu", "io", "memory")}
         self._snmp, self._netstat = (proc / "self" / "net" / file for file in ("snmp", "netstat"))
-        # Asking a driver takes longer than all else: only when an interface has come or gone.
+        # The drivers' speeds take longest to read: only when interfaces have appeared or disappeared.
         self._speeds: dict[str, int | None] = {}
 
     def read(self) -> HostCounters:
-        """The counters as they stand."""
+        """The present counters."""
         memory = psutil.virtual_memory()
         return HostCounters(
             cores=_cores(),
@@ -50,7 +50,7 @@ class HostSampler:
             try:
                 some = _SOME.search(_read(path))
             except OSError:
-                # The kernel was built without it, or it is switched off.
+                # The kernel was built without pressure counters, or they are switched off.
                 continue
             if some is not None:
                 found[what] = int(some[1])
@@ -73,13 +73,13 @@ class HostSampler:
 
 
 def _read(path: Path) -> str:
-    """The text of a file of the kernel's, which is read several times a second: without what other files need."""
+    """The text of a kernel file; it is read several times a second, so without buffering."""
     with path.open("rb", buffering=0) as file:
         return file.read().decode()
 
 
 def _sum(path: Path, of: str, names: Sequence[str]) -> int:
-    """The sum of these columns, 0 where there are none: two lines begin with ``of``, the names and the values."""
+    """The sum of these columns, 0 if there are none. Two lines begin with ``of``: the names and the values."""
     try:
         rows = [line.split() for line in _read(path).splitlines() if line.startswith(of)]
     except OSError:
@@ -92,7 +92,7 @@ def _sum(path: Path, of: str, names: Sequence[str]) -> int:
 def _cores() -> list[CoreTimes]:
     cores = []
     for t in psutil.cpu_times(percpu=True):
-        # Guests' time is part of the users' already.
+        # The users' time includes the guests' time.
         total = sum(t) - t.guest - t.guest_nice
         cores.append(CoreTimes(*(round(s, 3) for s in (total - t.idle - t.iowait - t.steal, t.steal, total))))
     return cores

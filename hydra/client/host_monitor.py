@@ -1,4 +1,4 @@
-"""A relay's or server's answer to ``watch``: reads its host and its group's threads, and tells of it in time."""
+"""How a relay or server obeys ``watch``: it reads its host and its group's threads, and sends samples in time."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _TOLD_WITHIN_NS: Final = 1_000_000_000
 _FORGOTTEN_AFTER_NS: Final = 30_000_000_000
-"""A controller that has not said it for so long is gone, or has other worries."""
+"""A controller that has not resent ``watch`` for this long is dead or has stopped watching."""
 _SOME: Final = 32
-"""Processes that are read of a group of subscribers."""
+"""The number of processes that are read in a group of subscribers."""
 _UNREADABLE: Final = (OSError, ValueError, LookupError, RuntimeError)
-"""What reading a kernel raises that is not like others: it is left out then, for the group has to go on."""
+"""Errors of reading an unusual kernel: the sample then lacks this part, because the group has to continue."""
 
 
 class HostMonitor:
@@ -30,11 +30,11 @@ class HostMonitor:
 
     Args:
         ids: the clients of the group.
-        send: takes what was read.
+        send: sends the samples.
         host: reads the counters of this host.
-        threads: reads the busiest threads; None: nobody does.
-        clock_ns: CLOCK_MONOTONIC.
-        connections: reads what TCP connections wait for; likewise.
+        threads: reads the busiest threads; None: threads are not read.
+        clock_ns: reads CLOCK_MONOTONIC.
+        connections: reads the waiting times of TCP connections; None: they are not read.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class HostMonitor:
         self._first_ns = 0
 
     def take(self, watch: Watch) -> None:
-        """Obeys this message; the first one of an epoch is followed by a sample at the next :meth:`work`."""
+        """Obeys ``watch``; after the first one of an epoch, the next :meth:`work` takes a sample."""
         if watch.epoch < self._epoch:
             return
         now_ns = self._clock_ns()
@@ -79,7 +79,7 @@ class HostMonitor:
             self._until_ns = now_ns + _FORGOTTEN_AFTER_NS
 
     def work(self) -> float:
-        """Does what is due now; returns for how many seconds nothing is, infinity while nobody watches."""
+        """Does what is due now; returns for how many seconds nothing is due, infinity without a watch."""
         now_ns = self._clock_ns()
         if self._every_ns and now_ns >= self._until_ns:
             self._every_ns, self._samples = 0, []
@@ -87,7 +87,7 @@ class HostMonitor:
             return float("inf")
         if now_ns >= self._due_ns:
             self._read(now_ns)
-            # One that came late is not made up for.
+            # A late sample does not shift the schedule, and missed ones are skipped.
             self._due_ns += self._every_ns * (1 + (now_ns - self._due_ns) // self._every_ns)
         if self._samples and (now_ns >= self._first_ns + _TOLD_WITHIN_NS or len(self._samples) >= MAX_SAMPLES):
             self._tell()
@@ -116,29 +116,29 @@ class HostMonitor:
 def monitor_of(
     ids: Sequence[int], send: Callable[[HostReadings], None], parent: int, *, some: bool = False
 ) -> HostMonitor:
-    """What a real group watches with.
+    """The monitor of a real group.
 
     Args:
         ids: the clients of the group.
-        send: takes what was read.
-        parent: its first process.
-        some: whether some of its processes stand for all, where there may be thousands that do the same.
+        send: sends the samples.
+        parent: the group's first process.
+        some: whether a part of the processes stands for all: there may be thousands that do the same.
     """
     processes = ProcessTreeSampler(parent, most=_SOME if some else None)
     return HostMonitor(ids, send, lambda: _sampler().read(), processes.threads, connections=processes.connections)
 
 
 class ProcessTreeSampler:
-    """Reads what a process and its descendants did since they were read before; this process is none of them.
+    """Reads what a process and its descendants did since the previous reading; the calling process is left out.
 
     Args:
-        parent: that process.
-        most: so many are read at most; None: all.
+        parent: pid of the process.
+        most: the largest number of processes to read; None: all.
     """
 
     def __init__(self, parent: int, *, most: int | None = None) -> None:
         self._threads = ThreadSampler(parent, most=most)
-        # Without a relay's own connection, to the controller.
+        # Without the relay's own connection to the controller.
         self._connections = TcpSampler(lambda: [pid for pid in self._threads.processes if pid != os.getpid()])
 
     def threads(self) -> list[BusyThread]:
@@ -146,11 +146,11 @@ class ProcessTreeSampler:
         return self._threads.read()
 
     def connections(self) -> TcpConnections | None:
-        """What their TCP connections wait for, once the threads have been read; errors likewise."""
+        """The waiting times of their TCP connections; read the threads first. Errors as in :data:`_UNREADABLE`."""
         return self._connections.read()
 
     def read(self) -> tuple[list[BusyThread], TcpConnections | None]:
-        """Both, or nothing of what the kernel does not tell."""
+        """The threads and the connections; a part that the kernel does not provide is empty."""
         threads: list[BusyThread] = []
         connections: TcpConnections | None = None
         with contextlib.suppress(*_UNREADABLE):
@@ -162,7 +162,7 @@ class ProcessTreeSampler:
 
 @cache
 def _sampler() -> HostSampler:
-    # Hundreds of relays dial in at once, and of every host only one reads it: the others need no psutil.
+    # Hundreds of relays connect at once, and only one on each host reads it: the others need no psutil.
     from hydra.client.host_counters import HostSampler
 
     return HostSampler()

@@ -1,8 +1,8 @@
-"""A subscriber's exact account of what it got of each (publisher, epoch). Pure, time is passed in.
+"""A subscriber's exact account of the messages from each (publisher, epoch). Pure, time is passed in.
 
 Every message of an epoch is counted once: as the first arrival of its sequence (``reordered`` if a later sequence
-came before it) or as a duplicate. What is missing is kept as ranges, so a stream that arrives whole and in order
-costs the same however long it runs.
+arrived before it) or as a duplicate. Missing sequences are kept as ranges, so a complete stream in order needs the same
+memory and time however long it is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hydra.wire.report_validation import MAX_MISSING_RANGES
 Headers = npt.NDArray[np.void]
 
 SCALAR_LIMIT: Final = 48
-"""Batches up to this size are compared as lists: below it numpy's cost per call dominates (bench/ledger.py)."""
+"""Batches up to this size are compared as lists: for smaller ones numpy's cost per call dominates (bench/ledger.py)."""
 _COUNTING = np.arange(4096, dtype=np.uint64)
 
 
@@ -45,7 +45,7 @@ class _Received:
         self.reordered = 0
 
     def add(self, first: int, last: int) -> None:
-        """Takes an ascending run of messages ``first`` … ``last``."""
+        """Adds an ascending run of messages ``first`` … ``last``."""
         if first < self.next:
             behind = min(last, self.next - 1)
             filled = self._fill(first, behind)
@@ -59,7 +59,7 @@ class _Received:
         self.next = last + 1
 
     def _fill(self, first: int, last: int) -> int:
-        """Removes ``first`` … ``last`` from the gaps; how many of them were in one."""
+        """Removes ``first`` … ``last`` from the gaps; returns how many of them were in one."""
         i = j = bisect_left(self.high, first)
         filled = 0
         keep: list[SequenceRange] = []
@@ -77,14 +77,14 @@ class _Received:
         return filled
 
     def holes(self) -> int:
-        """How many sequences below ``next`` were not received."""
+        """The number of sequences below ``next`` that were not received."""
         if not self.low:
             return 0
         low, high = np.frombuffer(self.low, np.uint64), np.frombuffer(self.high, np.uint64)
         return int((high - low).sum()) + len(low)
 
     def written(self) -> str | None:
-        """What was received, as a bitmap; None where it holds more sequences than fit into a report."""
+        """The received sequences as a bitmap; None if it holds more sequences than fit into a report."""
         return (
             compact_encoding.encode_bitmap(self.next, self.low, self.high)
             if self.next <= compact_encoding.MAX_SEQUENCES
@@ -92,7 +92,7 @@ class _Received:
         )
 
     def copy(self) -> _Received:
-        """The same set, frozen for later."""
+        """A copy of the set, which later messages do not change."""
         twin = _Received()
         twin.next, twin.low, twin.high = self.next, self.low[:], self.high[:]
         return twin
@@ -100,7 +100,7 @@ class _Received:
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """What of the expected sequences is not in a received set."""
+    """The expected sequences that are not in a received set."""
 
     count: int
     ranges: list[SequenceRange]
@@ -108,7 +108,7 @@ class _Missing:
 
 
 def _expected_ranges(sent: PublisherTotal) -> list[SequenceRange]:
-    """0 … sent − 1 without what was never acknowledged, as sorted disjoint ranges."""
+    """0 … sent − 1 without the unacknowledged sequences, as sorted disjoint ranges."""
     ranges: list[SequenceRange] = []
     first = 0
     for low, high in sorted(sent.unacknowledged):
@@ -127,12 +127,12 @@ def _size(ranges: Iterable[SequenceRange]) -> int:
 
 
 def _missing(received: _Received, expected: Sequence[SequenceRange]) -> _Missing:
-    """Expected sequences that are not in ``received``, with the first ranges of them."""
+    """The expected sequences that are not in ``received``, with the first of their ranges."""
     count = 0
     ranges: list[SequenceRange] = []
     truncated = False
     if len(expected) == 1 and expected[0][0] == 0 and received.next <= expected[0][1] + 1:
-        # The usual case by vectors: all that was sent is expected and nothing came that was not sent.
+        # The usual case by vectors: all sequences are expected, and no unexpected one was received.
         last = expected[0][1]
         tail = last + 1 - received.next
         count = received.holes() + tail
@@ -166,9 +166,9 @@ def _missing(received: _Received, expected: Sequence[SequenceRange]) -> _Missing
 class Ledger:
     """The account of one subscriber, one epoch at a time.
 
-    Probes (epoch 0) are no data: ``probes`` maps a publisher to the highest epoch that a probe of it named since
-    ``begin``. End markers (epoch 0 as well) are none either. Messages of another epoch, or of a publisher that was not
-    announced, count as ``stale``.
+    Probes (epoch 0) are not data: ``probes`` maps a publisher to the highest epoch in its probes since ``begin``. End
+    markers (also epoch 0) are not data either. Messages of another epoch, or of a publisher that was not announced,
+    count as ``stale``.
     """
 
     __slots__ = ("_at_end", "_by_key", "_ended", "_received", "epoch", "messages", "probes", "stale")
@@ -180,25 +180,25 @@ class Ledger:
         """Closes the account and opens one for ``epoch`` of these ``publishers``."""
         self.epoch = epoch
         self.messages = 0
-        """Messages of this epoch, duplicates included."""
+        """Messages of this epoch, with duplicates."""
         self.stale = 0
         self.probes: dict[int, int] = {}
         self._ended: set[int] = set()
         self._received = {p: _Received() for p in publishers}
-        # By the first eight bytes of a header; probes never belong to an account.
+        # The key is the first eight bytes of a header; probes never belong to an account.
         self._by_key = {p << 32 | epoch: r for p, r in self._received.items() if epoch != PROBE_EPOCH}
         self._at_end: dict[int, _Received] | None = None
 
     def record(self, headers: Headers, now_ns: int, window_end_ns: int) -> Headers:
-        """Takes a batch of headers that was read at ``now_ns``.
+        """Counts a batch of headers that was read at ``now_ns``.
 
         Args:
             headers: the batch in the order of arrival, an array of ``header.DTYPE``.
             now_ns: one reading of the clock for the whole batch.
-            window_end_ns: the end of the step; the first batch after it freezes what came inside the window.
+            window_end_ns: the end of the window; the first batch after it freezes the counts of the window.
 
         Returns:
-            Those of the headers that belong to the account, the same array if all do: what latency is taken of.
+            The headers that belong to the account (the same array if all do), for the latency.
         """
         if now_ns > window_end_ns and self._at_end is None:
             self._at_end = {p: r.copy() for p, r in self._received.items()}
@@ -222,13 +222,13 @@ class Ledger:
         if received is None or first >= SEQUENCE_LIMIT:
             return self._record_mixed(headers)
         if not run:
-            # One publisher and this epoch, with gaps: of a queue that was full, so usual at a rate that is too high.
+            # One publisher and this epoch, with gaps: usual at a rate that is too high, because queues overflow.
             sequences = words[1::3]
             if int(np.maximum.reduce(sequences)) >= SEQUENCE_LIMIT:
                 return self._record_mixed(headers)
             _add_runs(received, sequences)
         elif first == received.next:
-            # Ascending without a gap: the whole batch is one run.
+            # Ascending without a gap: the batch is one run.
             received.next = first + n
         else:
             received.add(first, first + n - 1)
@@ -252,10 +252,10 @@ class Ledger:
             self._ended.add(publisher)
 
     def _record_mixed(self, headers: Headers) -> Headers:
-        """A batch with gaps, several publishers, probes or strangers, as runs per publisher."""
+        """Counts a batch with gaps, several publishers, probes or stale messages, as runs for each publisher."""
         ours, publishers = self.ours(headers), headers["publisher"]
         for publisher, received in self._received.items():
-            # Publishers do not touch each other's account, so each one's messages are taken by themselves.
+            # The accounts of publishers are independent, so the messages of each are counted separately.
             sequences = headers["sequence"][ours & (publishers == publisher)]
             if len(sequences):
                 _add_runs(received, sequences)
@@ -268,7 +268,7 @@ class Ledger:
         return headers[ours]
 
     def has_last(self, expected: Iterable[PublisherTotal]) -> bool:
-        """Whether the last expected sequence of every publisher has come: all there is where order is kept."""
+        """Whether the last expected sequence of every publisher was received: if order is kept, nothing can follow."""
         for sent in expected:
             ranges = _expected_ranges(sent)
             if ranges and self._received.get(sent.publisher, _NOTHING).next <= ranges[-1][1]:
@@ -276,16 +276,16 @@ class Ledger:
         return True
 
     def marked(self, expected: Iterable[PublisherTotal]) -> bool:
-        """Whether the end marker of this epoch has come of every publisher: where order is kept, nothing can follow."""
+        """Whether every publisher's end marker of this epoch was received: if order is kept, nothing can follow."""
         publishers = {sent.publisher for sent in expected}
         return bool(publishers) and publishers <= self._ended & self._received.keys()
 
     def close(self, sent: Sequence[PublisherTotal], *, member: bool = False) -> list[LedgerCounts]:
-        """The account against what each publisher sent: one entry per publisher, in the order of ``sent``.
+        """The account compared with what each publisher sent: one entry for each publisher, in the order of ``sent``.
 
-        Expected are the sequences 0 … sent − 1 without the unacknowledged ones; whatever else came is ``extra``. A
-        ``member`` of a group is not expected to get everything: it misses nothing, and says what it received, expected
-        or not.
+        Expected are the sequences 0 … sent − 1 without the unacknowledged ones; other received sequences are ``extra``.
+        A ``member`` of a consumer group is not expected to receive everything: nothing counts as missing, and the entry
+        lists the received sequences, expected or not.
         """
         at_end = self._at_end if self._at_end is not None else self._received
         accounts = []
@@ -301,11 +301,11 @@ class Ledger:
 
 
 _NOTHING: Final = _Received()
-"""Of a publisher that was never announced; nothing is ever added to it."""
+"""The empty set, for a publisher that was never announced; it is never changed."""
 
 
 def _add_runs(received: _Received, sequences: npt.NDArray[np.uint64]) -> None:
-    """Takes sequences in the order of arrival, cut into ascending runs."""
+    """Adds sequences in the order of arrival, cut into ascending runs."""
     begin = 0
     for cut in [*(np.flatnonzero(sequences[1:] - sequences[:-1] != 1) + 1).tolist(), len(sequences)]:
         received.add(int(sequences[begin]), int(sequences[cut - 1]))
@@ -313,7 +313,7 @@ def _add_runs(received: _Received, sequences: npt.NDArray[np.uint64]) -> None:
 
 
 def _of_a_member(account: LedgerCounts, received: _Received, room: int) -> LedgerCounts:
-    """The account of a member of a group; ``room`` is how many characters its bitmap may have."""
+    """The account of a member of a consumer group; ``room`` is the longest bitmap, in characters."""
     text = received.written()
     truncated = text is None or len(text) > room
     shown = "" if text is None or truncated else text

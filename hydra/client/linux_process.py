@@ -1,4 +1,4 @@
-"""The few facts of Linux processes that groups, and the command that starts them, live by; what one used."""
+"""Functions of Linux for the processes of a group and the command that starts them; CPU and memory of a process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
 def die_with_parent(parent: int) -> None:
-    """Asks the kernel to kill this process when its parent thread ends; exits at once if ``parent`` is gone already."""
+    """Asks the kernel to kill this process when its parent thread ends; exits at once if ``parent`` has ended."""
     if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if os.getppid() != parent:
@@ -26,19 +26,19 @@ def die_with_parent(parent: int) -> None:
 
 
 def exact_timers() -> None:
-    """Asks the kernel not to add its 50 µs to every wait of this thread for a time that is due."""
+    """Asks the kernel not to add its 50 µs to this thread's waits with a time limit."""
     if _libc.prctl(_PR_SET_TIMERSLACK, _TIMER_SLACK_NS, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_TIMERSLACK) failed")
 
 
 def raise_open_files() -> None:
-    """Raises this process's limit of open files to the hard one; children inherit it."""
+    """Raises this process's soft limit of open files to the hard limit; children inherit it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def thread_count() -> int:
-    """Threads of this process."""
+    """The number of threads of this process."""
     return len(list(Path("/proc/self/task").iterdir()))
 
 
@@ -47,15 +47,15 @@ _PAGE_BYTES: Final = resource.getpagesize()
 
 
 def resident_bytes() -> int:
-    """Memory that this process has resident now."""
+    """The resident memory of this process now, bytes."""
     return int(_STATM.read_text().split()[1]) * _PAGE_BYTES
 
 
 class UsageMeter:
-    """CPU since it was made; memory is the process's peak, or the greatest of its children's.
+    """CPU since the meter was made, and the peak of resident memory: of this process, or of its largest child.
 
     Args:
-        children: whether it is of those children that have ended and been waited for, with theirs.
+        children: measures the children that have ended and been waited for, with their descendants.
     """
 
     def __init__(self, *, children: bool = False) -> None:
@@ -63,7 +63,7 @@ class UsageMeter:
         self._begin = resource.getrusage(self._who)
 
     def read(self) -> ProcessUsage:
-        """The usage since the meter was made."""
+        """CPU since the meter was made, and memory."""
         now = resource.getrusage(self._who)
         return ProcessUsage(
             cpu_user_s=now.ru_utime - self._begin.ru_utime,

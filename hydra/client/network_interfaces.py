@@ -1,4 +1,4 @@
-"""Network namespaces of this machine, as iproute2 tells of them: their addresses, and what passed their interfaces."""
+"""Network namespaces of this host, as iproute2 reports them: addresses, and bytes that passed their interfaces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WITHIN_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class NetworkInterface:
-    """An interface that is no loopback: its IPv4 address, and the bytes that it received and sent since it is there."""
+    """An interface other than loopback: its IPv4 address, and the bytes received and sent since it was created."""
 
     address: str
     incoming: int
@@ -24,13 +24,13 @@ def interfaces(namespace: str) -> list[NetworkInterface]:
     """The interfaces of a namespace that have an IPv4 address.
 
     Raises:
-        OSError: there is none of this name, or it may not be looked into; the text says why.
+        OSError: there is no such namespace, or this user may not read it; the text has the reason.
     """
     return _parsed(_ip("-n", namespace, "-s", "address", "show"))
 
 
 def traffic(addresses: Iterable[str]) -> dict[str, NetworkInterface]:
-    """The interfaces with these addresses in all the namespaces that have a name; none where nobody may look."""
+    """The interfaces with these addresses in all named namespaces; none if this user may not read them."""
     wanted = set(addresses)
     found: dict[str, NetworkInterface] = {}
     try:
@@ -51,7 +51,7 @@ def _ip(*words: str) -> list[dict[str, Any]]:
         raise OSError(f"ip {' '.join(words)} took longer than {_WITHIN_S:g} s") from None
     if done.returncode != 0:
         raise OSError(" ".join(done.stderr.split()) or f"ip {' '.join(words)} failed")
-    # It says nothing where there is nothing.
+    # The output is empty if there is nothing to list.
     return list(json.loads(done.stdout or "[]"))
 
 

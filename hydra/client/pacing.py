@@ -1,10 +1,10 @@
-"""When a publisher sends what: an open-loop schedule; when something is said again. Pure, time is passed in.
+"""When a publisher sends a message: an open-loop schedule; when a message is resent. Pure, time is passed in.
 
-Message n is due at start + n/rate whatever became of the messages before it (after vegeta's ``lib/pacer.go``), so a
-stalled publisher shows as latency instead of vanishing. All of it is integer arithmetic on the rate as a fraction:
+Message n is due at start + n/rate, whatever happens to the messages before it (after vegeta's ``lib/pacer.go``), so a
+stalled publisher shows as latency instead of vanishing. The rate is a fraction and all arithmetic is in integers, so
 the schedule does not drift, however long it runs.
 
-Every repetition wakes all of thousands of subscribers, so what is said early is said often, and later ever more rarely.
+Every resend wakes up thousands of subscribers, so the interval between resends grows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hydra.model import Rate
 from hydra.wire.load_schedule import NEVER_NS, LoadSchedule
 
 GRACE_NS: Final = 5_000_000
-"""A publisher that is less than this behind at the end of the window still sends what was due before the end."""
+"""A publisher that lags by less than this at the end of the window (ns) still sends what was due before the end."""
 SECOND_NS: Final = 1_000_000_000
 
 
@@ -27,15 +27,15 @@ class Pacer:
     """The schedule of one publisher and one step.
 
     A message is part of the schedule if it is due in [start, stop): ceil(rate · duration) messages, or ``messages`` if
-    that is less. From ``stop_ns`` on nothing is due, except that a publisher that kept up until then, to within
-    ``GRACE_NS``, completes its schedule; otherwise how exact the count is would hang on the last wake-up.
+    that is less. From ``stop_ns`` on nothing is due, with one exception: a publisher that lags by at most ``GRACE_NS``
+    completes its schedule. Otherwise the last wake-up would decide how many messages it sends.
 
     Args:
         rate: messages/s, or ``"max"``, which has no due times.
         start_ns: when message 0 is due.
         stop_ns: the end of the window.
-        burst: most messages that are handed out at a time.
-        messages: most messages of all; None: as many as the window takes.
+        burst: the largest number of messages that are due at a time.
+        messages: the largest number of messages in the step; None: as many as the window allows.
     """
 
     __slots__ = ("_denominator", "_messages", "_numerator", "burst", "sent", "start_ns", "stop_ns", "total")
@@ -46,13 +46,13 @@ class Pacer:
         self.burst = burst
         self.sent = 0
         self.total: int | None = messages
-        """Messages of the whole schedule; None: as many as the window takes."""
+        """Messages of the whole schedule; None: as many as the window allows."""
         self._messages = messages
-        # Message n is due numerator · n // denominator ns after the start; 0 stands for "max".
+        # Message n is due numerator · n // denominator ns after the start; a numerator of 0 means "max".
         self._numerator = 0
         self._denominator = 1
         if rate != "max":
-            # A millionth is far below what a rate can be measured to, and keeps products within 64 bits.
+            # A millionth is far below the accuracy of a measured rate, and keeps products within 64 bits.
             exact = Fraction(rate)
             per_second = exact.limit_denominator(1_000_000) or exact
             period = SECOND_NS / per_second
@@ -61,22 +61,22 @@ class Pacer:
 
     @property
     def complete(self) -> bool:
-        """Whether all messages of a step that has a number of them are sent."""
+        """Whether all messages of a step with a limited number were sent."""
         return self._messages is not None and self.sent >= self._messages
 
     def _scheduled(self) -> int:
-        """Messages of the whole schedule at a rate."""
+        """Messages of the whole schedule, if there is a rate."""
         due = self._count_by(self.stop_ns - 1)
         return due if self._messages is None else min(due, self._messages)
 
     def _count_by(self, now_ns: int) -> int:
-        """How many messages are due at or before ``now_ns``, the end of the window not considered."""
+        """The number of messages that are due at or before ``now_ns``, if the window had no end."""
         if now_ns < self.start_ns:
             return 0
         return ((now_ns - self.start_ns + 1) * self._denominator - 1) // self._numerator + 1
 
     def due(self, now_ns: int) -> int:
-        """How many messages may be sent now, at most ``burst``."""
+        """The number of messages that may be sent now, at most ``burst``."""
         if now_ns < self.start_ns or self.done(now_ns):
             return 0
         if self.total is None:
@@ -85,7 +85,7 @@ class Pacer:
         return waiting if waiting < self.burst else self.burst
 
     def times(self, count: int, now_ns: int) -> npt.NDArray[np.uint64]:
-        """What the headers of the next ``count`` (at most ``burst``) messages carry: due times, ns.
+        """The times in the headers of the next ``count`` (at most ``burst``) messages: due times, ns.
 
         At rate ``max`` it is ``now_ns`` for all of them.
         """
@@ -94,7 +94,7 @@ class Pacer:
         whole, rest = divmod(self.sent * self._numerator, self._denominator)
         first = self.start_ns + whole
         if self._numerator * (count + 1) < 2**63:
-            # Only the remainder enters the vector: its products stay small for ever, so nothing drifts.
+            # Only the remainder enters the vector: its products stay small, so nothing drifts.
             steps = np.arange(count, dtype=np.int64) * self._numerator + rest
             return (steps // self._denominator + first).view(np.uint64)
         return np.array(
@@ -107,18 +107,18 @@ class Pacer:
 
     @property
     def next_due_ns(self) -> int | None:
-        """When the next message is due; None when the schedule has no more, and at rate ``max``."""
+        """When the next message is due; None if the schedule has no more, and at rate ``max``."""
         if not self._numerator or self.total is None or self.sent >= self.total:
             return None
         return self.start_ns + self.sent * self._numerator // self._denominator
 
     def lag_ns(self, now_ns: int) -> int:
-        """How far the next message is behind its due time; 0 when it is not, and at rate ``max``."""
+        """How far ``now_ns`` is past the due time of the next message, ns; 0 before it, and at rate ``max``."""
         next_due_ns = self.next_due_ns
         return 0 if next_due_ns is None else max(now_ns - next_due_ns, 0)
 
     def done(self, now_ns: int) -> bool:
-        """Whether nothing will be due any more."""
+        """Whether no message will be due any more."""
         if not self._numerator:
             return now_ns >= self.stop_ns or self.complete
         next_due_ns = self.next_due_ns
@@ -129,7 +129,7 @@ class Pacer:
         return now_ns >= self.stop_ns + GRACE_NS or next_due_ns < self.stop_ns - GRACE_NS
 
     def stop_at(self, stop_ns: int) -> None:
-        """Ends the window at ``stop_ns`` if that is earlier; what was sent already stays sent."""
+        """Ends the window at ``stop_ns`` if that is earlier; messages that were sent stay sent."""
         if stop_ns >= self.stop_ns:
             return
         self.stop_ns = stop_ns
@@ -138,11 +138,11 @@ class Pacer:
 
 
 class LoadPacer(Pacer):
-    """The schedule of a publisher whose rate changes: message n is due when the load says so.
+    """The schedule of a publisher whose rate changes: the load determines when message n is due.
 
     Args:
         load: when each message is due.
-        others: as of a :class:`Pacer`.
+        others: as in :class:`Pacer`.
     """
 
     __slots__ = ("_due_ns", "_due_of", "_load")
@@ -159,12 +159,12 @@ class LoadPacer(Pacer):
         return self._load.count_by(now_ns - self.start_ns)
 
     def times(self, count: int, now_ns: int) -> npt.NDArray[np.uint64]:  # noqa: ARG002  # every message has a due time
-        """What the headers of the next ``count`` messages carry."""
+        """The due times in the headers of the next ``count`` messages."""
         return (self._load.times_ns(self.sent, count) + self.start_ns).view(np.uint64)
 
     @property
     def next_due_ns(self) -> int | None:
-        """When the next message is due; None when the schedule has no more."""
+        """When the next message is due; None if the schedule has no more."""
         if self.total is None or self.sent >= self.total:
             return None
         if self._due_of != self.sent:
@@ -178,25 +178,25 @@ FIRST_WAIT_NS: Final = 50_000_000
 
 
 class Backoff:
-    """The times of one thing that is said again and again.
+    """The times at which one message is sent and resent.
 
     Args:
         begin_ns: the first time.
-        longest_ns: repetitions are never further apart than this; None: however far.
-        for_ns: none comes later than this after the first; None: they never end.
+        longest_ns: longest interval between two times; None: no limit.
+        for_ns: time after the first at which resending ends; None: it never ends.
     """
 
     __slots__ = ("_last_ns", "_longest_ns", "_wait_ns", "next_ns")
 
     def __init__(self, begin_ns: int, *, longest_ns: int | None = None, for_ns: int | None = None) -> None:
         self.next_ns: int | None = begin_ns
-        """The next time; None when there is none."""
+        """The next time; None if there is none."""
         self._wait_ns = FIRST_WAIT_NS
         self._longest_ns = longest_ns
         self._last_ns = None if for_ns is None else begin_ns + for_ns
 
     def due(self, now_ns: int) -> bool:
-        """Whether it is time; if so, the next time is fixed, as far from now as it is its turn to be."""
+        """Whether it is time to send; if so, sets the next time, after a wait that grows with each call."""
         if self.next_ns is None or now_ns < self.next_ns:
             return False
         next_ns = now_ns + self._wait_ns

@@ -1,4 +1,4 @@
-"""What follows the headers of a publisher's messages, all of it prepared before the step begins."""
+"""The payloads of a publisher's messages, prepared before the step begins."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from hydra.model import HEADER_BYTES, SharedSettings
 from hydra.wire.data_message import contents, sizes
 
 BLOCK_BYTES: Final = 1024 * 1024
-"""As long as a batch is at most, as systems are set up by default: no compressor finds a message again."""
+"""Bytes of payloads that are prepared: the largest batch by default, so that no compressor sees a message twice."""
 MOST_MESSAGES: Final = 16_384
-"""Of short messages fewer do: a batch has no more of them."""
+"""Most payloads that are prepared, if messages are short: a batch has no more."""
 LEAST_MESSAGES: Final = 64
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""Where sizes differ there are at least so many of them, as far as these are not longer than that."""
+"""If sizes differ, at least ``LEAST_MESSAGES`` payloads are prepared, up to this many bytes."""
 LINES_BYTES: Final = 16 * 1024 * 1024
-"""Of a file's lines so many are taken, headers included."""
+"""Bytes of a file's lines that are prepared, with headers."""
 
 
 class PayloadBlock:
-    """The payloads of a step's messages: message n has payload n, and behind the last one they begin anew.
+    """The payloads of a step's messages: message n has payload n; after the last payload they repeat.
 
     Args:
         settings: kind, sizes and seed.
-        share: of ``json``, see :func:`hydra.wire.data_message.contents`.
+        share: random characters of ``json``, see :func:`hydra.wire.data_message.contents`.
 
     Raises:
-        OSError: the file with the lines cannot be read, or has none.
+        OSError: the file with the lines cannot be read, or has no lines.
     """
 
     def __init__(self, settings: SharedSettings, share: int = 0) -> None:
-        # Of what they depend on and nothing else: most steps have the same ones as the step before.
+        # Only the settings that determine the payloads: most steps have the same ones as the step before.
         self._payloads = _prepared(
             SharedSettings(
                 message_size=settings.message_size,
@@ -50,7 +50,7 @@ class PayloadBlock:
         self._sizes = [HEADER_BYTES + len(payload) for payload in self._payloads]
 
     def of(self, sequence: int, count: int) -> list[bytes]:
-        """The payloads of consecutive messages, from this sequence on."""
+        """The payloads of ``count`` consecutive messages, beginning with this sequence."""
         if len(self._payloads) == 1:
             return self._payloads * count
         begin = sequence % len(self._payloads)
@@ -60,11 +60,11 @@ class PayloadBlock:
         return taken
 
     def total_bytes(self, messages: int, of: Callable[[int], int] = int) -> int:
-        """What the first messages take in all.
+        """The bytes of the first messages of a step together.
 
         Args:
-            messages: how many.
-            of: the bytes that a message of some size takes; by default its size.
+            messages: the number of messages.
+            of: the bytes of a message, from its size; by default the size itself.
         """
         rounds, rest = divmod(messages, len(self._sizes))
         return sum(
@@ -79,7 +79,7 @@ def _prepared(settings: SharedSettings, share: int) -> list[bytes]:
         return list(_taken(_lines(settings), LINES_BYTES))
     one_size = settings.message_size_min in (None, settings.message_size)
     if settings.payload == "zeros" and one_size:
-        # Nothing tells one from the next.
+        # All payloads are equal.
         return list(_taken(contents(settings), 0))
     most = BLOCK_BYTES
     if not one_size:
@@ -89,7 +89,7 @@ def _prepared(settings: SharedSettings, share: int) -> list[bytes]:
 
 
 def _taken(payloads: Iterable[bytes], most_bytes: int, most: int | None = None) -> Iterator[bytes]:
-    """As many whole messages as are not longer than that, headers included; at least one."""
+    """As many whole messages as fit into ``most_bytes``, with headers; at least one."""
     total = 0
     for number, payload in enumerate(payloads):
         total += HEADER_BYTES + len(payload)
@@ -99,12 +99,12 @@ def _taken(payloads: Iterable[bytes], most_bytes: int, most: int | None = None) 
 
 
 def _lines(settings: SharedSettings) -> Iterator[bytes]:
-    """Cut where they are longer than a message, filled up with spaces where they are shorter than the shortest."""
+    """The file's lines, cut to the longest message and filled with spaces to the shortest."""
     name = settings.payload_file
     longest, shortest = settings.message_size - HEADER_BYTES, (settings.message_size_min or HEADER_BYTES) - HEADER_BYTES
     try:
         mode = Path(name).stat().st_mode
-        # Whoever opens a pipe waits for its other end.
+        # Opening a pipe would wait for its other end.
         text = _beginning(name, LINES_BYTES + longest + 1) if stat.S_ISREG(mode) else None
     except OSError as e:
         raise OSError(f"cannot read payload_file {name}: {e.strerror}") from None
@@ -113,7 +113,7 @@ def _lines(settings: SharedSettings) -> Iterator[bytes]:
     if not text:
         raise OSError(f"payload_file {name} is empty; it needs a line for each message")
     *lines, last = text.split(b"\n")
-    # Of one that was not read to its end, at least the part that a message has room for must be there.
+    # If the last line was not read to its end, it counts only if it fills a message.
     if last and (len(text) <= LINES_BYTES + longest or len(last) >= longest):
         lines.append(last)
     for line in lines:

@@ -1,8 +1,8 @@
-"""The program of a group: a parent that forks a relay and the clients that speak to it, and what runs in these.
+"""The program of a process group: a parent that forks a relay and its clients, and the code of these processes.
 
-The parent stays single-threaded and without sockets, so that it can fork at any time. It forks the next client when an
-earlier one has been welcomed, a window at a time, because thousands dialling in at once overflow the listen queue. When
-its lifeline (a pipe from whoever launched it) closes, it takes all its processes with it.
+The parent has one thread and no sockets, so that it can fork at any time. It forks the next client when an earlier one
+was welcomed, so that a limited number connect at once: thousands would overflow the listen queue. When the parent's
+lifeline (a pipe from the process that started it) closes, it kills all its processes and ends.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def _whole(least: int) -> Callable[[str], int]:
 
 
 def parse(arguments: Sequence[str], kinds: Sequence[str]) -> GroupOptions:
-    """The options in a command line; exits with 2 and one line where they make no sense."""
+    """The options in a command line; exits with 2 and one line on stderr if they are invalid."""
     parser = _OneLineParser(
         description="A group of Hydra clients; started by hydra on an agent.",
         allow_abbrev=False,
-        # To ask the terminal for its width would import all kinds of compression.
+        # Asking the terminal for its width would import compression modules.
         formatter_class=partial(argparse.HelpFormatter, width=100),
     )
     parser.add_argument("kind", choices=kinds)
@@ -82,7 +82,7 @@ def parse(arguments: Sequence[str], kinds: Sequence[str]) -> GroupOptions:
 
 
 def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> int:
-    """Runs a group until its clients have been dismissed or its lifeline closes; returns the exit code."""
+    """Runs a group until its clients were dismissed or its lifeline closes; returns the exit code."""
     options = parse(sys.argv[1:] if arguments is None else arguments, sorted(kinds))
     try:
         credentials = curve_security.credentials(os.environ)
@@ -93,7 +93,7 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
         return EXIT_USAGE
     if lifeline is not None:
         die_with_parent(os.getppid())
-    # What exists now is shared by all clients; taking it out of the collector's sight keeps its pages shared.
+    # All clients share the present objects; frozen for the garbage collector, their pages stay shared.
     gc.collect()
     gc.freeze()
     within_s = WELCOME_WITHIN_S if welcome_within_s is None else welcome_within_s
@@ -101,7 +101,7 @@ def main(kinds: Mapping[str, Kind], arguments: Sequence[str] | None = None) -> i
 
 
 def from_environment(name: str, number: Callable[[str], _N]) -> _N | None:
-    """The number in an environment variable, None where it is not set."""
+    """The number in an environment variable; None if the variable is not set."""
     text = os.environ.get(name)
     if not text:
         return None
@@ -187,10 +187,10 @@ class _Parent:
                 return code
 
     def _open_socket(self) -> str:
-        """The relay's endpoint as clients reach it; "" if there is none, because the relay has ended.
+        """The relay's endpoint for the clients; "" if there is none, because the relay has ended.
 
-        The parent keeps its socket's file open and removes it with its folder: whoever has not inherited it from here
-        cannot connect, and nothing is left behind, however everything ends.
+        The parent keeps the socket's file open and removes its path and folder: only processes that inherit the open
+        file can connect, and nothing is left behind, however the group ends.
         """
         with os.fdopen(self._place, "rb") as place:
             told = place.read().rstrip(b"\n")
@@ -230,7 +230,7 @@ class _Parent:
             os.close(self._welcomes)
             code = child()
         finally:
-            # Never back into the parent's code, whatever the child raised.
+            # Never return to the parent's code, whatever the child raised.
             with contextlib.suppress(OSError):
                 if sys.exc_info()[0] is not None:
                     traceback.print_exc()
@@ -250,23 +250,24 @@ class _Parent:
     def _run_relay(self) -> int:
         for fd in (self._death_pipe, self._welcome_pipe, self._kills, self._place):
             os.close(fd)
-        # To look for versions takes longer than all else that a client does until it is welcomed: the relay says them.
+        # Looking up versions takes longer than the rest of a client's start, so the relay sends them.
         identity = replace(self._identity, versions=self._kind.versions())
         pipes = RelayPipes(self._place_pipe, self._deaths, self._kill_pipe)
         return relay_main(self._credentials, identity, pipes, self._welcome_within_s, os.getppid())
 
-    # --- what happened ---------------------------------------------------------------------------------------------
+    # --- events
+    # --------------------------------------------------------------------------------------------------------
 
     def _take_welcomes(self) -> None:
-        # A line is far below PIPE_BUF, so lines are never torn, and a read of many lines ends at a line's end
-        # unless it is full; the rest of such a line comes with the next read.
+        # A line is far below PIPE_BUF, so it is written at once. A read therefore ends at the end of a line, unless it
+        # is full; the rest of the line is in the next read.
         data = os.read(self._welcomes, 65536)
         while not data.endswith(b"\n"):
             data += os.read(self._welcomes, 64)
         self._unwelcomed.difference_update(int(line) for line in data.split())
 
     def _reap(self) -> int | None:
-        """Takes note of every child that ended; with what the group ends if it was the relay."""
+        """Records every child that ended; returns the group's exit code if the relay ended."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -283,7 +284,7 @@ class _Parent:
         client = self._clients.pop(pid)
         self._unwelcomed.discard(client)
         self._stranded = self._stranded or code == EXIT_STRANDED
-        # Who is stranded may be so because the relay hears nobody; then nobody is to come back.
+        # A client may be without contact because the relay receives nothing; then it must not be replaced.
         ended = code in (EXIT_DISMISSED, EXIT_STRANDED)
         replaced = not ended and self._incarnations[client] < self._options.respawns
         incarnation = self._incarnations[client]
@@ -294,7 +295,7 @@ class _Parent:
             self._waiting.append(client)
 
     def _kill_clients(self) -> None:
-        """The relay was told to end these clients; they count as dead and are replaced."""
+        """Kills the clients that the relay named; they count as dead and are replaced."""
         named = dict(KILL.iter_unpack(os.read(self._kills, 1 << 16)))
         for pid, client in self._clients.items():
             if self._incarnations[client] <= named.get(client, -1):
@@ -310,18 +311,18 @@ class _Parent:
                 os.kill(pid, signal.SIGKILL)
 
     def _end(self) -> int:
-        """All clients are gone: closing its pipe tells the relay, which delivers what it has and exits."""
+        """Closes the pipe after the last client has ended; the relay then sends what it has and exits."""
         os.close(self._death_pipe)
         os.waitpid(self._relay, 0)
         return EXIT_STRANDED if self._stranded else EXIT_DISMISSED
 
 
 def _ignore(*_: object) -> None:
-    """SIGCHLD needs a handler of Python's for the wakeup pipe to be written."""
+    """Does nothing: SIGCHLD needs a Python handler, so that the wakeup pipe is written."""
 
 
 def await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int | None:
-    """None once whoever listens there has welcomed this process, otherwise the exit code."""
+    """Waits until the process that listens at ``endpoint`` welcomes this one: None; otherwise the exit code."""
     deadline = time.monotonic() + within_s
     while (left := deadline - time.monotonic()) > 0:
         message = control.receive(left)
@@ -336,7 +337,7 @@ def await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int
 def client_main(
     kind: Kind, relay: str, identity: ClientIdentity, welcome_within_s: float, welcomed: Callable[[], object]
 ) -> int:
-    """The life of one client process, whose relay listens at the endpoint ``relay``; returns its exit code."""
+    """Runs one client process, whose relay listens at the endpoint ``relay``; returns its exit code."""
     (client,) = identity.ids
     control = ControlClient(relay, identity)
     try:

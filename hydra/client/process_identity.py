@@ -1,4 +1,4 @@
-"""Which process owns something, and whether it is still there."""
+"""The identity of an owner process, and whether the process is alive."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Final
 from hydra.wire.clock import boot_id
 
 INITIAL_PID_NAMESPACE: Final = "pid:[4026531836]"
-"""That of the host itself, outside of every container; its number is the kernel's (PROC_PID_INIT_INO)."""
+"""The namespace of the host itself, outside of all containers; the kernel defines the number (PROC_PID_INIT_INO)."""
 _START_FIELD: Final = 19
-"""Where the start time is in /proc/PID/stat, counted from the state, which is behind the name (proc(5), field 22)."""
+"""Index of the start time in /proc/PID/stat, counted from the state, which follows the name (proc(5), field 22)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessOwner:
-    """A process, told from every other that ever had its number.
+    """A process, distinguished from all others that had its pid.
 
-    ``started`` is the kernel's: clock ticks since the boot, which no step of the wall clock changes.
-    ``pid_namespace`` is the one in which ``pid`` counts.
+    ``started`` is in clock ticks since the boot, as the kernel counts them: no step of the wall clock changes it.
+    ``pid`` is a number in the namespace ``pid_namespace``.
     """
 
     host: str
@@ -37,7 +37,7 @@ class ProcessOwner:
 
 
 def this_process() -> ProcessOwner:
-    """Ourselves."""
+    """The identity of the calling process."""
     try:
         machine_id = Path("/etc/machine-id").read_text().strip()
     except OSError:
@@ -53,32 +53,32 @@ def this_process() -> ProcessOwner:
 
 
 def start_of(pid: int) -> int | None:
-    """When a process of this host started (clock ticks since the boot), None if there is none or it has ended.
+    """When a process of this host started (clock ticks since the boot); None if there is none or it has ended.
 
     Raises:
-        PermissionError: there is one, and it is hidden from us.
+        PermissionError: there may be one, but this user cannot see it.
     """
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return None
     except PermissionError:
-        pass  # somebody else's: /proc may tell
+        pass  # a process of another user: /proc may have its start time
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        # It has just ended, or the system hides other people's processes: nobody can tell from here.
+        # It has just ended, or the system hides processes of other users; this user cannot distinguish the two.
         raise PermissionError(f"process {pid} is hidden") from None
     return None if fields[0] in {"Z", "X"} else int(fields[_START_FIELD])
 
 
 def why_not_dead(owner: ProcessOwner, me: ProcessOwner, start: Callable[[int], int | None] = start_of) -> str:
-    """Why an owner cannot be taken for dead; "" if it is known to be.
+    """Why an owner cannot be considered dead; "" if it is certainly dead.
 
     Args:
-        owner: whose end is asked for.
-        me: who asks.
-        start: tells when a process of this host started.
+        owner: the process that may be dead.
+        me: the calling process.
+        start: returns when a process of this host started.
     """
     if (owner.host, owner.machine_id) != (me.host, me.machine_id):
         return f"it belongs to {owner}, ask there"

@@ -1,4 +1,4 @@
-"""What a group's processes wait for, as the kernel counts it: their busiest threads, and their TCP connections."""
+"""What a group's processes wait for, from the kernel's counters: their busiest threads and TCP connections."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from hydra.wire.messages import MAX_THREADS
 _PROC: Final = Path("/proc")
 _TICK_NS: Final = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _SHARE: Final = 0.02
-"""Of a core that reading takes at most: of thousands of threads, each reading costs tens of milliseconds."""
+"""Largest share of a core that reading may use: a reading of thousands of threads costs tens of milliseconds."""
 _USER_FIELD: Final = 11
-"""Where the CPU in user mode is in /proc/PID/stat, counted from the state, which is behind the name (proc(5))."""
+"""Index of the user CPU time in /proc/PID/stat, counted from the state, which follows the name (proc(5))."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Thread:
-    """``run_ns`` and ``wait_ns``: how long it has run, and how long it could have and had to wait."""
+    """A thread's running time ``run_ns``, and the time ``wait_ns`` in which it was ready but waited for a core."""
 
     pid: int
     run_ns: int
@@ -34,14 +34,14 @@ class _Thread:
 
 
 class ThreadSampler:
-    """Reads which threads have been busy since it was asked before.
+    """Reads which threads of a group have been busy since the previous reading.
 
     Args:
-        parent: the process that all others descend from.
-        most: so many processes are read at most; None: all.
-        proc: where the kernel tells of them.
-        clock_ns: CLOCK_MONOTONIC.
-        cpu_ns: CPU that this thread has used: on a busy machine, reading takes longer than it costs.
+        parent: pid of the process from which all others descend.
+        most: the largest number of processes to read; None: all.
+        proc: the folder of the kernel's files about processes.
+        clock_ns: reads CLOCK_MONOTONIC.
+        cpu_ns: CPU time of this thread: on a busy host, the elapsed time of a reading is more than its cost.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ThreadSampler:
         most: int | None = None,
     ) -> None:
         self.processes: list[int] = []
-        """Those that were read last."""
+        """The processes of the last reading."""
         self._parent = parent
         self._most = most
         self._proc = proc
@@ -66,9 +66,9 @@ class ThreadSampler:
         self._busiest: list[BusyThread] = []
 
     def read(self) -> list[BusyThread]:
-        """The busiest since the last time, those that wanted most CPU first; none the first time.
+        """The busiest threads since the previous reading, ordered by CPU demand; none the first time.
 
-        While it would cost too much to read them anew, they are said to be as busy as before.
+        If another reading would cost too much, the result is that of the last reading.
         """
         begin_ns = self._clock_ns()
         if begin_ns >= self._due_ns:
@@ -83,10 +83,10 @@ class ThreadSampler:
         before, before_ns = self._before, self._before_ns
         self._before, self._before_ns = now, begin_ns
         if before_ns is None or begin_ns <= before_ns:
-            # Without a second reading nothing is known at all: it may cost what it will.
+            # Without a second reading there is no result at all, so its cost is not limited.
             self._due_ns = 0
             return []
-        # A thread that was not there has done all of its work since then.
+        # A thread that is new has done all of its work since the previous reading.
         none = _Thread(0, 0, 0)
         done = {tid: (t.run_ns - (b := before.get(tid, none)).run_ns, t.wait_ns - b.wait_ns) for tid, t in now.items()}
         ran = (tid for tid, (run_ns, _) in done.items() if run_ns > 0)
@@ -109,14 +109,14 @@ class ThreadSampler:
                 for task in (self._proc / str(pid) / "task").iterdir():
                     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                         yield int(task.name), _thread(pid, task)
-                        # Each thread has the children that it forked itself.
+                        # Each thread has its own list of the children that it forked.
                         waiting += map(int, (task / "children").read_text().split())
 
     def _name(self, pid: int, tid: int) -> str | None:
-        """None: it has ended."""
+        """The name of a thread; None if it has ended."""
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             stat = (self._proc / str(pid) / "task" / str(tid) / "stat").read_text()
-            # In parentheses, and it may have some of its own.
+            # The name stands in parentheses, and may contain some itself.
             return stat.rpartition(") ")[0].partition(" (")[2]
         return None
 
@@ -126,7 +126,7 @@ def _thread(pid: int, task: Path) -> _Thread:
         run_ns, wait_ns, _ = (task / "schedstat").read_text().split()
         return _Thread(pid, int(run_ns), int(wait_ns))
     except FileNotFoundError:
-        # A kernel that does not count how long threads wait.
+        # This kernel does not count how long threads wait.
         user, system = (task / "stat").read_text().rpartition(") ")[2].split()[_USER_FIELD : _USER_FIELD + 2]
         return _Thread(pid, (int(user) + int(system)) * _TICK_NS, 0)
 
@@ -143,13 +143,13 @@ _INFO: Final = 2
 _HEADER: Final = struct.Struct("=IHHII")
 _REQUEST: Final = struct.Struct("=BBBxI48x")
 _ANSWER: Final = struct.Struct("=4x40x8s4xIIII")
-"""``struct inet_diag_msg``: of the socket's id only its cookie; then rqueue, wqueue, uid and inode."""
+"""``struct inet_diag_msg``: of the socket's id only the cookie; then rqueue, wqueue, uid and inode."""
 _ATTRIBUTE: Final = struct.Struct("=HH")
 _UNSENT: Final = struct.Struct("=I")
 _TIMES: Final = struct.Struct("=QQQ")
 _BYTES_SENT: Final = struct.Struct("=Q")
 _UNSENT_AT, _TIMES_AT, _BYTES_SENT_AT = 144, 168, 200
-"""Where ``struct tcp_info`` has tcpi_notsent_bytes; tcpi_busy_time, _rwnd_limited and _sndbuf_limited (µs); and
+"""Offsets in ``struct tcp_info``: tcpi_notsent_bytes; tcpi_busy_time, _rwnd_limited and _sndbuf_limited (µs); and
 tcpi_bytes_sent (Linux 4.19 and newer)."""
 _ANSWER_BYTES: Final = 1 << 18
 _WITHIN_S: Final = 1.0
@@ -157,7 +157,7 @@ _WITHIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class TcpConnection:
-    """A connection as it stands: what it has sent so far, for how long data was in flight, and why for no less."""
+    """A TCP connection: bytes sent, time with data in flight, and the parts of it that the reader or buffer limited."""
 
     inode: int
     unread_bytes: int
@@ -169,10 +169,10 @@ class TcpConnection:
 
 
 def established() -> dict[bytes, TcpConnection]:
-    """The established TCP connections of this network namespace by the kernel's name for them.
+    """The established TCP connections of this network namespace, by the kernel's cookie.
 
     Raises:
-        OSError: the kernel does not tell.
+        OSError: the kernel does not report them.
     """
     found: dict[bytes, TcpConnection] = {}
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as asked:
@@ -193,13 +193,13 @@ def _answers(asked: socket.socket) -> Iterator[memoryview]:
             if kind == _DONE:
                 return
             if kind == _ERROR or length < _HEADER.size:
-                raise OSError("the kernel does not tell of TCP connections")
+                raise OSError("the kernel does not report TCP connections")
             yield data[_HEADER.size : length]
             data = data[(length + 3) & ~3 :]
 
 
 def _parsed(answer: memoryview) -> dict[bytes, TcpConnection]:
-    """Nothing where the kernel says too little of it."""
+    """The connection in a kernel's answer; empty if the answer lacks its times."""
     cookie, unread_bytes, _, _, inode = _ANSWER.unpack_from(answer)
     attributes = answer[_ANSWER.size :]
     while len(attributes) >= _ATTRIBUTE.size:
@@ -215,14 +215,14 @@ def _parsed(answer: memoryview) -> dict[bytes, TcpConnection]:
 
 
 class TcpSampler:
-    """Reads what the connections of a group's processes have waited for since it was asked before.
+    """Reads what the TCP connections of a group's processes have waited for since the previous reading.
 
     Args:
-        processes: the processes of the group that carry messages.
-        connections: reads all connections there are.
-        proc: where the kernel tells which process has which.
-        clock_ns: CLOCK_MONOTONIC.
-        cpu_ns: CPU that this thread has used: on a busy machine, reading takes longer than it costs.
+        processes: pids of the group's processes that carry messages.
+        connections: reads all connections of the network namespace.
+        proc: the folder of the kernel's files, which show what process has which connection.
+        clock_ns: reads CLOCK_MONOTONIC.
+        cpu_ns: CPU time of this thread: on a busy host, the elapsed time of a reading is more than its cost.
     """
 
     def __init__(
@@ -245,16 +245,16 @@ class TcpSampler:
         self._known: dict[int, bool] = {}
 
     def read(self) -> TcpConnections | None:
-        """Of all connections together; None the first time. While reading costs too much it says what it said before.
+        """The sums over all connections; None the first time; the last result if another reading would cost too much.
 
         Raises:
-            OSError: the kernel does not tell.
+            OSError: the kernel does not report the connections.
         """
         begin_ns = self._clock_ns()
         if begin_ns >= self._due_ns:
             used_ns = self._cpu_ns()
             self._told = self._read(begin_ns)
-            # Without a second reading nothing is known at all: it may cost what it will.
+            # Without a second reading there is no result at all, so its cost is not limited.
             self._due_ns = 0 if self._told is None else begin_ns + round((self._cpu_ns() - used_ns) / _SHARE)
         return self._told
 
@@ -288,14 +288,14 @@ class TcpSampler:
         )
 
     def _mine(self, inodes: set[int]) -> dict[int, bool]:
-        """Whether each is of the group: looked up only where one is new, for a process may have thousands of files."""
+        """Whether each inode is the group's; looked up only if one is new: a process may have thousands of files."""
         if not inodes <= self._known.keys():
             own = {inode for pid in self._processes() for inode in self._sockets(pid)}
             self._known = {inode: inode in own for inode in inodes}
         return self._known
 
     def _sockets(self, pid: int) -> Iterator[int]:
-        # Processes end, and files are closed, at any time.
+        # Processes may end, and files may be closed, at any time.
         try:
             files = list((self._proc / str(pid) / "fd").iterdir())
         except OSError:

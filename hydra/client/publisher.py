@@ -1,4 +1,4 @@
-"""A publisher: told by the control channel, paced by the schedule, and exact about what it sent."""
+"""A publisher: obeys the control channel, sends on schedule, and counts exactly what it sent."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.time_series import parts
 
 PROBES_APART_NS: Final = 500_000_000
-"""The longest distance between two probes."""
+"""Longest interval between two probes, ns."""
 GROUP_PROBES_APART_NS: Final = 50_000_000
-"""The same where subscribers are members of a group: each probe reaches one of them only, and wakes nobody else."""
+"""Longest interval between two probes to a consumer group, ns: each probe reaches, and wakes up, only one member."""
 PROBES_OUT_S: Final = 1.0
-"""How long a publisher that is told to end its probes waits for those that are under way."""
+"""How long a publisher waits for probes on their way when it receives the command to end them, s."""
 END_MARKERS_FOR_NS: Final = 60_000_000_000
 ERRORS_APART_NS: Final = 2_000_000_000
-"""The longest distance between two errors of a step that has ended before its window."""
+"""Longest interval between two errors of a step that ended before its window, ns."""
 MEMORY_EVERY_NS: Final = 50_000_000
-"""How often the memory of an unbounded queue is looked at: at 500 MB/s it grows by 25 MB between two looks."""
+"""Interval between two readings of an unbounded queue's memory, ns: at 500 MB/s it grows by 25 MB in this time."""
 PREPARED: Final = 64
 PREPARED_BYTES: Final = 65_536
-"""So many messages are packed at once while none is due, or so many bytes of them."""
+"""Messages that are packed at once while none is due, and the most bytes of them."""
 AWAKE_S: Final = 120e-6
-"""A publisher wakes up this long before a message is due, and looks at the clock until it is: to be woken, and to look
-at the control channel with code that no cache has any more, takes up to so long."""
+"""A publisher wakes up this many seconds before a message is due, and then reads the clock until it is. Waking up and
+reading the control channel, with code that is in no cache, can take this long."""
 ANSWERS_S: Final = 0.02
-"""How long the control channel is not looked at while the last answers are waited for."""
+"""How long a publisher waits for the last answers before it reads the control channel again, s."""
 
 
 class TransportPublisher(PublisherLoop):
@@ -63,12 +63,12 @@ class TransportPublisher(PublisherLoop):
         self._transport = transport
         self._probes: Backoff | None = None
         self._end_markers: Backoff | None = None
-        self._errors: Backoff | None = None  # of a step that stopped early
-        self._done: Backoff | None = None  # of a step that has sent as many messages as it has
+        self._errors: Backoff | None = None  # for a step that stopped early
+        self._done: Backoff | None = None  # for a step with a limited number of messages, all sent
         self._step: _Sending | None = None
 
     def run(self) -> None:
-        """Obeys until told to quit."""
+        """Obeys commands until it receives ``quit``."""
         exact_timers()
         super().run()
 
@@ -86,12 +86,12 @@ class TransportPublisher(PublisherLoop):
                 self._send_time_series(step)
             return wait_s
         if step is not None and self._errors is not None:
-            # Its window ends here for everybody: the controller is told until it says so itself.
+            # The window ends here for all clients: the publisher repeats the error until the controller ends the step.
             if self._errors.due(time.monotonic_ns()):
                 self._complain(step.stopped_early)
             return _until(self._errors)
         if step is not None and self._done is not None:
-            # The window ends when all have said so.
+            # The window ends when all publishers have sent this.
             if self._done.due(time.monotonic_ns()):
                 self._tell(step, step.completed_ns)
             return _until(self._done)
@@ -99,21 +99,21 @@ class TransportPublisher(PublisherLoop):
         if command is None:
             return math.inf
         if step is None:
-            # The step's clock is not known yet: a probe has no time.
+            # The step's clock is not known yet: the probe carries no time.
             return self._signal(self._probes, command.epoch, 0)
         return self._signal(self._end_markers, SEQUENCE_LIMIT | command.epoch, step.clock.now_ns())
 
     def _tell(self, step: _Sending, time_ns: int) -> None:
-        """Says how much of the step has been sent at that time."""
+        """Sends the number of messages of the step at this time."""
         self._control.send(Progress(ids=[self._id], seq=1, epoch=step.epoch, messages=step.sent, time_ns=time_ns))
 
     def _send_time_series(self, step: _Sending) -> None:
-        """Says what was sent in the seconds that have passed."""
+        """Sends the counts of the seconds that have passed."""
         for seconds in parts(step.course()):
             self._control.send(TimeSeries(ids=[self._id], seq=1, epoch=step.epoch, seconds=seconds))
 
     def _signal(self, repeats: Backoff | None, sequence: int, time_ns: int) -> float:
-        """Sends a probe or an end marker (its sequence tells which) if that is due; seconds until the next one."""
+        """Sends a probe or an end marker (depending on ``sequence``) if it is due; seconds until the next one."""
         if repeats is None:
             return math.inf
         if repeats.due(time.monotonic_ns()):
@@ -136,7 +136,7 @@ class TransportPublisher(PublisherLoop):
 
     def _configure(self, command: Configure) -> None:
         if command.epoch == self._epoch and not command.probe and self._probes is not None:
-            # Nobody needs them any more, and whoever acknowledges this has none under way.
+            # No subscriber needs probes any more, and an acknowledged command promises that none is on its way.
             self._probes = None
             self._transport.flush(PROBES_OUT_S)
         super()._configure(command)
@@ -162,7 +162,7 @@ class TransportPublisher(PublisherLoop):
 
 
 def _until(repeats: Backoff) -> float:
-    """Seconds until the next repetition, and never longer than an idle publisher waits."""
+    """Seconds until the next repetition; infinity if there is none."""
     if repeats.next_ns is None:
         return math.inf
     return max(repeats.next_ns - time.monotonic_ns(), 0) / 1e9
@@ -179,7 +179,7 @@ class _Sending:
         self.finished = False
         self.stopped_early = ""
         self.completed_ns = 0
-        """When all messages of a step that has a number of them were sent and answered; 0 before that."""
+        """When all messages of a step with a limited number were sent and answered (step's clock); 0 before that."""
         self._id = client
         self._payload = payload
         self._transport = transport
@@ -191,9 +191,9 @@ class _Sending:
         self._usage = UsageMeter()
         self._refused: Sequence[bytes] = []
         self._prepared: list[bytes] = []
-        self._prepared_from = 0  # the sequence of the first of them
+        self._prepared_from = 0  # sequence of the first prepared message
         self._ahead = max(1, min(PREPARED, PREPARED_BYTES // settings.message_size))
-        # Awake for at most an eighth of the time.
+        # Busy waiting takes at most an eighth of the time.
         self._awake_s = 0.0 if settings.rate == "max" else min(AWAKE_S, 1 / 8 / float(settings.rate))
         self._blocked_ns = 0
         self._first_ns = 0
@@ -210,27 +210,27 @@ class _Sending:
 
     @property
     def sent(self) -> int:
-        """Messages that the library has accepted so far."""
+        """The number of messages that the library has accepted."""
         return self._pacer.sent
 
     def progress_due(self) -> bool:
-        """Whether it is time to tell how far the step is."""
-        # Who has sent them all says so when they are answered.
+        """Whether it is time to send the progress of the step."""
+        # A publisher that has sent all messages reports it when they are answered.
         if not self._progress_ns or self.clock.now_ns() < self._next_progress_ns or self._pacer.complete:
             return False
         self._next_progress_ns = self.clock.now_ns() + self._progress_ns
         return True
 
     def time_series_due(self) -> bool:
-        """Whether it is time to tell what was sent in the seconds that have passed."""
+        """Whether it is time to send the counts of the seconds that have passed."""
         return self._telling is not None and self._telling.due(self.clock.now_ns())
 
     def course(self) -> list[SecondCounts]:
-        """What was sent in each second and has not been told yet; nothing where nobody asks."""
+        """The counts of each second that were not sent yet; empty if the controller asks for none."""
         return [] if self._time_series is None else self._time_series.take()
 
     def work(self) -> float:
-        """Sends at most one chunk; seconds until there is more to do, 0 for at once."""
+        """Sends at most one chunk; returns seconds until there is more to do, 0 for at once."""
         now_ns = self.clock.now_ns()
         pacer = self._pacer
         again_s = self._transport.poll()
@@ -244,9 +244,9 @@ class _Sending:
             next_ns = pacer.start_ns if pacer.next_due_ns is None else pacer.next_due_ns
             if self.clock.until_s(next_ns) > self._awake_s:
                 if self._telling is not None:
-                    # Where a load pauses, the seconds before are told all the same.
+                    # The counts of past seconds are sent even while a load pauses.
                     next_ns = min(next_ns, self._telling.next_ns)
-                self._prepare(1)  # which takes its time: only then is it known how long to wait
+                self._prepare(1)  # takes time, so the wait is computed after it
                 wait_s = max(self.clock.until_s(next_ns) - self._awake_s, 0.0)
                 return wait_s if again_s is None else min(wait_s, again_s)
             while now_ns < next_ns:
@@ -277,30 +277,30 @@ class _Sending:
         return 0
 
     def _next(self, count: int, now_ns: int) -> Sequence[bytes]:
-        """The next messages, at most ``count``; those that the library has refused stay what they are."""
+        """The next messages, at most ``count``; messages that the library rejected are offered again unchanged."""
         if not self._paced:
             return self._refused or self._packed(count, now_ns)
         self._prepare(count)
-        # What is left of the last ones goes first: a library that takes a few at a time is offered the same ones again.
+        # Unsent messages go first: a library that accepts a few at a time is offered the same ones again.
         begin = self._pacer.sent - self._prepared_from
         return self._prepared[begin : begin + count]
 
     def _prepare(self, count: int) -> None:
-        """Packs so many of the next messages, unless some are left; their due times are known long before."""
+        """Packs ``count`` or more of the next messages, unless some are left; their due times are known in advance."""
         if self._paced and self._pacer.sent - self._prepared_from >= len(self._prepared):
             self._prepared_from = self._pacer.sent
             self._prepared = self._packed(max(count, self._ahead), 0)
 
     def _packed(self, count: int, now_ns: int) -> list[bytes]:
-        """The next messages."""
+        """The next ``count`` messages."""
         first = self._pacer.sent
         times = self._pacer.times(count, now_ns)
         return pack_batch(self.epoch, self._id, first, times, self._payload.of(first, count))
 
     def _answers_awaited(self, now_ns: int) -> bool:
-        """Whether all messages of a step that has a number of them are sent, and some may still be answered.
+        """Whether all messages of a step with a limited number were sent, and answers may still follow.
 
-        The step is complete with the last answer: what waits in the library has not been sent.
+        The step is complete with the last answer: messages that wait in the library have not been sent.
         """
         if not self._pacer.complete:
             return False
@@ -310,11 +310,11 @@ class _Sending:
         return False
 
     def _end_ns(self, delivery: Delivery | None) -> int:
-        """The last acknowledgement, or the last send where nobody acknowledges, on the step's clock."""
+        """The last acknowledgement, or the last send if there are no acknowledgements, on the step's clock."""
         return self.clock.at_ns(delivery.last_ack_ns) if delivery and delivery.last_ack_ns else self._last_ns
 
     def _look_at_memory(self, now_ns: int) -> None:
-        """An unbounded queue ends the step before it takes the host's memory."""
+        """Ends the step if the unbounded queue takes more memory than allowed."""
         self._next_memory_ns = now_ns + MEMORY_EVERY_NS
         resident = resident_bytes() if self._memory_limit_bytes else 0
         if resident > self._memory_limit_bytes:
@@ -324,12 +324,12 @@ class _Sending:
             self.finished = True
 
     def stop(self, stop_at_ns: int) -> None:
-        """Ends the step, perhaps before its time."""
+        """Ends the step, perhaps early."""
         self._pacer.stop_at(stop_at_ns)
         self.finished = True
 
     def report(self) -> PublisherReport:
-        """What was sent, once outstanding answers are in or have been waited for long enough."""
+        """The report of the step, after outstanding answers have arrived or the time limit for them has passed."""
         self._transport.flush(FLUSH_AT_MOST_S)
         sent = self._pacer.sent
         delivery = self._transport.delivery() or Delivery(sent, 0, 0, 0)
@@ -352,7 +352,7 @@ class _Sending:
         )
 
     def _system(self, sent: int) -> dict[str, Any] | None:
-        """What the transport reports, and what the messages took of a connection where their sizes tell that."""
+        """The transport's report, with the bytes of all messages on the connection if their sizes determine them."""
         told, framed_bytes = self._transport.report_system(), self._transport.framed_bytes
         if framed_bytes(HEADER_BYTES) is None:
             return told

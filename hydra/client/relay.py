@@ -1,7 +1,7 @@
-"""A group's relay: the process that its clients speak to, and that holds the group's connection to the controller.
+"""A group's relay: the process to which its clients connect, and which has the group's connection to the controller.
 
-Its clients come in through a socket file in a folder that only this user may enter. The parent opens that file and
-removes it with its folder before it forks the first client, so nothing is left behind and nobody else comes in.
+Clients connect through a socket file in a folder that only this user may enter. The parent opens that file and removes
+it with its folder before it forks the first client, so nothing is left behind and no other process can connect.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ from hydra.wire.messages import (
 from hydra.wire.protocol_constants import EXIT_DISMISSED, EXIT_STRANDED, EXIT_USAGE
 
 KILL: Final = struct.Struct("=II")
-"""A client that is to be killed, by its id, unless its incarnation is above the second number."""
+"""A client that has to be killed: its id, and the highest incarnation to kill."""
 SOCKET: Final = "s"
 """The name of the socket in its folder."""
 _LONGEST_PATH: Final = 80
-"""Of a socket file: the kernel has room for 107 bytes."""
+"""Longest path of a socket file, in bytes; the kernel's limit is 107."""
 _WAITING_CONNECTIONS: Final = 4096
 _MESSAGES_AT_A_TIME: Final = 1000
-"""Most of one side's that are read before the other side is looked at."""
+"""Most messages that are read from one side before the other side is read."""
 _KILLS_AGAIN_S: Final = 0.05
-"""When the parent is asked again for kills that it had no room for."""
+"""Wait before kills that did not fit into the parent's pipe are written again, s."""
 _LAST_WORDS_MS: Final = 20
-"""How long nothing may come from clients that have ended until that was all."""
+"""Time without a message after which clients that have ended are taken to have sent all, ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelayPipes:
-    """What connects a relay with its parent: ends of pipes.
+    """The pipes that connect a relay with its parent, as file descriptors.
 
-    ``place`` takes the path of the socket file, once it is there; ``deaths`` gives the ends of clients, a JSON line
-    each, until the parent closes it; ``kills`` takes clients that are to be killed, each as :data:`KILL`.
+    The relay writes the path of the socket file to ``place``, and to ``kills`` the clients to be killed, each as
+    :data:`KILL`. It reads the ends of clients from ``deaths``, one JSON line each, until the parent closes it.
     """
 
     place: int
@@ -67,23 +67,23 @@ class RelayPipes:
 def relay_main(
     credentials: Credentials, identity: ClientIdentity, pipes: RelayPipes, welcome_within_s: float, parent: int
 ) -> int:
-    """The life of a relay; returns its exit code.
+    """Runs a relay; returns its exit code.
 
     Args:
-        credentials: of the connection to the controller.
-        identity: what it says about its group.
-        pipes: to and from its parent.
-        welcome_within_s: how long the controller may take to welcome it.
-        parent: the first process of the group: its descendants are read for ``watch``.
+        credentials: keys for the connection to the controller.
+        identity: the group's identity, which the relay sends in ``hello``.
+        pipes: the pipes to and from the parent.
+        welcome_within_s: time limit for the controller's welcome, s.
+        parent: pid of the group's first process; ``watch`` reads its descendants.
     """
-    raise_open_files()  # every client takes one
+    raise_open_files()  # each client's connection is an open file
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
     inner = context.socket(zmq.ROUTER)
     inner.sndhwm = inner.rcvhwm = 0
     inner.backlog = _WAITING_CONNECTIONS
     inner.maxmsgsize = 2 * MAX_MESSAGE_BYTES
     inner.linger = 0
-    folder = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # what is made there is this user's alone
+    folder = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # only this user can enter the new folder
     try:
         path = bind(inner, folder)
     except (OSError, zmq.ZMQError) as e:
@@ -104,10 +104,10 @@ def relay_main(
 
 
 def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
-    """Binds a socket to a file in a new folder within this one, or within /tmp where its path would be too long.
+    """Binds a socket to a file in a new folder in ``folder``, or in /tmp if its path would be too long.
 
     Raises:
-        OSError, zmq.ZMQError: that cannot be; nothing is left of it.
+        OSError, zmq.ZMQError: binding failed; nothing is left behind.
     """
     made = _folder_in(folder)
     if len(os.fsencode(made / SOCKET)) > _LONGEST_PATH:
@@ -124,7 +124,7 @@ def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
 def _folder_in(folder: str) -> Path:
     """Makes a folder that only this user may enter.
 
-    (``tempfile`` would have the parent of the group import all kinds of compression.)
+    (``tempfile`` would make the group's parent import compression modules.)
     """
     made = Path(folder, f"hydra-{os.urandom(8).hex()}")
     made.mkdir(0o700)
@@ -132,7 +132,7 @@ def _folder_in(folder: str) -> Path:
 
 
 class _Relay:
-    """The sockets and pipes of a relay, and what it reads and writes there."""
+    """The sockets and pipes of a relay: reads them, and writes to them."""
 
     def __init__(
         self, control: ControlClient, inner: zmq.Socket[bytes], identity: ClientIdentity, pipes: RelayPipes, parent: int
@@ -151,7 +151,7 @@ class _Relay:
             self._poller.register(socket, zmq.POLLIN)
 
     def run(self, endpoint: str, welcome_within_s: float) -> int:
-        """Relays until the parent closes its pipe, or the controller is gone; the exit code."""
+        """Relays until the parent closes its pipe or the controller is silent for too long; returns the exit code."""
         deadline_ns = time.monotonic_ns() + round(welcome_within_s * 1e9)
         while True:
             introduced_s = self._take_from_controller()
@@ -171,19 +171,20 @@ class _Relay:
             if self._pipes.deaths in dict(self._poller.poll(math.ceil(1000 * wait_s))) and not self._take_deaths():
                 return EXIT_DISMISSED
 
-    # --- what its decisions lead to --------------------------------------------------------------------------------
+    # --- outputs of its state
+    # ------------------------------------------------------------------------------------------
 
     def to_controller(self, message: FromClient, payload: bytes | None = None) -> None:
-        """Sends a message up."""
+        """Sends a message to the controller."""
         self._control.send(message, payload)
 
     def to_client(self, name: bytes, frame: bytes) -> None:
-        """Sends a frame down; what is for somebody who has just gone is nobody's."""
+        """Sends a frame to a client; a frame for a client that has just disconnected is dropped."""
         with contextlib.suppress(zmq.ZMQError):
             self._inner.send_multipart((name, frame), zmq.NOBLOCK)
 
     def kill(self, client: int, most: int) -> None:
-        """Asks the parent, which may be waiting for the relay to read of deaths: what it has no room for waits here."""
+        """Asks the parent to kill a client; a request that its pipe has no space for waits here, so neither blocks."""
         self._kills.append(KILL.pack(client, most))
         self._write_kills()
 
@@ -193,10 +194,11 @@ class _Relay:
                 os.write(self._pipes.kills, self._kills[0])
                 self._kills.popleft()
 
-    # --- what has arrived ------------------------------------------------------------------------------------------
+    # --- inputs
+    # --------------------------------------------------------------------------------------------------------
 
     def _take_from_controller(self) -> float:
-        """Obeys what has come; seconds until hello has to be said again."""
+        """Obeys the messages that have arrived; returns seconds until ``hello`` has to be resent."""
         for _ in range(_MESSAGES_AT_A_TIME):
             message = self._control.receive(0)
             if message is None:
@@ -205,7 +207,7 @@ class _Relay:
                 self._watcher.take(message)
             elif isinstance(message, Ping):
                 if message.reply:
-                    # Whatever is asked next is to be answered after what has been answered by now.
+                    # The answer to the next command must follow all answers until now.
                     self._relaying.send_gathered(time.monotonic_ns(), at_once=True)
                     self._control.acknowledge(0, "ping", echo=message.time_ns)
             else:
@@ -218,14 +220,14 @@ class _Relay:
                 name, *frames = self._inner.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            # What is no message is nothing, here as on every other connection.
+            # A frame that is no message is ignored, as on every other connection.
             with contextlib.suppress(ProtocolError, ValueError):
                 (frame,) = frames
                 self._relaying.take_message(name, decode_from_client(frame), time.monotonic_ns())
 
     def _take_deaths(self) -> bool:
-        """Takes the ends that the parent has told of; False when it has closed the pipe, and all has been said."""
-        # What they said last has come before their end is told.
+        """Takes the ends of clients from the parent's pipe; False if the pipe was closed, after all was sent."""
+        # A client's last messages were written before the parent noticed its end.
         self._take_from_clients()
         data = os.read(self._pipes.deaths, 65536)
         if not data:

@@ -1,6 +1,6 @@
-"""What a relay decides: which of its clients get a command, and what of their answers goes to the controller, and when.
+"""A relay's decisions: what clients get a command, and when their answers go to the controller, gathered or merged.
 
-Pure: the sockets are :mod:`hydra.client.relay`'s, time is passed in, and what is to be said comes out as calls.
+Pure: :mod:`hydra.client.relay` has the sockets, time is passed in, and messages to send are calls of the outputs.
 """
 
 from __future__ import annotations
@@ -52,29 +52,29 @@ from hydra.wire.time_series import TimeSeriesSum, parts
 
 ANY_INCARNATION: Final = 2**32 - 1
 _JOINED_AT_ONCE: Final = 10_000
-"""Clients in one ``joined``: many more would not fit into a message."""
+"""Most clients in one ``joined``: many more would not fit into a message."""
 TIME_SERIES_WITHIN_NS: Final = 500_000_000
-"""How long what one client tells of its seconds waits for what the others tell."""
+"""How long the first time series of a client waits for those of others, ns."""
 _QUIT: Final = encode(Quit())
 _REFUSABLE: Final[list[Kind]] = [kind for kind in EpochCommand.__subclasses__() if kind.refusable]
 
 
 class AckKey(NamedTuple):
-    """An ``ack`` without its clients and their clocks."""
+    """The fields of an ``ack`` that gathered clients share; without their clocks."""
 
     epoch: int
     command: str
 
 
 class ReadyKey(NamedTuple):
-    """A ``ready`` without its clients."""
+    """The fields of a ``ready`` that gathered clients share."""
 
     epoch: int
     endpoint: str
 
 
 class ErrorKey(NamedTuple):
-    """An ``error`` without its clients."""
+    """The fields of an ``error`` that gathered clients share."""
 
     epoch: int
     message: str
@@ -83,7 +83,7 @@ class ErrorKey(NamedTuple):
 
 @dataclass(slots=True)
 class ClientConnection:
-    """One client process; ``living`` until its end is known, or that of its ids by a later one's hello."""
+    """One client process; ``living`` until its end is known or a later process with its ids sends ``hello``."""
 
     name: bytes
     ids: Sequence[int]
@@ -93,16 +93,16 @@ class ClientConnection:
 
 
 class RelayOutputs(Protocol):
-    """Where a relay's words go."""
+    """What a relay's decisions call."""
 
     def to_controller(self, message: FromClient, payload: bytes | None = None) -> None:
-        """Sends a message up; its ``seq`` is set there. The payload is a batch's second frame."""
+        """Sends a message to the controller and sets its ``seq``. The payload is a batch's second frame."""
 
     def to_client(self, name: bytes, frame: bytes) -> None:
-        """Sends a frame down this connection."""
+        """Sends a frame to the client with this connection."""
 
     def kill(self, client: int, most: int) -> None:
-        """Has the client killed, unless its incarnation is above ``most``."""
+        """Kills the client, unless its incarnation is above ``most``."""
 
 
 class RelayState:
@@ -110,8 +110,8 @@ class RelayState:
 
     Args:
         ids: all clients of the group.
-        role: of all of them.
-        ends: where its words go.
+        role: the role of all of them.
+        ends: performs the outputs.
     """
 
     def __init__(self, ids: Sequence[int], role: GroupRole, ends: RelayOutputs) -> None:
@@ -122,13 +122,13 @@ class RelayState:
         self._carrier: dict[int, ClientConnection] = {}
         self._welcome: bytes | None = None
         self._joined = PendingRegistrations()
-        self._leaving: dict[bytes, int] = {}  # connections that are to quit, and when they are told again
+        self._leaving: dict[bytes, int] = {}  # connections that have to quit, and when ``quit`` is resent
         self.dismissed = False
-        """Whether all clients are to go, also those that are still to come."""
+        """Whether all clients have to quit, including those that join later."""
         self._gone: dict[int, ChildExit] = {}
         self._commands = CommandReplies(role)
-        # A client that is told another command of a kind: until it has answered the ping of this number, which was said
-        # between the two, what answers that kind may be the answer to the one before.
+        # For each client that got a second command of a kind: the number of the ping that was sent between the two.
+        # Until the client answers that ping, an answer of this kind may belong to the first command.
         self._fences: dict[tuple[Kind, int], int] = {}
         self._pings = 0
         self._unready: set[int] = set()
@@ -138,10 +138,10 @@ class RelayState:
         self._failed_before: set[ErrorKey] = set()
         self._batching = ReportBatches()
         self._cohort: set[int] = set()
-        # What clients have told of the seconds of the step: of the others, and of the cohort.
+        # The clients' time series of the step: outside the cohort, and in the cohort.
         self._courses = (TimeSeriesSum(), TimeSeriesSum())
         self._course_ns: int | None = None
-        # What has been answered in this epoch, by client, for a controller that asks again.
+        # Answers in this epoch, by client, for a controller that asks again.
         self._endpoints: dict[int, str] = {}
         self._failures: dict[tuple[Kind, int], ErrorKey] = {}
         self._reports: dict[int, Report] = {}
@@ -149,7 +149,7 @@ class RelayState:
     # --- from the controller ---------------------------------------------------------------------------------------
 
     def obey(self, message: FromController, now_ns: int) -> None:
-        """Takes a message of the controller's."""
+        """Obeys a message from the controller."""
         match message:
             case Welcome():
                 self._welcomed(message, now_ns)
@@ -160,19 +160,19 @@ class RelayState:
             case Evict():
                 self._evict(message)
             case _:
-                pass  # nothing else is theirs
+                pass  # the others are not for clients
 
     def _welcomed(self, welcome: Welcome, now_ns: int) -> None:
         self._joined.named(welcome.ids)
         if self._welcome is None:
-            # A client lives on its parent alone: it has no silence to fear.
+            # A client ends with its parent, so it needs no limit for silence.
             self._welcome = encode(Welcome(run=welcome.run, silence_s=0.0))
             for connection in self._connections.values():
                 self._receive(connection, now_ns)
 
     def _pass_on(self, command: EpochCommand, now_ns: int) -> None:
         epoch = self._commands.epoch
-        # Who has just taken a dead client's place is nobody that the controller knows of, and this is not meant for it.
+        # A process that replaced a dead client and is not yet known to the controller must not get this command.
         living = [client for client in self._living(command.ids) if self._joined.is_named(client)]
         given = self._commands.give(command, living, now_ns)
         if self._commands.epoch != epoch:
@@ -189,7 +189,7 @@ class RelayState:
         self._repeat(type(command), given.answered, now_ns)
 
     def _configured(self, command: Configure, clients: Iterable[int]) -> None:
-        """It is another configuration for these clients than before."""
+        """Prepares for a configuration that these clients have not had before."""
         proves = command.probe or self._role == "publisher"
         for client in clients:
             self._endpoints.pop(client, None)
@@ -197,7 +197,7 @@ class RelayState:
         (self._cohort.update if command.cohort else self._cohort.difference_update)(clients)
 
     def _forget_epoch(self, now_ns: int) -> None:
-        # What went wrong is told nevertheless: it may be why a client is about to end.
+        # Errors are sent nevertheless: an error may be the reason why a client is about to end.
         self._say_failed(now_ns, at_once=True)
         for waiting in (self._acknowledged, self._is_ready, self._batching):
             waiting.clear()
@@ -210,7 +210,7 @@ class RelayState:
             kept.clear()
 
     def _repeat(self, kind: Kind, clients: Sequence[int], now_ns: int) -> None:
-        """The answers to a command that the controller has given again to those that had answered it."""
+        """Sends the answers again, for a command that the controller repeated to clients that had answered it."""
         epoch = self._commands.epoch
         failed = {client: self._failures[kind, client] for client in clients if (kind, client) in self._failures}
         for client, failure in failed.items():
@@ -236,7 +236,7 @@ class RelayState:
 
     def _evict(self, message: Evict) -> None:
         ids = message.ids or self._ids
-        # One that is gone for good: whoever asks for its end has not heard of it.
+        # The controller that evicts a client that is dead for good has not received its end.
         for told in {id(self._gone[c]): self._gone[c] for c in ids if c in self._gone}.values():
             self._ends.to_controller(told)
         for client in ids:
@@ -245,7 +245,7 @@ class RelayState:
     # --- from clients ----------------------------------------------------------------------------------------------
 
     def take_message(self, name: bytes, message: FromClient, now_ns: int) -> None:
-        """Takes a message of the client process that is connected by this name."""
+        """Handles a message from the client process with the connection ``name``."""
         if isinstance(message, Hello):
             self._introduced(name, message, now_ns)
             return
@@ -263,7 +263,7 @@ class RelayState:
                 for report in message.each():
                     self._reported(report, now_ns)
             case _ if not connection.living:
-                pass  # what it had been told is another's now
+                pass  # its commands now concern the process that replaced it
             case Ack():
                 self._answered(message, now_ns)
             case Ready():
@@ -289,12 +289,12 @@ class RelayState:
             self._receive(connection, now_ns)
 
     def _incarnation(self, client: int) -> int:
-        """The latest that has said hello, −1 if there was none."""
+        """The client's latest incarnation that has sent ``hello``; −1 if none has."""
         known = self._carrier.get(client)
         return -1 if known is None else known.incarnation
 
     def _receive(self, connection: ClientConnection, now_ns: int) -> None:
-        """Welcomes a client, or sends it away."""
+        """Welcomes a client, or makes it quit."""
         if not connection.living:
             return
         if self.dismissed:
@@ -304,7 +304,7 @@ class RelayState:
             self._joined.add(connection.ids, now_ns)
 
     def exited(self, exit_: ChildExit) -> None:
-        """The process of these clients has ended."""
+        """Records that the process of these clients has ended."""
         if not exit_.replaced:
             self._gone.update(dict.fromkeys(exit_.ids, exit_))
         for connection in {id(c): c for i in exit_.ids if (c := self._carrier.get(i))}.values():
@@ -347,7 +347,7 @@ class RelayState:
             self._is_ready.add(ReadyKey(ready.epoch, ready.endpoint), ids, now_ns)
 
     def _unfenced(self, kind: Kind, clients: list[int]) -> list[int]:
-        """Those of these clients whose answers to this kind of command are answers to the last of them."""
+        """The clients of these whose answers to this kind of command certainly belong to the latest command."""
         return [client for client in clients if (kind, client) not in self._fences] if self._fences else clients
 
     def _complained(self, error: Error, now_ns: int) -> None:
@@ -384,7 +384,7 @@ class RelayState:
         else:
             asked = self._commands.waits(Finish, client)
             self._commands.answered(Finish, [client])
-            # It failed at first, and has reported since: the report is what counts.
+            # It failed at first and has reported since: the report counts.
             self._failures.pop((Finish, client), None)
             new = self._batching.add(report.epoch, client, report.subscriber, self._cohort, now_ns)
             self._send_batches(self._batching.of([client]) if asked and not new else new)
@@ -396,7 +396,7 @@ class RelayState:
                 self._course_ns = now_ns + TIME_SERIES_WITHIN_NS
 
     def _send_time_series(self) -> None:
-        """What has been told of the seconds since it was said last, added up."""
+        """Sends the sums of the time series that arrived since the last time."""
         self._course_ns = None
         for in_cohort, course in enumerate(self._courses):
             for part in parts(course.take()):
@@ -407,7 +407,7 @@ class RelayState:
     # --- in time ---------------------------------------------------------------------------------------------------
 
     def work(self, now_ns: int) -> int | None:
-        """Says what is due; when something will be next, None while nothing is to come."""
+        """Sends what is due; returns when something will be due next, None if nothing is planned."""
         epoch = self._commands.epoch
         if joining := self._joined.take(now_ns, complete=len(self._carrier) == len(self._ids)):
             self._tell_joined(joining)
@@ -429,7 +429,7 @@ class RelayState:
         return min((due_ns for due_ns in (*gathered, *others) if due_ns is not None), default=None)
 
     def send_gathered(self, now_ns: int, *, at_once: bool = False) -> None:
-        """Says what need not wait for its like any longer; ``at_once``: nothing waits."""
+        """Sends the answers that have waited long enough or are complete; ``at_once``: sends all."""
         epoch = self._commands.epoch
         for (of, command), ids in self._acknowledged.take(now_ns, lambda it: at_once or self._all_acknowledged(it)):
             self._ends.to_controller(Ack(ids=ids, seq=1, epoch=of, command=command, time_ns=now_ns))
@@ -443,7 +443,7 @@ class RelayState:
             self._ends.to_controller(Error(ids=ids, seq=1, epoch=of, message=text, fatal=fatal))
 
     def end(self, now_ns: int) -> None:
-        """All clients are gone: says what still waits for others."""
+        """Sends all that waits; all clients have ended."""
         self.work(now_ns + BATCHED_WITHIN_NS)
 
     def _all_acknowledged(self, said: AckKey) -> bool:
@@ -459,14 +459,14 @@ class RelayState:
 
     def _send_batches(self, batches: Iterable[ReportBatch]) -> None:
         for made in batches:
-            # Whoever has the reports has the course that belongs to them.
+            # A controller that has the reports must also have the time series that belong to them.
             self._send_time_series()
             self._ends.to_controller(made.head, made.payload)
 
     # --- to clients ------------------------------------------------------------------------------------------------
 
     def _living(self, ids: Sequence[int]) -> list[int]:
-        """Those of these clients that are there; of all where none is named."""
+        """The clients among these that are connected; an empty list stands for all."""
         return [client for client in ids or self._ids if client in self._carrier]
 
     def _tell(self, command: EpochCommand | Ping, clients: Iterable[int]) -> None:

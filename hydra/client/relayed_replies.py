@@ -1,4 +1,4 @@
-"""Answers of a relay's clients: who has not answered, which are gathered, who is new, reports as batches. Pure."""
+"""Replies of a relay's clients: missing ones, gathered ones, registrations, and reports as batches. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESEND_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 
 @dataclass(slots=True)
 class PendingCommand:
-    """One command, and those of its clients that have not answered it; it is said to them again at ``due_ns``."""
+    """One command and the clients that have not answered it; the relay resends it to them at ``due_ns``."""
 
     command: EpochCommand
     due_ns: int
@@ -29,10 +29,10 @@ class PendingCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandTargets:
-    """Which clients get a command, and which have answered it.
+    """The clients that get a command, and those that have answered it.
 
-    ``new`` are those of ``tell`` that had not been told it last; ``changed`` those of ``new`` that had been told
-    another one of its kind: an answer to that may still be on its way.
+    ``new`` are the clients in ``tell`` whose last command of this kind was not this one. ``changed`` are those in
+    ``new`` that had another command of its kind: an answer to that command may still be on its way.
     """
 
     tell: list[int]
@@ -42,10 +42,10 @@ class CommandTargets:
 
 
 class CommandReplies:
-    """The commands of one epoch, the highest of which there was a ``configure``.
+    """The commands of one epoch, which is the highest with a ``configure``.
 
     Args:
-        role: of the clients.
+        role: the clients' role.
     """
 
     def __init__(self, role: GroupRole) -> None:
@@ -55,10 +55,10 @@ class CommandReplies:
         self._latest: dict[Kind, dict[int, PendingCommand]] = {}
 
     def give(self, command: EpochCommand, clients: Iterable[int], now_ns: int) -> CommandTargets:
-        """Takes note of a command to these clients.
+        """Records a command to these clients.
 
-        One that a client had been told last, but for the ids, is a repetition. A ``configure`` of a higher epoch makes
-        everything of the one before forgotten. What belongs to another epoch is told, and nobody waits for an answer.
+        If a client's last command was the same but for the ids, this is a repetition. A ``configure`` of a higher epoch
+        discards everything of the previous epoch. A command of another epoch is sent, but no answer is expected.
         """
         if isinstance(command, Configure) and command.epoch > self.epoch:
             self.epoch = command.epoch
@@ -89,41 +89,41 @@ class CommandReplies:
         return given
 
     def answered(self, kind: Kind, clients: Iterable[int]) -> None:
-        """These clients have answered the command of this kind."""
+        """Records that these clients have answered their command of this kind."""
         latest = self._latest.get(kind, {})
         for client in clients:
             if client in latest:
                 latest[client].waiting.discard(client)
 
     def left(self, clients: Iterable[int]) -> None:
-        """These clients are gone: nobody waits for them, and whoever replaces them has been told nothing."""
+        """Discards clients that have ended: they will not answer, and their replacements have had no command."""
         for latest in self._latest.values():
             for client in clients:
                 if (told := latest.pop(client, None)) is not None:
                     told.waiting.discard(client)
 
     def awaited(self, kind: Kind) -> bool:
-        """Whether an answer to a command of this kind is still to come."""
+        """Whether a command of this kind is still without an answer from a client."""
         return any(told.waiting for told in self._of(kind))
 
     def waits(self, kind: Kind, client: int) -> bool:
-        """Whether this client's answer to a command of this kind is still to come."""
+        """Whether this client has not answered its command of this kind."""
         told = self._latest.get(kind, {}).get(client)
         return told is not None and client in told.waiting
 
     def next_ns(self) -> int | None:
-        """When something has to be said again; None when everybody has answered everything."""
+        """When the next command has to be resent; None if all clients have answered all commands."""
         return min((told.due_ns for told in self._told if told.waiting), default=None)
 
     def again(self, now_ns: int) -> list[tuple[EpochCommand, list[int]]]:
-        """What is to be said again now, and to whom."""
+        """The commands to resend now, each with its clients."""
         due = [told for told in self._told if told.waiting and now_ns >= told.due_ns]
         for told in due:
             told.due_ns = now_ns + RESEND_EVERY_NS
         return [(told.command, sorted(told.waiting)) for told in due]
 
     def _unheeded(self, command: EpochCommand, client: int) -> bool:
-        """Whether this client ignores it. Said again later, it might be heeded when it is no longer meant."""
+        """Whether the client ignores this command. It is not resent: a late copy could be obeyed in another state."""
         if isinstance(command, Configure):
             return False
         stops_unstarted = isinstance(command, Stop) and client not in self._latest.get(Start, {})
@@ -144,83 +144,83 @@ class CommandReplies:
 
 
 GATHERED_WITHIN_NS: Final = 10_000_000
-"""How long the first of them waits for the others."""
+"""How long the first reply waits for equal replies of other clients, ns."""
 
 K = TypeVar("K", bound=Hashable)
 
 
 class ReplyAggregator(Generic[K]):
-    """What clients have said and nobody has been told yet, by what it is (``K``)."""
+    """Replies of clients that were not sent to the controller yet, by their common content (``K``)."""
 
     def __init__(self) -> None:
         self._waiting: dict[K, tuple[int, set[int]]] = {}
 
     def add(self, said: K, clients: Iterable[int], now_ns: int) -> None:
-        """Takes what these clients have said."""
+        """Adds a reply of these clients."""
         self._waiting.setdefault(said, (now_ns + GATHERED_WITHIN_NS, set()))[1].update(clients)
 
     def next_ns(self) -> int | None:
-        """When the next of it has waited long enough; None when nothing waits."""
+        """When the next reply has waited long enough; None if no reply waits."""
         return min((due_ns for due_ns, _ in self._waiting.values()), default=None)
 
     def take(self, now_ns: int, complete: Callable[[K], bool]) -> list[tuple[K, list[int]]]:
-        """What need not wait any longer, in the order in which it came first, each with its clients, ascending.
+        """Removes and returns the replies that need not wait longer, oldest first, each with its clients, ascending.
 
         Args:
-            now_ns: the time.
-            complete: whether nobody else is expected to say this.
+            now_ns: the present time.
+            complete: whether no other client is expected to send this reply.
         """
         ready = [said for said, (due_ns, _) in self._waiting.items() if now_ns >= due_ns or complete(said)]
         return [(said, sorted(self._waiting.pop(said)[1])) for said in ready]
 
     def clear(self) -> None:
-        """Forgets what waits."""
+        """Discards all replies that wait."""
         self._waiting.clear()
 
 
 class PendingRegistrations:
-    """Those that came are told of together; again and again, until they are named or gone."""
+    """Clients that have joined: their registrations are sent together, and resent until a welcome names the client."""
 
     def __init__(self) -> None:
         self._untold: set[int] = set()
         self._unnamed: set[int] = set()
         self._named: set[int] = set()
-        # Somebody else with this id left before a welcome named it: one that comes yet may mean that one.
+        # An earlier process with this id left before a welcome named it: a welcome that follows may mean that process.
         self._mistakable: set[int] = set()
         self._untold_ns = 0
         self._unnamed_ns = 0
 
     def add(self, clients: Iterable[int], now_ns: int) -> None:
-        """These are there now."""
+        """Records that these clients have joined."""
         if not self._untold:
             self._untold_ns = now_ns + GATHERED_WITHIN_NS
         self._untold.update(set(clients) - self._named)
         self._unnamed.difference_update(clients)
 
     def named(self, clients: Iterable[int]) -> None:
-        """A welcome has named these; one that has not been told of is another process than it means."""
+        """Records a welcome for these clients; a welcome before the registration was sent means an earlier process."""
         meant = self._unnamed.intersection(clients) - self._mistakable
         self._mistakable.difference_update(clients)
         self._unnamed -= meant
         self._named |= meant
 
     def is_named(self, client: int) -> bool:
-        """Whether the controller knows of the process that this client is in now."""
+        """Whether the controller knows the present process of this client."""
         return client in self._named
 
     def left(self, clients: Iterable[int]) -> None:
-        """These are gone."""
+        """Discards clients that have ended."""
         self._mistakable.update(self._unnamed.intersection(clients))
         for some in (self._untold, self._unnamed, self._named):
             some.difference_update(clients)
 
     def next_ns(self) -> int | None:
-        """When somebody is to be told of next; None while nobody is."""
+        """When the next registration has to be sent; None if there is none."""
         due = [self._untold_ns] * bool(self._untold) + [self._unnamed_ns] * bool(self._unnamed)
         return min(due, default=None)
 
     def take(self, now_ns: int, *, complete: bool) -> list[int]:
-        """Who is to be told of now, ascending; ``complete``: nobody else is expected to come."""
+        """The clients to register now, ascending; ``complete``: no other client is expected to join."""
         found: set[int] = set()
         if self._unnamed and now_ns >= self._unnamed_ns:
             found |= self._unnamed
@@ -235,19 +235,19 @@ class PendingRegistrations:
 
 
 BATCHED_WITHIN_NS: Final = 500_000_000
-"""How long the first report waits for the others."""
+"""How long the first report of a batch waits for others, ns."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportBatch:
-    """One batch: its first frame (but for ``seq``) and its second."""
+    """One batch: its first frame (without ``seq``) and its second."""
 
     head: Batch
     payload: bytes
 
 
 class ReportBatches:
-    """The reports of one epoch: those that wait for a batch, and the batches."""
+    """The reports of one epoch: those that wait for a batch, and the finished batches."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, SubscriberReport] = {}
@@ -258,7 +258,7 @@ class ReportBatches:
     def add(
         self, epoch: int, client: int, report: SubscriberReport, cohort: Container[int], now_ns: int
     ) -> list[ReportBatch]:
-        """Takes a client's report, the first of which counts; what has to be sent now."""
+        """Adds a client's report, unless it has one; returns the batches to send now."""
         if client in self._made or client in self._waiting:
             return []
         size = report_batch.report_bytes(report)
@@ -270,7 +270,7 @@ class ReportBatches:
         return full + (self.flush(epoch, cohort) if self._bytes >= report_batch.BATCH_BYTES else [])
 
     def flush(self, epoch: int, cohort: Container[int]) -> list[ReportBatch]:
-        """The batch of what waits; none if nothing does."""
+        """The batch of all reports that wait; empty if none waits."""
         if not self._waiting:
             return []
         reports = sorted(self._waiting.items(), key=lambda one: one[0])
@@ -283,15 +283,15 @@ class ReportBatches:
         return [made]
 
     def next_ns(self) -> int | None:
-        """When what waits has waited long enough; None when nothing waits."""
+        """When the first report that waits has waited long enough; None if none waits."""
         return self._due_ns if self._waiting else None
 
     def of(self, clients: Iterable[int]) -> list[ReportBatch]:
-        """The batches that hold these clients' reports, each once."""
+        """The batches with these clients' reports, each batch once."""
         return list({id(made): made for client in clients if (made := self._made.get(client))}.values())
 
     def clear(self) -> None:
-        """Forgets everything: another epoch has begun."""
+        """Discards everything at the start of another epoch."""
         self._waiting.clear()
         self._bytes = 0
         self._made.clear()

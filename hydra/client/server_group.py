@@ -1,8 +1,8 @@
-"""The program of a server's group: dials into the control channel, and runs the server once it knows the others.
+"""The program of a server's group: connects to the controller, and runs the server once it knows the other servers.
 
-The server runs under the supervisor, so that neither it nor its data outlive this process, however that ends. This
-process ends when it is told to, on SIGTERM, with its lifeline, when the controller has been silent for too long, and
-when the server ends.
+The server runs under the supervisor, so that neither the server nor its data outlive this process, however it ends.
+This process ends when it receives ``quit`` or SIGTERM, when its lifeline closes, when the controller has been silent
+for too long, and when the server ends.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _POLL_S: Final = 0.2
 
 
 def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
-    """Runs one server until it is dismissed; returns the exit code, with one line on stderr unless that is 0."""
+    """Runs one server until it is dismissed; returns the exit code, after one line on stderr unless the code is 0."""
     options = parse(sys.argv[1:] if arguments is None else arguments, [program.kind])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the controller's business
     signal.signal(signal.SIGTERM, _leave)
@@ -64,16 +64,16 @@ def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
 
 
 def _leave(*_: object) -> NoReturn:
-    """What is under way, a wait or another program, is left by the way of its own ends."""
+    """Raises SystemExit, so that a wait or another program in progress is ended by its own cleanup."""
     raise SystemExit(EXIT_DISMISSED)
 
 
 class _Node:
-    """What one server's group consists of; all of it ends with ``stack``.
+    """The resources of one server's group; all of them end with ``stack``.
 
     Raises:
-        MissingDependencyError, ServerError: the server's program is not there, or could not be made ready.
-        OSError: a port is taken.
+        MissingDependencyError, ServerError: the server's program is missing, or could not be prepared.
+        OSError: a port is in use.
     """
 
     def __init__(
@@ -83,16 +83,16 @@ class _Node:
         self._program = program
         self._id = client
         self._group = group
-        # Looked for before anything is promised to the controller.
+        # Missing programs must be noticed before the controller counts on this server.
         self._versions = program.prepare()
-        # A remote agent whose address nobody told is known by its name.
+        # Without an address, a remote agent is known by its host name.
         host = os.environ.get("HYDRA_DATA_HOST") or ("127.0.0.1" if local else socket.gethostname())
-        # Nobody else is given the ports until the server binds them.
+        # No other process can get the ports until the server binds them.
         self._kept = stack.enter_context(ExitStack())
         self._endpoint = endpoint_of(host, self._kept.enter_context(kept_ports(host, ports[: program.ports])))
 
     def dial(self, credentials: curve_security.Credentials) -> ControlClient:
-        """Says hello to the controller."""
+        """Opens the connection to the controller and sends ``hello``."""
         identity = ClientIdentity(
             ids=[self._id],
             role="server",
@@ -107,10 +107,10 @@ class _Node:
         return control
 
     def serve(self, control: ControlClient, lifeline: int | None) -> int:
-        """Tells where this server will listen and obeys from then on; returns the exit code.
+        """Sends this server's endpoint and then obeys the controller; returns the exit code.
 
         Raises:
-            ServerError: the server could not be started, or ended; the controller has been told.
+            ServerError: the server could not be started, or ended; the controller has received the error.
         """
         server: SupervisedProcess | None = None
         watcher = monitor_of([self._id], control.send, os.getpid())
@@ -145,7 +145,7 @@ class _Node:
         folder.mkdir()
         command = self._program.command(folder, self._endpoint, join.system)
         self._kept.close()
-        # No grace: the data goes with it, and a server that leaves politely may wait for the others.
+        # No grace: the data is deleted anyway, and a server that stops in order may wait for the others.
         server = SupervisedProcess(command, folder, Path(LOG).absolute(), grace_s=0.0)
         self._stack.callback(server.stop)
         return server

@@ -1,4 +1,4 @@
-"""What a system says of its server's program, and the ports that a server takes.
+"""The interface of a system's server program, and the ports that a server uses.
 
 Imported on agents, which have only what clients need: it uses the standard library alone.
 """
@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from hydra.errors import MissingDependencyError
 
 SYSTEM_PROGRAMS: Final = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where distributions install servers, which is not in everybody's PATH."""
+"""Folders in which distributions install servers, and which are not in every user's PATH."""
 
 
 def installed(program: str, what: str, remedy: str) -> str:
@@ -34,9 +34,9 @@ class ServerProgram(Protocol):
     """How one server of a system is prepared and started, on an agent or on this machine.
 
     Attributes:
-        kind: of its group, on the command line of the group's program and in ``hello``.
-        title: what a server is called in texts.
-        ports: how many it listens at; the first is for clients.
+        kind: name of the group's kind, on its command line and in ``hello``.
+        title: name of a server in texts.
+        ports: number of ports at which a server listens; the first is for clients.
     """
 
     kind: str
@@ -44,23 +44,23 @@ class ServerProgram(Protocol):
     ports: int
 
     def prepare(self) -> Mapping[str, str]:
-        """Looks for all that it needs; returns versions by name. May take long the first time on a machine.
+        """Finds all that the server needs; returns versions by name. The first call on a host may take long.
 
         Raises:
             MissingDependencyError: something is not installed, or too old.
-            ServerError: it could not be made ready.
+            ServerError: the server could not be prepared.
         """
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
-        """Writes what the server reads into its folder; returns the command that runs it there.
+        """Writes the server's files into its folder; returns the command that runs the server there.
 
         Args:
-            folder: its working directory, empty and its own; removed when it ends.
-            endpoint: where it is to listen, ``host:port`` for each of its ports, with commas.
-            join: what :meth:`hydra.system.ServerCluster.join` made for it.
+            folder: the server's working directory, empty and its own; removed when the server ends.
+            endpoint: where the server has to listen: ``host:port`` for each of its ports, separated by commas.
+            join: the object from :meth:`hydra.system.ServerCluster.join` for this server.
 
         Raises:
-            ServerError, OSError, ValueError: it cannot be started with that.
+            ServerError, OSError, ValueError: the server cannot be started with this object.
         """
 
 
@@ -69,16 +69,16 @@ _CONNECT_WITHIN_S: Final = 0.2
 
 @contextlib.contextmanager
 def kept_ports(host: str, ports: Sequence[int]) -> Iterator[list[int]]:
-    """Binds these ports, 0 for any free one, so that nobody else is given them meanwhile; yields their numbers.
+    """Binds these ports, 0 for any free one, so that no other process gets them meanwhile; yields their numbers.
 
     Raises:
-        OSError: one is taken, or ``host`` is no address of this machine.
+        OSError: a port is in use, or ``host`` is not an address of this machine.
     """
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in ports]
         for kept, port in zip(sockets, ports, strict=True):
             try:
-                # A server that has just gone leaves its ports to the next one; that listens does not share them.
+                # A server that has just ended leaves its ports to the next one; a listening server does not share them.
                 kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(port != 0))
                 kept.bind((host, port))
                 kept.listen(1)
@@ -90,19 +90,19 @@ def kept_ports(host: str, ports: Sequence[int]) -> Iterator[list[int]]:
 
 
 def free_ports(host: str, count: int) -> list[int]:
-    """Ports that were free on ``host`` a moment ago; whoever binds them must be ready for another to be quicker."""
+    """Ports that were free on ``host`` a moment ago; another process may bind them before the caller does."""
     with kept_ports(host, [0] * count) as ports:
         return ports
 
 
 def endpoint_of(host: str, ports: Sequence[int]) -> str:
-    """Where a server listens, as it tells it on the control channel: ``host:port`` of each port, with commas."""
+    """A server's endpoint in the control channel: ``host:port`` of each port, separated by commas."""
     return ",".join(f"{host}:{port}" for port in ports)
 
 
 def accepts(host: str, port: int, within_s: float = _CONNECT_WITHIN_S) -> bool:
-    """Whether somebody listens there: the kernel answers for a process that is busy."""
-    # UnicodeError: no host can have this name.
+    """Whether a process listens there; the kernel accepts the connection even if the process is busy."""
+    # UnicodeError: this cannot be the name of a host.
     with contextlib.suppress(OSError, UnicodeError), socket.create_connection((host, port), within_s):
         return True
     return False

@@ -1,4 +1,4 @@
-"""A subscriber: told by the control channel, and exact about what it got."""
+"""A subscriber: obeys the control channel, reads messages, and counts exactly what it received."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from hydra.wire.messages import (
 from hydra.wire.time_series import parts
 
 BATCH_LIMIT: Final = 2000
-"""Most messages taken before the control channel is looked at again."""
+"""Most messages that are read before the control channel is read again."""
 STREAMED_NS: Final = 1_000_000_000
-"""So long a subscriber reads data in the window without looking at the control channel: so much later it learns that a
-step is stopped before its time, or that it has to go. Where hundreds share a core, each one's turn comes every tenth of
-a second, and a look at the channel takes as long as receiving a hundred messages."""
+"""How long a subscriber reads data in the window without reading the control channel, ns: it notices an early stop or
+``quit`` later by up to this time. If hundreds share a core, each runs only every tenth of a second, and one look at the
+channel takes as long as receiving a hundred messages."""
 FLOWING_NS: Final = 200_000_000
-"""It does so where batches follow each other by less than that: otherwise it would often wait for nothing, which costs
-more than it saves."""
+"""Largest interval between batches at which a subscriber reads like that, ns: with longer ones it would often wait in
+vain, which costs more than it saves."""
 _WAIT_S: Final = 1.0
 _DRAIN_WAIT_S: Final = 0.1
 _NEVER_NS: Final = 2**63 - 1
 _QUIET_GAPS: Final = 4
-"""Nothing came "for a while" only if it is several times as long as ever passed between two batches: on a host with
-thousands of connections, that is how long one waits for its turn."""
+"""Quiet means a time without messages that is several times the longest interval between two batches: on a host with
+thousands of connections, a subscriber waits that long for its turn."""
 
 
 class TransportSubscriber(SubscriberLoop["_Receiving"]):
@@ -107,7 +107,7 @@ class _Receiving:
         self._ledger.begin(command.epoch, self._publishers)
         self._arrivals = ReceiveBuffer()
         self._flows = False  # whether batches follow each other quickly
-        self._drained_ns = 0  # the last batch that was not streamed, CLOCK_MONOTONIC
+        self._drained_ns = 0  # when the last batch that was not streamed was read, CLOCK_MONOTONIC
         self._streams = transport if isinstance(transport, BatchReader) else None
         self._latency = LatencyRecorder()
         self._usage = UsageMeter()
@@ -117,7 +117,7 @@ class _Receiving:
         self._lag: LagBins | None = None
         self._batches = 0
         self._first_batch = 0
-        self._first_ns = 0  # the first batch, CLOCK_MONOTONIC, as the next two
+        self._first_ns = 0  # the first batch, CLOCK_MONOTONIC like the next two
         self._batch_ns = 0  # the last batch
         self._heard_ns = 0  # the last batch, or finish
         self._longest_gap_ns = 0
@@ -135,27 +135,27 @@ class _Receiving:
         self._time_series: ReceivedTimeSeries | None = None
         self._telling: ReportTimer | None = None
         self.told_ns = 0
-        """When progress was due last, on the step's clock."""
+        """When progress was last due, on the step's clock."""
 
     @property
     def messages(self) -> int:
-        """Messages of this epoch so far."""
+        """The number of messages of this epoch until now."""
         self._count()
         return self._ledger.messages
 
     def newly_ready(self) -> bool:
-        """True once, when a probe of every publisher has come."""
+        """True once, after a probe of every publisher has arrived."""
         if self.ready or any(self._ledger.probes.get(p, -1) < self.epoch for p in self._publishers):
             return False
         self.ready = self.proven = True
         return True
 
     def progress_due(self) -> bool:
-        """Whether it is time to tell how far the step is."""
+        """Whether it is time to send the progress of the step."""
         if not self._progress_ns or self._clock is None:
             return False
         now_ns = self._clock.now_ns()
-        # (The window of one who reads what was stored goes on after ``finish``.)
+        # (The window of a subscriber that reads stored messages continues after ``finish``.)
         if now_ns < self._next_progress_ns or (self._finish is not None and now_ns >= self._stop_ns):
             return False
         self._next_progress_ns = now_ns + self._progress_ns
@@ -163,18 +163,18 @@ class _Receiving:
         return True
 
     def time_series_due(self) -> bool:
-        """Whether it is time to tell of the seconds that have passed."""
+        """Whether it is time to send the time series of the seconds that have passed."""
         return self._telling is not None and self._clock is not None and self._telling.due(self._clock.now_ns())
 
     def course(self) -> list[SecondCounts]:
-        """What happened in each second and has not been told yet; nothing where nobody asks."""
+        """The time series that was not sent yet; empty if the controller asks for none."""
         if self._time_series is None:
             return []
         self._count()
         return self._time_series.take()
 
     def start(self, command: Start) -> None:
-        """Takes the window of the step; a repeated start changes nothing."""
+        """Accepts the window of the step; a repeated ``start`` changes nothing."""
         if self._clock is None:
             self._count()
             self._clock = StepClock(command.clock)
@@ -189,15 +189,15 @@ class _Receiving:
                 self._lag = LagBins(command.start_at_ns, command.stop_at_ns)
 
     def stop(self, stop_at_ns: int) -> None:
-        """The window ends, perhaps before its time."""
+        """Ends the window, perhaps early."""
         self._stop_ns = min(self._stop_ns, stop_at_ns)
         self._count()
 
     def finish(self, command: Finish) -> None:
-        """Learns what to expect; from now on the step is drained.
+        """Accepts what to expect; from now on the step is drained.
 
         Raises:
-            ValueError: the system's part of the command is none; it is not obeyed.
+            ValueError: the system's part of the command is invalid; the command has no effect.
         """
         if self._finish is None:
             self._count()
@@ -209,7 +209,7 @@ class _Receiving:
             self._deadline_ns = now_ns + int(command.drain_max_s * 1e9)
 
     def work(self) -> float:
-        """Takes at most one batch; seconds until there may be more to do, 0 for at once."""
+        """Reads at most one batch; returns seconds until there may be more to do, 0 for at once."""
         limit, wait_s = BATCH_LIMIT, _WAIT_S if self._finish is None else _DRAIN_WAIT_S
         if self._clock is not None and self._finish is None:
             now_ns = self._clock.now_ns()
@@ -243,7 +243,7 @@ class _Receiving:
         return 0
 
     def _obey_impairments(self, now_ns: int) -> tuple[int, float]:
-        """How many messages may be taken now, and how long it waits if that is none, or for the first of them."""
+        """The number of messages that may be read now, and how long to wait for a message, or until it is above 0."""
         change = self._spells.at(now_ns - self._start_ns, self._ledger.messages)
         if change == "leave":
             self._count()
@@ -256,14 +256,14 @@ class _Receiving:
         return min(limit, BATCH_LIMIT), min(wait_s, _WAIT_S)
 
     def _come_back(self) -> None:
-        """Who is gone has a connection again; data flows when its subscription has taken effect."""
+        """Reconnects a disconnected subscriber; data flows after its subscription has taken effect."""
         if self._spells.gone:
             self._spells.gone = False
             self._transport.reconnect()
             self._reconnects += 1
 
     def _alone_until_ns(self, now_ns: int) -> int:
-        """Until when nobody needs this client, and nothing but data is due; 0 where somebody does now."""
+        """Until when this client only has to read data; 0 if it has other work now."""
         if now_ns < self._start_ns or not self._counts_later or self._spells:
             return 0
         if self._settings.reconnect_rate is not None:
@@ -274,14 +274,14 @@ class _Receiving:
         return min(until_ns, self._next_progress_ns) if self._progress_ns else until_ns
 
     def _allowance(self, now_ns: int, rate: float) -> tuple[int, float]:
-        """How many messages a slow reader may take now, and how long it waits otherwise."""
+        """The number of messages that a slow reader may read now, and how long it waits otherwise, s."""
         allowed = int(max(now_ns - self._start_ns, 0) * rate / 1e9) + 1 - self.messages
         if allowed > 0:
             return min(allowed, BATCH_LIMIT), _WAIT_S
         return 0, min((1 - allowed) / rate, _WAIT_S)
 
     def _reconnect(self, now_ns: int, rate: float) -> float:
-        """Reconnects when that is due; seconds until the next time."""
+        """Reconnects if it is due; returns seconds until the next time."""
         due_ns = self._start_ns + int((self._reconnects + 1) / rate * 1e9)
         if self._start_ns <= due_ns <= now_ns < self._stop_ns and self._clock is not None:
             self._count()
@@ -292,10 +292,10 @@ class _Receiving:
         return min(max(due_ns - now_ns, 0) / 1e9, _WAIT_S)
 
     def _take(self, messages: Sequence[bytes], batches: Sequence[tuple[int, int]]) -> None:
-        """Takes batches: when each was read, and how many of the messages it has."""
-        # Outside the window somebody waits for what a batch says: that a probe or the last message has come.
+        """Takes batches: the time each was read at, and its number of messages."""
+        # Outside the window a batch is counted at once: the step may wait for its probe or its last message.
         if self._counts_later and self._time_of(batches[-1][0]) <= self._stop_ns:
-            # A stop may have been said while they came: they are not counted before the channel is looked at.
+            # A stop may have arrived meanwhile, so they are not counted before the control channel was read.
             if self._arrivals.full:
                 self._count()
             self._arrivals.add(messages, batches)
@@ -307,7 +307,7 @@ class _Receiving:
             self._count()
 
     def _count(self) -> None:
-        """Counts what has arrived; at once, unless the window has ended meanwhile."""
+        """Counts the messages that have arrived: together, or by batch if the window has ended meanwhile."""
         arrived = self._arrivals.take()
         if arrived is None:
             return
@@ -316,9 +316,9 @@ class _Receiving:
             self._record(some)
 
     def _record(self, arrived: BufferedBatches) -> None:
-        """Counts what has arrived: all of it within the window, or a single batch."""
-        # Data can come before the start command where the publishers have gone first. Without the step's clock nobody
-        # can tell how old it is.
+        """Counts messages that have arrived: all within the window, or a single batch."""
+        # Data can arrive before the start command, if the publishers got theirs first. Without the step's clock its age
+        # is unknown.
         clock = self._clock
         ours = self._ledger.record(arrived.headers, self._time_of(int(arrived.read_ns[-1])), self._stop_ns)
         if not len(ours):
@@ -350,7 +350,7 @@ class _Receiving:
 
     @property
     def _counts_later(self) -> bool:
-        """Whether nobody waits for what the next batch says."""
+        """Whether the next batches may be counted later, because nothing waits for their content."""
         return (
             self._clock is not None
             and self.ready
@@ -360,21 +360,21 @@ class _Receiving:
         )
 
     def _end_absence(self, now_ns: int) -> None:
-        """A reconnecting client is back when data flows again: only then has its subscription taken effect."""
+        """Ends the absence of a reconnecting client when data flows again: then its subscription has taken effect."""
         add_absence(self._absent, self._absent_since_ns, now_ns)
         self._absent_since_ns = 0
 
     # --- drain -----------------------------------------------------------------------------------------------------
 
     def drained(self) -> bool:
-        """Whether everything is here, nothing can follow, nothing came for a while, or it has taken too long."""
+        """Whether the drain has ended: all is received, nothing can follow, it was quiet, or the time is over."""
         finish = self._finish
         if finish is None:
             return False
         now_ns = time.monotonic_ns()
         undrained = self._transport.undrained(finish.system)
-        # Partitions are not in order with each other: while one holds something, the last sequence proves nothing.
-        # What a member of a group has not got may be another's: no sequence ends its drain.
+        # Partitions are not in order with each other: while one holds messages, the last sequence proves nothing.
+        # Another member of a consumer group may have received what this one misses: no sequence ends a member's drain.
         if not self._member and not undrained and self._ledger.has_last(finish.publishers):
             self._ended = "complete"
         elif self._ledger.marked(finish.publishers):
@@ -386,11 +386,11 @@ class _Receiving:
         return self._ended is not None
 
     def _time_of(self, batch_ns: int) -> int:
-        """When a batch was read, on the step's clock; 0 where there was none, or no start that told of the clock."""
+        """When a batch was read, on the step's clock; 0 without a batch, or without a start that defined the clock."""
         return self._clock.at_ns(batch_ns) if self._clock is not None and batch_ns else 0
 
     def report(self) -> SubscriberReport:
-        """The account of the step; only after :meth:`drained`."""
+        """The report of the step; only after :meth:`drained` is true."""
         if self._finish is None or self._ended is None:
             raise RuntimeError("a step is reported after it was drained")
         if self._absent_since_ns:
@@ -409,7 +409,7 @@ class _Receiving:
             undrained=self._transport.undrained(self._finish.system),
             absent=self._absent,
             reconnects=self._reconnects,
-            # A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
+            # A slow reader whose buffers never filled lost nothing: its slowness had no effect.
             felt=self._settings.receive_rate is None or self._member or any(ledger.missing for ledger in ledgers),
             drain=self._ended,
             lag_bins_us=self._lag.means_us() if self._lag is not None else [],

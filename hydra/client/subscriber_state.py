@@ -1,11 +1,12 @@
-"""What a subscriber knows in a step: what it has not counted yet, how far it is behind, when it is impaired. Pure.
+"""A subscriber's state in a step: messages that are not counted yet, its lag, and its impairments. Pure.
 
-To count a batch takes some twenty calls of numpy. Where many processes share few cores, none of their code is in a
-cache when a subscriber's turn comes, and they take ten times as long as by themselves: as long as it takes to receive
-500 messages. So what is received is put aside with its time, and counted together.
+Counting a batch takes some twenty calls of numpy. If many processes share few cores, no cache holds their code when a
+subscriber runs, and the calls take ten times as long as otherwise: as long as receiving 500 messages. So received
+messages are buffered with their times and counted together.
 
-The lag is the age of the newest message. Ages within a short time are all alike, so they are averaged in ``LAG_BINS``
-equal parts of the window. Whether the lag grows is judged by whoever has the bins of all subscribers.
+The lag is the age of the newest message. Ages within a short time are almost equal, so they are averaged in
+``LAG_BINS`` equal parts of the window. The controller, which has the bins of all subscribers, decides whether the lag
+grows.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from hydra.wire.data_message import HEADER_OF, from_bytes
 from hydra.wire.messages import Impairment
 
 MOST_MESSAGES: Final = 4000
-"""So many are counted at once at the latest: 24 bytes of each are kept."""
+"""Most messages in the buffer before they are counted: it keeps 24 bytes of each."""
 MOST_BATCHES: Final = 250
-"""Likewise, where they come one by one."""
+"""Most batches in the buffer before they are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,10 @@ class BufferedBatches:
     """Batches in the order of arrival.
 
     Attributes:
-        headers: of all messages, an array of ``header.DTYPE``.
-        sizes: of all messages, in bytes.
+        headers: headers of all messages, an array of ``header.DTYPE``.
+        sizes: sizes of all messages, in bytes.
         read_ns: when each batch was read, CLOCK_MONOTONIC.
-        counts: how many messages each batch has; at least one.
+        counts: number of messages in each batch; at least one.
     """
 
     headers: npt.NDArray[np.void]
@@ -46,7 +47,7 @@ class BufferedBatches:
     counts: npt.NDArray[np.int64]
 
     def batches(self) -> Iterator[BufferedBatches]:
-        """Each batch by itself."""
+        """Each batch separately."""
         ends = np.cumsum(self.counts).tolist()
         for at, (end, count) in enumerate(zip(ends, self.counts.tolist(), strict=True)):
             here = slice(end - count, end)
@@ -55,14 +56,14 @@ class BufferedBatches:
             )
 
     def only(self, ours: npt.NDArray[np.bool_]) -> BufferedBatches:
-        """Those messages for which that is true, in those of the batches that have such."""
+        """The messages for which ``ours`` is true, in the batches that have such messages."""
         counts = np.add.reduceat(ours.astype(np.int64), np.cumsum(self.counts) - self.counts)
         some = counts > 0
         return BufferedBatches(self.headers[ours], self.sizes[ours], self.read_ns[some], counts[some])
 
 
 class ReceiveBuffer:
-    """What has arrived since it was last taken."""
+    """Messages that have arrived since the buffer was last emptied."""
 
     __slots__ = ("_counts", "_headers", "_messages", "_read_ns", "_sizes")
 
@@ -71,22 +72,22 @@ class ReceiveBuffer:
 
     def _begin(self) -> None:
         self._messages = 0
-        self._headers: list[bytes] = []  # of many messages, one after the other
-        self._sizes: list[tuple[int, npt.NDArray[np.int64] | int]] = []  # of so many messages, each or alike
+        self._headers: list[bytes] = []  # headers of many messages, joined
+        self._sizes: list[tuple[int, npt.NDArray[np.int64] | int]] = []  # messages; their sizes, or the size of all
         self._read_ns: list[int] = []
         self._counts: list[int] = []
 
     @property
     def full(self) -> bool:
-        """Whether it is time to count."""
+        """Whether the messages have to be counted now."""
         return self._messages >= MOST_MESSAGES or len(self._counts) >= MOST_BATCHES
 
     def add(self, messages: Sequence[bytes], batches: Sequence[tuple[int, int]]) -> None:
-        """Puts messages aside; those that are shorter than a header are left out.
+        """Adds messages to the buffer; messages shorter than a header are left out.
 
         Args:
-            messages: of all these batches.
-            batches: when each was read, and how many messages it has; at least one.
+            messages: the messages of all these batches.
+            batches: when each batch was read, and its number of messages; at least one batch.
         """
         sizes = list(map(len, messages))
         total = len(sizes)
@@ -111,7 +112,7 @@ class ReceiveBuffer:
                 self.add(whole, [(read_ns, len(whole))])
 
     def take(self) -> BufferedBatches | None:
-        """All of it; None if there is nothing."""
+        """Empties the buffer; returns its content, or None if it was empty."""
         if not self._counts:
             return None
         sizes = [np.full(count, size) if isinstance(size, int) else size for count, size in self._sizes]
@@ -141,7 +142,7 @@ class LagBins:
         self._sums_us = [0] * LAG_BINS
 
     def add(self, now_ns: int, age_ns: int) -> None:
-        """A batch was read at ``now_ns``, its newest message due ``age_ns`` before; ignored outside the window.
+        """Adds a batch that was read at ``now_ns``, ``age_ns`` after its newest message was due, if in the window.
 
         An age below 0 counts as 0, one above 1 h as 1 h.
         """
@@ -151,7 +152,7 @@ class LagBins:
             self._sums_us[index] += min(max(age_ns // 1000, 0), LATENCY_HIGHEST_US)
 
     def means_us(self) -> list[int | None]:
-        """The means (µs, rounded down), one of each part; None where no batch was read."""
+        """The mean lag in each part (µs, rounded down); None if no batch was read in the part."""
         return [total // n if n else None for total, n in zip(self._sums_us, self._counts, strict=True)]
 
 
@@ -162,29 +163,27 @@ _SECOND_NS: Final = 1e9
 
 
 class Impairments:
-    """The spells of one subscriber and one step.
-
-    Of several at once, the first of the list counts.
+    """The impairments of one subscriber in one step; if several overlap, the first in the list counts.
 
     Attributes:
-        gone: whether it has no connection.
+        gone: whether the subscriber has no connection.
     """
 
     def __init__(self, spells: Sequence[Impairment]) -> None:
         self.gone = False
         self._spells = list(spells)
         self._now: Impairment | None = None
-        self._messages = 0  # that had been read when the present one began
+        self._messages = 0  # number read when the present impairment began
 
     def __bool__(self) -> bool:
         return bool(self._spells)
 
     def at(self, since_start_ns: int, messages: int) -> Change:
-        """What has to be done now.
+        """Whether the subscriber has to disconnect or reconnect now.
 
         Args:
-            since_start_ns: since the start of the window.
-            messages: that it has read so far.
+            since_start_ns: time since the start of the window.
+            messages: number of messages that it has read.
         """
         now = next((s for s in self._spells if s.begin_s * _SECOND_NS <= since_start_ns < s.end_s * _SECOND_NS), None)
         if now is self._now:
@@ -196,7 +195,7 @@ class Impairments:
         return "return" if self.gone else ""
 
     def allowance(self, since_start_ns: int, messages: int) -> tuple[int, float]:
-        """How many messages may be read now; and for how long nothing changes, in seconds."""
+        """The number of messages that may be read now, and the seconds until that may change."""
         now = self._now
         since_s = since_start_ns / _SECOND_NS
         next_s = min((e for s in self._spells for e in (s.begin_s, s.end_s) if e > since_s), default=math.inf) - since_s

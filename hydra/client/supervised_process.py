@@ -1,4 +1,4 @@
-"""A command under the supervisor process (see supervisor.py), seen from the owner's side."""
+"""A command under the supervisor process (see supervisor.py), as its owner controls it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _STACK: Final = ("\tat ", "\t... ")
 
 
 def tail(log: Path) -> str:
-    """The last lines of a command's log, as one; where Java was when it failed is left out."""
+    """The last lines of a command's log, joined to one, without Java's stack traces."""
     lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
     told = [line for line in lines if not line.startswith(_STACK)]
     return " / ".join(told[-LOG_LINES:]) or "its log is empty"
 
 
 class SupervisedProcess:
-    """A running command that ends with its owner, and whose folder goes with it.
+    """A running command that ends with its owner; its folder is removed then.
 
     Arguments:
         command: the program and its arguments.
-        folder: the command's working directory, removed when it is stopped or its owner is gone.
-        log: takes the command's output.
+        folder: the command's working directory, removed when it is stopped or its owner has ended.
+        log: file for the command's output.
         grace_s: seconds that ``stop`` leaves the command between SIGTERM and SIGKILL.
 
     Attributes:
-        status: exit status of a command that ended by itself, as ``subprocess`` gives it.
+        status: exit status of a command that ended by itself, in the form of ``subprocess``.
 
     Raises:
         OSError: the supervisor or the command could not start.
@@ -46,8 +46,8 @@ class SupervisedProcess:
         self._grace_s = grace_s
         self.status: int | None = None
         self._heard = b""
-        # By its path, isolated and without site: it starts in 15 ms and cannot import the wrong hydra. A session of
-        # its own keeps Ctrl-C away from it and from the command.
+        # By its path, isolated and without site: it starts in 15 ms and cannot import the wrong hydra. In a session of
+        # its own, neither it nor the command receives Ctrl-C.
         self._guard = subprocess.Popen(
             [
                 *(sys.executable, "-I", "-S", supervisor.__file__, "--folder", str(folder), "--log", str(log)),
@@ -63,12 +63,12 @@ class SupervisedProcess:
         self.command_pid: Final = self._first_word()
 
     def wait_for_end(self, timeout_s: float) -> bool:
-        """Waits at most ``timeout_s`` for the command to end by itself; whether it has."""
+        """Waits at most ``timeout_s`` for the command to end by itself; returns whether it has."""
         self._listen(timeout_s)
         return self.status is not None
 
     def detach(self) -> None:
-        """Lets supervisor and command live on without us: from now on SIGTERM to the supervisor ends them."""
+        """Lets supervisor and command outlive this process: from now on SIGTERM to the supervisor ends them."""
         self._say(b"D")
 
     def stop(self) -> None:
@@ -77,7 +77,7 @@ class SupervisedProcess:
             self._say(b"Q")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._guard.wait(self._grace_s + 2.0)
-            # PR_SET_PDEATHSIG takes the command along.
+            # PR_SET_PDEATHSIG ends the command too.
             self._guard.kill()
         self._guard.wait()
         for pipe in (self._guard.stdin, self._guard.stdout):
@@ -95,7 +95,7 @@ class SupervisedProcess:
         return int(self._heard.split()[1])
 
     def _listen(self, timeout_s: float) -> bool:
-        """Takes in what the supervisor says; False when there was nothing, or it is gone."""
+        """Reads the supervisor's output; False if there was none, or the supervisor has ended."""
         out = self._guard.stdout
         if out is None or out.closed or self.status is not None:
             return False
@@ -106,11 +106,11 @@ class SupervisedProcess:
         if b"exit" in words and len(words) > words.index(b"exit") + 1:
             self.status = int(words[words.index(b"exit") + 1])
         elif readable and not said:
-            self.status = -1  # the supervisor itself is gone, and the command with it
+            self.status = -1  # the supervisor has ended, and the command with it
         return bool(said)
 
     def _say(self, word: bytes) -> None:
         pipe = self._guard.stdin
         if pipe is not None and not pipe.closed:
-            with contextlib.suppress(OSError):  # the supervisor is gone already
+            with contextlib.suppress(OSError):  # the supervisor has ended already
                 pipe.write(word)

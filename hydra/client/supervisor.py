@@ -1,14 +1,14 @@
-"""The small process between Hydra and a server of its own: whatever happens to Hydra, nothing stays behind.
+"""The small process between Hydra and a server that Hydra started: however Hydra ends, nothing is left behind.
 
-Run by its path, isolated and without site-packages, so it imports the standard library only. It watches its standard
-input, a pipe whose other end only the owner holds:
+It is run by its path, isolated and without site-packages, so it imports the standard library only. It reads its
+standard input, a pipe whose other end only the owner holds:
 
 - ``Q``: SIGTERM to the server, SIGKILL after a grace, remove the folder, exit.
 - ``D``: detach; from now on only SIGTERM ends it (a server that outlives its command).
-- end of file, or another parent than at the start: the owner is gone. SIGKILL, remove the folder, exit.
+- end of file, or another parent than at the start: the owner has ended. SIGKILL, remove the folder, exit.
 
-On standard output it says ``pid N`` once and ``exit STATUS`` if the server ends by itself; it then keeps the folder, so
-that the owner can read the log, until the owner is gone or says ``Q``.
+It writes ``pid N`` once to standard output, and ``exit STATUS`` if the server ends by itself; then it keeps the folder,
+so that the owner can read the log, until the owner has ended or sends ``Q``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ POLL_S = 0.2
 
 
 def main(arguments: list[str]) -> int:
-    """Starts the command and stays until it is over; the exit status is 0 unless the command could not start."""
+    """Starts the command and waits for its end; the exit status is 0 unless the command could not start."""
     parser = argparse.ArgumentParser(prog="hydra.client.supervisor")
     parser.add_argument("--folder", type=Path, required=True, help="working folder of the command; removed at the end")
     parser.add_argument("--log", type=Path, required=True, help="file for the output of the command")
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         told_to_stop = True
 
     signal.signal(signal.SIGTERM, stop)
-    # Ctrl-C and a closed terminal are the owner's business; it says what is to be done.
+    # The owner handles Ctrl-C and a closed terminal, and sends what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
         child = subprocess.Popen(
             options.command,
             cwd=options.folder,
-            # Java takes names in the encoding of its locale; in plain C it cannot even name a folder with an umlaut.
+            # Java decodes names with its locale; in plain C it cannot even open a folder with an umlaut in its name.
             env={**os.environ, "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -82,7 +82,7 @@ def _die_with(supervisor: int) -> Callable[[], None]:
 
 
 def _watch(child: subprocess.Popen[bytes], owner: int, told_to_stop: Callable[[], bool]) -> bool:
-    """Returns as soon as the server has to end: whether it may take its time."""
+    """Waits until the server has to end; returns whether it has time to end in order."""
     attached, reported = True, False
     while not told_to_stop():
         if attached:
@@ -92,7 +92,7 @@ def _watch(child: subprocess.Popen[bytes], owner: int, told_to_stop: Callable[[]
                 return True
             if word == b"D":
                 attached = False
-                # Whoever waits for the end of the owner's standard error must not wait for ours.
+                # A process that waits for the end of the owner's standard error must not wait for this process.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             elif word is not None or os.getppid() != owner:
                 return False
@@ -117,7 +117,7 @@ def _end(child: subprocess.Popen[bytes], grace_s: float) -> None:
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(OSError):  # nobody listens any more: the owner is gone, which the loop will see
+    with contextlib.suppress(OSError):  # the owner has ended, which the loop will notice
         os.write(1, f"{line}\n".encode())
 
 

@@ -1,7 +1,7 @@
-"""What a client tells of the seconds of a step while it goes on. Pure, time is passed in.
+"""The time series that a client sends during a step. Pure, time is passed in.
 
-A second is one of the step's clock, counted from the start of the window; messages belong to the second in which their
-batch was read, or was handed to the library. What is told adds to what was told before.
+Seconds are those of the step's clock, counted from the start of the window; a message belongs to the second in which
+its batch was read, or handed to the library. The numbers sent add to those sent before.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from hydra.wire.messages import SecondCounts
 
 _SECOND_NS: Final = 1_000_000_000
 _TURNS: Final = 97
-"""So many moments of its interval there are at which a client may tell: all at once would hold up the messages."""
+"""Number of different moments in the interval at which clients send: all at once would delay the messages."""
 
 
 class ReportTimer:
-    """When a client tells.
+    """The times at which a client sends its time series.
 
     Args:
-        client: its id.
-        start_ns: of the window, on the step's clock.
-        every_s: how often.
+        client: id of the client.
+        start_ns: start of the window, on the step's clock.
+        every_s: interval, s.
     """
 
     def __init__(self, client: int, start_ns: int, every_s: float) -> None:
         self._every_ns = round(every_s * _SECOND_NS)
         self.next_ns = start_ns + self._every_ns + self._every_ns * (client % _TURNS) // _TURNS
-        """On the step's clock."""
+        """The next time, on the step's clock."""
 
     def due(self, now_ns: int) -> bool:
-        """Whether it is time; true once."""
+        """Whether it is time; true once for each interval."""
         if now_ns < self.next_ns:
             return False
         self.next_ns += self._every_ns * ((now_ns - self.next_ns) // self._every_ns + 1)
@@ -44,31 +44,31 @@ class ReportTimer:
 
 
 class SentTimeSeries:
-    """What a publisher has sent, by seconds."""
+    """The number of messages that a publisher has sent in each second."""
 
     def __init__(self, start_ns: int) -> None:
         self._start_ns = start_ns
         self._sent: dict[int, int] = {}
 
     def add(self, count: int, now_ns: int) -> None:
-        """So many messages have been sent."""
+        """Adds messages that were sent at ``now_ns``."""
         second = max(now_ns - self._start_ns, 0) // _SECOND_NS
         self._sent[second] = self._sent.get(second, 0) + count
 
     def take(self) -> list[SecondCounts]:
-        """What has not been told yet."""
+        """The counts that were not sent to the controller yet."""
         sent, self._sent = self._sent, {}
         return [SecondCounts(second, count) for second, count in sent.items()]
 
 
 class ReceivedTimeSeries:
-    """What a subscriber has received, by seconds, and how late.
+    """The number and latency of the messages that a subscriber has received in each second.
 
-    A second is counted by itself and then added to the whole step: a message is counted once all the same.
+    A second has its own recorder, which is then added to that of the step, so that each message is recorded once.
 
     Args:
-        latency: of the whole step; complete after :meth:`take` only.
-        start_ns: of the window, on the step's clock.
+        latency: the recorder of the whole step; complete only after :meth:`take`.
+        start_ns: start of the window, on the step's clock.
     """
 
     def __init__(self, latency: LatencyRecorder, start_ns: int) -> None:
@@ -82,9 +82,9 @@ class ReceivedTimeSeries:
         """Counts batches.
 
         Args:
-            times_ns: of all messages, what their headers carry.
-            now_ns: when each batch was read, on the step's clock; rises.
-            counts: how many messages each has.
+            times_ns: the times in the headers of all messages.
+            now_ns: when each batch was read, on the step's clock; rising.
+            counts: number of messages in each batch.
         """
         if self._second_of(now_ns[0]) == self._second_of(now_ns[-1]):
             self._record(self._second_of(now_ns[0]), times_ns, now_ns, counts)
@@ -116,7 +116,7 @@ class ReceivedTimeSeries:
             self._told.append(SecondCounts(self._second, sum(latency.counts[1::2]), latency))
 
     def take(self) -> list[SecondCounts]:
-        """What has not been told yet."""
+        """The counts that were not sent to the controller yet."""
         self._end_second()
         told, self._told = self._told, []
         return told

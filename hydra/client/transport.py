@@ -1,7 +1,7 @@
-"""What a Python client needs of its system: the two interfaces that every transport implements.
+"""The interfaces between a Python client and its system: every transport implements one of two.
 
-A transport owns one data connection. It is made after the fork, in the client's own process, and is used by one
-thread. Sequences and times are the business of the publisher and subscriber loops, not of a transport.
+A transport has one data connection. It is made after the fork, in the client's own process, and one thread uses it. The
+publisher and subscriber loops handle sequences and times; a transport does not.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ DEAF_AT_MOST_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of the messages sent since the last ``configure``.
+    """The acknowledgements of the messages sent since the last ``configure``.
 
-    ``last_ack_ns`` is on CLOCK_MONOTONIC (0: none yet); ``pending`` counts messages without an answer so far;
+    ``last_ack_ns`` is on CLOCK_MONOTONIC (0: none yet); ``pending`` is the number of messages without an answer;
     ``unacknowledged`` are the sequence ranges of failed and pending messages; ``ack_latency`` is the time from the
-    hand-over of a message to the library to its acknowledgement, empty where a system does not measure it.
+    hand-over of a message to the library to its acknowledgement, empty if a system does not measure it.
     """
 
     acknowledged: int
@@ -41,7 +41,7 @@ class Delivery:
 
     @classmethod
     def of(cls, ledger: AckLedger, last_ack_ns: int, ack_latency: Histogram | None = None) -> Delivery:
-        """What a ledger of acknowledgements says."""
+        """The delivery that a ledger of acknowledgements contains."""
         return cls(
             ledger.acknowledged,
             ledger.failed,
@@ -53,16 +53,16 @@ class Delivery:
 
 
 class Answers:
-    """Answers as a library calls back, one by one, and the ledger of their step, which takes them in one go."""
+    """Answers that a library delivered one by one, and the ledger of their step, which takes them together."""
 
     def __init__(self) -> None:
         self.ledger = AckLedger()
-        self.last_ns = 0  # when acknowledgements were taken last, CLOCK_MONOTONIC
+        self.last_ns = 0  # when the ledger last took acknowledgements, CLOCK_MONOTONIC
         self.good: list[int] = []
         self.bad: list[int] = []
 
     def take(self) -> None:
-        """Has the ledger take those that came."""
+        """Passes the answers that have arrived to the ledger."""
         if self.good:
             self.last_ns = time.monotonic_ns()
             self.ledger.acknowledge(np.array(self.good, np.int64))
@@ -76,7 +76,7 @@ T = TypeVar("T")
 
 
 def read_system(system: SystemObject, kind: type[T]) -> T:
-    """The ``system`` object of a command as its system's own type; null is an empty one.
+    """The ``system`` object of a command as the system's own type; null is read as an empty object.
 
     Args:
         system: the object.
@@ -95,109 +95,109 @@ def read_system(system: SystemObject, kind: type[T]) -> T:
 
 
 class PublisherTransport(Protocol):
-    """The sending side of a system. A class of it keeps what is the same for a system that answers nothing."""
+    """The sending side of a system. Its default methods suit a system without acknowledgements."""
 
     @property
     def marks_end(self) -> bool:
-        """Whether an end marker tells a subscriber something.
+        """Whether an end marker informs a subscriber.
 
-        It does where a connection keeps the order and nothing else says where the data ends.
+        It does if a connection keeps the order and nothing else shows where the data ends.
         """
 
     def configure(self, command: Configure) -> str:
-        """Takes the settings of the next step, rebuilding the connection only where the library demands it.
+        """Applies the settings of the next step, and makes a new connection only if the library requires it.
 
-        ``command.system`` is the system's own, see :func:`read_system`. Returns the data endpoint that subscribers
-        connect to, "" where the system has none. Forgets the deliveries of the last step. Raises OSError or ValueError
-        with a text for the user.
+        ``command.system`` is the system's own object, see :func:`read_system`. Returns the data endpoint to which
+        subscribers connect, "" if the system has none. Forgets the deliveries of the last step. Raises OSError or
+        ValueError with a text for the user.
         """
 
     def probe(self, message: bytes) -> None:
-        """Sends one probe or end marker, best effort; they are not part of ``delivery``."""
+        """Sends one probe or end marker, without a guarantee; ``delivery`` does not count them."""
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         """Hands consecutive messages to the library, in order, without waiting long (at most some 10 ms).
 
-        Returns how many it accepted, from the front; fewer than all means that its queue is full: the caller looks
-        at the control channel and offers the rest again.
+        Returns how many it accepted, from the front. Fewer than all means that the library's queue is full: the caller
+        reads the control channel and offers the rest again.
         """
 
     def poll(self) -> float | None:
         """Lets the library deliver acknowledgements; returns at once.
 
-        Returns how many seconds may pass until it is called again: the time of an acknowledgement is that of the call
-        which finds it. None where that does not matter.
+        Returns the number of seconds until the next call is needed: an acknowledgement's time is that of the call that
+        finds it. None if these times do not matter.
         """
         return None
 
     def flush(self, timeout_s: float) -> bool:
-        """Waits at most ``timeout_s`` for outstanding answers, probes included; True when none to a message is left."""
+        """Waits at most ``timeout_s`` for outstanding answers, also to probes; True if all messages are answered."""
         return True
 
     def delivery(self) -> Delivery | None:
-        """Acknowledgements so far; None where the system has none."""
+        """The acknowledgements until now; None if the system has none."""
         return None
 
     def framed_bytes(self, message_size: int) -> int | None:
-        """What a message of this size takes of a connection, its frame included; None where its size does not tell."""
+        """Bytes that a message of this size needs on the connection, with its frame; None if other things matter."""
         return None
 
     def report_system(self) -> dict[str, Any] | None:
-        """What only this system's publishers report of a step."""
+        """The system's own part of a publisher's report."""
         return None
 
     def close(self) -> None:
-        """Drops the connection at once, without waiting for anything; may be called twice."""
+        """Closes the connection at once, without waiting; may be called twice."""
 
 
 class SubscriberTransport(Protocol):
     """The receiving side of a system."""
 
     def configure(self, command: Configure) -> None:
-        """Takes the settings, connects to the publishers or seeks to the start. Errors as for publishers."""
+        """Applies the settings; connects to the publishers or seeks to the start. Errors as for publishers."""
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
-        """One drained batch: waits at most ``timeout_s`` for a message, then takes what is there, up to ``limit``.
+        """One batch: waits at most ``timeout_s`` for a message, then takes those that are there, up to ``limit``.
 
-        May return nothing early, when the control channel has something to say. With a timeout of 0 it never waits.
+        May return nothing early, if the control channel has a message. With a timeout of 0 it never waits.
         """
 
     def reconnect(self) -> tuple[int, int]:
-        """Closes the connection and opens a new one; the interval without one, ns on CLOCK_MONOTONIC."""
+        """Closes the connection and opens a new one; returns the interval between the two, ns on CLOCK_MONOTONIC."""
 
     def undrained(self, system: SystemObject) -> int:
-        """Messages known to be waiting; 0 where nobody can know. Asked often.
+        """Number of messages known to wait for this subscriber; 0 if the number is unknown. Called often.
 
         Args:
-            system: that of ``finish``.
+            system: the system's object in ``finish``.
 
         Raises:
-            ValueError: it is not what this system says there.
+            ValueError: the object is invalid for this system.
         """
         return 0
 
     def report_system(self) -> dict[str, Any] | None:
-        """What only this system's subscribers report of a step."""
+        """The system's own part of a subscriber's report."""
         return None
 
     def close(self) -> None:
-        """Drops the connection at once; may be called twice."""
+        """Closes the connection at once; may be called twice."""
 
 
 @runtime_checkable
 class BatchReader(Protocol):
-    """A subscriber's transport that can read batch after batch by itself."""
+    """A subscriber's transport that can read batch after batch without the control channel."""
 
     def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:
-        """Batches as they come, deaf to the control channel.
+        """Batches as they arrive, without reading the control channel.
 
         Args:
-            until_ns: CLOCK_MONOTONIC, after which it waits for no other batch.
-            limit: so many messages are enough.
+            until_ns: CLOCK_MONOTONIC time after which it does not wait for another batch.
+            limit: number of messages after which it returns.
 
         Returns:
-            The messages; and when each batch was read (CLOCK_MONOTONIC), with how many messages it has. Fewer where
-            nothing came for a while; it returns at most ``DEAF_AT_MOST_S`` after ``until_ns``.
+            The messages; and when each batch was read (CLOCK_MONOTONIC), with its number of messages. It returns fewer
+            if nothing arrived for a while, and at most ``DEAF_AT_MOST_S`` after ``until_ns``.
         """
 
 
@@ -206,21 +206,21 @@ Transport = PublisherTransport | SubscriberTransport
 
 @runtime_checkable
 class Driver(Protocol):
-    """A client that hands no messages to anybody: it obeys the control channel by itself, with a program of its own."""
+    """A client that does not use the message loops: it obeys the control channel itself, with a program of its own."""
 
     def run(self) -> None:
-        """Obeys until told to quit."""
+        """Obeys commands until it receives ``quit``."""
 
     def close(self) -> None:
-        """Ends whatever it runs, within seconds; may be called twice."""
+        """Ends the program that it runs, within seconds; may be called twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of client that a program offers, e.g. ``zmq-sub``.
 
-    ``open`` makes its transport, or what it is instead of one, in the client's process; ``versions`` names the
-    libraries for ``hello``. Everything heavy is imported before the fork by whoever builds the Kind.
+    ``open`` makes its transport or driver in the client's process; ``versions`` names the libraries for ``hello``. The
+    caller that builds the Kind imports all large modules before the fork.
     """
 
     role: Role

@@ -1,7 +1,7 @@
-"""The native client's program: where it is, what building it needs, and how it is built.
+"""The native client's program: its path, the packages that building it needs, and the build.
 
 ``setup.py`` loads this file by its path before hydra is installed, so it uses the standard library only. The program is
-optional: where it is missing, everything in Python works.
+optional: without it, all Python clients work.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from pathlib import Path
 from typing import Final
 
 PROGRAM: Final = "native/hydra-client"
-"""Where the program lies, seen from the package hydra."""
+"""Path of the program, relative to the package hydra."""
 
 _TOOLS: Final = {"cmake": "cmake", "c++": "g++", "pkg-config": "pkg-config"}
-"""Command → the Debian package that brings it."""
+"""Command → the Debian package that contains it."""
 _LIBRARIES: Final = {
     "libzmq": "libzmq3-dev",
     "cppzmq": "cppzmq-dev",
     "nlohmann_json": "nlohmann-json3-dev",
     "CLI11": "libcli11-dev",
 }
-"""Name for pkg-config → the Debian package that brings it, of what all clients take: their channel is ZeroMQ's."""
+"""Name for pkg-config → its Debian package, of the libraries that all clients need: their control channel is ZeroMQ."""
 _OF_SYSTEMS: Final = "*/native-packages"
-"""Files of systems, seen from the package hydra: such a name and such a package a line."""
+"""Files of systems, relative to the package hydra; each line is such a name and such a package."""
 
 
 class BuildError(Exception):
-    """The native client could not be built; the text ends with what the compiler said."""
+    """The native client could not be built; the text ends with the compiler's output."""
 
 
 def find() -> Path | None:
-    """The installed program, None where there is none."""
+    """The installed program; None if there is none."""
     program = Path(__file__).resolve().parents[1] / PROGRAM
     return program if os.access(program, os.X_OK) else None
 
 
 def missing() -> list[str]:
-    """The Debian packages that building needs and that are not there."""
+    """The Debian packages that building needs and that are not installed."""
     tools = [package for command, package in _TOOLS.items() if shutil.which(command) is None]
     if shutil.which("pkg-config") is None:
         return [*tools, *_libraries().values()]
@@ -58,16 +58,16 @@ def _known(library: str) -> bool:
 
 
 def build(sources: Path, folder: Path, *options: str, targets: Sequence[str] = ("hydra-client",)) -> Path:
-    """Builds what is in ``sources`` (native/) in ``folder``, anew only where something changed; the program.
+    """Builds ``sources`` (native/) in ``folder``, only the parts that have changed; returns the path of the program.
 
     Args:
         sources: the folder with CMakeLists.txt.
-        folder: keeps what was compiled; made if it is not there.
+        folder: keeps the compiled files; created if it does not exist.
         options: further definitions for CMake, ``-DNAME=value`` each.
-        targets: what is built; the program alone unless others are named.
+        targets: targets to build; only the program by default.
 
     Raises:
-        BuildError: it cannot be built.
+        BuildError: the build failed.
     """
     _run("cmake", "-S", sources, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", *options)
     processes = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))

@@ -1,4 +1,4 @@
-"""How the native client is started: its program and the flags that only it has."""
+"""The command line of the native client: its program and the flags that only it has."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:
     """The command line of a group, to which the group's own flags are appended.
 
     Raises:
-        MissingDependencyError: the program was not built, or without this system; the text names the packages that
-            building it needs.
+        MissingDependencyError: the program was not built, or was built without this system; the text names the packages
+            that building needs.
     """
     kind = kind_of(system, role)
     program = find()
@@ -46,7 +46,7 @@ def _build() -> str:
 
 @cache
 def _offered(program: Path) -> frozenset[str]:
-    """The kinds of client that it names in its help; a system whose library was missing is none of them."""
+    """The kinds of client in the program's help; a system whose library was missing at the build is not among them."""
     try:
         done = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=20, check=True)
     except subprocess.CalledProcessError as e:

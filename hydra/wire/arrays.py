@@ -1,4 +1,4 @@
-"""Arrays with the numbers of many clients: runs of different lengths one after the other, who listens to whom. Pure."""
+"""Arrays with the numbers of many clients: runs of different lengths in one array, publishers of subscribers. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 def total(values: Ints) -> int:
-    """The exact sum, also where it does not fit into 64 bits; of at most 2³¹ numbers."""
+    """The exact sum of at most 2³¹ numbers, even if it does not fit into 64 bits."""
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
@@ -24,37 +24,37 @@ def sorted_ids(ids: Collection[int]) -> Ints:
 
 
 def offsets(counts: Ints) -> Ints:
-    """Where each of several runs of so many items begins, and where the last one ends."""
+    """The index where each run begins, given the runs' lengths, and the index where the last run ends."""
     found = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=found[1:])
     return found
 
 
 def sums(items: Ints, counts: Ints) -> Ints:
-    """The sum of each run of so many items, which fits into 64 bits."""
-    # Even if the running sum does not: what it wraps around by is taken off again.
+    """The sum of each run of items, given the runs' lengths; each sum fits into 64 bits."""
+    # The running sum may wrap around: the difference subtracts the same multiple of 2⁶⁴ again.
     return np.diff(offsets(items)[offsets(counts)])
 
 
 def indices_of_runs(begins: Ints, at: Ints) -> Ints:
-    """The numbers of all items of the runs ``at``, one run after the other; ``begins`` are offsets."""
+    """The indexes of all items of the runs ``at``, one run after the other; ``begins`` are offsets."""
     return item_indices(begins[at], begins[at + 1] - begins[at])
 
 
 def item_indices(begins: Ints, counts: Ints) -> Ints:
-    """The numbers of the first so many items of runs that begin there, one run after the other."""
+    """The indexes of the first ``counts[i]`` items of the run that begins at ``begins[i]``, one run after the other."""
     moved = begins - offsets(counts)[:-1]
     return np.repeat(moved, counts) + np.arange(int(counts.sum()))
 
 
 def publisher_of(subscribers: Ints, publishers: Sequence[int]) -> Ints:
-    """The publisher of each of these subscribers: in turn, by their ids.
+    """The publisher of each of these subscribers, assigned in turn by subscriber id.
 
-    None has more than one subscriber more than another where the ids are consecutive, and nobody changes the publisher
-    when subscribers are added.
+    If the ids are consecutive, the publishers' numbers of subscribers differ by at most one. A subscriber keeps its
+    publisher when others are added.
 
     Args:
-        subscribers: their ids.
-        publishers: those of the step, at least one.
+        subscribers: ids of the subscribers.
+        publishers: ids of the step's publishers, at least one.
     """
     return np.asarray(publishers, np.int64)[subscribers % len(publishers)]

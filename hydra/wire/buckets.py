@@ -6,8 +6,8 @@ package), so that reports merge with any HDR implementation. With 2,048 sub-buck
     bucket = max(bit_length(v) - 11, 0)
     index  = bucket * 1024 + (v >> bucket)
 
-Between two hosts, whose clocks agree within a bound only, a latency may be below zero. HdrHistogram has no such values;
-the buckets are mirrored for them, so that they sort below zero: -1 - (index of -v).
+The clocks of two hosts agree only within a bound, so a latency between them may be below zero. HdrHistogram has no such
+values; the buckets are mirrored for them, so that they sort below zero: -1 - (index of -v).
 
 Every relay imports this module, so it does without numpy.
 """
@@ -27,11 +27,11 @@ HALF_BITS: Final = SUB_BUCKET_BITS - 1
 BUCKETS: Final = 23_552
 """Length of HdrHistogram's counts for 1 µs to 1 h at 3 digits."""
 _BELOW: Final = 1 - 2**-50
-"""Less than one by some roundings of floating point numbers; at 10¹⁰ values that is a hundred-thousandth of a rank."""
+"""Below 1 by a few roundings of floating point numbers; with 10¹⁰ values that is a hundred-thousandth of a rank."""
 
 
 def index_of(value_us: int) -> int:
-    """The bucket index of a value in µs, from -BUCKETS on and below BUCKETS; beyond 1 h counts as 1 h."""
+    """The bucket index of a value in µs, at least -BUCKETS and below BUCKETS; a value beyond 1 h counts as 1 h."""
     if value_us < 0:
         return mirrored(index_of(-value_us))
     value = min(value_us, LATENCY_HIGHEST_US)
@@ -40,7 +40,7 @@ def index_of(value_us: int) -> int:
 
 
 def mirrored(index: int) -> int:
-    """The index of -v, where ``index`` is that of a value v that is not 0."""
+    """The bucket index of -v, if ``index`` is that of a value v other than 0."""
     return -1 - index
 
 
@@ -62,19 +62,19 @@ def highest_of(index: int) -> int:
 def rank_of(percent: float, count: int) -> int:
     """The rank of a percentile among ``count`` sorted values: ⌈percent · count / 100⌉, from 1 to ``count``.
 
-    It is the nearest rank, so that at least ``percent`` of the values are at or below the one that has it. HdrHistogram
-    for Java has the same rank; its Python package rounds to the nearest whole number, which for p99 of 151 values is
-    149, and 98.7 % of them.
+    It is the nearest rank: at least ``percent`` of the values are at or below the value of this rank. HdrHistogram for
+    Java has the same rank; its Python package rounds to the nearest whole number, which for p99 of 151 values is 149:
+    98.7 % of them.
     """
-    # 99.9 is no binary fraction: a product that is above a whole number by rounding alone has to be that number.
+    # 99.9 is not exact in binary: a product that is above a whole number only by rounding must become that number.
     return min(max(ceil(percent * _BELOW * count / 100), 1), count)
 
 
 def percentiles_us(histogram: Histogram, percents: Iterable[float]) -> list[int | None]:
     """Values (µs) at these percentiles, at most the maximum; None when empty.
 
-    At least ``percent`` of all values are at or below it: it is the highest value that is equivalent to that of the
-    smallest bucket up to which so many values are counted (:func:`rank_of`).
+    At least ``percent`` of all values are at or below it: it is the highest value of the first bucket at which the
+    running sum of the counts reaches the rank (:func:`rank_of`).
     """
     sums = list(accumulate(histogram.counts[1::2]))
     if not sums or not sums[-1]:

@@ -14,12 +14,12 @@ _BILLION: Final = 10**9
 
 
 def boot_id() -> str:
-    """What identifies this boot of this host."""
+    """The kernel's id of this boot of this host."""
     return _BOOT_ID.read_text().strip()
 
 
 def time_namespace() -> str:
-    """What identifies the time namespace of this process, ``"time:[4026531834]"``; "" where the kernel has none.
+    """The id of this process's time namespace, such as ``"time:[4026531834]"``; "" if the kernel has none.
 
     Processes of one boot and one time namespace share CLOCK_MONOTONIC.
     """
@@ -27,7 +27,7 @@ def time_namespace() -> str:
 
 
 def network_namespace() -> str:
-    """What identifies the network namespace of this process, likewise: whose interfaces it sees."""
+    """The id of this process's network namespace, which decides what interfaces the process sees; "" if unknown."""
     return _namespace("net")
 
 
@@ -39,7 +39,7 @@ def _namespace(kind: str) -> str:
 
 
 def wall_offset_ns() -> int:
-    """Unix time − CLOCK_MONOTONIC now, in ns, by the tightest of a few readings."""
+    """Unix time − CLOCK_MONOTONIC now, in ns: of five readings, the one that took the least time."""
     best_gap, best = 1 << 62, 0
     for _ in range(5):
         before = time.monotonic_ns()
@@ -51,7 +51,7 @@ def wall_offset_ns() -> int:
 
 
 class StepClock:
-    """Unix time in ns that never steps during a step, from this host's CLOCK_MONOTONIC."""
+    """Unix time in ns on the step's clock, computed from this host's CLOCK_MONOTONIC; it never jumps in a step."""
 
     __slots__ = ("_at_ns", "_rate_ppb", "_step_ns")
 
@@ -59,19 +59,19 @@ class StepClock:
         self._at_ns, self._step_ns, self._rate_ppb = clock.at_ns, clock.step_ns, clock.rate_ppb
 
     def now_ns(self) -> int:
-        """The time now."""
+        """The present time, Unix ns."""
         return self.at_ns(time.monotonic_ns())
 
     def at_ns(self, monotonic_ns: int) -> int:
-        """The time at a CLOCK_MONOTONIC reading."""
+        """The time (Unix ns) at a CLOCK_MONOTONIC reading (ns)."""
         passed_ns = monotonic_ns - self._at_ns
         return self._step_ns + passed_ns + passed_ns * self._rate_ppb // _BILLION
 
     def monotonic_ns_of(self, step_ns: int) -> int:
-        """The CLOCK_MONOTONIC reading at a time; within 1 ns the inverse of :meth:`at_ns`."""
+        """The CLOCK_MONOTONIC reading (ns) at a time (Unix ns); the inverse of :meth:`at_ns` within 1 ns."""
         passed_ns = step_ns - self._step_ns
         return self._at_ns + passed_ns - passed_ns * self._rate_ppb // (_BILLION + self._rate_ppb)
 
     def until_s(self, step_ns: int) -> float:
-        """Seconds of CLOCK_MONOTONIC from now until a time, 0 if it has passed."""
+        """Seconds of CLOCK_MONOTONIC until a time (Unix ns); 0 if it has passed."""
         return max(self.monotonic_ns_of(step_ns) - time.monotonic_ns(), 0) / _BILLION

@@ -1,8 +1,8 @@
-"""How messages write much in little: ids as runs, sequences as bitmaps, reports of many clients as columns. Pure.
+"""Compact encodings in messages: ids as runs, sequences as bitmaps, reports of many clients as columns. Pure.
 
-A set of sequences that a member of a group received is a bitmap in base64. Bit i stands for the sequence i, beginning
-with the least significant bit of the first byte. Zero bytes at the end are cut, so that there is one way to write a
-set.
+A set of sequences that a member of a consumer group received is a bitmap in base64. Bit i stands for the sequence i,
+beginning with the least significant bit of the first byte. Zero bytes at the end are cut, so that each set has exactly
+one encoding.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 MOST_IDS: Final = 1_000_000
-"""Ids that one message names at most: a pair is short, whatever it stands for."""
+"""Most ids that one message may name: a run is short however many ids it stands for."""
 
 Written = list[int | tuple[int, int]]
 Items = Sequence[int | Sequence[int]]
-"""As they come out of a message, unchecked."""
+"""Encoded ids as they stand in a message, unchecked."""
 
 
 def encode_ids(ids: Sequence[int]) -> Written:
-    """These ids, ascending, with every run as (first, last)."""
+    """These ids, ascending, with every run of several as (first, last)."""
     if len(ids) < 2:
         return list(ids)
     runs: Written = []
@@ -49,10 +49,10 @@ def encode_ids(ids: Sequence[int]) -> Written:
 
 
 def decode_runs(items: Items, most: int = MOST_IDS) -> list[tuple[int, int]]:
-    """The ids that are written so, as first and last of each run.
+    """The encoded ids, as first and last id of each run.
 
     Raises:
-        ValueError: they do not rise, or are more than ``most``.
+        ValueError: the ids do not rise, or there are more than ``most``.
     """
     found: list[tuple[int, int]] = []
     count, highest = 0, -1
@@ -69,14 +69,14 @@ def decode_runs(items: Items, most: int = MOST_IDS) -> list[tuple[int, int]]:
 
 
 def decode_ids(items: Items, most: int = MOST_IDS) -> list[int]:
-    """The ids that are written so; errors as in :func:`decode_runs`."""
+    """The encoded ids, one by one; errors as in :func:`decode_runs`."""
     return [client for first, last in decode_runs(items, most) for client in range(first, last + 1)]
 
 
 MAX_CHARACTERS: Final = 262_144
-"""Base64 in all bitmaps of one report together: half of a message."""
+"""Most base64 characters in all bitmaps of one report: half of a message."""
 MAX_SEQUENCES: Final = MAX_CHARACTERS // 4 * 3 * 8
-"""Sequences of one publisher that fit into that: 1,572,864."""
+"""Most sequences of one publisher in a bitmap of this length: 1,572,864."""
 
 
 def encode_bitmap(size: int, low: Sequence[int], high: Sequence[int]) -> str:
@@ -84,7 +84,7 @@ def encode_bitmap(size: int, low: Sequence[int], high: Sequence[int]) -> str:
 
     The last sequence is in no gap; ``size`` is at most ``MAX_SEQUENCES``.
     """
-    # Whoever only checks what others have written, as a relay does, starts without numpy.
+    # A process that only checks messages of others, as a relay does, starts without numpy.
     import numpy as np
 
     change = np.zeros(size + 1, np.int8)
@@ -95,10 +95,10 @@ def encode_bitmap(size: int, low: Sequence[int], high: Sequence[int]) -> str:
 
 
 def bitmap_bytes(text: str) -> bytes:
-    """The bytes of the bitmap that a text holds.
+    """The bytes of the bitmap in a text.
 
     Raises:
-        ValueError: it is not written as it has to be.
+        ValueError: the text is not valid base64, or the bitmap ends in zeros.
     """
     found = b64decode(text, validate=True)
     if b64encode(found).decode() != text or found[-1:] == b"\0":
@@ -107,7 +107,7 @@ def bitmap_bytes(text: str) -> bytes:
 
 
 def decode_bitmap(text: str) -> Bytes:
-    """The bitmap that a text holds, a number a byte; errors as in :func:`bitmap_bytes`."""
+    """The bitmap in a text, one number for each byte; errors as in :func:`bitmap_bytes`."""
     import numpy as np
 
     return np.frombuffer(bitmap_bytes(text), np.uint8)
@@ -117,15 +117,15 @@ B = TypeVar("B", PublisherReport, SubscriberReport)
 
 
 def columns_of_reports(bodies: Sequence[PublisherReport] | Sequence[SubscriberReport]) -> dict[str, list[Any]]:
-    """The bodies, at least one, as columns in the order of their fields."""
+    """The bodies (at least one) as columns in the order of their fields."""
     return {field.name: [getattr(body, field.name) for body in bodies] for field in fields(bodies[0])}
 
 
 def reports_of_columns(kind: type[B], found: Mapping[str, Sequence[Any]], count: int) -> list[B]:
-    """So many bodies out of columns; a column that is missing holds defaults.
+    """``count`` bodies from columns; a missing column holds defaults.
 
     Raises:
-        ValueError: a column is unknown, is not so long, or holds something else than such values.
+        ValueError: a column is unknown, has another length, or holds values of another type.
     """
     known = {field.name for field in fields(kind)}
     for name, values in found.items():

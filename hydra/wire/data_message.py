@@ -1,11 +1,10 @@
-"""What a data message consists of: the 24 bytes of its header, and a payload, the same from the same seed everywhere.
+"""A data message: the 24 bytes of its header, and a payload.
 
 The fields of the header: Epoch u32, publisher u32, sequence u64, time u64 (ns), little endian. A probe has epoch 0 and
 carries in ``sequence`` the epoch that its publisher was last configured for; an end marker has epoch 0 and carries 2⁶³
 | the epoch that has ended.
 
-Payloads are the same bytes from the same seed in every implementation. Pure. docs/control-protocol.md, section 5, is
-the specification; ``tests/golden/payload`` pins the bytes.
+All implementations make the same payload bytes from the same seed. Pure. docs/control-protocol.md, section 5, is
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def pack(epoch: int, publisher: int, sequence: int, time_ns: int, message_size: 
 def pack_batch(
     epoch: int, publisher: int, first_sequence: int, times_ns: npt.NDArray[np.uint64], payloads: Sequence[bytes]
 ) -> list[bytes]:
-    """Consecutive messages: a header with each of these times, and a payload behind it, as many of either."""
+    """Consecutive messages: each has a header with one of these times, and one of these payloads; as many of either."""
     n = len(times_ns)
     headers = np.empty(n, DTYPE)
     headers["epoch"] = epoch
@@ -52,7 +51,7 @@ def pack_batch(
 
 
 def unpack_batch(messages: Sequence[bytes]) -> npt.NDArray[np.void]:
-    """The headers of a batch as an array of ``DTYPE``; shorter messages than a header are left out."""
+    """The headers of a batch as an array of ``DTYPE``; messages shorter than a header are left out."""
     return from_bytes(b"".join([m[:HEADER_BYTES] for m in messages if len(m) >= HEADER_BYTES]))
 
 
@@ -62,15 +61,15 @@ def from_bytes(headers: bytes) -> npt.NDArray[np.void]:
 
 
 SHARE_OF: Final = 10_000
-"""A share of random characters is a whole number of these parts."""
+"""Shares of random characters are whole multiples of one part in this many."""
 RECORD_BYTES: Final = 109
-"""A JSON record without random characters and text; a shorter one is cut."""
+"""Length of a JSON record without random characters and text, bytes; shorter records are cut."""
 
 _GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 _AT_ONCE: Final = 4096
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _CHARACTERS: Final = 10
-"""Random characters that one number gives, six bits each."""
+"""Random characters from one number, six bits each."""
 _BEFORE_TRACE: Final = 24
 _STATUS: Final = (200, 200, 200, 201, 304, 404, 429, 500)
 _SENTENCES: Final = (
@@ -85,7 +84,7 @@ _SENTENCES: Final = (
 )
 SIZES: Final = 0
 CONTENTS: Final = 1
-"""The two streams of numbers of a seed."""
+"""Numbers of the two random streams of a seed."""
 
 
 def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -95,7 +94,7 @@ def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 class SplitMix64:
-    """SplitMix64: whole numbers of 64 bits, from a seed and the number of one of its streams.
+    """SplitMix64: whole numbers of 64 bits, from a seed and a stream number.
 
     Source: G. Steele, D. Lea, C. Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
     """
@@ -105,18 +104,18 @@ class SplitMix64:
         self._taken = 0
 
     def take(self, number: int) -> npt.NDArray[np.uint64]:
-        """The next ones."""
+        """The next ``number`` numbers of the stream."""
         places = np.arange(self._taken + 1, self._taken + 1 + number, dtype=np.uint64)
         self._taken += number
         return _mixed(self._start + places * _GAMMA)
 
     def each(self) -> Iterator[int]:
-        """One after the other, without end; what is taken besides is others."""
+        """An endless iterator over the stream; it and :meth:`take` never give the same number twice."""
         return chain.from_iterable(self.take(_AT_ONCE).tolist() for _ in count())
 
 
 def sizes(settings: SharedSettings) -> Iterator[int]:
-    """The sizes (bytes) of a publisher's messages, without end: evenly drawn where they differ."""
+    """The sizes (bytes) of a publisher's messages, without end; uniformly random if the settings have two sizes."""
     largest, smallest = settings.message_size, settings.message_size_min
     if smallest is None or smallest == largest:
         while True:
@@ -126,11 +125,11 @@ def sizes(settings: SharedSettings) -> Iterator[int]:
 
 
 def contents(settings: SharedSettings, share: int = 0) -> Iterator[bytes]:
-    """The payloads of a publisher's messages, without end; not those that are the lines of a file.
+    """The payloads of a publisher's messages, without end; not for ``lines``, whose payloads are lines of a file.
 
     Args:
         settings: kind, sizes and seed.
-        share: of ``json``: how many of ``SHARE_OF`` characters are random.
+        share: random characters of ``json`` payloads, in parts of ``SHARE_OF``.
     """
     lengths = (size - HEADER_BYTES for size in sizes(settings))
     if settings.payload == "zeros":
@@ -147,7 +146,7 @@ def _records(lengths: Iterator[int], numbers: Iterator[int], share: int) -> Iter
     """JSON records of these lengths: events with an id, a time, a host, numbers and text."""
     characters = milliseconds = 0
     for index, length in enumerate(lengths):
-        # What is due in all, so that shares of short records are not rounded down to nothing.
+        # The difference of running totals, so that shares of short records are not rounded down to zero.
         wished = (characters + length) * share // SHARE_OF - characters * share // SHARE_OF
         characters += length
         room = length - (RECORD_BYTES if length >= RECORD_BYTES else _BEFORE_TRACE)
@@ -175,24 +174,24 @@ def _random_text(numbers: Iterator[int], length: int) -> str:
 
 
 BATCH_BYTES: Final = 64 * 1024
-"""How long the batch is that is compressed to find out; a message counts as this long at most."""
+"""Length (bytes) of the batch that is compressed to find the ratio; a longer message is cut to it."""
 _START_NS: Final = 1_767_225_600 * 10**9
 _APART_NS: Final = 100_003
 
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """A share of random characters (parts of ``SHARE_OF``), and how many times smaller zlib makes a batch with it."""
+    """A share of random characters (parts of ``SHARE_OF``), and zlib's ratio of original to compressed size with it."""
 
     share: int
     ratio: float
 
 
 def compression(settings: SharedSettings) -> Compression:
-    """The smallest share with which a batch is not compressed by more than ``payload_ratio``.
+    """The smallest share at which zlib compresses a batch by at most ``payload_ratio``.
 
-    Where even text without random characters is not so compressible, or random ones alone are more so, it is the share
-    that comes closest.
+    If no share reaches the ratio, because text without random characters compresses less or random characters alone
+    compress more, the result is the share whose ratio comes closest.
     """
     return _compression(
         SharedSettings(
@@ -220,13 +219,13 @@ def _compression(settings: SharedSettings) -> Compression:
 
 
 def ratio(settings: SharedSettings, share: int) -> float:
-    """How many times smaller zlib's default level makes a batch of messages, headers included."""
+    """Original size / size after zlib's default level, of a batch of messages with headers."""
     given = batch(settings, share)
     return len(given) / len(zlib.compress(given, 6))
 
 
 def batch(settings: SharedSettings, share: int, most_bytes: int = BATCH_BYTES) -> bytes:
-    """The first messages of a publisher that sends one every tenth of a millisecond, at least one."""
+    """The first messages (at least one) of a publisher that sends one every tenth of a millisecond."""
     largest, smallest = settings.message_size, settings.message_size_min or settings.message_size
     shorter = replace(settings, message_size=min(largest, most_bytes), message_size_min=min(smallest, most_bytes))
     messages: list[bytes] = []
@@ -240,12 +239,12 @@ def batch(settings: SharedSettings, share: int, most_bytes: int = BATCH_BYTES) -
 
 
 _NEAR: Final = 0.05
-"""A ratio that is so near to the one that was asked for is not told apart from it."""
+"""Relative difference up to which a ratio is shown as the one that was asked for."""
 _USUAL_SEED: Final = SharedSettings().payload_seed
 
 
 def payload(settings: Settings) -> str | None:
-    """Kind, sizes, and what tells such payloads apart; None for zeros of one size, which need no words."""
+    """Kind, sizes and what else distinguishes the payloads; None for zeros of one size, the default."""
     largest, smallest = settings.message_size, settings.message_size_min or settings.message_size
     if settings.payload == "zeros" and smallest == largest:
         return None

@@ -17,7 +17,7 @@ SCALAR_LIMIT: Final = 32
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:
-    """The sum of the counts; indexes outside the range of the buckets are a ``ValueError``."""
+    """The sum of the counts. ValueError: an index is outside the range of the buckets."""
     counts = np.zeros(2 * BUCKETS, np.int64)  # from index -BUCKETS on
     low, high = LATENCY_HIGHEST_US, -LATENCY_HIGHEST_US
     for h in histograms:
@@ -29,7 +29,7 @@ def merge(histograms: Iterable[Histogram]) -> Histogram:
             raise ValueError(
                 f"a latency histogram has pairs of an index, from {-BUCKETS} to {BUCKETS - 1}, and a count"
             )
-        # An index stands once in a histogram, so a plain indexed addition is exact.
+        # An index occurs once in a histogram, so a plain indexed addition is exact.
         counts[at] += pairs[1::2]
         low, high = min(low, h.min_us), max(high, h.max_us)
     there = np.flatnonzero(counts)
@@ -39,11 +39,11 @@ def merge(histograms: Iterable[Histogram]) -> Histogram:
 
 
 class LatencyRecorder:
-    """Counts how long messages took, whole batches at a time.
+    """Counts the latencies of messages, whole batches at a time.
 
-    A latency is rounded down to µs, so that -1 ns counts as -1 µs; one beyond 1 h, to either side, counts as 1 h. The
-    counts are allocated zeroed and untouched pages cost nothing, so an idle client stays small. What is below zero is
-    counted by its opposite in a recorder of its own, which most clients never need.
+    A latency is rounded down to µs, so that -1 ns counts as -1 µs; a latency beyond ±1 h counts as ±1 h. The counts are
+    allocated zeroed and untouched pages cost nothing, so an idle client stays small. A second recorder counts latencies
+    below zero by their opposites; most clients never need it.
     """
 
     __slots__ = ("_below", "_cells", "_counts", "_high", "_low", "_max_us", "_min_us")
@@ -63,7 +63,7 @@ class LatencyRecorder:
 
         Args:
             times_ns: the times t, on the step's clock.
-            now_ns: one time for all of them, or of each its own, likewise.
+            now_ns: one reading of the same clock for all messages, or one for each message.
         """
         n = len(times_ns)
         if n <= SCALAR_LIMIT:
@@ -107,7 +107,7 @@ class LatencyRecorder:
         self._saw(value, value)
 
     def histogram(self) -> Histogram:
-        """The counts so far, sparse; empty when nothing was counted."""
+        """The counts so far, sparse; empty if nothing was counted."""
         mine = self._sparse()
         if self._below is None:
             return mine
@@ -117,7 +117,7 @@ class LatencyRecorder:
         return Histogram(below.counts + mine.counts, below.min_us, mine.max_us)
 
     def add(self, histogram: Histogram) -> None:
-        """Counts what another has counted."""
+        """Adds the counts of another histogram."""
         if not histogram.counts:
             return
         pairs = np.array(histogram.counts, np.int64)
@@ -128,12 +128,12 @@ class LatencyRecorder:
             self._mirror().add(_opposite(mine))
             at, counts = at[~early], counts[~early]
         if len(at):
-            # An index stands once in a histogram, so a plain indexed addition is exact.
+            # An index occurs once in a histogram, so a plain indexed addition is exact.
             self._counts[at] += counts
             self._saw(max(histogram.min_us, 0), histogram.max_us)
 
     def take(self) -> Histogram:
-        """The counts so far; nothing is left."""
+        """The counts so far; the recorder is empty afterwards."""
         taken = self.histogram()
         self._counts[self._low : self._high + 1] = 0
         self._low, self._high = BUCKETS, -1
@@ -142,7 +142,7 @@ class LatencyRecorder:
         return taken
 
     def _record_values(self, values: npt.NDArray[np.int64], low: int) -> None:
-        """Counts values in µs, the lowest of which is ``low`` and not below 0; the array is used up."""
+        """Counts values in µs, of which the lowest is ``low`` and at least 0; overwrites the array."""
         high = int(np.maximum.reduce(values))
         if high > LATENCY_HIGHEST_US:
             np.minimum(values, LATENCY_HIGHEST_US, out=values)

@@ -1,9 +1,9 @@
-"""A load over time: a rate that is a line between points, and when each message of it is due. Pure.
+"""A load over time: a rate that changes linearly between points, and when each of its messages is due. Pure.
 
-With N(t) the integral of the rate from the start, message n is due when N passes n: N is a parabola between two points,
-whose inverse is taken in the form that loses no digits, ``d = 2m / (r + √(r² + 2am))``. Each of these operations is
-rounded in the one way that IEEE 754 allows, so that clients in every language have the same due times
-(``tests/golden/load``; ``native/src/common/load.cc``).
+N(t) is the integral of the rate from the start; message n is due when N passes n. Between two points N is a parabola.
+Its inverse is computed in the form that loses no digits, ``d = 2m / (r + √(r² + 2am))``. IEEE 754 defines how each of
+these operations is rounded, so clients in every language have the same due times (``tests/golden/load``;
+``native/src/common/load.cc``).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ NEVER_NS: Final = 2**62
 """The due time of a message that the load does not reach."""
 _SECOND_NS: Final = 1e9
 _LEAST: Final = 1e-300
-"""Stands for the rate where it begins to rise from 0, at which nothing is divided but 0."""
+"""Replaces the rate at the point where it begins to rise from 0; there it divides only 0."""
 
 
 class LoadSchedule:
     """When each message of a load is due.
 
     Args:
-        points: at least one, the first at 0 s; from the last one on its rate stays.
+        points: at least one, the first at 0 s; after the last point the rate stays that of the last point.
     """
 
     __slots__ = ("_before", "_ends", "_lengths", "_rates", "_slopes", "_starts", "_vectors")
@@ -38,7 +38,7 @@ class LoadSchedule:
         check_points(points)
         if not points:
             raise ValueError("a load has at least one point")
-        # Segment i begins at starts[i] with rates[i], when before[i] messages were due; ends[i] are due at its end.
+        # Segment i begins at starts[i] with rates[i], after before[i] messages; at its end, ends[i] messages are due.
         self._starts: list[float] = []
         self._rates: list[float] = []
         self._slopes: list[float] = []
@@ -66,7 +66,7 @@ class LoadSchedule:
         self._ends.append(end)
 
     def due_ns(self, n: int) -> int:
-        """When message n is due, ns since the start, rounded down; ``NEVER_NS`` if the load does not get so far."""
+        """When message n is due, ns since the start, rounded down; ``NEVER_NS`` if the load never reaches it."""
         i = bisect_right(self._ends, n)
         if i == len(self._ends):
             return NEVER_NS
@@ -77,7 +77,7 @@ class LoadSchedule:
         return math.floor((self._starts[i] + offset) * _SECOND_NS)
 
     def times_ns(self, first: int, count: int) -> npt.NDArray[np.int64]:
-        """When messages ``first``, ``first`` + 1, … are due: :meth:`due_ns` of each."""
+        """When messages ``first``, ``first`` + 1, … are due: :meth:`due_ns` for each."""
         starts, rates, slopes, lengths, before, ends = self._vectors
         n = np.arange(first, first + count, dtype=np.float64)
         i = np.searchsorted(ends, n, side="right")
@@ -92,14 +92,14 @@ class LoadSchedule:
         return times
 
     def count_by(self, elapsed_ns: int) -> int:
-        """How many messages are due at most ``elapsed_ns`` after the start."""
+        """The number of messages that are due at most ``elapsed_ns`` after the start."""
         if elapsed_ns < 0:
             return 0
         elapsed = elapsed_ns / _SECOND_NS
         i = bisect_right(self._starts, elapsed) - 1
         offset = elapsed - self._starts[i]
         count = math.floor(self._before[i] + (self._rates[i] + self._slopes[i] * offset / 2) * offset) + 1
-        # That is right but for what is rounded: the due times are what counts.
+        # The formula may be off by rounding: the due times decide.
         while count > 0 and self.due_ns(count - 1) > elapsed_ns:
             count -= 1
         while self.due_ns(count) <= elapsed_ns:
@@ -107,5 +107,5 @@ class LoadSchedule:
         return count
 
     def total(self, duration_s: float) -> int:
-        """Messages of a step of this length: those that are due before its end."""
+        """The number of messages that are due before the end of a step of this length."""
         return self.count_by(round(duration_s * _SECOND_NS) - 1)

@@ -31,16 +31,16 @@ from hydra.wire.report_validation import check_connections, check_counters, chec
 
 VERSION: Final = 2
 MAX_MESSAGE_BYTES: Final = 512 * 1024
-"""Longest message that either side accepts; a longer one is refused and counted."""
+"""Longest message that either side accepts; a longer one is rejected and counted."""
 PROBE_EPOCH: Final = 0
 MAX_SECONDS: Final = 1024
-"""Seconds of one ``course``."""
+"""Most seconds in one ``course``."""
 MAX_COLUMNS: Final = 64
-"""Columns that the head of a batch may name."""
+"""Most columns in the head of a batch."""
 MAX_SAMPLES: Final = 64
-"""Samples in one message."""
+"""Most samples in one message."""
 MAX_THREADS: Final = 10
-"""Busy threads in one sample."""
+"""Most busy threads in one sample."""
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]
@@ -51,22 +51,22 @@ Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 ShortText = Annotated[str, msgspec.Meta(max_length=4096)]
 Seq = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 SystemObject = dict[str, Any] | None
-"""What only the system under test understands. Nobody but its own code looks into it."""
+"""An object of the system under test, which only the code of that system interprets."""
 
-# A message in memory has every id, and every report, by itself; ``encode`` and the decoders translate.
+# A message in memory has every id, and every report, separately; ``encode`` and the decoders translate.
 if TYPE_CHECKING:
     Ids = list[int]
     PublisherReports = list[PublisherReport]
     SubscriberReports = list[SubscriberReport]
 else:
-    # (msgspec 0.22 crashes on a union of a number with limits and a tuple.)
+    # (msgspec 0.22 crashes on a union of a constrained number and a tuple.)
     Ids = list[Id | Annotated[list[Id], msgspec.Meta(min_length=2, max_length=2)]]
     PublisherReports = SubscriberReports = dict[str, list[Any]]
 
 
 Treatment = Literal["pass", "gather", "merge", "own"]
-"""What a relay does with a message: passes it on; gathers those of many clients that say the same into one; merges what
-many clients say; or takes it, or makes it, itself."""
+"""What a relay does with a message. ``pass``: forwards it. ``gather``: combines equal messages of many clients into
+one. ``merge``: combines different messages of many clients. ``own``: the relay itself receives or sends it."""
 
 
 class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", kw_only=True):
@@ -75,14 +75,14 @@ class _Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
 
 
 class _FromClient(_Message, frozen=True, kw_only=True):
-    """``ids`` are the clients that the message is about; ``seq`` rises with every message of a connection."""
+    """``ids`` are the clients that the message concerns; ``seq`` rises with every message of a connection."""
 
     ids: Ids
     seq: Seq
 
 
 class EpochReply(_FromClient, frozen=True, kw_only=True):
-    """What a client says about an epoch; it counts while that is the present one."""
+    """A client's message about an epoch; it counts only in that epoch."""
 
     epoch: Epoch
 
@@ -94,10 +94,10 @@ class _FromController(_Message, frozen=True, kw_only=True):
 
 
 class EpochCommand(_FromController, frozen=True, kw_only=True):
-    """What a client of an epoch is told to do.
+    """A command to the clients in an epoch.
 
-    A relay says it again to each client that has not answered: by an ``ack`` if it is ``acknowledged``, by an ``error``
-    if it is ``refusable``, or by a report.
+    A relay resends it to each client that has not answered: with an ``ack`` if the command is ``acknowledged``, with an
+    ``error`` if it is ``refusable``, or with a report.
     """
 
     relay: ClassVar[Treatment] = "pass"
@@ -112,8 +112,7 @@ class EpochCommand(_FromController, frozen=True, kw_only=True):
 class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
     """First message of a connection.
 
-    From a relay to the controller, about all clients of its group; from a server to the controller; from a client to
-    its relay.
+    A relay sends it to the controller for all clients of its group; a server to the controller; a client to its relay.
     """
 
     role: GroupRole
@@ -130,17 +129,17 @@ class Hello(_FromClient, frozen=True, tag="hello", kw_only=True):
 
 
 class Joined(_FromClient, frozen=True, tag="joined", kw_only=True):
-    """From a relay: these clients are there now, each with the incarnation and the pid of its process."""
+    """From a relay: these clients have joined, each with the incarnation and the pid of its process."""
 
     incarnations: list[Id]
     pids: list[Id]
 
 
 class Ready(EpochReply, frozen=True, tag="ready", kw_only=True):
-    """A publisher: configured and bound, ``endpoint`` is its data endpoint ("" where the system has none).
+    """A publisher is configured and bound; ``endpoint`` is its data endpoint ("" if the system has none).
 
-    A subscriber: it has seen a probe of every publisher since ``configure``. A server, with epoch 0: ``endpoint`` is
-    where it will listen, in the words of its system.
+    A subscriber has received a probe of every publisher since ``configure``. A server, with epoch 0, will listen at
+    ``endpoint``, in the format of its system.
     """
 
     relay: ClassVar[Treatment] = "gather"
@@ -148,7 +147,7 @@ class Ready(EpochReply, frozen=True, tag="ready", kw_only=True):
 
 
 class Ack(EpochReply, frozen=True, tag="ack", kw_only=True):
-    """The command of this epoch took effect. ``time_ns`` is the client's clock, ``echo`` what a ping carried."""
+    """The command of this epoch took effect. ``time_ns`` is the client's clock, ``echo`` the time in the ping."""
 
     relay: ClassVar[Treatment] = "gather"
     command: ShortText
@@ -157,7 +156,7 @@ class Ack(EpochReply, frozen=True, tag="ack", kw_only=True):
 
 
 class Progress(EpochReply, frozen=True, tag="progress", kw_only=True):
-    """Messages so far in this epoch."""
+    """The number of messages in this epoch until now."""
 
     relay: ClassVar[Treatment] = "pass"
     messages: Count
@@ -165,7 +164,7 @@ class Progress(EpochReply, frozen=True, tag="progress", kw_only=True):
 
 
 class Report(EpochReply, frozen=True, tag="report", kw_only=True):
-    """One client's account of an epoch; exactly one of the two bodies is there. Sent again on a repeated command."""
+    """One client's account of an epoch, with exactly one of the two bodies. Resent if the command is repeated."""
 
     relay: ClassVar[Treatment] = "merge"
     publisher: PublisherReport | None = None
@@ -173,14 +172,14 @@ class Report(EpochReply, frozen=True, tag="report", kw_only=True):
 
 
 class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
-    """The reports of several clients of a connection at once, in the order of ``ids``: as good as one each."""
+    """The reports of several clients of a connection, in the order of ``ids``; equivalent to one ``report`` each."""
 
     relay: ClassVar[Treatment] = "merge"
     publisher: PublisherReports | None = None
     subscriber: SubscriberReports | None = None
 
     def each(self) -> list[Report]:
-        """The same as one message a client."""
+        """The equivalent messages, one for each client."""
         bodies: dict[str, Any] = {"publisher": self.publisher, "subscriber": self.subscriber}
         return [
             Report(ids=[client], seq=self.seq, epoch=self.epoch, **{role: body})
@@ -192,16 +191,16 @@ class Reports(EpochReply, frozen=True, tag="reports", kw_only=True):
 class Batch(EpochReply, frozen=True, tag="batch", kw_only=True):
     """From a relay: its subscribers' reports of an epoch, or some of them.
 
-    ``columns`` says what the second frame holds: names, and how many values each has.
+    ``columns`` describes the second frame: the names of the columns and the number of values in each.
     """
 
     columns: Annotated[list[tuple[ShortText, Count]], msgspec.Meta(max_length=MAX_COLUMNS)]
 
 
 class SecondCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What happened in one second of a step, counted from its start: messages sent, or received and how late.
+    """One second of a step, counted from its start: the number of messages sent or received, and their latency.
 
-    ``latency`` is empty of publishers.
+    ``latency`` is empty in messages of publishers.
     """
 
     second: Count
@@ -210,9 +209,9 @@ class SecondCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeSeries(EpochReply, frozen=True, tag="course", kw_only=True):
-    """What the clients did in seconds of a step that were not told before; every message adds to those before it.
+    """Counts of the clients in seconds of a step; the numbers add to those of earlier messages.
 
-    ``cohort`` is what those of them did that belong to the step's cohort.
+    ``cohort`` has the counts of the clients in the step's cohort.
     """
 
     relay: ClassVar[Treatment] = "merge"
@@ -221,7 +220,7 @@ class TimeSeries(EpochReply, frozen=True, tag="course", kw_only=True):
 
 
 class Error(EpochReply, frozen=True, tag="error", kw_only=True):
-    """The clients cannot do what they were told; ``fatal`` ones exit after this."""
+    """The clients cannot obey a command; they exit afterwards if the error is ``fatal``."""
 
     relay: ClassVar[Treatment] = "gather"
     message: ShortText
@@ -229,7 +228,7 @@ class Error(EpochReply, frozen=True, tag="error", kw_only=True):
 
 
 class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
-    """From the relay: a client process ended. ``status`` is its exit code, or minus the signal that killed it."""
+    """From the relay: a client process ended. ``status`` is its exit code, or minus the number of the signal."""
 
     incarnation: Id
     pid: Id
@@ -238,9 +237,9 @@ class ChildExit(_FromClient, frozen=True, tag="child_exit", kw_only=True):
 
 
 class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One reading, at ``time_ns`` of the sender's CLOCK_MONOTONIC: its host's counters; its group's busy threads.
+    """One reading at ``time_ns`` (sender's CLOCK_MONOTONIC): its host's counters, and its group's busy threads.
 
-    What is said of threads and TCP connections is since the reading before.
+    The figures of threads and TCP connections cover the time since the reading before.
     """
 
     time_ns: Nanoseconds
@@ -250,9 +249,9 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostReadings(_FromClient, frozen=True, tag="host", kw_only=True):
-    """From a relay or server that was told to ``watch``: what it has read since its last message.
+    """From a relay or server that obeys ``watch``: its samples since its last message.
 
-    The end of a watch is answered by one as well, if need be without samples.
+    It answers the end of a watch with this message too, which then may have no samples.
     """
 
     epoch: Epoch
@@ -263,9 +262,9 @@ class HostReadings(_FromClient, frozen=True, tag="host", kw_only=True):
 
 
 class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
-    """Answer to ``hello``. Who hears nothing for ``silence_s`` exits (0: it never does).
+    """Answer to ``hello``. A process that receives nothing for ``silence_s`` exits (0: it never does).
 
-    With ids, to a relay: the answer to a ``joined``; these of its clients are known now.
+    With ids, it answers a relay's ``joined``: the controller knows these clients now.
     """
 
     run: str
@@ -273,7 +272,7 @@ class Welcome(_FromController, frozen=True, tag="welcome", kw_only=True):
 
 
 class PublisherEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a publisher's data comes from; ``endpoint`` "" where the broker knows."""
+    """The address of a publisher's data; ``endpoint`` is "" if the server knows it."""
 
     publisher: Id
     endpoint: str = ""
@@ -282,7 +281,7 @@ class PublisherEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the window, in seconds since its start, in which a subscriber is ``slow`` or ``gone``.
 
-    A slow one reads at most ``rate`` messages/s; one that is gone has no connection.
+    A slow subscriber reads at most ``rate`` messages/s; one that is ``gone`` has no connection.
     """
 
     kind: Literal["slow", "gone"]
@@ -294,14 +293,13 @@ class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     """Settings of the next epoch; closes the ledger of the last. Answered by ``ack``, and by ``ready`` if ``probe``.
 
-    ``publishers`` lists those to listen to (empty for a publisher). ``progress_s`` 0 asks for no progress. ``group``
-    names the consumer group that a subscriber is a member of, "" for none. ``payload_share`` says how many of 10,000
-    characters of a JSON payload are random. ``cohort``: whether the clients belong to the step's cohort, whose
-    latencies the relay sums apart. ``system`` holds the settings of the system under test and where its data goes.
-    ``load`` is a rate that changes (:mod:`hydra.wire.load_schedule`), seconds since the start and messages/s of this
-    publisher;
-    none: ``settings.rate`` all the time. ``course_s`` asks for ``course`` so often, 0 for none. ``spells`` are times
-    in which a subscriber reads slowly, or has no connection.
+    ``publishers`` lists the publishers that a subscriber reads from (empty for a publisher). ``progress_s`` 0 asks for
+    no progress. ``group`` is the consumer group of a subscriber, "" for none. ``payload_share``: random characters in a
+    JSON payload, of 10,000. ``cohort``: whether the clients belong to the step's cohort, whose latencies the relay sums
+    separately. ``system`` has the settings of the system under test and the address of its data. ``load`` is a rate
+    that changes (:mod:`hydra.wire.load_schedule`): seconds since the start and messages/s of this publisher; if it is
+    empty, ``settings.rate`` holds all the time. ``course_s`` is the interval of ``course`` in seconds, 0 for none.
+    ``spells`` are impairments: times in which a subscriber reads slowly or has no connection.
     """
 
     acknowledged: ClassVar[bool] = True
@@ -325,14 +323,15 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
 
     @property
     def burst(self) -> int:
-        """Most messages that a publisher sends back to back."""
+        """The largest number of messages that a publisher sends back to back."""
         return self.settings.burst or 1
 
 
 class HostClock(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The step's clock as the receiver's host reads it: ``step_ns`` when its CLOCK_MONOTONIC shows ``at_ns``.
+    """The step's clock on the receiver's host: it shows ``step_ns`` when CLOCK_MONOTONIC shows ``at_ns``.
 
-    From then on it runs faster than that by ``rate_ppb`` (1e-9); :class:`hydra.wire.clock.StepClock` has the formulas.
+    From then on it is faster than CLOCK_MONOTONIC by ``rate_ppb`` (1e-9); :class:`hydra.wire.clock.StepClock` has the
+    formulas.
     """
 
     at_ns: Nanoseconds
@@ -354,14 +353,14 @@ class Start(EpochCommand, frozen=True, tag="start", kw_only=True):
 
 
 class Stop(EpochCommand, frozen=True, tag="stop", kw_only=True):
-    """The window is over, perhaps early. A publisher answers with its ``report``, a subscriber with ``ack``."""
+    """The window has ended, perhaps early. A publisher answers with its ``report``, a subscriber with ``ack``."""
 
     acknowledged: ClassVar[bool] = True
     stop_at_ns: Nanoseconds
 
 
 class PublisherTotal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one publisher sent in the epoch: sequences 0 … sent − 1, without ``unacknowledged``."""
+    """The messages that one publisher sent in the epoch: sequences 0 … sent − 1, without ``unacknowledged``."""
 
     publisher: Id
     sent: Count
@@ -369,9 +368,10 @@ class PublisherTotal(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class Finish(EpochCommand, frozen=True, tag="finish", kw_only=True):
-    """What to expect; a subscriber drains for at most ``drain_max_s`` (quiet for ``quiet_s`` ends it), then reports.
+    """The messages to expect; a subscriber drains, then reports.
 
-    ``system`` tells where the data ends, in systems that know.
+    The drain lasts at most ``drain_max_s``, or until ``quiet_s`` pass without a message. ``system`` states where
+    the data ends, in systems that know it.
     """
 
     refusable: ClassVar[bool] = True
@@ -389,9 +389,9 @@ class Ping(_FromController, frozen=True, tag="ping", kw_only=True):
 
 
 class Watch(_FromController, frozen=True, tag="watch", kw_only=True):
-    """To a relay or server: read the host's counters (``host``), or only the group's threads, every ``every_s``.
+    """To a relay or server: read the group's threads every ``every_s``, and the host's counters too if ``host``.
 
-    0 ends it; it ends by itself when it has not been said for a while. Nobody else heeds it.
+    0 ends the watch; it also ends if the controller does not resend it for a while. Other receivers ignore it.
     """
 
     epoch: Epoch
@@ -400,17 +400,17 @@ class Watch(_FromController, frozen=True, tag="watch", kw_only=True):
 
 
 class Join(_FromController, frozen=True, tag="join", kw_only=True):
-    """To a server: what it needs to know of the others before it starts, in the words of its system."""
+    """To a server: what it must know about the other servers before it starts, in the format of its system."""
 
     system: SystemObject = None
 
 
 class Quit(_FromController, frozen=True, tag="quit", kw_only=True):
-    """Exit now, with nothing left behind."""
+    """Exit now and leave nothing behind."""
 
 
 class Evict(_FromController, frozen=True, tag="evict", kw_only=True):
-    """To a relay: have these clients killed, but for those whose incarnation is above ``incarnation`` (null: all)."""
+    """To a relay: kill these clients, except those whose incarnation is above ``incarnation`` (null: kill all)."""
 
     incarnation: Id | None = None
 
@@ -430,7 +430,7 @@ _T = TypeVar("_T")
 
 
 class ProtocolError(ValueError):
-    """A frame that is no message of this protocol; it is refused and counted, and changes nothing."""
+    """A frame that is no message of this protocol; the receiver rejects and counts it, and nothing else changes."""
 
 
 _encoder = msgspec.json.Encoder()
@@ -441,11 +441,11 @@ _from_controller: msgspec.json.Decoder[FromController] = msgspec.json.Decoder(Fr
 ACKNOWLEDGED: Final[dict[str, type[EpochCommand]]] = {
     name_of(kind): kind for kind in EpochCommand.__subclasses__() if kind.acknowledged
 }
-"""Those commands by their names."""
+"""The acknowledged commands by their names."""
 
 
 def encode(message: FromClient | FromController | EpochCommand, ids: compact_encoding.Written | None = None) -> bytes:
-    """The message's frame: UTF-8 JSON, fields in a fixed order, no white space; with these ids if they are given."""
+    """The message's frame: UTF-8 JSON, fields in a fixed order, no white space. ``ids`` replaces the message's ids."""
     changes: dict[str, Any] = {}
     if ids is not None:
         changes["ids"] = ids
@@ -462,12 +462,12 @@ def decode_from_client(
     most_ids: int = compact_encoding.MOST_IDS,
     read_ids: Callable[[compact_encoding.Items, int], Any] = compact_encoding.decode_ids,
 ) -> FromClient:
-    """The message in a frame from a client, relay or server; of a ``batch``, what its first frame holds.
+    """The message in a frame from a client, relay or server; of a ``batch``, the content of its first frame.
 
     Args:
         frame: the first frame.
-        most_ids: how many ids it may name.
-        read_ids: what the message's ``ids`` become, given what is written and how many they may be.
+        most_ids: the largest number of ids that it may name.
+        read_ids: converts the encoded ids, given that number, into the message's ``ids``.
 
     Raises:
         ProtocolError: not JSON, not of this version, an unknown type or field, a value out of range, or too long.
@@ -486,7 +486,7 @@ def decode_from_controller(frame: bytes) -> FromController:
 
 
 def _check(message: FromClient) -> None:
-    """Refuses reports and samples that cannot be with ValueError; reports of many clients become bodies."""
+    """Rejects impossible reports and samples with ValueError; turns columns of reports into bodies."""
     if isinstance(message, Report | Reports) and (message.publisher is None) == (message.subscriber is None):
         raise ValueError("a report has exactly one of publisher and subscriber")
     if isinstance(message, Joined):

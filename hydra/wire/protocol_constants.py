@@ -1,4 +1,4 @@
-"""What a client's program and its controller agree upon beside the messages: exit codes and the longest waits."""
+"""What a client's program and the controller agree on besides the messages: exit codes and longest waits."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from hydra.model import Role
 EXIT_DISMISSED: Final = 0
 EXIT_USAGE: Final = 2
 EXIT_STRANDED: Final = 4
-"""The controller could not be reached, or has been silent for too long."""
+"""Exit code if the client could not reach the controller, or the controller has been silent for too long."""
 EXIT_RELAY_DIED: Final = 5
 
 RESEND_EVERY_S: Final = 2.0
-"""How often a message that may have been lost is sent again, by both ends of every channel."""
+"""Interval at which both ends of every channel resend a message that may have been lost, s."""
 WELCOME_WITHIN_S: Final = 60.0
-"""How long a client says hello before it gives up, unless the environment says otherwise."""
+"""Longest time that a client resends ``hello`` before it gives up, unless the environment sets another, s."""
 FLUSH_AT_MOST_S: Final = 10.0
-"""How long a publisher waits for outstanding acknowledgements after the end of the window."""
+"""Longest time that a publisher waits for outstanding acknowledgements after the end of the window, s."""
 
 
 def kind_of(system: str, role: Role) -> str:
-    """What a program calls the clients of a system and role: its name, and ``-pub`` or ``-sub``."""
+    """A program's name for the clients of a system and role: the system's name and ``-pub`` or ``-sub``."""
     return f"{system}-{'pub' if role == 'publisher' else 'sub'}"

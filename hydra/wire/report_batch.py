@@ -1,7 +1,7 @@
-"""Reports of many subscribers as one message's columns: how a relay writes them. Pure.
+"""Reports of many subscribers as columns of one message: how a relay encodes them. Pure.
 
-``docs/control-protocol.md`` says what the columns hold. Every relay imports this module, so it does without numpy;
-:mod:`hydra.wire.subscriber_table` reads what is written here.
+``docs/control-protocol.md`` defines the columns. Every relay imports this module, so it does without numpy;
+:mod:`hydra.wire.subscriber_table` decodes the columns.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from hydra.model import BATCH_COLUMNS, LAG_BINS, Histogram, LedgerCounts, Subscr
 from hydra.wire.buckets import percentiles_us
 
 MAX_BATCH_BYTES: Final = 4 * 1024 * 1024
-"""Longest payload that a controller takes."""
+"""Longest payload that a controller accepts, bytes."""
 BATCH_BYTES: Final = 1024 * 1024
-"""Length of :func:`report_bytes` together from which on a relay begins another batch."""
+"""Sum of :func:`report_bytes` above which a relay begins another batch."""
 
 INT: Final = "q"
 FLOAT: Final = "d"
 BYTE: Final = "B"
 Kind = Literal["q", "d", "B"]
-"""An item's type, as the module ``array`` names it: 64 bits, a number with a fraction of 64 bits, a byte."""
+"""An item's type, as the module ``array`` names it: 64-bit integer, 64-bit floating point number, byte."""
 
 _KINDS: Final[Mapping[str, Kind]] = {"Ints": INT, "Floats": FLOAT, "Bytes": BYTE}
 COLUMNS: Final[tuple[tuple[str, Kind], ...]] = tuple((column.name, _KINDS[column.items]) for column in BATCH_COLUMNS)
 """All columns in their order, each with the type of its items."""
 
 NULL: Final = -(2**63)
-"""A part of the window without a lag, in the column ``lag_bins_us``."""
+"""In the column ``lag_bins_us``: a part of the window without a lag."""
 
 _ALIGNMENT: Final = 8
 _NO_LAG: Final = (NULL,) * LAG_BINS
 _OF_CLIENT: Final = 8 * sum(column.width for column in BATCH_COLUMNS if column.of == "client" and not column.lengths)
-"""Bytes of a client's numbers: counts, CPU, latencies, lags, and how many of its absences, ledgers and ``system``."""
+"""Bytes of a client's numbers: counts, CPU, latencies, lags, lengths of its absences, of its ledgers, of ``system``."""
 _OF_LEDGER: Final = 8 * sum(column.width for column in BATCH_COLUMNS if column.of == "ledger" and not column.lengths)
-"""Bytes of a ledger's numbers: counts, and how many of its ranges and bits."""
+"""Bytes of a ledger's numbers: counts, and the lengths of its ranges and bits."""
 _PERCENTILES: Final = {column.name: column.percentile for column in BATCH_COLUMNS if column.percentile}
 _LATENCIES: Final = ("latency_count", "latency_min_us", *_PERCENTILES, "latency_max_us")
 _json = msgspec.json.Encoder()
 
 Columns = list[tuple[str, int]]
-"""Names with the number of items."""
+"""Names of columns, each with its number of items."""
 
 
 def encode(reports: Sequence[tuple[int, SubscriberReport]], cohort: Container[int] = ()) -> tuple[Columns, bytes]:
@@ -56,7 +56,7 @@ def encode(reports: Sequence[tuple[int, SubscriberReport]], cohort: Container[in
 
     Args:
         reports: each client with its report, in the order of their ids; at least one.
-        cohort: the clients whose latencies are summed apart.
+        cohort: the clients whose latencies are summed separately.
     """
     bodies = [report for _, report in reports]
     columns: Columns = []
@@ -70,7 +70,7 @@ def encode(reports: Sequence[tuple[int, SubscriberReport]], cohort: Container[in
 
 
 def report_bytes(report: SubscriberReport) -> int:
-    """How much of a payload a report takes at most, but for the sums of the histograms."""
+    """Upper bound of a report's part of the payload in bytes, without the sums of the histograms."""
     return (
         _OF_CLIENT
         + 16 * len(report.absent)
@@ -82,7 +82,7 @@ def report_bytes(report: SubscriberReport) -> int:
 def _values(
     reports: Sequence[tuple[int, SubscriberReport]], bodies: Sequence[SubscriberReport], cohort: Container[int]
 ) -> Iterable[Iterable[Any]]:
-    """What goes into each column, in their order."""
+    """The items of each column, in the columns' order."""
     ledgers: list[LedgerCounts] = [ledger for r in bodies for ledger in r.ledgers]
     several: dict[str, list[Any]] = {
         "absent_counts": [r.absent for r in bodies],
@@ -112,7 +112,7 @@ def _values(
 
 
 def _summary(latency: Histogram) -> tuple[int, ...]:
-    """One client's ``_LATENCIES``; zeros where it has none."""
+    """One client's ``_LATENCIES``; zeros if it has none."""
     percentiles = [us for us in percentiles_us(latency, _PERCENTILES.values()) if us is not None]
     if not percentiles:
         return (0,) * len(_LATENCIES)
@@ -130,7 +130,7 @@ def _system(report: SubscriberReport) -> bytes:
 
 
 def _sum(histograms: Iterable[Histogram]) -> tuple[list[int], list[int]]:
-    """The lowest and the highest value, and the counts with their indexes, which rise; both empty without a count."""
+    """The lowest and the highest value; and pairs of a rising index and its count. Both are empty without a count."""
     counts: dict[int, int] = {}
     low_us: list[int] = []
     high_us: list[int] = []

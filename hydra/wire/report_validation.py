@@ -1,7 +1,7 @@
-"""What reports and samples must satisfy beyond the types of their fields. Pure.
+"""Rules for reports and samples beyond the types of their fields. Pure.
 
-One that breaks these rules is refused when it is decoded, so that nothing behind the channel has to expect
-numbers that cannot be: negative counts, ranges that run backwards, buckets that do not exist.
+The decoder rejects a report that breaks these rules, so no later code has to expect impossible numbers: negative
+counts, ranges that run backwards, buckets that do not exist.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from hydra.wire import compact_encoding
 from hydra.wire.buckets import BUCKETS
 
 MAX_UNACKNOWLEDGED_RANGES: Final = 4096
-"""Unacknowledged ranges of one publisher; a publisher with more joins the last ones into one."""
+"""Most unacknowledged ranges of one publisher; a publisher with more joins the last ones into one."""
 MAX_NAME: Final = 256
-"""Characters of the name of an interface or thread."""
+"""Most characters in the name of an interface or thread."""
 
 _Body = PublisherReport | SubscriberReport | LedgerCounts | ProcessUsage | HostCounters | BusyThread | TcpConnections
 
 
 def check_report(report: PublisherReport | SubscriberReport) -> None:
-    """Refuses a report that no correct client can send.
+    """Rejects a report that no correct client can send.
 
     Raises:
         ValueError: the text names the first field that is wrong.
@@ -71,7 +71,7 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
 
 
 def check_counters(counters: HostCounters) -> None:
-    """Refuses counters that no host can have.
+    """Rejects counters that no host can have.
 
     Raises:
         ValueError: the text names the first that is wrong.
@@ -92,12 +92,12 @@ def check_counters(counters: HostCounters) -> None:
 
 
 def check_connections(connections: TcpConnections) -> None:
-    """Refuses counts that cannot be; errors as in :func:`check_counters`."""
+    """Rejects impossible counts; errors as in :func:`check_counters`."""
     _check_numbers(connections)
 
 
 def check_thread(thread: BusyThread) -> None:
-    """Refuses a thread that cannot be; errors as in :func:`check_counters`."""
+    """Rejects an impossible thread; errors as in :func:`check_counters`."""
     _check_numbers(thread)
     _check_name(thread.name)
 
@@ -113,7 +113,7 @@ def _check_numbers(body: _Body) -> None:
 
 
 def _check_number(name: str, value: object) -> None:
-    """Refuses what is a number and below 0, or too large to be stored."""
+    """Rejects a number that is negative or too large to be stored."""
     if isinstance(value, int) and not 0 <= value <= LARGEST:
         raise ValueError(f"{name} is {value}, not 0 to {LARGEST}")
     if isinstance(value, float) and not (math.isfinite(value) and value >= 0):
@@ -131,7 +131,7 @@ def _check_ranges(name: str, ranges: Sequence[SequenceRange], most: int) -> None
 
 
 def _check_bits(ledger: LedgerCounts) -> None:
-    """What a member says that it received has to agree with its counts: the group's account is made of both."""
+    """Checks a member's bitmap against its counts: the consumer group's account uses both."""
     if not ledger.received_bits:
         return
     try:
@@ -143,7 +143,7 @@ def _check_bits(ledger: LedgerCounts) -> None:
 
 
 def check_histogram(name: str, histogram: Histogram, lowest_us: int = 0) -> None:
-    """``lowest_us``: below 0 where two hosts' clocks may disagree about what came first."""
+    """``lowest_us`` is below 0 if the latency is between two hosts, whose clocks may differ."""
     for edge, value_us in (("min_us", histogram.min_us), ("max_us", histogram.max_us)):
         if not lowest_us <= value_us <= LARGEST:
             raise ValueError(f"{name}.{edge} is {value_us}, not {lowest_us} to {LARGEST}")

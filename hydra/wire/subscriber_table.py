@@ -1,6 +1,6 @@
-"""Reports of many subscribers as a table of arrays: what a controller makes of relays' batches, once checked. Pure.
+"""Reports of many subscribers as a table of arrays, which the controller makes from relays' batches and checks. Pure.
 
-There is no Python object a subscriber: a column is an array with the values of all of them.
+A column is an array with the values of all subscribers; there is no Python object for a single subscriber.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from hydra.wire.histogram import merge
 from hydra.wire.report_batch import COLUMNS, MAX_BATCH_BYTES, NULL, encode
 
 Arrays = Mapping[str, Any]
-"""By the names of the columns."""
+"""Arrays by the names of their columns."""
 
 DTYPES: Final[Mapping[str, np.dtype[Any]]] = {"q": np.dtype("<i8"), "d": np.dtype("<f8"), "B": np.dtype("u1")}
-"""Of a column's items, by the kind that ``COLUMNS`` says."""
+"""Types of a column's items, by the kind in ``COLUMNS``."""
 
 RAGGED: Final = {column.name: column for column in BATCH_COLUMNS if column.lengths}
-"""Columns with several items of each client or ledger."""
+"""Columns with a variable number of items for each client or ledger."""
 SUMS: Final = tuple(column.name for column in BATCH_COLUMNS if column.of == "together")
 """Columns of all clients together."""
 OF_LEDGERS: Final = tuple(c.name for c in BATCH_COLUMNS if c.of == "ledger" and not c.lengths)
-"""Columns with an item of each ledger."""
+"""Columns with one item for each ledger."""
 OF_CLIENTS: Final = tuple(
     c.name for c in BATCH_COLUMNS if c.of == "client" and not c.lengths and c.name != "lag_bins_us"
 )
-"""Columns with an item of each client."""
+"""Columns with one item for each client."""
 
 _ONES: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(axis=1, dtype=np.int64)
 _object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def decode_columns(ids: Ints, columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> Arrays:
-    """The columns, as parts of the payload.
+    """The columns; the arrays are parts of the payload.
 
     Args:
         ids: the clients that the message names, at least one.
@@ -62,7 +62,7 @@ def decode_columns(ids: Ints, columns: Sequence[tuple[str, int]], payload: bytes
         payload: the columns' items.
 
     Raises:
-        ValueError: it is not what a correct relay sends.
+        ValueError: a correct relay sends no such batch.
     """
     if not len(ids) or bool((np.diff(ids) <= 0).any()):
         raise ValueError("ids do not rise")
@@ -127,7 +127,7 @@ def _require_length(name: str, found: Arrays, length: int) -> None:
 
 
 def _require_counts(name: str, found: Arrays) -> None:
-    """Refuses what cannot be counts of items, before they are added up."""
+    """Rejects numbers that cannot be counts of items, before they are added up."""
     _require(found[name], name, 0, MAX_BATCH_BYTES)
 
 
@@ -137,14 +137,14 @@ def _require(values: Ints, name: str, least: int = 0, most: int = LARGEST) -> No
 
 
 def _check_numbers(found: Arrays) -> None:
-    """Refuses numbers that cannot be, as ``hydra/wire/report_validation.py`` does in a single report."""
+    """Rejects impossible numbers, as ``hydra/wire/report_validation.py`` does in a single report."""
     ledgers = max(int(found["ledger_counts"].max()), 1)
     for column in BATCH_COLUMNS:
         values, name = found[column.name], column.name
         if column.items == "Floats" and not (bool(np.isfinite(values).all()) and bool((values >= 0).all())):
             raise ValueError(f"the column {name} has a number that is not 0 or above")
         if column.items == "Ints" and column.of != "together" and name != "lag_bins_us":
-            # The sums over a client's ledgers have to fit as well.
+            # The sums over a client's ledgers must fit as well.
             _require(values, name, column.least, column.highest // ledgers if column.added else column.highest)
     lags = found["lag_bins_us"]
     if bool((lags[lags != NULL] < 0).any()):
@@ -163,7 +163,7 @@ def _check_ranges(found: Arrays) -> None:
 
 
 def _check_bits(found: Arrays) -> None:
-    """What members of a group received has to agree with their counts."""
+    """Checks the bitmaps of members of a consumer group against their counts."""
     bits, length = found["bits"], found["bits_bytes"]
     if not len(bits):
         return
@@ -196,7 +196,7 @@ def _check_histogram(name: str, bounds: Ints, counts: Ints) -> None:
 
 
 _GROUP: Final = 100
-"""Clients of a batch that is made here: theirs fit into one."""
+"""Clients in a batch that :func:`table_of` makes: the reports of this many fit into one."""
 _USAGE: Final = "usage."
 _TOLD: Final = {
     of: [c for c in BATCH_COLUMNS if c.of == of and c.noun and not c.lengths] for of in ("client", "ledger")
@@ -205,15 +205,15 @@ _TOLD: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
-    """What subscribers reported of one epoch; row i is that of the client ``ids[i]``.
+    """The reports of subscribers for one epoch; row i belongs to the client ``ids[i]``.
 
-    The attributes are the columns of a ``batch`` in ``docs/control-protocol.md``; nobody writes to them. What a client
-    has several of stands in one array, client after client: ``absent`` (pairs; ``absent_counts`` of each client), the
-    ledgers (``publisher`` … ``truncated``; ``ledger_counts`` of each client), of each ledger ``ranges`` (pairs;
-    ``range_counts``) and ``bits`` (``bits_bytes``), and ``system`` (JSON; ``system_bytes`` of each client).
-    ``lag_bins_us`` has 20 numbers of each client, or none at all.
+    The attributes are the columns of a ``batch`` in ``docs/control-protocol.md``; they are read-only. If a client has
+    several items, they stand in one array, client after client: ``absent`` (pairs; ``absent_counts`` for each client),
+    the ledgers (``publisher`` … ``truncated``; ``ledger_counts`` for each client), for each ledger ``ranges`` (pairs;
+    ``range_counts``) and ``bits`` (``bits_bytes``), and ``system`` (JSON; ``system_bytes`` for each client).
+    ``lag_bins_us`` has 20 numbers for each client, or none at all.
 
-    The histograms are sums over the batches that the table is made of, whichever rows were taken from it.
+    The histograms are sums over the batches from which the table was made; they do not change when rows are taken.
     """
 
     def __len__(self) -> int:
@@ -228,47 +228,47 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
 
     @property
     def latency(self) -> Histogram:
-        """Of the clients outside the cohort, summed."""
+        """The summed latency of the clients outside the cohort."""
         return _histogram(self.latency_bounds, self.latency_counts)
 
     @property
     def cohort_latency(self) -> Histogram:
-        """Of the clients of the cohort, summed."""
+        """The summed latency of the clients in the cohort."""
         return _histogram(self.cohort_latency_bounds, self.cohort_latency_counts)
 
     @property
     def ledger_offsets(self) -> Ints:
-        """Where the ledgers of each client begin, and where the last one's end: one more than there are clients."""
+        """The index where each client's ledgers begin, and the end of the last: one number more than clients."""
         return offsets(self.ledger_counts)
 
     @property
     def range_offsets(self) -> Ints:
-        """Where the ranges of each ledger begin and the last one's end, counted in ranges."""
+        """The index where each ledger's ranges begin, and the end of the last, counted in ranges."""
         return offsets(self.range_counts)
 
     @property
     def bits_offsets(self) -> Ints:
-        """Where the bits of each ledger begin and the last one's end."""
+        """The index where each ledger's bits begin, and the end of the last."""
         return offsets(self.bits_bytes)
 
     @property
     def absent_offsets(self) -> Ints:
-        """Where the absent intervals of each client begin and the last one's end, counted in intervals."""
+        """The index where each client's absent intervals begin, and the end of the last, counted in intervals."""
         return offsets(self.absent_counts)
 
     @property
     def system_offsets(self) -> Ints:
-        """Where the text of ``system`` of each client begins and the last one's ends."""
+        """The index where each client's text of ``system`` begins, and the end of the last."""
         return offsets(self.system_bytes)
 
     def of_clients(self, of_ledgers: Ints) -> Ints:
-        """The sum of a column of ledgers over those of each client."""
+        """The sum of a ledger column for each client, over the ledgers of the client."""
         if len(of_ledgers) == len(self.ids) == int(np.count_nonzero(self.ledger_counts == 1)):
             return of_ledgers
         return sums(of_ledgers, self.ledger_counts)
 
     def take(self, rows: Ints | Flags) -> SubscriberTable:
-        """The table of these rows, given by their numbers or by a mask; the histograms stay those of all rows."""
+        """The table of these rows, given by index or by a mask; the histograms stay those of all rows."""
         at: Ints = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64, copy=False)
         if len(at) == len(self.ids) and bool((at == np.arange(len(at))).all()):
             return self
@@ -288,7 +288,7 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
         return SubscriberTable(**of_clients, **of_ledgers, **ragged, **sums_of_all)
 
     def parts(self, most: int) -> Iterator[SubscriberTable]:
-        """Tables of so many rows each, one after the other, whose arrays are parts of this one's; the last has less."""
+        """Consecutive tables of ``most`` rows (the last may have fewer); their arrays are parts of this table's."""
         ledgers = self.ledger_offsets
         begins = {name: column.width * offsets(getattr(self, column.lengths)) for name, column in RAGGED.items()}
         for first in range(0, len(self), most):
@@ -303,11 +303,11 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
             yield replace(self, **{name: getattr(self, name)[slice(*at)] for name, at in of_them.items()})
 
     def systems(self) -> Iterator[dict[str, Any]]:
-        """What those who have figures of their system's own said of them; nothing of the others."""
+        """The ``system`` objects of the clients that have one, in the order of the rows."""
         return map(msgspec.json.decode, texts(self.system, self.system_offsets))
 
     def ledgers(self, row: int) -> list[LedgerCounts]:
-        """One client's accounts of its publishers."""
+        """One client's ledgers, one for each of its publishers."""
         first, end = self.ledger_offsets[row : row + 2].tolist()
         ranges, bits = self.range_offsets, self.bits_offsets
         return [
@@ -320,10 +320,10 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
         ]
 
     def report(self, client: int) -> SubscriberReport:
-        """What one client reported; its histogram is empty, for only sums of them are in a table.
+        """The report of one client, with an empty histogram: a table has only sums of histograms.
 
         Raises:
-            KeyError: it has no row.
+            KeyError: the client has no row.
         """
         row = int(np.searchsorted(self.ids, client))
         if row == len(self.ids) or self.ids[row] != client:
@@ -344,7 +344,7 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
         )
 
     def _told(self, of: str, at: int) -> dict[str, Any]:
-        """The numbers of one client or ledger, by the attributes that hold them."""
+        """The numbers of one client or ledger, by the names of their attributes."""
         found = ((column, getattr(self, column.name)[at].item()) for column in _TOLD[of])
         return {column.noun: column.choices[x] if column.choices else x for column, x in found}
 
@@ -358,14 +358,14 @@ def decode(ids: Iterable[int], columns: Sequence[tuple[str, int]], payload: byte
         payload: the columns' items.
 
     Raises:
-        ValueError: it is not what a correct relay sends.
+        ValueError: a correct relay sends no such batch.
     """
     clients = np.fromiter(ids, np.int64)
     return SubscriberTable(ids=clients, **decode_columns(clients, columns, payload))
 
 
 def table_of(reports: Mapping[int, SubscriberReport], cohort: Container[int] = frozenset()) -> SubscriberTable:
-    """The table of these clients' reports, as relays' batches would bring it; errors as in :func:`decode`."""
+    """The table of these clients' reports, the same as from relays' batches; errors as in :func:`decode`."""
     ids = sorted(reports)
     groups = [ids[first : first + _GROUP] for first in range(0, len(ids), _GROUP)]
     return concatenate(decode(group, *encode([(c, reports[c]) for c in group], cohort)) for group in groups)
@@ -375,7 +375,7 @@ def concatenate(tables: Iterable[SubscriberTable]) -> SubscriberTable:
     """One table of all rows, in the order of their ids.
 
     Raises:
-        ValueError: a client is in several of them.
+        ValueError: a client is in several of the tables.
     """
     parts = sorted((t for t in tables if len(t)), key=lambda t: int(t.ids[0]))
     if len(parts) < 2:
@@ -405,4 +405,4 @@ def _histogram(bounds: Ints, counts: Ints) -> Histogram:
 
 
 EMPTY: Final = SubscriberTable(**{name: np.zeros(0, DTYPES[kind]) for name, kind in (("ids", "q"), *COLUMNS)})
-"""The table of nobody."""
+"""A table without clients."""

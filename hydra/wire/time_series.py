@@ -1,4 +1,4 @@
-"""The course of a step: what happened in each of its seconds, as clients tell it and as relays add it up. Pure."""
+"""The time series of a step: counts and latency of each second, sent by clients and added up by relays. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hydra.model import Histogram
 from hydra.wire.messages import MAX_SECONDS, SecondCounts
 
 _BUCKETS_AT_ONCE: Final = 20_000
-"""Of one message: far below what fits into it."""
+"""Most buckets in one message, far fewer than fit into it."""
 
 
 class _Sum:
-    """What is known of one second."""
+    """The sum of the counts and latencies of one second."""
 
     __slots__ = ("counts", "high", "low", "messages")
 
@@ -37,7 +37,7 @@ class _Sum:
 
 
 class TimeSeriesSum:
-    """What has been told of the seconds of a step, added up."""
+    """The sum of the time series that clients have sent for a step."""
 
     def __init__(self) -> None:
         self._sums: dict[int, _Sum] = {}
@@ -46,18 +46,18 @@ class TimeSeriesSum:
         return bool(self._sums)
 
     def add(self, told: Iterable[SecondCounts]) -> None:
-        """Takes what somebody has told, beside what is there."""
+        """Adds the seconds of one message."""
         for second in told:
             self._sums.setdefault(second.second, _Sum()).add(second)
 
     def take(self) -> list[SecondCounts]:
-        """All of it, by rising seconds; nothing is left."""
+        """All seconds in rising order; the sum is empty afterwards."""
         sums, self._sums = self._sums, {}
         return [SecondCounts(second, it.messages, it.latency()) for second, it in sorted(sums.items())]
 
 
 def parts(seconds: list[SecondCounts]) -> list[list[SecondCounts]]:
-    """The same in as many messages as it takes."""
+    """The same seconds, split into as many lists as messages are needed."""
     made: list[list[SecondCounts]] = []
     buckets = 0
     for second in seconds:

@@ -73,13 +73,13 @@ TEST_CASE("a system has options of its own, which are refused with another's kin
     CHECK(dynamic_cast<const Toy&>(*all[0]).depth == 5);
     CHECK(dynamic_cast<const Toy&>(*all[1]).depth == 1);
     CHECK(refusal({"radio-sub-pub", "--letters", "5"}) ==
-          "--letters is of the kinds post-pub and post-sub, not of radio-sub-pub; see --help");
+          "--letters is an option of the kinds post-pub and post-sub, not of radio-sub-pub; see --help");
     CHECK(refusal({"post-sub", "--letters", "5", "--letters", "6"}).find("--letters") != std::string::npos);
 }
 
 TEST_CASE("only subscribers are packed, whatever their system is called") {
     CHECK(parse(systems(), {"radio-sub-sub", "--clients-per-process", "2"}).clients_per_process == 2);
-    CHECK(refusal({"radio-sub-pub", "--clients-per-process", "2"}).find("packs subscribers only") !=
+    CHECK(refusal({"radio-sub-pub", "--clients-per-process", "2"}).find("is for subscribers only") !=
           std::string::npos);
     CHECK(refusal({"post-pub", "--clients-per-process", "1"}).empty());
 }

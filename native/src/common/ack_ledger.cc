@@ -5,7 +5,7 @@
 namespace hydra {
 namespace {
 
-// Sorted ranges with those joined that touch.
+// The ranges in order; adjacent ones become one.
 std::vector<Range> joined(std::vector<Range> ranges) {
     std::ranges::sort(ranges, {}, &Range::first);
     std::vector<Range> result;
@@ -34,7 +34,7 @@ void AckLedger::answer(std::uint64_t first, std::uint64_t count, bool failed) {
     repeated_ += known - fresh;
 }
 
-// How many of the run had no answer before.
+// The number of messages of the run that had no answer before.
 std::uint64_t AckLedger::enter(Lane& lane, Range run, bool failed) {
     if (failed) {
         for (const Range& fresh : lane.answered.gaps(run.first, run.last)) {
@@ -48,7 +48,8 @@ std::vector<Range> AckLedger::unacknowledged() const {
     if (partitions_ == 1) {
         return unacknowledged(0);
     }
-    // Of several partitions, neighbouring sequences lie in different lanes: one by one, then joined.
+    // With several partitions, neighbouring sequences are in different lanes: each becomes a range, and these
+    // are joined.
     std::vector<Range> sequences;
     for (std::uint64_t lane = 0; lane < partitions_; ++lane) {
         for (const Range& range : unacknowledged(lane)) {
@@ -61,7 +62,7 @@ std::vector<Range> AckLedger::unacknowledged() const {
     return joined(std::move(sequences));
 }
 
-// By place in the lane.
+// Places in the lane, not sequences.
 std::vector<Range> AckLedger::unacknowledged(std::uint64_t lane) const {
     if (sent_ <= lane) {
         return {};

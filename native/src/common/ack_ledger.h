@@ -1,8 +1,8 @@
-// Which sequences of an epoch the broker acknowledged, which failed, and which have no answer yet: exact,
-// whatever the order of the answers. Pure. (As hydra/client/ack_ledger.py.)
+// Which sequences of an epoch the server acknowledged, which failed, and which have no answer yet: exact,
+// whatever the order of the answers. Pure. (Python: hydra/client/ack_ledger.py.)
 //
-// Message n goes to partition n mod P, and a partition answers in order: seen partition by partition the
-// answers are one growing range, and a run of them costs one comparison. Only failures and retries make more
+// Message n goes to partition n mod P, and a partition answers in order. The answers of a partition are
+// therefore one growing range, and a run of them costs one comparison. Only failures and retries make more
 // ranges.
 #pragma once
 
@@ -22,8 +22,8 @@ class AckLedger {
     void accept(std::uint64_t count) { sent_ += count; }
 
     // An answer to `count` (above 0) messages of one partition: first, first + P, first + 2 P, … The first
-    // answer to a sequence counts; a later one, and one to a sequence that was never accepted, changes
-    // nothing but `repeated`.
+    // answer to a sequence counts. A later answer, or an answer to a sequence that was never accepted, only
+    // increases `repeated`.
     void acknowledge(std::uint64_t first, std::uint64_t count) { answer(first, count, false); }
     void fail(std::uint64_t first, std::uint64_t count) { answer(first, count, true); }
 
@@ -34,11 +34,11 @@ class AckLedger {
     [[nodiscard]] std::uint64_t pending() const { return sent_ - acknowledged_ - failed_; }
     [[nodiscard]] std::uint64_t repeated() const { return repeated_; }
 
-    // The failed and the pending: sorted, disjoint, not adjacent.
+    // The failed and the pending sequences: sorted, disjoint, not adjacent.
     [[nodiscard]] std::vector<Range> unacknowledged() const;
 
   private:
-    // One partition; message k of it has sequence k · P + its number.
+    // One partition; its message k has sequence k · P + the partition's number.
     struct Lane {
         RangeSet answered;
         RangeSet failed;

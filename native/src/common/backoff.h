@@ -1,8 +1,7 @@
-// When to say something again: at once, then at doubling distances. Pure, time is passed in.
-// (As hydra/client/pacing.py.)
+// When to send and resend something: at once, then with doubled waits. Pure, time is passed in.
+// (Python: hydra/client/pacing.py.)
 //
-// Every repetition wakes all of thousands of subscribers, so what is said early is said often, and later ever
-// more rarely.
+// Every resend wakes up thousands of subscribers, so the waits grow.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +13,16 @@ namespace hydra {
 
 class Backoff {
   public:
-    Backoff() = default;  // never
+    Backoff() = default;  // no time at all
 
-    // From `begin_ns` on, never further apart than `longest_ns`, and none later than `until_ns` after the
-    // begin.
+    // From `begin_ns` on, with waits of at most `longest_ns`, until `until_ns` after the begin.
     Backoff(std::int64_t begin_ns, std::int64_t longest_ns, std::int64_t until_ns)
         : next_ns_(begin_ns),
           longest_ns_(longest_ns),
           last_ns_(until_ns == kNeverNs ? kNeverNs : begin_ns + until_ns) {}
 
-    // Whether it is time, which is not before `rested_ns`; if so, the next time is fixed. A late call moves
-    // it, so that none follow in a rush.
+    // Whether it is time, which is not before `rested_ns`; if so, sets the next time. A late call delays the
+    // next time, so that calls do not follow each other closely.
     bool due(std::int64_t now_ns, std::int64_t rested_ns = 0) {
         if (now_ns < next_ns_) {
             return false;
@@ -41,7 +39,7 @@ class Backoff {
         return true;
     }
 
-    // kNeverNs when there is no next time.
+    // kNeverNs if there is no next time.
     [[nodiscard]] std::int64_t next_ns() const { return next_ns_; }
 
   private:

@@ -35,7 +35,7 @@ std::optional<std::string> from_base64(std::string_view text) {
     std::string bytes;
     bytes.reserve(text.size() / 4 * 3 + 3);
     std::uint32_t bits = 0;
-    int waiting = 0;  // of these bits, those that are no whole byte yet
+    int waiting = 0;  // bits that are no whole byte yet
     for (const char c : text) {
         const std::size_t six = kAlphabet.find(c);
         if (six == std::string_view::npos) {

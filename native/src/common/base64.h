@@ -11,7 +11,7 @@ namespace hydra {
 
 std::string to_base64(const std::vector<std::uint8_t>& bytes);
 
-// Nothing where the text is none.
+// Nothing if the text is not base64.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace hydra

@@ -1,4 +1,4 @@
-// What a subscriber reads at a time: the headers of the messages that were there, and their sizes, as runs.
+// A batch that a subscriber reads: the headers and sizes of the messages that were there, as runs.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace hydra {
 
-// Most messages taken before the control channel is looked at again.
+// Most messages that are read before the control channel is read again.
 inline constexpr std::size_t kBatchLimit = 2000;
 
-// So many messages, one after the other in the stream of a publisher, with one epoch, time and size.
+// Consecutive messages of a publisher that have one epoch, time and size.
 struct Run {
     Header first;
     std::uint32_t count;
-    std::uint32_t size;  // of each, in bytes
+    std::uint32_t size;  // of each message, in bytes
 
     [[nodiscard]] std::uint64_t last_sequence() const { return first.sequence + count - 1; }
     [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{count} * size; }
@@ -28,15 +28,15 @@ struct Run {
     bool operator==(const Run&) const = default;
 };
 
-// Filled by a transport, read by the ledger; one for all clients of a process. At rate max the messages of a
-// chunk carry one time: hundreds of messages are a few runs, and a process that gets its turn among hundreds
-// of others finds little of its memory in the cache. Pages are touched only as far as batches get long, so
+// A transport fills it and the ledger reads it; all clients of a process share one. At rate max the messages
+// of a chunk carry one time, so hundreds of messages are a few runs: a process that shares a core with
+// hundreds of others finds little of its memory in the cache. Only the pages that are needed are touched, so
 // that thousands of idle processes stay small.
 class Batch {
   public:
     Batch() : runs_(new Run[kBatchLimit]) {}
 
-    // Empties it; at most `limit` messages go in next.
+    // Empties the batch, which then accepts at most `limit` messages.
     void reset(std::size_t limit) {
         limit_ = limit < kBatchLimit ? limit : kBatchLimit;
         taken_ = count_ = 0;
@@ -44,9 +44,9 @@ class Batch {
 
     [[nodiscard]] bool full() const { return taken_ == limit_; }
     [[nodiscard]] std::size_t room() const { return limit_ - taken_; }
-
-    // A message, of which only the header is looked at. One that is shorter than that is no message of ours:
-    // it is ignored, but counts against the limit, so that a flood of them cannot hide the control channel.
+    // Adds a message, of which only the header is read. A message shorter than a header is ignored, but
+    // counts against the limit, so that a flood of such messages cannot keep the loop from the control
+    // channel.
     void add(const void* message, std::size_t message_size) {
         ++taken_;
         if (message_size >= kHeaderBytes) {

@@ -14,8 +14,8 @@ namespace hydra {
 namespace {
 
 constexpr std::size_t kWord = 8;
-// Words of a client beside its numbers: the five of its latency, its lags, and how many absences, ledgers and
-// bytes of `system` it has; and of a ledger: how many ranges and bytes of its bitmap.
+// Words of a client besides its numbers: five of its latency, its lags, and the lengths of its absences,
+// ledgers and `system`; words of a ledger besides its numbers: the lengths of its ranges and bitmap.
 constexpr std::size_t kWordsBesideRow = 5 + kLagBins + 3;
 constexpr std::size_t kWordsBesideLedger = 2;
 
@@ -59,7 +59,7 @@ concept Number = std::integral<T> && !std::same_as<T, bool>;
 template <typename T>
 concept Choice = std::same_as<T, bool> || std::is_enum_v<T>;
 
-// Takes from the description of an object its whole numbers, its choices and its fractions, with their names.
+// Collects an object's whole numbers, choices and fractions with their names, from its description.
 class Scalars {
   public:
     std::vector<std::pair<const char*, std::int64_t>> numbers;
@@ -89,14 +89,14 @@ Scalars scalars(const T& row) {
     return found;
 }
 
-// How many columns hold the scalars of such an object.
+// The number of columns for the scalars of such an object.
 template <typename T>
 std::size_t width() {
     static const std::size_t width = scalars(T{}).size();
     return width;
 }
 
-// A column for each scalar of the rows: whole numbers, choices, fractions, each in the order of the
+// Writes a column for each scalar of the rows: whole numbers, choices and fractions, in the order of the
 // description.
 template <typename T>
 void write_scalars(ColumnWriter& columns, const std::vector<const T*>& rows) {

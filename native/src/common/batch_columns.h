@@ -1,5 +1,5 @@
 // Subscribers' reports as binary columns: the second frame of a `batch`. docs/control-protocol.md has the
-// table of columns, tests/golden/batch the bytes. Pure. (As hydra/wire/report_batch.py.)
+// table of columns, tests/golden/batch the bytes. Pure. (Python: hydra/wire/report_batch.py.)
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace hydra {
 
-// Most bytes of a batch of several clients, without the sums of their histograms.
+// Most bytes in a batch of several clients, without the sums of their histograms.
 inline constexpr std::size_t kBatchBytes = 1024 * 1024;
 
-// How many of them a report takes, a few too many.
+// The bytes of a report in a batch, a few too many.
 std::size_t batch_bytes(const SubscriberReport& report);
 
 struct BatchColumns {
@@ -25,16 +25,16 @@ struct BatchColumns {
     std::string payload;
 };
 
-// The reports that the next batch is made of.
+// Collects the reports of the next batch.
 class BatchBuilder {
   public:
     void add(Id id, SubscriberReport report, bool cohort);
 
-    // By batch_bytes of all of them.
+    // The sum of batch_bytes over the reports.
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     [[nodiscard]] bool empty() const { return rows_.empty(); }
 
-    // Empties it.
+    // Returns the batch; the builder is empty afterwards.
     BatchColumns take();
     void clear();
 
@@ -54,7 +54,7 @@ class BatchBuilder {
     };
 
     std::vector<Row> rows_;
-    Sum all_;  // of those outside the cohort
+    Sum all_;  // of the clients outside the cohort
     Sum cohort_;
     std::size_t bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// Which process carries which client of a group. Pure.
+// The processes of a group and the clients that run in them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +12,39 @@
 
 namespace hydra {
 
-// A process of clients, by its connection.
+// A process of clients, with the name of its connection.
 struct Carrier {
     std::string connection;
     Ids ids;  // ascending
     std::uint32_t incarnation = 0;
     std::uint32_t pid = 0;
-    std::int64_t quit_again_ns = kNeverNs;  // of one that was told to quit
-    bool ended = false;                     // what it said last may come after that
+    std::int64_t quit_again_ns = kNeverNs;  // when `quit` is resent to it
+    bool ended = false;                     // its last messages may still arrive
 };
 
 class Carriers {
   public:
     explicit Carriers(const Ids& ids) : all_(ids), of_(ids) {}
 
-    // Null: nobody has said hello there.
+    // The process with this connection; null if it has sent no `hello`.
     [[nodiscard]] std::shared_ptr<Carrier> at(const std::string& connection) const;
-    // Null: the client is not there.
+    // The process of a client; null if the client is not connected.
     [[nodiscard]] const std::shared_ptr<Carrier>& of(Id client) const { return of_[client]; }
     [[nodiscard]] bool holds(Id client) const { return of_.holds(client); }
     [[nodiscard]] const std::map<std::string, std::shared_ptr<Carrier>>& all() const { return carriers_; }
 
-    // Whether all that say this are of the group, and of later processes than those that are there.
+    // Whether all ids in this `hello` are of the group, and its process is newer than their present ones.
     [[nodiscard]] bool newer(const Hello& hello) const;
-    // From now on these clients are carried there.
+    // These clients run in the process with this connection from now on.
     std::shared_ptr<Carrier> come(const std::string& connection, const Hello& hello);
-    // It has ended: its clients are carried by nobody.
+    // The process has ended: its clients have no process.
     void left(Carrier& carrier);
 
-    // Those of these clients that are there; none named: all.
+    // The clients among these that are connected; no ids stand for all.
     [[nodiscard]] Ids present(const Ids& named) const;
-    // Those of these whom it carries.
+    // The clients among these that run in this process.
     [[nodiscard]] Ids carried(const Carrier& carrier, const Ids& named) const;
-    // Likewise, or whom it carried until it ended.
+    // The clients among these that run in this process, or ran in it until it ended.
     [[nodiscard]] Ids own(const Carrier& carrier, const Ids& named) const;
 
   private:

@@ -14,7 +14,7 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kHelloEveryNs = 2 * kSecondNs;
-constexpr std::size_t kLongestError = 1000;  // far below 4096 characters, whatever a character is
+constexpr std::size_t kLongestError = 1000;  // far below 4096 characters in any encoding
 
 std::string host_name() {
     std::array<char, 256> name{};
@@ -145,7 +145,8 @@ bool Channel::silent(std::int64_t now_ns) {
     if (now_ns < silent_at_ns()) {
         return false;
     }
-    // A process that was kept from running has not been silent to: its pings may be waiting.
+    // If this process could not run for a while, pings of that time may wait in the socket: that is no
+    // silence.
     stirred_ = line_.readable();
     return !stirred_;
 }

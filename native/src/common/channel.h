@@ -1,5 +1,5 @@
-// An end of the control channel: a relay's to the controller, or one to the relay for all clients of a
-// process.
+// An end of the control channel: a relay's connection to the controller, or the connection of a process of
+// clients to its relay.
 #pragma once
 
 #include <cstdint>
@@ -13,68 +13,68 @@
 
 namespace hydra {
 
-// What a connection says of itself.
+// A connection's content of `hello`.
 struct Introduction {
     Ids ids;  // ascending
     Role role = Role::publisher;
     std::string group;
     std::uint32_t incarnation = 0;
     std::string implementation;
-    std::map<std::string, std::string> versions{};  // a relay's
+    std::map<std::string, std::string> versions{};  // sent by relays
 };
 
 class Channel {
   public:
-    // Of a relay:
+    // For a relay.
     Channel(OuterLine& line, const Introduction& introduction);
-    // Of clients; their relay says for all of them where they are.
+    // For clients; their relay sends the facts about their host.
     Channel(Line& line, const Introduction& introduction);
 
-    // Says hello if that is due: at once, then every 2 s until there is a welcome, for the one or the other
-    // may have been lost. When it is due again, kNeverNs after the welcome.
+    // Sends `hello` if it is due: at once, then every 2 s until a welcome arrives, because either message may
+    // be lost. Returns when it is due again, kNeverNs after the welcome.
     std::int64_t introduce(std::int64_t now_ns);
 
-    // The next message that is about any of our clients; never waits. Clients' pings are answered here, and a
-    // welcome is taken note of. A command that was given again while it was obeyed is left out, for its
-    // answer is younger: a configuration that fails after ten seconds would fail once more for each
-    // repetition. None: nothing is left, and fd() becomes readable anew when there is.
+    // The next message that concerns a client of this connection; never waits. It answers pings of clients
+    // itself and records a welcome. It skips repetitions that arrived while the command was obeyed, because
+    // the answer is newer: otherwise a configuration that fails after ten seconds would fail again for each
+    // repetition. None: no message is left, and fd() becomes readable when one arrives.
     std::optional<FromController> receive();
 
     // The frame of the message that receive() has just returned.
     [[nodiscard]] std::string_view last_frame() const { return last_; }
 
-    // As the line does it: a relay's never waits.
+    // As Line::send; a relay's never waits.
     void send(const FromClient& message);
     void send(const BatchHead& head, const std::string& payload);
 
-    // The same, unless it is longer than a message may be: then nothing is sent. Whether it was.
+    // As send, unless the message is too long: then nothing is sent. Returns whether it was sent.
     bool send_if_fits(const FromClient& message);
 
-    // These clients obeyed the command.
+    // Sends that these clients obeyed the command.
     void acknowledge(Ids ids, std::uint32_t epoch, const char* command, std::int64_t echo = 0);
 
     void answer(const Ping& ping);
 
-    // These clients failed at what `epoch` asked of them (0: at all); of the text, as much as a message
-    // holds.
+    // Sends that these clients failed in `epoch` (0: outside of one); the text is cut to what fits into a
+    // message.
     void complain(Ids ids, std::uint32_t epoch, const std::string& what, bool fatal = false);
 
-    // Those of our clients that a message is about.
+    // The clients of this connection that a message concerns.
     [[nodiscard]] Ids ours(const Ids& named) const;
 
-    // To be watched edge-triggered; `stir` when it has become readable.
+    // Must be watched edge-triggered; call `stir` when it becomes readable.
     [[nodiscard]] int fd() const { return line_.fd(); }
-    // The same by a waiter; null: no longer.
+    // Has a waiter watch the connection; null: no longer.
     void watch(Waiter* waiter, std::uint64_t token) { line_.watch(waiter, token); }
     void stir() { stirred_ = true; }
     [[nodiscard]] bool stirred() const { return stirred_; }
 
-    // Whether the other end has been silent for longer than it said it ever would be.
+    // Whether the other end has been silent for longer than its `welcome` allows.
     [[nodiscard]] bool silent(std::int64_t now_ns);
-    // When it will have been, if nothing comes; kNeverNs: it may be silent for ever.
+    // When the silence becomes too long if nothing arrives; kNeverNs: never.
     [[nodiscard]] std::int64_t silent_at_ns() const;
 
-    // What becomes of the connection; of relays only.
+    // The state of a relay's connection; null for clients.
     [[nodiscard]] ConnectionWatch* connection() { return connection_; }
 
     [[nodiscard]] const Ids& ids() const { return ids_; }
@@ -87,8 +87,8 @@ class Channel {
     Hello hello_;
     std::int64_t hello_due_ns_ = 0;
     ConnectionWatch* connection_ = nullptr;
-    std::string last_;  // that receive() returned; empty when nothing was left after it
-    // Sending, too, takes note of what has arrived, without the descriptor becoming readable again.
+    std::string last_;  // last frame of receive(); empty if none was left after it
+    // Sending also reads the socket's events, and the descriptor does not become readable again for them.
     bool stirred_ = true;
     std::uint64_t seq_ = 0;
     std::int64_t silence_ns_ = 0;

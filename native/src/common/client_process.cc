@@ -21,9 +21,9 @@
 namespace hydra {
 namespace {
 
-// Sized for what a process has: thousands of contexts with libzmq's default of 1023 sockets each would be
-// dear. A socket that is closed keeps its place until it is really gone, so there is room for every data
-// socket twice.
+// With as many sockets as a process needs: thousands of contexts with libzmq's default of 1023 sockets each
+// would take much memory. A closed socket keeps its place until libzmq has destroyed it, so each data socket
+// has two places.
 zmq::context_t make_context(const Options& options, std::size_t clients) {
     zmq::context_t context;
     context.set(zmq::ctxopt::io_threads, options.kind.system->io_threads());
@@ -52,7 +52,7 @@ Answer await_welcome(Channel& channel, double within_s) {
     return Answer::none;
 }
 
-// Until they are told to quit.
+// Runs the clients until they receive `quit`.
 void serve(const Options& options, const Environment& environment, zmq::context_t& context,
            Channel& channel) {
     const System& system = *options.kind.system;
@@ -65,7 +65,7 @@ void serve(const Options& options, const Environment& environment, zmq::context_
     Subscriber(channel, gather_ns, [&] { return system.open_subscriber(context); }).run();
 }
 
-// Each of its clients is a connection.
+// The relay needs a descriptor for each client.
 void open_as_many_files_as_allowed() {
     rlimit files{};
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {

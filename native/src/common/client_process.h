@@ -1,4 +1,4 @@
-// What runs in the forked processes of a group: the clients of one process, or the relay.
+// The code of a group's forked processes: the clients of one process, or the relay.
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitStranded =
     4;  // the controller could not be reached, or has been silent for too long
 
-// The life of a process with these clients, which dial their relay's socket by this path; returns its exit
-// code. Calls `welcomed` when they have been.
+// Runs a process with these clients, which connect to their relay's socket at this path; returns its exit
+// code. Calls `welcomed` after the relay has welcomed them.
 int run_clients(const Options& options, const Environment& environment, const std::string& relay,
                 const Ids& ids, std::uint32_t incarnation, const std::function<void()>& welcomed);
 
-// The life of the relay; returns its exit code. It writes the name of its socket to the pipe `doors`, reports
-// the deaths that the parent writes to `deaths` until that closes, and writes a Kill for each client that it
-// was told to evict to `kills`.
+// Runs the relay; returns its exit code. It writes the name of its socket to the pipe `doors`, reads the
+// deaths of clients from `deaths` until the parent closes that, and writes a Kill to `kills` for each client
+// to be evicted.
 int run_relay(const Options& options, const Environment& environment, int doors, int deaths, int kills);
 
 }  // namespace hydra

@@ -55,7 +55,7 @@ int milliseconds_until(std::int64_t monotonic) {
 void sleep_until_ns(std::int64_t monotonic) {
     const timespec until{monotonic / kSecondNs, monotonic % kSecondNs};
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until,
-                    nullptr);  // a signal may cut it short: the loop looks again
+                    nullptr);  // a signal may end it early: the loop then checks the time again
 }
 
 }  // namespace hydra

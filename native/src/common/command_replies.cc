@@ -50,7 +50,8 @@ CommandTargets CommandReplies::give(Command&& command, const Ids& clients, std::
     return given;
 }
 
-// What a client ignores is passed on, and not said again at a time when it might be heeded.
+// Whether the client ignores the command. The relay forwards it, but never resends it: a late copy could be
+// obeyed in another state.
 bool CommandReplies::unheeded(Id client, Step step) const {
     const bool unstarted = step == Step::stop && !told(client, Step::start);
     if (role_ == Role::publisher && (step == Step::finish || unstarted)) {

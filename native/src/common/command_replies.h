@@ -1,5 +1,5 @@
-// Which client of a group was told what in an epoch, and who has not answered. Pure: the times are given.
-// (As hydra/client/relayed_replies.py.)
+// The commands of an epoch to each client of a group, and missing answers. Pure: the times are given.
+// (Python: hydra/client/relayed_replies.py.)
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace hydra {
 
-// How often something is said again that was not answered.
+// Interval at which a command without an answer is resent.
 inline constexpr std::int64_t kAgainNs = 2 * kSecondNs;
 
 inline constexpr std::size_t kSteps = words(Step()).size();
@@ -33,21 +33,21 @@ constexpr std::size_t at(Step step) {
     return static_cast<std::size_t>(step);
 }
 
-// What an epoch asks of clients, whoever they are.
+// A command of an epoch, without the clients that get it.
 struct Command {
     Step step;
     std::uint32_t epoch;
     std::string body;            // the message without ids
-    bool ready_follows = false;  // of configure
-    bool cohort = false;         // likewise: they belong to it
+    bool ready_follows = false;  // of `configure`: a `ready` follows
+    bool cohort = false;         // of `configure`: the clients belong to the cohort
 };
 
-// Those of the clients of a command that
+// The clients of a command, by what they had before:
 struct CommandTargets {
-    Ids tell;      // get it,
-    Ids fresh;     // of these: had not been told it last,
-    Ids changed;   // of these: had been told another one of its kind, whose answer may be on its way,
-    Ids answered;  // and that have answered it before.
+    Ids tell;      // clients that get it
+    Ids fresh;     // of these: their last command of this kind was not this one
+    Ids changed;   // of these: had another command of this kind, whose answer may be on its way
+    Ids answered;  // clients that have answered it before
 };
 
 class CommandReplies {
@@ -56,48 +56,48 @@ class CommandReplies {
 
     [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
 
-    // Whether this command is the first of an epoch; then everything of the one before is to be forgotten.
+    // Whether this command begins an epoch; then everything of the previous epoch has to be discarded.
     [[nodiscard]] bool begins(const Command& command) const;
     void begin(std::uint32_t epoch);
 
-    // Takes note of a command of this epoch to these clients. Repeated is one that was told last, but for the
-    // ids.
+    // Records a command of this epoch to these clients. It is a repetition if a client's last command was the
+    // same but for the ids.
     CommandTargets give(Command&& command, const Ids& clients, std::int64_t now_ns);
 
-    // This client's answer. Whether it was not known before; one that may answer the command before does not
-    // count.
+    // Records this client's answer. Returns whether the answer is new; one that may belong to the previous
+    // command does not count.
     bool answer(Id client, Step step);
 
     [[nodiscard]] bool told(Id client, Step step) const { return of(client, step).command != nullptr; }
     [[nodiscard]] bool answered(Id client, Step step) const { return of(client, step).answered; }
-    // Whether somebody who was told has yet to answer.
+    // Whether a client has not answered a command of this kind.
     [[nodiscard]] bool awaited(Step step) const { return unanswered_[at(step)] != 0; }
 
-    // Until the client has answered the ping of this number, which is said between two commands of a kind,
-    // what comes answers the first of them.
+    // Until the client has answered the ping of this number, which was sent between two commands of a kind,
+    // its answers belong to the first of the two.
     void deafen(Id client, Step step, std::int64_t ping) { of(client, step).deaf_until = ping; }
     void heard_ping(Id client, std::int64_t ping);
     [[nodiscard]] bool deaf(Id client, Step step) const { return of(client, step).deaf_until != 0; }
 
-    // It is gone: nobody waits for it, and whoever replaces it has been told nothing.
+    // The client has ended: it will not answer, and the process that replaces it has had no command.
     void left(Id client);
 
     struct Again {
         std::shared_ptr<const Command> command;
         Ids ids;
     };
-    // What is to be said again now, and to whom.
+    // The commands to resend now, each with its clients.
     std::vector<Again> again(std::int64_t now_ns);
-    // When that is next, or before; kNeverNs: everybody has answered everything.
+    // When the next resend is due, or earlier; kNeverNs: all clients have answered everything.
     [[nodiscard]] std::int64_t due_ns() const;
 
   private:
-    // What one client was told, and whether it has answered; in that case it is told no more.
+    // One client's last command of a kind, and whether it has answered; an answered command is not resent.
     struct Told {
         std::shared_ptr<const Command> command;
         bool answered = false;
         std::int64_t again_ns = kNeverNs;
-        std::int64_t deaf_until = 0;  // the ping; 0: none is awaited
+        std::int64_t deaf_until = 0;  // number of the ping; 0: no answer to a ping is missing
     };
 
     [[nodiscard]] bool unheeded(Id client, Step step) const;
@@ -107,8 +107,8 @@ class CommandReplies {
     Role role_;
     std::uint32_t epoch_ = 0;
     ByClient<std::array<Told, kSteps>> told_;
-    std::map<std::string, std::shared_ptr<const Command>> known_;  // by body: equal ones are one object
-    std::array<std::size_t, kSteps> unanswered_{};                 // clients that were told and have not
+    std::map<std::string, std::shared_ptr<const Command>> known_;  // by body: equal commands are one object
+    std::array<std::size_t, kSteps> unanswered_{};                 // clients with a command and no answer
     std::int64_t again_ns_ = kNeverNs;
 };
 

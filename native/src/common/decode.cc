@@ -8,7 +8,7 @@ using nlohmann::json;
 
 constexpr int kDeepest = 16;
 
-// Into the one of the messages that has this type.
+// Reads the message type that has this name.
 template <typename... Messages>
 void read_as(const std::string& type, Reader& fields, std::variant<Messages...>& message) {
     const auto try_as = [&]<typename Message>(Message it) {
@@ -30,7 +30,7 @@ void read_as(const std::string& type, Reader& fields, std::variant<Messages...>&
     fields.nothing_else();
 }
 
-// No message is nested deeply; refusing it here keeps the parser's memory in proportion.
+// No message is nested deeply; rejecting such a frame early limits the parser's memory.
 void check_depth(std::string_view frame) {
     int depth = 0;
     bool in_string = false;

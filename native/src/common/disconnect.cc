@@ -15,7 +15,7 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kKnockEveryNs = kSecondNs;
-// A network that refuses for a moment is not the end of a group.
+// A single refusal may be a short failure of the network.
 constexpr int kRefusals = 3;
 constexpr int kKnockMs = 500;
 constexpr const char* kEvents = "inproc://connection";
@@ -30,7 +30,7 @@ struct Closed {
     }
 };
 
-// Whether the host of this endpoint says that nobody listens there. A network that is silent proves nothing.
+// Whether the host of this endpoint refuses connections there. A network that does not answer proves nothing.
 bool refuses(const std::string& endpoint) {
     const std::size_t colon = endpoint.rfind(':');
     const std::string host = endpoint.substr(kScheme.size(), colon - kScheme.size());
@@ -88,7 +88,7 @@ ConnectionWatch::ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket,
     fd_ = events_.get(zmq::sockopt::fd);
 }
 
-// First nobody tells of events, then nobody listens to them: libzmq waits for its listener.
+// Stops the monitor before events_ closes: libzmq waits for a monitor's reader.
 ConnectionWatch::~ConnectionWatch() {
     zmq_socket_monitor(watched_, nullptr, 0);
 }
@@ -102,7 +102,7 @@ bool ConnectionWatch::gone() {
     return refusals_.gone();
 }
 
-// An event is two frames: its number and value, and an endpoint.
+// An event has two frames: its number and value, and an endpoint.
 void ConnectionWatch::take_events() {
     zmq::message_t event;
     while (events_.recv(event, zmq::recv_flags::dontwait)) {

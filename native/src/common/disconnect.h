@@ -1,4 +1,4 @@
-// Whether the controller's process has ended: the connection to it is lost, and its host refuses another.
+// Whether the controller's process has ended: its connection is lost, and its host refuses a new one.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace hydra {
 
-// What follows from the refusals; hydra/control/control_client.py says the same in Python.
+// The decision from a number of refusals; hydra/control/control_client.py has the same in Python.
 class LostConnection {
   public:
     void lost(std::int64_t now_ns);
     void found();
     void knocked(std::int64_t now_ns, bool refused);
 
-    // When to knock next; kNeverNs while there is a connection.
+    // When to try to connect next; kNeverNs while there is a connection.
     [[nodiscard]] std::int64_t due_ns() const { return due_ns_; }
     [[nodiscard]] bool gone() const;
 
@@ -25,10 +25,10 @@ class LostConnection {
     int in_a_row_ = 0;
 };
 
-// The same of a real connection.
+// The decision for a real connection.
 class ConnectionWatch {
   public:
-    // To be made before the socket connects.
+    // Must be constructed before the socket connects.
     ConnectionWatch(zmq::context_t& context, zmq::socket_t& socket, std::string endpoint);
     ConnectionWatch(const ConnectionWatch&) = delete;
     ConnectionWatch& operator=(const ConnectionWatch&) = delete;
@@ -38,7 +38,7 @@ class ConnectionWatch {
     // connection.
     [[nodiscard]] bool gone();
 
-    // To be watched edge-triggered, and when to ask again besides.
+    // Must be watched edge-triggered; due_ns is when to ask again in any case.
     [[nodiscard]] int fd() const { return fd_; }
     [[nodiscard]] std::int64_t due_ns() const { return refusals_.due_ns(); }
 

@@ -6,7 +6,7 @@ namespace {
 
 using json = Writer::json;
 
-// A host's name or a library's text may be no UTF-8; it must not cost the client its life.
+// A host's name or a library's text may be invalid UTF-8, which must not end the client.
 std::string text_of(const json& frame) {
     return frame.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-// What a group is told by its environment; the secrets among it are never printed.
+// The environment variables of a group; secrets among them are never printed.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,19 @@ struct Environment {
     Credentials credentials;
     std::optional<int> lifeline;
     double welcome_within_s = 60;
-    std::uint64_t memory_limit_bytes = 0;  // of a publisher; 0: any amount
+    std::uint64_t memory_limit_bytes = 0;  // for publishers; 0: no limit
 };
 
 // Throws EnvironmentError.
 Environment read_environment();
 
-// "" where the variable is not set.
+// "" if the variable is not set.
 std::string variable(const char* name);
 
-// None where it is not set. Throws EnvironmentError.
+// None if the variable is not set. Throws EnvironmentError.
 std::optional<double> number_variable(const char* name);
 
-// Whether a text is a CURVE key in Z85.
+// Whether the text is a CURVE key in Z85.
 bool is_key(const std::string& text);
 
 }  // namespace hydra

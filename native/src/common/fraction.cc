@@ -7,7 +7,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr int kFractionBits = 100;  // then 2 · remainder · limit stays within 128 bits
+constexpr int kFractionBits = 100;  // keeps 2 · remainder · limit within 128 bits
 
 Fraction narrow(Wide numerator, Wide denominator) {
     return {static_cast<std::uint64_t>(numerator), static_cast<std::uint64_t>(denominator)};
@@ -16,8 +16,8 @@ Fraction narrow(Wide numerator, Wide denominator) {
 }  // namespace
 
 // Continued fractions: the best approximation is the last convergent p1/q1 within the limit, or the
-// semiconvergent between it and the next one. (The same choice as Fraction.limit_denominator in Python's
-// standard library.)
+// semiconvergent between it and the next convergent. (Fraction.limit_denominator in Python's standard library
+// chooses the same.)
 Fraction nearest_fraction(double value, std::uint64_t limit) {
     if (value >= 0x1p53) {
         return {std::uint64_t{1} << 53, 1};

@@ -10,8 +10,8 @@ struct Fraction {
     std::uint64_t denominator;
 };
 
-// The fraction nearest to `value` (above 0) with a denominator of at most `limit`. Values from 2⁵³ on, where
-// nothing can be paced anyway, are cut to that.
+// The fraction nearest to `value` (above 0) with a denominator of at most `limit`. Values above 2⁵³, which
+// cannot be paced anyway, become 2⁵³.
 Fraction nearest_fraction(double value, std::uint64_t limit);
 
 }  // namespace hydra

@@ -1,5 +1,5 @@
-// Frames on a stream of bytes, as a relay and its clients send them to each other: each after its length, 4
-// bytes, little endian. Pure.
+// Frames on a stream of bytes between a relay and its clients: each follows its length, 4 bytes, little
+// endian. Pure.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace hydra {
 
 static_assert(std::endian::native == std::endian::little, "lengths are copied as they lie in memory");
 
-// A frame that is longer ends its connection. (What is longer than a message may be, is refused with it.)
+// A longer frame ends its connection. (A frame that is longer than a message is rejected later.)
 inline constexpr std::uint32_t kLongestFrame = 2 * kMaxMessageBytes;
 
 using FrameLength = std::array<char, sizeof(std::uint32_t)>;
@@ -26,7 +26,7 @@ inline FrameLength frame_length(std::string_view frame) {
     return std::bit_cast<FrameLength>(static_cast<std::uint32_t>(frame.size()));
 }
 
-// What has arrived, taken apart.
+// Splits the bytes that have arrived into frames.
 class FrameReader {
   public:
     void add(std::string_view bytes) { bytes_.append(bytes); }
@@ -49,7 +49,7 @@ class FrameReader {
         return frame;
     }
 
-    // Whether a frame would be too long: nothing more is to be read.
+    // Whether a frame was too long: nothing more may be read.
     [[nodiscard]] bool broken() const { return broken_; }
 
   private:

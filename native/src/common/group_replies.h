@@ -1,5 +1,5 @@
-// What the clients of a group have answered in an epoch: gathered into few messages for the controller, and
-// kept for when it asks again. Pure: the times are given.
+// The answers of a group's clients in an epoch: gathered into few messages for the controller, and kept for
+// repeated commands. Pure: the times are given.
 #pragma once
 
 #include <array>
@@ -20,47 +20,47 @@
 
 namespace hydra {
 
-// The step of a command's word in an `ack`; none where it has no such step.
+// The step of a command's word in an `ack`; none if there is no such step.
 std::optional<Step> step_of(std::string_view word);
 
 class GroupReplies {
   public:
-    // `say`: to the controller.
+    // `say` sends a message to the controller.
     GroupReplies(const Ids& ids, std::function<void(const FromClient&)> say);
 
-    // Everything of the epoch before is forgotten, but what went wrong in it is said.
+    // Sends the errors that wait, and discards everything of the previous epoch.
     void begin(std::uint32_t epoch);
 
-    // This client was told another command of its kind: what it answered before is no answer to it.
+    // The client got another command of this kind: its earlier answer does not count for it.
     void ask(Id client, const Command& command);
-    // It is gone. What it has reported stays.
+    // The client has ended. Its report stays.
     void left(Id client);
 
     void acknowledge(Id client, Step step, std::int64_t now_ns);
-    // It is ready, and where; whether that is new.
+    // The client is ready at this endpoint; returns whether that is new.
     bool prove(Id client, const std::string& endpoint, std::int64_t now_ns);
-    // The first of its kind is said at once, its like together.
+    // The first error of a kind is sent at once; equal ones are gathered.
     void complain(const Ids& clients, const Error& error, std::int64_t now_ns);
-    // This was its answer to the step's command.
+    // This error is the client's answer to the step's command.
     void fail(Id client, Step step, const Error& error);
 
-    // Says again what it has acknowledged, or that it failed at it.
+    // Sends the client's acknowledgement again, or its error.
     void repeat(Id client, Step step, std::int64_t now_ns);
-    // Says again why it has no report.
+    // Sends the error again that the client has instead of a report.
     void repeat_complaint(Id client, std::int64_t now_ns) {
         complaints_.add(*of_[client].complaint, client, now_ns);
     }
 
     [[nodiscard]] bool cohort(Id client) const { return of_[client].cohort; }
-    // A publisher's; null: it has none.
+    // A publisher's report; null if it has none.
     [[nodiscard]] std::shared_ptr<const Report>& report(Id client) { return of_[client].report; }
 
-    // Says what waits: acknowledgements, proofs where nobody else has to prove anything, complaints.
+    // Send what waits: acknowledgements, `ready` if all clients are ready, errors, or all of these.
     void say_acks(Step step);
     void say_proofs();
     void say_complaints();
     void say_all();
-    // Says what has waited for long enough.
+    // Sends what has waited long enough.
     void go_on(std::int64_t now_ns);
     [[nodiscard]] std::int64_t due_ns() const;
 
@@ -70,10 +70,10 @@ class GroupReplies {
 
     struct Client {
         bool failed = false;   // it could not be configured
-        bool awaited = false;  // its readiness is
+        bool awaited = false;  // its `ready` is missing
         std::optional<Readiness> ready;
-        std::optional<Complaint> complaint;  // its last answer that was one
-        // What stays when it leaves:
+        std::optional<Complaint> complaint;  // its last error
+        // Kept after the client has ended:
         bool cohort = false;  // it belongs to the step's cohort
         std::shared_ptr<const Report> report;
     };
@@ -84,9 +84,9 @@ class GroupReplies {
     std::function<void(const FromClient&)> say_;
     std::uint32_t epoch_ = 0;
     ByClient<Client> of_;
-    std::size_t unready_ = 0;                                  // clients whose readiness is awaited
+    std::size_t unready_ = 0;                                  // clients whose `ready` is missing
     std::array<ReplyAggregator<std::uint32_t>, kSteps> acks_;  // by epoch
-    std::array<std::int64_t, kSteps> acked_ns_{};              // when the latest client did
+    std::array<std::int64_t, kSteps> acked_ns_{};              // the time of the latest acknowledgement
     ReplyAggregator<Readiness> readies_;
     ReplyAggregator<Complaint> complaints_;
     std::set<Complaint> known_complaints_;

@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kSequenceLimit = std::uint64_t{1} << 63;
 inline constexpr std::size_t kHeaderBytes = 24;
 static_assert(sizeof(Header) == kHeaderBytes);
 
-// `to` has room for a header.
+// `to` needs space for a header.
 inline void write_header(void* to, const Header& header) {
     std::memcpy(to, &header, kHeaderBytes);
 }

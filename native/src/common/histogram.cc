@@ -6,7 +6,7 @@
 
 namespace hydra {
 
-// One value; or, where they get too many, none: then the array counts them from here on.
+// Adds one value to the list; if the list is full, the array counts it and all later ones.
 void LatencyRecorder::list(std::int64_t us, std::uint64_t times) {
     if (listed_.size() + times > kMostListed) {
         count_instead();
@@ -26,7 +26,7 @@ void LatencyRecorder::count_instead() {
 }
 
 void LatencyRecorder::record(std::span<const Run> runs, std::int64_t now_ns) {
-    // Kept out of memory until the end: counting may write anywhere, as far as the compiler knows.
+    // Local until the end: for the compiler, counting may write to any memory.
     std::int64_t lowest_us = min_us_;
     std::int64_t highest_us = max_us_;
     for (const Run& run : runs) {
@@ -43,7 +43,7 @@ void LatencyRecorder::record(std::span<const Run> runs, std::int64_t now_ns) {
 void LatencyRecorder::reset() {
     listed_.clear();
     if (counts_ != nullptr && !empty()) {
-        // Only what was touched.
+        // Only the part that was touched.
         std::fill(zero() + bucket_index(min_us_), zero() + bucket_index(max_us_) + 1, 0);
     }
     min_us_ = kHighestUs + 1;

@@ -4,8 +4,8 @@
 //     bucket = max(bit_length(v) − 11, 0)
 //     index  = bucket · 1024 + (v >> bucket)
 //
-// A value below 0, which a latency from one host to another may seem to have, mirrors them: −1 − index(−v).
-// (As hydra/wire/histogram.py.)
+// A value below 0, which a latency between two hosts may have, mirrors them: −1 − index(−v).
+// (Python: hydra/wire/histogram.py.)
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace hydra {
 inline constexpr std::int64_t kHighestUs = 3'600'000'000;
 inline constexpr std::int64_t kBuckets = 23'552;
 
-// Of a value from −kHighestUs to kHighestUs: −kBuckets … kBuckets − 1.
+// For a value from −kHighestUs to kHighestUs: −kBuckets … kBuckets − 1.
 inline std::int64_t bucket_index(std::int64_t value_us) {
     const std::int64_t sign = value_us >> 63;  // −1 below 0, or 0
     const auto size = static_cast<std::uint64_t>((value_us ^ sign) - sign);
@@ -32,20 +32,20 @@ inline std::int64_t bucket_index(std::int64_t value_us) {
     return ((static_cast<std::int64_t>(bits) << 10) + static_cast<std::int64_t>(size >> bits)) ^ sign;
 }
 
-// Rounded down, so that what is too early by less than 1 µs is below 0 as well.
+// Rounded down, so that a message that is early by less than 1 µs is below 0 as well.
 inline std::int64_t floored_us(std::int64_t ns) {
     return ns / 1000 - (ns % 1000 < 0 ? 1 : 0);
 }
 
-// Few values are listed by their index, two bytes each; when they are many, an array counts them. So the
-// histogram of a subscriber that gets a message a second is as small as what it got, and one of a fast one
-// costs an addition a message.
+// Up to kMostListed values are listed by their index, two bytes each; after that an array counts them. So the
+// histogram of a subscriber that gets a message a second is small, and that of a fast one costs an addition
+// for each message.
 class LatencyRecorder {
   public:
-    // Values that are listed at most: a page of them, where the array takes two at least.
+    // Most values in the list: it takes a page, and the array at least two.
     static constexpr std::size_t kMostListed = 2048;
 
-    // Counts one value, so many times; beyond 1 h on either side it counts as 1 h.
+    // Counts one value `times` times; a value beyond ±1 h counts as ±1 h.
     void record_us(std::int64_t value_us, std::uint64_t times = 1) {
         const std::int64_t us = clamped(value_us);
         count(us, times);
@@ -62,7 +62,7 @@ class LatencyRecorder {
   private:
     static std::int64_t clamped(std::int64_t us) { return std::clamp(us, -kHighestUs, kHighestUs); }
 
-    // The count of the values from 0 on; those of values below 0 lie before it.
+    // The counts of the values from 0 on; those of values below 0 stand before it.
     [[nodiscard]] std::uint64_t* zero() const { return counts_.get() + kBuckets; }
     [[nodiscard]] bool empty() const { return max_us_ < min_us_; }
     void count(std::int64_t us, std::uint64_t times) {
@@ -79,8 +79,8 @@ class LatencyRecorder {
     struct Free {
         void operator()(void* memory) const { std::free(memory); }
     };
-    std::vector<std::uint16_t> listed_;  // index + kBuckets of each value; none where there is an array
-    // From calloc: pages that are never counted in are never touched.
+    std::vector<std::uint16_t> listed_;  // index + kBuckets of each value; empty with an array
+    // From calloc: pages without counts are never touched.
     std::unique_ptr<std::uint64_t[], Free> counts_;
     std::int64_t min_us_ = kHighestUs + 1;
     std::int64_t max_us_ = -kHighestUs - 1;

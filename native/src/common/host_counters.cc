@@ -25,7 +25,7 @@
 namespace hydra {
 namespace {
 
-// Of the time: each of thousands of threads costs some microseconds.
+// Reading takes at most one part in this many of the time: each of thousands of threads costs microseconds.
 constexpr std::int64_t kReadOneIn = 50;
 
 double ticks_per_s() {
@@ -33,7 +33,7 @@ double ticks_per_s() {
     return ticks;
 }
 
-// Asked of the network namespace itself, for /sys may show another's interfaces.
+// From the network namespace itself, because /sys may show another's interfaces.
 std::optional<std::uint64_t> link_speed_mbit(const std::string& interface) {
     ethtool_cmd command{};
     command.cmd = ETHTOOL_GSET;
@@ -45,7 +45,7 @@ std::optional<std::uint64_t> link_speed_mbit(const std::string& interface) {
     close(any);
     const std::uint32_t speed = ethtool_cmd_speed(&command);
     constexpr auto kUnknown = static_cast<std::uint32_t>(SPEED_UNKNOWN);
-    constexpr std::uint32_t kUnknownBefore = UINT16_MAX;  // of drivers that fill 16 bits only
+    constexpr std::uint32_t kUnknownBefore = UINT16_MAX;  // from drivers that fill only 16 bits
     if (!answered || speed == 0 || speed == kUnknown || speed == kUnknownBefore) {
         return std::nullopt;
     }
@@ -73,7 +73,7 @@ std::vector<pid_t> threads_of(pid_t process) {
 std::string text_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
-    // Unlike an iterator over the file, this does not throw when a process ends between opening and reading.
+    // Unlike an iterator over the file, this does not throw if a process ends between opening and reading.
     text << file.rdbuf();
     return text.str();
 }
@@ -113,7 +113,7 @@ std::vector<BusyThread> ThreadSampler::busiest() {
     const std::int64_t now_ns = monotonic_ns();
     if (now_ns >= due_ns_) {
         const std::int64_t used_ns = thread_cpu_ns();
-        // Without a second reading nothing is known at all: it may cost what it will.
+        // Without a second reading there is no result at all, so its cost is not limited.
         const bool first = before_ns_ == kNeverNs;
         busiest_ = since_before(now_ns);
         due_ns_ = first ? 0 : now_ns + (thread_cpu_ns() - used_ns) * kReadOneIn;
@@ -125,7 +125,7 @@ std::vector<BusyThread> ThreadSampler::since_before(std::int64_t now_ns) {
     Threads threads = read();
     std::vector<BusyThread> busy;
     for (const auto& [id, thread] : threads) {
-        // One that was not there has done all of its work since then.
+        // A new thread has done all of its work since the previous reading.
         const auto before = before_.find(id);
         const TaskTimes last = before == before_.end() ? TaskTimes{} : before->second.times;
         const double run_s = thread.times.run_s - last.run_s;
@@ -148,7 +148,7 @@ std::vector<BusyThread> ThreadSampler::since_before(std::int64_t now_ns) {
     return busy;
 }
 
-// Any of them may end meanwhile.
+// Any process or thread may end meanwhile.
 ThreadSampler::Threads ThreadSampler::read() {
     Threads threads;
     processes_.clear();
@@ -160,12 +160,12 @@ ThreadSampler::Threads ThreadSampler::read() {
         for (const pid_t thread : threads_of(process)) {
             const std::string folder = tasks_of(process) + "/" + std::to_string(thread);
             if (auto figures = task_figures(text_of(folder + "/stat"), ticks_per_s())) {
-                // A kernel that does not count how long threads wait has ticks of CPU.
+                // A kernel that does not count the threads' waiting times has ticks of CPU.
                 const TaskTimes ticks{.run_s = figures->cpu_s, .wait_s = 0};
                 threads[thread] = {process, std::move(figures->name),
                                    task_times(text_of(folder + "/schedstat")).value_or(ticks)};
             }
-            // Each thread has the children that it forked itself.
+            // Each thread has its own list of the children that it forked.
             std::ifstream children(folder + "/children");
             std::copy(std::istream_iterator<pid_t>(children), {}, std::back_inserter(waiting));
         }

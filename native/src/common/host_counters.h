@@ -1,4 +1,4 @@
-// What this host does, and the processes of a group on it: read from /proc, a few files for each sample.
+// Counters of this host and of a group's processes: read from /proc, a few files for each sample.
 #pragma once
 
 #include <sys/types.h>
@@ -15,11 +15,11 @@
 
 namespace hydra {
 
-// A file of the kernel's; "" where it cannot be read, because there are no such counters or the process has
-// ended.
+// The text of a kernel file; "" if it cannot be read, because the kernel has no such counters or the process
+// has ended.
 std::string text_of(const std::string& path);
 
-// CPU that this thread has used: on a busy machine, reading takes longer than it costs.
+// CPU time of this thread: on a busy host, the elapsed time of a reading is more than its cost.
 std::int64_t thread_cpu_ns();
 
 class HostSampler {
@@ -27,21 +27,21 @@ class HostSampler {
     [[nodiscard]] HostCounters read();
 
   private:
-    // Asked once for each interface: a driver may take its time to answer.
+    // Read once for each interface: a driver may answer slowly.
     std::map<std::string, std::optional<std::uint64_t>> speeds_mbit_;
 };
 
-// The busiest threads of a process and of all that descend from it.
+// The busiest threads of a process and its descendants.
 class ThreadSampler {
   public:
-    // Of `most` of the processes at most.
+    // Reads at most `most` of the processes.
     ThreadSampler(pid_t parent, std::size_t most) : parent_(parent), most_(most) {}
 
-    // Since they were read before, those that wanted most CPU first; none the first time. While reading them
-    // again would take more than its share of a core, they are said to be as busy as before.
+    // The busiest threads since the previous reading, ordered by CPU demand; none the first time. If another
+    // reading would take more than its share of a core, the result is that of the last reading.
     [[nodiscard]] std::vector<BusyThread> busiest();
 
-    // Those that were read last.
+    // The processes of the last reading.
     [[nodiscard]] const std::vector<pid_t>& processes() const { return processes_; }
 
   private:

@@ -59,7 +59,7 @@ std::int64_t Impairments::next_ns(std::int64_t since_start_ns, std::uint64_t mes
             }
         }
     }
-    // Who may read already waits for messages, not for the clock.
+    // A subscriber that may read already waits for messages, not for the clock.
     if (now_ != nullptr && now_->kind == ImpairmentKind::slow && now_->rate > 0 &&
         allowance(since_start_ns, messages, 1) == 0) {
         // The next message may be read at its begin + messages / rate.

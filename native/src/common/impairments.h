@@ -1,5 +1,5 @@
-// Parts of a step in which a subscriber reads slowly, or has no connection. Pure: the times are given.
-// (As hydra/client/subscriber_state.py.)
+// Parts of a step in which a subscriber reads slowly or has no connection. Pure: the times are given.
+// (Python: hydra/client/subscriber_state.py.)
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,27 @@ class Impairments {
     [[nodiscard]] bool empty() const { return spells_.empty(); }
     [[nodiscard]] bool gone() const { return gone_; }
 
-    // What has to be done so long after the start, when so many messages have been read.
+    // The change that is due at this time, given the number of messages that were read.
     Change at(std::int64_t since_start_ns, std::uint64_t messages);
-    // Whether `at` has something to say that it has not said.
+    // Whether `at` would return a change now.
     [[nodiscard]] bool due(std::int64_t since_start_ns) const { return active(since_start_ns) != now_; }
-    // The step is drained: whether the connection has to be made anew.
+    // The step is drained: returns whether a new connection has to be made.
     bool end();
 
-    // How many messages may be read now, at most `most`.
+    // The number of messages that may be read now, at most `most`.
     [[nodiscard]] std::size_t allowance(std::int64_t since_start_ns, std::uint64_t messages,
                                         std::size_t most) const;
 
-    // When something changes next, after the start; kNeverNs if nothing.
+    // When the next change is due, after the start; kNeverNs if there is none.
     [[nodiscard]] std::int64_t next_ns(std::int64_t since_start_ns, std::uint64_t messages) const;
 
   private:
-    // Of several at once the first counts.
+    // If several overlap, the first counts.
     [[nodiscard]] const Impairment* active(std::int64_t since_start_ns) const;
 
     std::vector<Impairment> spells_;
     const Impairment* now_ = nullptr;
-    std::uint64_t before_ = 0;  // messages that had been read when the present one began
+    std::uint64_t before_ = 0;  // messages read when the present impairment began
     bool gone_ = false;
 };
 

@@ -13,8 +13,8 @@
 namespace hydra {
 namespace {
 
-constexpr std::size_t kReadBytes = 4096;  // on the stack: a page that is touched anyway
-constexpr std::size_t kMostKept = 4096;   // of what has been sent
+constexpr std::size_t kReadBytes = 4096;  // on the stack, whose first page is in use anyway
+constexpr std::size_t kMostKept = 4096;   // most capacity kept after sending
 
 }  // namespace
 
@@ -31,7 +31,7 @@ InnerLine::InnerLine(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM 
     }
 }
 
-// What was sent arrives, also where this process ends at once. A relay that is gone ends the wait.
+// All sent frames arrive, even if this process ends at once. The wait ends if the relay has ended.
 InnerLine::~InnerLine() {
     waiter_ = nullptr;
     while (waits()) {
@@ -70,7 +70,7 @@ std::optional<std::string> InnerLine::receive() {
             continue;
         }
         if (count <= 0) {
-            return std::nullopt;  // where the relay is gone, the parent ends this process
+            return std::nullopt;  // if the relay has ended, the parent ends this process
         }
         arrived_.add({bytes.data(), static_cast<std::size_t>(count)});
     }
@@ -89,7 +89,7 @@ void InnerLine::send(std::string_view frame, bool) {
     }
 }
 
-// What does not leave now is tried again when there is room.
+// Sends what the socket accepts; the rest is sent when the socket has space.
 void InnerLine::flush() {
     while (waits()) {
         const ssize_t count =
@@ -100,13 +100,13 @@ void InnerLine::flush() {
         if (count < 0 && errno == EAGAIN) {
             return;
         }
-        // Nobody will ever hear the rest of it, where the relay is gone.
+        // If the relay has ended, the rest has no receiver.
         sent_ = count < 0 ? unsent_.size() : sent_ + static_cast<std::size_t>(count);
     }
     sent_ = 0;
     unsent_.clear();
     if (unsent_.capacity() > kMostKept) {
-        unsent_.shrink_to_fit();  // reports of thousands
+        unsent_.shrink_to_fit();  // after the reports of thousands of clients
     }
 }
 

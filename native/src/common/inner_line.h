@@ -1,5 +1,5 @@
-// The end of a process of clients of its connection to its relay: a plain stream. It costs a process no
-// thread, no handshake and no detour, and there are thousands of them.
+// The connection of a process of clients to its relay: a plain stream. There are thousands of them, so it
+// needs no thread and no handshake.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@ namespace hydra {
 
 class InnerLine : public Line {
   public:
-    // Dials the relay's socket by a path. Throws std::system_error.
+    // Connects to the relay's socket at this path. Throws std::system_error.
     explicit InnerLine(const std::string& path);
     ~InnerLine() override;
     InnerLine(const InnerLine&) = delete;
     InnerLine& operator=(const InnerLine&) = delete;
 
     std::optional<std::string> receive() override;
-    // Never waits: what the relay has no room for is kept, and leaves when `receive` is called after the
-    // waiter has told of room, or at the end, which waits for it.
+    // Never waits: a frame that the relay's socket does not accept is kept. It is sent when `receive` is
+    // called after the waiter has reported space, or in the destructor, which waits.
     void send(std::string_view frame, bool more = false) override;
     [[nodiscard]] int fd() const override { return fd_; }
     void watch(Waiter* waiter, std::uint64_t token) override;

@@ -19,7 +19,7 @@
 namespace hydra {
 namespace {
 
-// A socket's name has room for 107 bytes (sockaddr_un).
+// The kernel's limit for a socket's path is 107 bytes (sockaddr_un).
 constexpr std::size_t kLongestPath = 80;
 constexpr int kBacklog = 4096;
 constexpr std::size_t kReadBytes = 65536;
@@ -38,7 +38,7 @@ std::string make_folder(const std::string& within) {
     return folder;
 }
 
-// The name of a socket in a new folder.
+// The path of a socket in a new folder.
 std::string make_place() {
     const std::string given = variable("TMPDIR");
     std::string folder = make_folder(given.empty() ? kStandard : given);
@@ -86,7 +86,7 @@ InnerSocket::~InnerSocket() {
     close(socket_);
 }
 
-// Edges: whatever is ready is read until nothing is left.
+// Edge-triggered: a ready descriptor is read until nothing is left.
 void InnerSocket::watch(int fd, std::uint32_t events, int operation) {
     epoll_event event{};
     event.events = events | EPOLLET;
@@ -118,7 +118,7 @@ std::optional<InnerSocket::Frame> InnerSocket::receive() {
                 read(connection, (event.events & EPOLLHUP) != 0);
             }
         }
-        // Who could not be let in for want of descriptors is not told of again.
+        // A connection that could not be accepted, because no descriptor was free, is not reported again.
         if (std::exchange(freed_, false)) {
             accept_all();
         }
@@ -148,7 +148,7 @@ void InnerSocket::read(Connection& connection, bool to_its_end) {
         const ssize_t count = recv(connection.fd, bytes.data(), bytes.size(), 0);
         if (count > 0) {
             connection.arrived.add({bytes.data(), static_cast<std::size_t>(count)});
-            // A short read has left nothing; what comes later is another edge.
+            // A short read has left nothing; later data is another edge.
             more = to_its_end || static_cast<std::size_t>(count) == bytes.size();
         } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
             end(connection);
@@ -200,7 +200,7 @@ void InnerSocket::write(Connection& connection) {
             continue;
         }
         if (count < 0 && errno != EAGAIN) {
-            sent = connection.unsent.size();  // it is gone, as reading will tell
+            sent = connection.unsent.size();  // it has disconnected, which reading will show
             break;
         }
         if (count < 0) {

@@ -1,5 +1,5 @@
-// A relay's end of the connections to its clients: a socket of the file system in a folder that nobody else
-// may enter, and that is gone as soon as the parent has its descriptor.
+// A relay's end of its clients' connections: a socket file in a folder that no other user may enter. The
+// parent removes the file and the folder after it has opened a descriptor.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,16 @@
 
 namespace hydra {
 
-// The folder cannot be made; the text names it and says what to do.
+// The folder cannot be made; the text has its name and a remedy.
 struct FolderError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// What a client of a group dials: the socket's file by a descriptor, as its name is gone.
+// The path to which a group's client connects: the socket's file by its descriptor, because its name was
+// removed.
 std::string inner_path(int door);
 
-// Opens the socket with this name for nothing but dialling (O_PATH), and removes it and its folder.
+// Opens the socket file at this path only for connecting (O_PATH), and removes it and its folder.
 int take_door(const std::string& path);
 
 class InnerSocket {
@@ -33,7 +34,7 @@ class InnerSocket {
     InnerSocket(const InnerSocket&) = delete;
     InnerSocket& operator=(const InnerSocket&) = delete;
 
-    // The name of its socket.
+    // The path of its socket.
     [[nodiscard]] const std::string& path() const { return path_; }
 
     struct Frame {
@@ -41,10 +42,11 @@ class InnerSocket {
         std::string content;
     };
 
-    // The next frame; never waits. None: nothing is left, and fd() becomes readable when there is.
+    // The next frame; never waits. None: nothing is left, and fd() becomes readable when a frame arrives.
     std::optional<Frame> receive();
 
-    // Never waits: what a client does not read is kept for it. Whoever is gone gets nothing.
+    // Never waits: frames that a client does not read are kept for it. A frame for a disconnected client is
+    // dropped.
     void send(const std::string& connection, std::string_view frame);
 
     [[nodiscard]] int fd() const { return epoll_; }
@@ -72,7 +74,7 @@ class InnerSocket {
     std::map<std::string, int> descriptors_;  // by name
     std::uint64_t names_ = 0;
     std::deque<Frame> arrived_;
-    bool freed_ = false;  // a descriptor, since all were let in
+    bool freed_ = false;  // a descriptor was closed since all waiting clients were accepted
     bool stirred_ = true;
 };
 

@@ -1,5 +1,5 @@
-// How far a subscriber is behind in the course of a step: the age of its newest message. Pure, time is passed
-// in. (As hydra/client/subscriber_state.py.)
+// A subscriber's lag during a step: the age of its newest message. Pure, time is passed in. (Python:
+// hydra/client/subscriber_state.py.)
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 
 namespace hydra {
 
-// Ages within a short time are all alike, so they are averaged in equal parts of the window. Whether the lag
-// grows is judged by whoever has the bins of all subscribers.
+// Ages within a short time are almost equal, so they are averaged in equal parts of the window. The
+// controller, which has the bins of all subscribers, decides whether the lag grows.
 class LagBins {
   public:
-    // The window on the step's clock.
+    // The window is on the step's clock.
     LagBins(std::int64_t start_ns, std::int64_t stop_ns);
 
-    // A batch was read at `now_ns`; its newest message was due `age_ns` before. Ignored outside the window.
-    // An age below 0 counts as 0, one above 1 h as 1 h.
+    // Adds a batch that was read at `now_ns`, `age_ns` after its newest message was due. Ignored outside the
+    // window. An age below 0 counts as 0, one above 1 h as 1 h.
     void add(std::int64_t now_ns, std::int64_t age_ns);
 
-    // The means (µs, rounded down), one of each part; none where no batch was read.
+    // The mean of each part (µs, rounded down); none if no batch was read in the part.
     [[nodiscard]] std::vector<std::optional<std::uint64_t>> means_us() const;
 
   private:

@@ -10,7 +10,7 @@
 namespace hydra {
 namespace {
 
-// 0 … sent − 1 without what was never acknowledged.
+// 0 … sent − 1 without the unacknowledged sequences.
 std::vector<Range> expected_ranges(const PublisherTotal& sent) {
     std::vector<Range> ranges;
     std::uint64_t first = 0;
@@ -50,8 +50,8 @@ struct Missing {
     }
 };
 
-// Expected sequences that did not come. What is missing up to next − 1 and from there on are two ranges even
-// where they touch, in every implementation: `gaps` ends below next, which has come.
+// Expected sequences that were not received. Missing sequences below next and from next on are two ranges
+// even if they are adjacent, in every implementation: `gaps` ends below next − 1, which was received.
 Missing missing(const SequenceSet& received, const std::vector<Range>& expected) {
     Missing them;
     const std::vector<Range> gaps = received.gaps();
@@ -60,7 +60,7 @@ Missing missing(const SequenceSet& received, const std::vector<Range>& expected)
         while (gap != gaps.end() && gap->last < range.first) {
             ++gap;
         }
-        // A gap may reach into the next expected range too, so the iterator stays on the last one.
+        // A gap may also reach into the next expected range, so the iterator stays on the last gap.
         for (auto it = gap; it != gaps.end() && it->first <= range.last; ++it) {
             them.add(std::max(it->first, range.first), std::min(it->last, range.last));
         }
@@ -83,7 +83,7 @@ Ledger::Ledger(std::uint32_t epoch, const std::vector<PublisherEndpoint>& publis
     unproven_ = accounts_.size();
 }
 
-// Null for a publisher that was not announced.
+// Null if the publisher was not announced.
 template <typename Accounts>
 auto Ledger::find(Accounts& accounts, Id publisher) -> decltype(accounts.data()) {
     const auto it = std::ranges::lower_bound(accounts, publisher, {}, &Account::publisher);
@@ -97,10 +97,10 @@ std::size_t Ledger::record(const Batch& batch, std::int64_t now_ns, std::int64_t
         frozen_ = true;
     }
     std::uint64_t ours = 0;
-    Account* account = nullptr;  // of the stretch before
+    Account* account = nullptr;  // of the previous stretch
     const std::span<const Run> runs = batch.runs();
-    // Stretch by stretch: one publisher, one epoch, ascending without a gap; at a rate each message has a
-    // time of its own, and is a run.
+    // A stretch has one publisher and one epoch, and ascends without a gap. At a rate each message has its
+    // own time, and is a run.
     for (std::size_t i = 0; i < runs.size();) {
         const Header first = runs[i].first;
         std::uint64_t bytes = runs[i].bytes();
@@ -172,9 +172,9 @@ bool Ledger::has_last(const std::vector<PublisherTotal>& expected) const {
 }
 
 std::vector<LedgerCounts> Ledger::close(const std::vector<PublisherTotal>& sent, bool member) const {
-    static const SequenceSet nothing;  // of a publisher that was never announced
+    static const SequenceSet nothing;  // for a publisher that was never announced
     std::vector<LedgerCounts> all;
-    std::size_t room = kMaxBitmapCharacters;  // of all publishers together
+    std::size_t room = kMaxBitmapCharacters;  // for all publishers together
     for (const PublisherTotal& one : sent) {
         const Account* account = find(accounts_, one.publisher);
         const Account* at_end = frozen_ ? find(at_end_, one.publisher) : nullptr;

@@ -1,8 +1,8 @@
-// A subscriber's exact account of what it got of each (publisher, epoch). Pure, time is passed in.
+// A subscriber's exact account of the messages from each (publisher, epoch). Pure, time is passed in.
 //
 // Every message of an epoch is counted once: as the first arrival of its sequence (`reordered` if a later
-// sequence came before it) or as a duplicate. Probes and end markers (epoch 0) are no data; messages of
-// another epoch, or of a publisher that was not announced, are stale. (As hydra/client/ledger.py.)
+// sequence arrived before it) or as a duplicate. Probes and end markers (epoch 0) are not data; messages of
+// another epoch, or of a publisher that was not announced, are stale. (Python: hydra/client/ledger.py.)
 #pragma once
 
 #include <cstdint>
@@ -21,31 +21,32 @@ class Ledger {
   public:
     Ledger(std::uint32_t epoch, const std::vector<PublisherEndpoint>& publishers);
 
-    // Takes a batch that was read at now_ns: enters it, and counts the latency of every message that belongs
-    // to the account (nowhere where there is no `latency`). The first batch after window_end_ns freezes what
-    // came inside the window. How many belong to it. `also` counts the same latencies once more.
+    // Adds a batch that was read at now_ns, and counts the latency of every message that belongs to the
+    // account in `latency` (if it is not null) and in `also`. The first batch after window_end_ns freezes the
+    // counts of the window. Returns how many messages belong to the account.
     std::size_t record(const Batch& batch, std::int64_t now_ns, std::int64_t window_end_ns,
                        LatencyRecorder* latency, LatencyRecorder* also = nullptr);
 
-    // Whether a probe that names this epoch or a later one has come of every publisher.
+    // Whether every publisher's probe of this epoch or a later one was received.
     [[nodiscard]] bool proven() const { return unproven_ == 0; }
 
-    // Whether the last expected sequence of every publisher has come: all there is where order is kept.
+    // Whether the last expected sequence of every publisher was received: if order is kept, nothing can
+    // follow.
     [[nodiscard]] bool has_last(const std::vector<PublisherTotal>& expected) const;
 
-    // Whether the end marker of this epoch has come of every publisher: where order is kept, nothing can
-    // follow.
+    // Whether every publisher's end marker of this epoch was received: if order is kept, nothing can follow.
     [[nodiscard]] bool marked(const std::vector<PublisherTotal>& expected) const;
 
-    // The account against what each publisher sent, in the order of `sent`. A member of a group is not
-    // expected to get everything: it misses nothing, and says what it received, expected or not.
+    // The account compared with what each publisher sent, in the order of `sent`. A member of a consumer
+    // group is not expected to receive everything: nothing counts as missing, and the account lists the
+    // received sequences, expected or not.
     [[nodiscard]] std::vector<LedgerCounts> close(const std::vector<PublisherTotal>& sent,
                                                   bool member = false) const;
 
-    [[nodiscard]] std::uint64_t messages() const { return messages_; }  // of the epoch, duplicates included
+    [[nodiscard]] std::uint64_t messages() const { return messages_; }  // of the epoch, with duplicates
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] std::uint64_t stale() const { return stale_; }
-    // The time in the last message that belongs to the account.
+    // The time in the newest message of the account.
     [[nodiscard]] std::uint64_t newest_ns() const { return newest_ns_; }
 
   private:
@@ -62,7 +63,7 @@ class Ledger {
 
     std::uint32_t epoch_;
     std::vector<Account> accounts_;  // by publisher
-    std::vector<Account> at_end_;    // those at the end of the window
+    std::vector<Account> at_end_;    // the accounts at the end of the window
     bool frozen_ = false;
     std::size_t unproven_;
     std::uint64_t messages_ = 0;

@@ -1,4 +1,4 @@
-// One end of a control connection, as the channel uses it: frames in both directions.
+// One end of a control connection, which sends and receives frames for the channel.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ class Line {
     virtual ~Line() = default;
 
     // A message of one frame that has arrived; never waits. None: nothing is left, and fd() becomes readable
-    // anew when there is.
+    // when a message arrives.
     virtual std::optional<std::string> receive() = 0;
 
-    // What cannot be sent, because the other end is gone, is lost.
+    // A frame is lost if the other end has ended.
     virtual void send(std::string_view frame, bool more = false) = 0;
 
-    // To be watched edge-triggered.
+    // Must be watched edge-triggered.
     [[nodiscard]] virtual int fd() const = 0;
 
-    // Watched by this waiter under this token, until it is told another one; null: by none.
+    // Has this waiter watch the connection under this token, instead of an earlier one; null: none.
     virtual void watch(Waiter* waiter, std::uint64_t token) {
         if (waiter != nullptr) {
             waiter->add(fd(), token);
         }
     }
 
-    // Whether something waits to be received, seen or not.
+    // Whether a message waits to be received, even if the waiter has reported it.
     [[nodiscard]] virtual bool readable() const = 0;
 };
 

@@ -1,16 +1,16 @@
-// The few facts of Linux processes that a group lives by.
+// Functions of Linux for the processes of a group.
 #pragma once
 
 #include <sys/types.h>
 
 namespace hydra {
 
-// Asks the kernel to kill this process when its parent ends; exits at once if `parent` is gone already.
+// Asks the kernel to kill this process when its parent ends; exits at once if `parent` has ended.
 void die_with_parent(pid_t parent);
 
 int thread_count();
 
-// A pipe whose ends are closed with it.
+// A pipe; the destructor closes both ends.
 class Pipe {
   public:
     Pipe();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostPoints = 8192;
 constexpr double kSecond = 1e9;
-// Stands for the rate where it begins to rise from 0, at which nothing is divided but 0.
+// Replaces the rate at the point where it begins to rise from 0; there it divides only 0.
 constexpr double kLeast = 1e-300;
 constexpr double kForever = std::numeric_limits<double>::infinity();
 
@@ -17,7 +17,7 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 
 std::string no_load(const std::vector<LoadPoint>& points) {
     if (points.size() > kMostPoints) {
-        return "a load of more points than may be";
+        return "a load with too many points";
     }
     if (!points.empty() && points.front().at_s != 0) {
         return "a load begins at 0 s";
@@ -68,7 +68,7 @@ std::uint64_t LoadSchedule::count_by(std::int64_t elapsed_ns) const {
     const double offset = elapsed - it->begin_s;
     auto count =
         static_cast<std::uint64_t>(std::floor(it->before + (it->rate + it->slope * offset / 2) * offset)) + 1;
-    // That is right but for what is rounded: the due times are what counts.
+    // The formula may be off by rounding: the due times decide.
     while (count > 0 && due_ns(count - 1) > elapsed_ns) {
         --count;
     }

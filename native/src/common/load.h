@@ -1,4 +1,4 @@
-// A load over time: a rate that is a line between points, and when each message of it is due. Pure.
+// A load over time: a rate that changes linearly between points, and when each of its messages is due. Pure.
 //
 // The formulas and the order of their operations are those of hydra/wire/load_schedule.py, so that due times
 // are the same in every language; this file is compiled without contraction of products and sums.
@@ -14,10 +14,10 @@ namespace hydra {
 
 class LoadSchedule {
   public:
-    // Of a message that the load does not reach.
+    // The due time of a message that the load does not reach.
     static constexpr std::int64_t kNeverDueNs = std::int64_t{1} << 62;
 
-    LoadSchedule() = default;  // a rate that does not change
+    LoadSchedule() = default;  // empty: the rate does not change
     explicit LoadSchedule(const std::vector<LoadPoint>& points);
 
     [[nodiscard]] bool empty() const { return segments_.empty(); }
@@ -25,7 +25,7 @@ class LoadSchedule {
     // When message n is due, ns since the start.
     [[nodiscard]] std::int64_t due_ns(std::uint64_t n) const;
 
-    // How many messages are due at most so long after the start.
+    // The number of messages that are due at most this long after the start.
     [[nodiscard]] std::uint64_t count_by(std::int64_t elapsed_ns) const;
 
   private:
@@ -34,13 +34,13 @@ class LoadSchedule {
         double length_s;
         double rate;
         double slope;
-        double before;  // messages that are due before it
-        double end;     // and at its end
+        double before;  // messages that are due before the segment
+        double end;     // messages that are due at its end
     };
     std::vector<Segment> segments_;
 };
 
-// Why these points are no load, or "".
+// The reason why these points are no valid load, or "".
 std::string no_load(const std::vector<LoadPoint>& points);
 
 }  // namespace hydra

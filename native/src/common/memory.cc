@@ -26,8 +26,8 @@ std::string MemoryLimit::exceeded() {
         return "";
     }
     if (!gave_back_) {
-        // Much of it may be what the library has freed, of an earlier step too: the kernel gets that back.
-        // Once a step, because it takes its time.
+        // Much of the memory may have been freed by the library, also in an earlier step: the kernel gets it
+        // back. This is slow, so only once in a step.
         gave_back_ = true;
         malloc_trim(0);
         if (resident_bytes() <= limit_bytes_) {

@@ -1,4 +1,4 @@
-// How much memory a publisher may take. Every queue is held to it: a high-water mark counts messages, and a
+// How much memory a publisher may use. Every queue has this limit: a high-water mark counts messages, and a
 // few large ones fill a host.
 #pragma once
 
@@ -9,14 +9,14 @@ namespace hydra {
 
 class MemoryLimit {
   public:
-    // 0: any amount.
+    // 0: no limit.
     explicit MemoryLimit(std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-    // Why the process must stop queueing, or "".
+    // The reason why the process must stop queueing, or "".
     [[nodiscard]] std::string exceeded();
 
-    // A step begins: what the last one left behind does not count against it. A library that frees a full
-    // queue in a thread of its own is waited for, at most so long.
+    // A step begins: memory of the last step does not count against its limit. Waits at most `patience_ns`
+    // for a library that frees a full queue in a thread of its own.
     void begin_step(std::int64_t patience_ns);
 
   private:

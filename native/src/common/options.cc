@@ -31,7 +31,7 @@ std::string kinds_of(const System& system) {
     return "the kind " + (system.offers(Role::publisher) ? publisher : subscriber);
 }
 
-// This release and the libraries that it was built with or found.
+// This release, and the libraries that it was built with or has found.
 std::string versions(const Systems& systems) {
     std::map<std::string, std::string> libraries;
     for (const auto& system : systems) {
@@ -44,13 +44,14 @@ std::string versions(const Systems& systems) {
     return text;
 }
 
-// Where an option means nothing it is no small matter: --secure would be taken for what it says.
+// An option of another system is an error: a user would expect --secure to have its effect.
 void refuse_options_of_others(const CLI::App& app, const Kind& kind, const Systems& systems) {
     for (const auto& system : systems) {
         for (const CLI::Option* option : app.get_options()) {
             if (system.get() != kind.system && option->count() > 0 &&
                 option->get_group() == heading(*system)) {
-                refuse(option->get_name() + " is of " + kinds_of(*system) + ", not of " + kind.name());
+                refuse(option->get_name() + " is an option of " + kinds_of(*system) + ", not of " +
+                       kind.name());
             }
         }
     }
@@ -74,22 +75,25 @@ Options parse_options(int argc, const char* const* argv, const Systems& systems)
     std::string pacing = "smooth";
     CLI::App app("A group of Hydra clients; started by hydra on an agent.", "hydra-client");
     app.set_version_flag(
-        "--version", [&systems] { return versions(systems); }, "tell this release and its libraries");
+        "--version", [&systems] { return versions(systems); },
+        "print the release and the versions of its libraries");
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     app.add_option("kind", kind)->required()->check(CLI::IsMember(kinds));
-    app.add_option("--group", options.group, "the group's id")->required();
-    app.add_option("--first-id", options.first_id, "id of its first client")
+    app.add_option("--group", options.group, "id of the process group")->required();
+    app.add_option("--first-id", options.first_id, "id of the first client of the process group")
         ->required()
         ->check(whole_number(0, most));
-    app.add_option("--count", options.count, "clients to fork")->required()->check(whole_number(1, most));
-    app.add_option("--fork-window", options.fork_window, "clients forked and not yet welcomed")
+    app.add_option("--count", options.count, "number of clients to fork")
+        ->required()
         ->check(whole_number(1, most));
-    app.add_option("--respawns", options.respawns, "how often one client is replaced")
+    app.add_option("--fork-window", options.fork_window, "most forked clients that wait for their welcome")
+        ->check(whole_number(1, most));
+    app.add_option("--respawns", options.respawns, "how often a client that died is replaced")
         ->check(whole_number(0, most));
     app.add_option("--clients-per-process", options.clients_per_process,
-                   "subscribers packed into one process")
+                   "number of subscribers in one process")
         ->check(whole_number(1, most));
-    app.add_option("--pacing", pacing, "bursty: each second's messages at its start")
+    app.add_option("--pacing", pacing, "bursty: send the messages of each second at its start")
         ->check(CLI::IsMember(std::vector<std::string>{"smooth", "bursty"}));
     for (const auto& system : systems) {
         app.option_defaults()->group(heading(*system));
@@ -115,7 +119,7 @@ Options parse_options(int argc, const char* const* argv, const Systems& systems)
         refuse("the last id, --first-id + --count - 1, is above 4294967295");
     }
     if (options.clients_per_process > 1 && options.kind.role != Role::subscriber) {
-        refuse("--clients-per-process packs subscribers only");
+        refuse("--clients-per-process is for subscribers only");
     }
     options.pacing = pacing == "bursty" ? Pacing::bursty : Pacing::smooth;
     return options;

@@ -14,10 +14,10 @@ namespace hydra {
 
 enum class Pacing {
     smooth,
-    bursty,  // each second's messages at its start, as a program that paces by whole seconds sends them
+    bursty,  // each second's messages at its start, like a program that paces by whole seconds
 };
 
-// What all systems have; a system keeps its own.
+// The options of all systems; a system stores its own.
 struct Options {
     Kind kind;
     std::string group;
@@ -29,14 +29,14 @@ struct Options {
     Pacing pacing = Pacing::smooth;
 };
 
-// Arguments that make no sense, as one line for the user.
+// Invalid arguments, as one line for the user.
 struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 using Systems = std::vector<std::unique_ptr<System>>;
 
-// Sets the options of the chosen system, too. Throws UsageError; ends the program with 0 after --help.
+// Also sets the options of the chosen system. Throws UsageError; ends the program with 0 after --help.
 Options parse_options(int argc, const char* const* argv, const Systems& systems);
 
 }  // namespace hydra

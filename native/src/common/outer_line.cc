@@ -43,7 +43,7 @@ OuterLine::OuterLine(zmq::context_t& context, const Credentials& credentials)
 std::optional<std::string> OuterLine::receive() {
     zmq::message_t frame;
     while (socket_.recv(frame, zmq::recv_flags::dontwait)) {
-        // One message is one frame: of more than one, nothing is believed.
+        // A message is one frame: a message of several frames is ignored.
         const bool whole = !frame.more();
         while (socket_.get(zmq::sockopt::rcvmore)) {
             zmq::message_t rest;
@@ -56,9 +56,9 @@ std::optional<std::string> OuterLine::receive() {
     return std::nullopt;
 }
 
-// A send that waited for a controller which has vanished would never end. So the queue has no high-water mark
-// (it grows until the silence has been too long), and what libzmq does not take, because it has given the
-// connection up, is lost: then there is nothing but silence either.
+// Sending must not wait: if the controller has vanished, the wait would never end. So the queue has no
+// high-water mark (it grows until the silence is too long). A frame that libzmq does not accept, because it
+// has closed the connection, is lost: then only silence follows.
 void OuterLine::send(std::string_view frame, bool more) {
     const auto flags = more ? zmq::send_flags::sndmore : zmq::send_flags::none;
     static_cast<void>(socket_.send(zmq::buffer(frame), flags | zmq::send_flags::dontwait));

@@ -11,7 +11,7 @@ namespace hydra {
 
 class OuterLine : public Line {
   public:
-    // What was sent when it is destroyed is given a second to leave.
+    // The destructor waits up to a second until sent frames have left.
     OuterLine(zmq::context_t& context, const Credentials& credentials);
 
     std::optional<std::string> receive() override;
@@ -20,7 +20,7 @@ class OuterLine : public Line {
     [[nodiscard]] int fd() const override { return fd_; }
     [[nodiscard]] bool readable() const override;
 
-    // What becomes of the connection.
+    // The state of the connection.
     [[nodiscard]] ConnectionWatch& connection() { return connection_; }
 
   private:

@@ -14,7 +14,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr std::uint64_t kRateDenominator =
-    1'000'000;  // a millionth is far below what a rate can be measured to
+    1'000'000;  // a millionth is far below the accuracy of a measured rate
 
 }  // namespace
 
@@ -43,12 +43,12 @@ Pacer::Pacer(std::optional<double> rate, std::int64_t start_ns, std::int64_t sto
     total_ = scheduled();
 }
 
-// How many messages the whole schedule has at a rate.
+// The number of messages in the whole schedule, if there is a rate.
 std::uint64_t Pacer::scheduled() const {
     return std::min(count_by(stop_ns_ - 1), messages_);
 }
 
-// How many messages of the smooth schedule are due at or before now_ns, the end of the window not considered.
+// The number of messages of the smooth schedule that are due at or before now_ns, if the window had no end.
 std::uint64_t Pacer::count_by(std::int64_t now_ns) const {
     if (now_ns < start_ns_) {
         return 0;
@@ -76,7 +76,7 @@ std::uint64_t Pacer::due(std::int64_t now_ns) const {
     if (!paced_) {
         return std::min(total_ - sent_, burst_);
     }
-    // A burst holds what the smooth schedule has due until the end of its second.
+    // A burst has the messages that the smooth schedule has due until the end of its second.
     const std::int64_t until = bursty_ ? now_ns - (now_ns - start_ns_) % kSecondNs + kSecondNs - 1 : now_ns;
     return std::min(std::min(count_by(until), total_) - sent_, burst_);
 }
@@ -92,7 +92,7 @@ void Pacer::times(std::span<std::uint64_t> times, std::int64_t now_ns) const {
         }
         return;
     }
-    // One division; from there only additions, with the remainder carried along.
+    // One division; then only additions, which carry the remainder.
     const Wide product = Wide{sent_} * numerator_;
     std::uint64_t time =
         static_cast<std::uint64_t>(start_ns_) + static_cast<std::uint64_t>(product / denominator_);

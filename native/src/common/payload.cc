@@ -16,25 +16,24 @@
 namespace hydra {
 namespace {
 
-// The streams of numbers of a seed.
+// Numbers of the two random streams of a seed.
 constexpr std::uint64_t kSizes = 0;
 constexpr std::uint64_t kContents = 1;
-// Of zeros of one size there are as many as are handed over at a time, and no more than stay in the
-// first-level cache.
+// Zeros of one size: as many as are handed over at a time, but no more than stay in the first-level cache.
 constexpr std::uint64_t kMostZeros = 64;
 constexpr std::uint64_t kZeroBytes = 16 * 1024;
 constexpr std::uint64_t kMostMessages = 16'384;
-// Where sizes differ there are at least so many, as far as these are not longer than that.
+// If sizes differ, at least kLeastMessages payloads are prepared, up to kLeastBytes.
 constexpr std::uint64_t kLeastMessages = 64;
 constexpr std::uint64_t kLeastBytes = 64 * 1024 * 1024;
-// Of a file's lines so many are taken, headers included.
+// Most bytes of a file's lines that are prepared, with headers.
 constexpr std::uint64_t kLinesBytes = 16 * 1024 * 1024;
 
 std::uint64_t smallest(const Settings& settings) {
     return std::min(settings.message_size_min.value_or(settings.message_size), settings.message_size);
 }
 
-// What the messages of a step depend on.
+// The settings that determine the messages of a step.
 auto key(const Settings& it) {
     return std::tuple(it.payload, it.message_size, smallest(it), it.payload_file, it.payload_seed);
 }
@@ -54,7 +53,7 @@ class Sizes {
     std::uint64_t number_;
 };
 
-// At most so many bytes of a file.
+// At most most_bytes of a file.
 std::string beginning(const std::string& name, std::uint64_t most_bytes) {
     std::error_code error;
     const auto status = std::filesystem::status(name, error);
@@ -62,7 +61,7 @@ std::string beginning(const std::string& name, std::uint64_t most_bytes) {
         const int number = error ? error.value() : ENOENT;
         throw TransportError("cannot read payload_file " + name + ": " + std::strerror(number));
     }
-    // Whoever opens a pipe waits for its other end.
+    // Opening a pipe would wait for its other end.
     if (!std::filesystem::is_regular_file(status)) {
         throw TransportError("payload_file " + name + " is no regular file");
     }
@@ -135,7 +134,7 @@ void PayloadBlock::prepare() {
     }
 }
 
-// As many messages as are not longer than that, at least one; all of them zeros.
+// As many messages as fit into most_bytes, at least one; all are zeros.
 void PayloadBlock::lay_out(std::uint64_t most_bytes, std::uint64_t most_messages) {
     Sizes sizes(settings_);
     std::uint64_t end = sizes.next();
@@ -146,7 +145,7 @@ void PayloadBlock::lay_out(std::uint64_t most_bytes, std::uint64_t most_messages
     bytes_ = std::vector<char>(begins_.back());
 }
 
-// Cut where they are longer than a message, filled up with spaces where they are shorter than the shortest.
+// The file's lines, cut to the longest message and filled with spaces to the shortest.
 void PayloadBlock::take_lines() {
     const std::uint64_t longest = settings_.message_size - kHeaderBytes;
     const std::uint64_t shortest =
@@ -156,7 +155,7 @@ void PayloadBlock::take_lines() {
     for (std::string_view left = text; !left.empty();) {
         const std::size_t end = left.find('\n');
         std::string_view line = left.substr(0, end);
-        // Of one that was not read to its end, at least the part that a message has room for must be there.
+        // If the last line was not read to its end, it counts only if it fills a message.
         if (end == std::string_view::npos && text.size() > kLinesBytes + longest && line.size() < longest) {
             break;
         }

@@ -1,4 +1,4 @@
-// What follows the headers of a publisher's messages, all of it prepared before the step begins.
+// The payloads of a publisher's messages, prepared before the step begins.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,15 @@
 
 namespace hydra {
 
-// A block in which messages lie side by side, with room for their headers: message n has payload n, and
-// behind the last one they begin anew. The bytes are the same from the same seed as in
-// hydra/client/payload.py.
+// A block of consecutive messages with space for their headers: message n has payload n; after the last
+// payload they repeat. The same seed gives the same bytes as in hydra/client/payload.py.
 class PayloadBlock {
   public:
-    // Makes the block anew where something has changed. It is about so many bytes long. TransportError: the
-    // file with the lines cannot be read, or has none.
+    // Makes a new block of about most_bytes if a setting has changed. TransportError: the file with the lines
+    // cannot be read, or has no lines.
     void set(const Configure& command, std::uint64_t most_bytes);
 
-    // The rooms of consecutive messages; valid as long as the block is not made anew.
+    // The spaces of consecutive messages; valid until a new block is made.
     class Rooms {
       public:
         [[nodiscard]] std::span<char> next() {
@@ -45,12 +44,12 @@ class PayloadBlock {
     };
     [[nodiscard]] Rooms from(std::uint64_t sequence) { return {*this, sequence}; }
 
-    // So many different rooms there are.
+    // The number of different messages in the block.
     [[nodiscard]] std::uint64_t messages() const { return begins_.size() - 1; }
-    // Whether nothing but zeros follows the headers.
+    // Whether only zeros follow the headers.
     [[nodiscard]] bool zeros() const { return settings_.payload == Payload::zeros; }
 
-    // What the first messages take in all; `of` says what a message of some size does.
+    // The bytes of the first messages of a step together; `of` returns the bytes of a message from its size.
     [[nodiscard]] std::uint64_t total_bytes(
         std::uint64_t messages,
         const std::function<std::uint64_t(std::uint64_t size)>& of = [](auto size) { return size; }) const;
@@ -63,7 +62,7 @@ class PayloadBlock {
     Settings settings_;
     std::uint64_t share_ = 0;
     std::uint64_t most_bytes_ = 0;          // 0: nothing is prepared yet
-    std::vector<std::uint64_t> begins_{0};  // of each message, and the end of the last one
+    std::vector<std::uint64_t> begins_{0};  // begin of each message, and end of the last one
     std::vector<char> bytes_;
 };
 

@@ -5,7 +5,7 @@
 namespace hydra {
 namespace {
 
-// Of an index from 0 on.
+// For an index of at least 0.
 std::int64_t bucket_of(std::int64_t index) {
     return std::max<std::int64_t>((index >> 10) - 1, 0);
 }
@@ -33,7 +33,7 @@ std::int64_t count_of(const HistogramCounts& histogram) {
 }
 
 std::int64_t percentile_us(const HistogramCounts& histogram, std::int64_t count, std::int64_t percent) {
-    // Rounded up. In two parts: the product need not fit into 64 bits.
+    // Rounded up. Computed in two parts, because the product may exceed 64 bits.
     const std::int64_t rank =
         std::max<std::int64_t>(count / 100 * percent + (count % 100 * percent + 99) / 100, 1);
     std::int64_t sum = 0;

@@ -32,7 +32,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
     return words;
 }
 
-// 0 where there is no such word, or it is no number.
+// 0 if there is no such word, or it is no number.
 std::uint64_t number(const std::vector<std::string_view>& words, std::size_t index) {
     std::uint64_t it = 0;
     if (index < words.size()) {
@@ -41,8 +41,8 @@ std::uint64_t number(const std::vector<std::string_view>& words, std::size_t ind
     return it;
 }
 
-// The number of this name, from a line of names that begins with `of` and one of their numbers; 0 without
-// one.
+// The number with this name, from a line of names that begins with `of` and the line of their numbers; 0 if
+// there is none.
 std::uint64_t named(std::string_view text, std::string_view of, std::string_view name) {
     std::vector<std::string_view> names;
     for (const std::string_view line : lines_of(text)) {
@@ -58,8 +58,8 @@ std::uint64_t named(std::string_view text, std::string_view of, std::string_view
     return 0;
 }
 
-// user, nice, system, idle, iowait, irq, softirq, steal; the guests' times that follow are part of user and
-// nice.
+// user, nice, system, idle, iowait, irq, softirq, steal; the guests' times that follow are included in user
+// and nice.
 CoreTimes core_times(const std::vector<std::string_view>& words, double ticks_per_s) {
     constexpr std::size_t kIdle = 4;
     constexpr std::size_t kIowait = 5;
@@ -123,7 +123,7 @@ MemoryFigures memory_figures(std::string_view meminfo) {
 std::map<std::string, InterfaceCounts> interface_counts(std::string_view net_dev) {
     std::map<std::string, InterfaceCounts> all;
     for (const std::string_view line : lines_of(net_dev)) {
-        // A long counter may follow the colon without a space; in the headings there is none.
+        // A long counter may follow the colon without a space; the headings have no colon.
         const std::size_t colon = line.find(':');
         if (colon == std::string_view::npos) {
             continue;
@@ -149,13 +149,13 @@ TcpCounts tcp_counts(std::string_view snmp, std::string_view netstat) {
 }
 
 std::optional<TaskFigures> task_figures(std::string_view stat, double ticks_per_s) {
-    // "PID (NAME) S …"; the name may hold anything.
+    // "PID (NAME) S …"; the name may contain any character.
     const std::size_t begin = stat.find('(');
     const std::size_t end = stat.rfind(')');
     if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) {
         return std::nullopt;
     }
-    // The fields from the third on: user and system time are the 14th and the 15th.
+    // The fields from the third on: user and system time are the 14th and 15th.
     const auto fields = words_of(stat.substr(end + 1));
     if (fields.size() < 13) {
         return std::nullopt;

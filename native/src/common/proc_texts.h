@@ -1,5 +1,5 @@
-// What the kernel's texts in /proc say. Pure; a text that is missing or says something else has no figures:
-// they stay 0, or are left out.
+// Parses the kernel's texts in /proc. Pure; if a text is missing or has another form, its figures stay 0 or
+// are left out.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace hydra {
 
-// /proc/stat, whose times count in ticks.
+// /proc/stat, with times in ticks.
 struct CpuFigures {
     std::vector<CoreTimes> cores;
     std::uint64_t context_switches = 0;
 };
 CpuFigures cpu_figures(std::string_view stat, double ticks_per_s);
 
-// /proc/pressure/…: µs in which something waited.
+// /proc/pressure/…: µs in which a task waited.
 std::optional<std::uint64_t> pressure_us(std::string_view pressure);
 
 // /proc/meminfo, in bytes.
@@ -30,21 +30,21 @@ struct MemoryFigures {
 };
 MemoryFigures memory_figures(std::string_view meminfo);
 
-// /proc/net/dev, without the loopback; it knows no speeds.
+// /proc/net/dev, without the loopback; it has no speeds.
 std::map<std::string, InterfaceCounts> interface_counts(std::string_view net_dev);
 
-// /proc/net/snmp and /proc/net/netstat. Tail loss probes are not counted: processes that have to wait for a
-// core send hundreds a second, and nothing is lost.
+// /proc/net/snmp and /proc/net/netstat, without tail loss probes: processes that wait for a core send
+// hundreds of them in a second, although nothing is lost.
 TcpCounts tcp_counts(std::string_view snmp, std::string_view netstat);
 
-// /proc/PID/stat, or that of a thread.
+// /proc/PID/stat, or the same file of a thread.
 struct TaskFigures {
     std::string name;
     double cpu_s = 0;
 };
 std::optional<TaskFigures> task_figures(std::string_view stat, double ticks_per_s);
 
-// /proc/PID/task/TID/schedstat: how long a thread has run, and how long it could have and had to wait.
+// /proc/PID/task/TID/schedstat: how long a thread has run, and how long it was ready and waited for a core.
 struct TaskTimes {
     double run_s = 0;
     double wait_s = 0;

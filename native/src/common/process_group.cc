@@ -34,7 +34,7 @@ int exit_status(int wait_status) {
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -WTERMSIG(wait_status);
 }
 
-// The clients of one process, now and after replacements.
+// The clients of one process, including those that replace them.
 struct Seat {
     Id first_id;
     std::uint32_t count;
@@ -49,7 +49,7 @@ struct Seat {
     }
 };
 
-// One thread and no socket for as long as it lives, so that it can fork at any time.
+// Has one thread and no socket, so that it can fork at any time.
 class Parent {
   public:
     Parent(const Options& options, const Environment& environment);
@@ -77,12 +77,12 @@ class Parent {
 
     const Options& options_;
     const Environment& environment_;
-    // Without a socket it has no thread. It is never used: libzmq prepares the libraries that it uses for the
-    // first context of a process, and PGM looks for a library of the name service in a hundred places then.
-    // The children find it done.
+    // A context without a socket has no thread. The parent never uses it: libzmq prepares its libraries for
+    // the first context of a process, and PGM then searches a hundred places for a library of the name
+    // service. The children need not do that again.
     zmq::context_t prepared_;
-    Pipe welcomes_;  // seats, from the clients
-    Pipe doors_;     // the name of the relay's socket
+    Pipe welcomes_;  // indexes of seats, from welcomed clients
+    Pipe doors_;     // the path of the relay's socket
     Pipe deaths_;    // Death, to the relay
     Pipe kills_;     // Kill, from the relay
     sigset_t signals_{};
@@ -90,9 +90,9 @@ class Parent {
     std::vector<Seat> seats_;
     std::deque<std::size_t> waiting_;
     std::unordered_map<pid_t, std::size_t> running_;
-    std::uint64_t unwelcomed_ = 0;  // clients
+    std::uint64_t unwelcomed_ = 0;  // number of clients without a welcome
     pid_t relay_ = 0;
-    std::string relay_path_;  // of its socket, for the clients
+    std::string relay_path_;  // the path of its socket, for the clients
     bool terminated_ = false;
     bool stranded_ = false;
 };
@@ -113,8 +113,8 @@ int Parent::run() {
     sigaddset(&signals_, SIGTERM);
     sigprocmask(SIG_BLOCK, &signals_, nullptr);
     signal_fd_ = signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK);
-    std::signal(SIGINT, SIG_IGN);   // Ctrl-C is the controller's business
-    std::signal(SIGPIPE, SIG_IGN);  // a relay that died is noticed by its death
+    std::signal(SIGINT, SIG_IGN);   // the controller handles Ctrl-C
+    std::signal(SIGPIPE, SIG_IGN);  // the parent notices a relay's death as a child's end
     fcntl(welcomes_.read_end(), F_SETFL, O_NONBLOCK);
     relay_ = fork_child([this] { return relay_process(); });
     deaths_.close_read();
@@ -157,7 +157,7 @@ int Parent::run() {
 
 // --- forking ----------------------------------------------------------------------------------------------
 
-// A packed process that is larger than the window goes alone.
+// A process with more clients than the window is forked alone.
 void Parent::fork_waiting() {
     while (!waiting_.empty()) {
         const std::size_t seat = waiting_.front();
@@ -200,7 +200,7 @@ pid_t Parent::fork_child(const std::function<int()>& child) {
     } catch (const std::exception& e) {
         std::fprintf(stderr, "hydra-client: %s\n", e.what());
     }
-    // Never back into the parent's code, and nothing of what it would do at its end.
+    // Never return to the parent's code, and run none of its destructors.
     std::fflush(nullptr);
     _exit(code);
 }
@@ -223,8 +223,8 @@ int Parent::relay_process() {
     return run_relay(options_, environment_, doors_.write_end(), deaths_.read_end(), kills_.write_end());
 }
 
-// The relay's socket, by a descriptor that every client inherits: its name is removed, so that nothing lies
-// on the disk however anything ends, and nobody else gets in. False: the relay has ended.
+// Opens the relay's socket as a descriptor that every client inherits, and removes its name: nothing is left
+// on the disk, and no other process can connect. False: the relay has ended.
 bool Parent::await_door() {
     std::array<char, 128> name{};
     const ssize_t bytes = read(doors_.read_end(), name.data(), name.size());
@@ -235,11 +235,10 @@ bool Parent::await_door() {
     return true;
 }
 
-// --- what happened
-// ------------------------------------------------------------------------------------------
+// --- events --------------------------------------------------------------------------------------------
 
 void Parent::take_welcomes() {
-    // What one client writes is never torn, and a read ends where one of them ends: 4096 is a multiple of it.
+    // A client's write is never torn, and a read ends between two writes: 4096 is a multiple of their size.
     std::array<std::size_t, 4096 / sizeof(std::size_t)> seats{};
     ssize_t bytes = 0;
     while ((bytes = read(welcomes_.read_end(), seats.data(), sizeof seats)) > 0) {
@@ -260,7 +259,7 @@ void Parent::take_signals() {
     }
 }
 
-// The relay was told to evict these clients: they count as dead and are replaced.
+// Kills the clients that the relay named: they count as dead and are replaced.
 void Parent::kill_named_clients() {
     std::array<Kill, 512> kills{};
     const ssize_t bytes = read(kills_.read_end(), kills.data(), sizeof kills);
@@ -272,7 +271,7 @@ void Parent::kill_named_clients() {
     }
 }
 
-// Takes note of every child that ended; what to exit with when it was the relay.
+// Records every child that ended; returns the exit code if it was the relay.
 std::optional<int> Parent::reap() {
     int status = 0;
     pid_t pid = 0;
@@ -288,7 +287,7 @@ std::optional<int> Parent::reap() {
     return std::nullopt;
 }
 
-// What to exit with: what it means is the same for the group, unless it says nothing.
+// The group's exit code: that of the relay, if it has a meaning.
 int Parent::relay_ended(int status) {
     return status == kExitStranded || status == kExitUsage ? status : kExitRelayDied;
 }
@@ -324,7 +323,7 @@ void Parent::kill_all() {
     kill(relay_, SIGKILL);
 }
 
-// All clients are gone: closing its pipe tells the relay, which delivers what it has and ends.
+// All clients have ended: closing the pipe makes the relay send what it has and end.
 int Parent::end() {
     deaths_.close_write();
     waitpid(relay_, nullptr, 0);
@@ -338,8 +337,7 @@ int run_group(const Options& options, const Environment& environment) {
         die_with_parent(getppid());
     }
     if (options.kind.role == Role::subscriber) {
-        // An arena for each of libzmq's threads would cost every one of thousands of subscribers its own
-        // pages.
+        // An arena for each of libzmq's threads would cost each of thousands of subscribers its own pages.
         mallopt(M_ARENA_MAX, 1);
     }
     return Parent(options, environment).run();

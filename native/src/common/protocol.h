@@ -1,5 +1,5 @@
-// The control channel's messages as bytes: one frame is one JSON object, and of a batch the first of two.
-// Pure. docs/control-protocol.md is the specification, tests/golden holds the bytes.
+// The messages of the control channel as bytes: a frame is one JSON object; a batch has a second, binary
+// frame. Pure. docs/control-protocol.md is the specification, tests/golden holds the bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace hydra {
 
 inline constexpr int kVersion = 2;
 
-// A frame that is no message of this protocol; it is ignored and changes nothing.
+// A frame that is no message of this protocol; it is ignored.
 struct ProtocolError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 FromController decode(std::string_view frame);
 
-// What a client says, as its relay reads it.
+// A client's message, decoded by its relay.
 FromClient decode_from_client(std::string_view frame);
 
 std::string encode(const FromClient& message, std::uint64_t seq);
 
-// What a relay says to its clients.
+// A relay's message to its clients.
 std::string encode(const FromController& message);
 
-// A command's frame without its ids, as its writer wrote the rest; and with these.
+// A command's frame without its ids, otherwise unchanged; and such a frame with these ids.
 std::string without_ids(std::string_view frame);
 std::string with_ids(std::string_view frame_without, const Ids& ids);
 

@@ -11,24 +11,24 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kProbesApartNs = kSecondNs;
-// In a group each probe reaches one member only, and wakes nobody else.
+// In a consumer group each probe reaches, and wakes up, only one member.
 constexpr std::int64_t kGroupProbesApartNs = 50 * kMillisecondNs;
-// Where there are thousands of listeners, a probe takes seconds of CPU in all, and keeps its publisher from
-// those who still dial in. So it has at most a sixteenth of the time between two, which are never further
-// apart than this.
+// With thousands of subscribers, a probe costs seconds of CPU in all, and delays subscribers that still
+// connect. So sending probes may take at most a sixteenth of the time, unless the wait would exceed
+// kRestAtMostNs.
 constexpr std::int64_t kProbesShare = 16;
 constexpr std::int64_t kRestAtMostNs = 4 * kSecondNs;
 constexpr std::int64_t kEndMarkersForNs = 60 * kSecondNs;
 constexpr std::int64_t kErrorsApartNs = 2 * kSecondNs;
-// Probes that are under way when they are told to end.
+// How long the publisher waits for probes on their way when it has to end them.
 constexpr double kProbesOutS = 1;
 constexpr std::int64_t kFreedWithinNs = 2 * kSecondNs;
-constexpr std::int64_t kIdleNs = 2 * kSecondNs;  // and then its transport is polled
+constexpr std::int64_t kIdleNs = 2 * kSecondNs;  // after this time the transport is polled
 constexpr std::uint64_t kChannelToken = 0;
 constexpr std::uint64_t kTransportToken = 1;
 constexpr unsigned long kTimerSlackNs =
     1000;  // the kernel's 50 µs would be added to every wait for a due time
-// A virtual machine's idle core wakes a thread 40 to 60 µs after its time, whatever the slack.
+// An idle core of a virtual machine wakes up a thread 40 to 60 µs late, whatever the slack.
 constexpr std::int64_t kSpinNs = 80'000;
 
 }  // namespace
@@ -68,7 +68,7 @@ void Publisher::run() {
     }
 }
 
-// Does what is due now; until when the loop may wait for a command, 0 for not at all.
+// Does what is due now; returns until when the loop may wait for a command, 0 for not at all.
 std::int64_t Publisher::work(std::int64_t now_ns) {
     if (step_ != nullptr && !step_->finished()) {
         const std::int64_t until_ns = step_->work(now_ns);
@@ -89,12 +89,13 @@ std::int64_t Publisher::work(std::int64_t now_ns) {
     }
     transport_.poll();
     if (errors_.due(now_ns)) {
-        // Its window ends here for everybody: the controller is told until it says so itself.
+        // The window ends here for all clients: the publisher repeats the error until the controller ends the
+        // step.
         channel_.send(
             Error{.ids = channel_.ids(), .epoch = command_->epoch, .message = step_->stopped_early()});
     }
     if (done_.due(now_ns)) {
-        // As above: the window ends when all have said so.
+        // The window ends when all publishers have sent this.
         channel_.send(Progress{.ids = channel_.ids(),
                                .epoch = command_->epoch,
                                .messages = step_->sent(),
@@ -119,7 +120,7 @@ void Publisher::tell_course(std::vector<SecondCounts> seconds) {
     }
 }
 
-// When the next probe may come, by what this process has used since the last one.
+// When the next probe may be sent, from the CPU time that this process has used since the last one.
 std::int64_t Publisher::rested_ns() const {
     if (!command_->group.empty()) {
         return 0;
@@ -129,7 +130,8 @@ std::int64_t Publisher::rested_ns() const {
     return rest_ns <= kProbesApartNs ? 0 : probed_ns_ + std::min(rest_ns, kRestAtMostNs);
 }
 
-// A probe or an end marker, by its sequence. A probe comes before the step's clock is known, and has no time.
+// Sends a probe or an end marker, depending on the sequence. A probe carries no time: the step's clock is
+// unknown.
 void Publisher::signal(std::uint64_t sequence) {
     const std::int64_t now_ns = step_ != nullptr ? step_->step_ns(monotonic_ns()) : 0;
     transport_.probe({kProbeEpoch, channel_.ids().front(), sequence, static_cast<std::uint64_t>(now_ns)});
@@ -143,10 +145,10 @@ void Publisher::obey(const Configure& command) {
     if (!command_ || command.epoch > epoch_) {
         const bool full = step_ != nullptr && !step_->stopped_early().empty();
         if (full) {
-            // Of the last step's messages: only a new connection is without them.
+            // The queue is full of the last step's messages: only a new connection is without them.
             transport_.close();
         }
-        // Whatever comes of it, the last step is over: what it sent with may be gone.
+        // Even if the next lines fail, the last step has ended: its connection may be closed.
         epoch_ = command.epoch;
         probes_ = end_markers_ = errors_ = done_ = Backoff();
         command_.reset();
@@ -169,7 +171,7 @@ void Publisher::obey(const Configure& command) {
             probes_ = Backoff(monotonic_ns(), apart_ns, kNeverNs);
         }
     } else if (!command.probe && probes_.next_ns() != kNeverNs) {
-        // Nobody needs them any more, and whoever acknowledges this has none under way.
+        // No subscriber needs probes any more, and an acknowledged command promises that none is on its way.
         probes_ = Backoff();
         transport_.flush(kProbesOutS);
     }

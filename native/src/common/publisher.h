@@ -1,4 +1,4 @@
-// A publisher: told by the control channel, paced by the schedule, and exact about what it sent.
+// A publisher: obeys the control channel, sends on schedule, and counts exactly what it sent.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Publisher {
     Publisher(Channel& channel, PublisherTransport& transport, Pacing pacing, MemoryLimit memory);
     ~Publisher();
 
-    // Obeys until told to quit.
+    // Obeys commands until it receives `quit`.
     void run();
 
   private:
@@ -41,15 +41,15 @@ class Publisher {
     Pacing pacing_;
     MemoryLimit memory_;
     Waiter waiter_;
-    std::uint32_t epoch_ = 0;           // of the last configure that was obeyed, or could not be
+    std::uint32_t epoch_ = 0;           // of the last configuration, even if it failed
     std::optional<Configure> command_;  // none before the first, and after one that failed
     std::string endpoint_;
     Backoff probes_;
-    std::int64_t probed_ns_ = 0;  // the last probe
-    UsageMeter used_;             // since then
+    std::int64_t probed_ns_ = 0;  // time of the last probe
+    UsageMeter used_;             // CPU time since then
     Backoff end_markers_;
-    Backoff errors_;  // of a step that stopped early
-    Backoff done_;    // of a step that has sent as many messages as it has
+    Backoff errors_;  // for a step that stopped early
+    Backoff done_;    // for a step with a limited number of messages, all sent
     PayloadBlock payload_;
     std::unique_ptr<PublisherStep> step_;
     std::optional<Report> report_;

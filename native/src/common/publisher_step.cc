@@ -9,14 +9,14 @@ namespace hydra {
 namespace {
 
 constexpr double kFlushAtMostS = 10;
-// How long the control channel is not looked at while the last answers are waited for.
+// How long the publisher waits for the last answers before it reads the control channel again.
 constexpr double kAnswersS = 0.02;
 constexpr std::int64_t kLookEveryNs = 5 * kMillisecondNs;
-// A longer batch is handed over in pieces: its times are kept in memory, and between two chunks the memory of
-// the queue is looked at.
+// A longer batch is handed over in pieces: its times are kept in memory, and the memory limit is checked
+// between two chunks.
 constexpr std::uint64_t kLongestChunk = 65'536;
 constexpr std::uint64_t kLargestChunkBytes = 16 * 1024 * 1024;
-// While it waits for a due time, the library may have acknowledgements to deliver.
+// While the publisher waits for a due time, the library may have acknowledgements to deliver.
 constexpr std::int64_t kPollEveryNs = 100 * kMillisecondNs;
 
 std::uint64_t chunk_limit(const Settings& settings) {
@@ -66,8 +66,8 @@ std::int64_t PublisherStep::work(std::int64_t monotonic) {
     return std::min(clock_.monotonic_of(until_ns), monotonic + kPollEveryNs);
 }
 
-// Whether all messages of a step that has a number of them are sent, and some may still be answered. The step
-// is complete with the last answer: what waits in the library has not been sent.
+// Whether all messages of a step with a limited number were sent, and answers may still follow. The step is
+// complete with the last answer: messages that wait in the library have not been sent.
 bool PublisherStep::answers_awaited(std::int64_t now_ns) {
     if (!pacer_.complete() || !stopped_early_.empty()) {
         return false;
@@ -80,7 +80,7 @@ bool PublisherStep::answers_awaited(std::int64_t now_ns) {
     return false;
 }
 
-// The last acknowledgement, or the last send where nobody acknowledges, on the step's clock.
+// The last acknowledgement, or the last send if there are no acknowledgements, on the step's clock.
 std::int64_t PublisherStep::end_ns(std::int64_t last_ack_ns) const {
     return last_ack_ns != 0 ? step_ns(last_ack_ns) : last_ns_;
 }
@@ -125,7 +125,7 @@ bool PublisherStep::exhausted(std::int64_t now_ns) {
 
 std::optional<std::int64_t> PublisherStep::progress_due(std::int64_t monotonic) {
     const std::int64_t now_ns = step_ns(monotonic);
-    // Who has sent them all says so when they are answered.
+    // A publisher that has sent all messages reports it when they are answered.
     if (progress_ns_ == 0 || now_ns < next_progress_ns_ || pacer_.complete()) {
         return std::nullopt;
     }
@@ -156,7 +156,7 @@ bool join_beyond(std::vector<Range>& ranges, std::size_t most) {
     return true;
 }
 
-// What the transport reports, and what the messages took of a connection where their sizes tell that.
+// The transport's report, with the bytes of all messages on the connection if their sizes determine them.
 SystemObject PublisherStep::report_system() const {
     const SystemObject told = transport_.report_system();
     if (!transport_.framed_bytes(kHeaderBytes)) {

@@ -24,32 +24,33 @@ class PublisherStep {
     PublisherStep(Id publisher, const Configure& command, const Start& start, PublisherTransport& transport,
                   PayloadBlock& payload, Pacing pacing, MemoryLimit& memory);
 
-    // Sends at most one chunk; until when nothing is due (CLOCK_MONOTONIC), 0 if there is more at once.
+    // Sends at most one chunk; returns until when nothing is due (CLOCK_MONOTONIC), 0 if there is more at
+    // once.
     std::int64_t work(std::int64_t now_ns);
 
     // The step's clock at a reading of CLOCK_MONOTONIC.
     [[nodiscard]] std::int64_t step_ns(std::int64_t monotonic) const { return clock_.at_ns(monotonic); }
 
-    // The step's clock, when it is time to tell how far the step is.
+    // The time on the step's clock, if it is time to send the progress of the step.
     std::optional<std::int64_t> progress_due(std::int64_t now_ns);
 
-    // What was sent in each second and has not been told yet, when it is time to tell it.
+    // The counts of each second that were not sent yet, if it is time to send them.
     std::vector<SecondCounts> course_due(std::int64_t now_ns);
-    // The same at once.
+    // The counts of each second that were not sent yet.
     std::vector<SecondCounts> course() { return course_.take(); }
 
-    // Ends the step, perhaps before its time.
+    // Ends the step, perhaps early.
     void stop(std::int64_t stop_at_ns);
 
-    // What was sent, once outstanding answers are in or have been waited for long enough.
+    // The report of the step, after outstanding answers have arrived or the time limit for them has passed.
     [[nodiscard]] PublisherReport report();
 
     [[nodiscard]] bool finished() const { return finished_; }
-    // Why the step ended before its time, or "".
+    // The reason why the step ended early, or "".
     [[nodiscard]] const std::string& stopped_early() const { return stopped_early_; }
     [[nodiscard]] std::uint64_t sent() const { return pacer_.sent(); }
-    // The step's clock, when all messages of a step that has a number of them were sent and answered; 0
-    // before that.
+    // When all messages of a step with a limited number were sent and answered, on the step's clock; 0 before
+    // that.
     [[nodiscard]] std::int64_t completed_ns() const { return completed_ns_; }
 
   private:
@@ -71,8 +72,8 @@ class PublisherStep {
     UsageMeter usage_;
     bool finished_ = false;
     std::string stopped_early_;
-    std::vector<std::uint64_t> times_;        // of the chunk
-    std::span<const std::uint64_t> refused_;  // those of the chunk that the library has not taken yet
+    std::vector<std::uint64_t> times_;        // times of the chunk's messages
+    std::span<const std::uint64_t> refused_;  // times of the chunk's messages that the library rejected
     std::int64_t blocked_ns_ = 0;
     std::int64_t first_ns_ = 0;
     std::int64_t last_ns_ = 0;
@@ -85,8 +86,8 @@ class PublisherStep {
     std::int64_t next_look_ns_ = 0;
 };
 
-// Leaves at most so many ranges: the last ones become one, and what lies between them is not expected of a
-// subscriber any more. Whether there were more.
+// Leaves at most `most` ranges: the last ones become one, and sequences between them are then not expected of
+// a subscriber. Returns whether there were more.
 bool join_beyond(std::vector<Range>& ranges, std::size_t most);
 
 }  // namespace hydra

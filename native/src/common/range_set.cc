@@ -5,7 +5,7 @@
 namespace hydra {
 
 std::uint64_t RangeSet::insert(std::uint64_t first, std::uint64_t last) {
-    // Those that overlap or touch it become one with it.
+    // Ranges that overlap the new one or are adjacent to it become one with it.
     const auto begin =
         std::ranges::lower_bound(ranges_, first, {}, [](const Range& r) { return r.last + 1; });
     auto end = begin;

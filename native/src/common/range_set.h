@@ -1,4 +1,4 @@
-// A set of numbers as ranges: cheap as long as it grows at its end. Pure.
+// A set of numbers as ranges: cheap if it grows at its end. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace hydra {
 
 class RangeSet {
   public:
-    // Takes in first … last. How many of them are new.
+    // Adds first … last. Returns how many of them are new.
     std::uint64_t add(std::uint64_t first, std::uint64_t last) {
         if (!ranges_.empty() && first == ranges_.back().last + 1) {
             ranges_.back().last = last;
@@ -19,7 +19,7 @@ class RangeSet {
         return insert(first, last);
     }
 
-    // What of first … last is not in it: sorted, disjoint, not adjacent.
+    // The parts of first … last that are not in the set: sorted, disjoint, not adjacent.
     [[nodiscard]] std::vector<Range> gaps(std::uint64_t first, std::uint64_t last) const;
 
     // Sorted, disjoint, not adjacent.

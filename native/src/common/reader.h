@@ -1,4 +1,4 @@
-// Reads what the messages describe from parsed JSON.
+// Reads the described messages from parsed JSON.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace hydra {
 
-// The fields of one object. Each is asked for by its name, and at the end none may be left over. Whatever is
-// not as described is refused with a ProtocolError, which says where.
+// The fields of one object. Each is read by its name, and at the end none may be left. A value that does not
+// match its description is rejected with a ProtocolError, whose text names the place.
 class Reader {
   public:
     using json = nlohmann::json;
@@ -27,7 +27,7 @@ class Reader {
         }
     }
 
-    // Where the field is missing, `into` stays as it is. Returns whether it is there.
+    // If the field is missing, `into` is unchanged. Returns whether the field is there.
     bool optional(const char* name, auto& into, const auto&... limit) {
         const auto field = object_.find(name);
         if (field == object_.end()) {
@@ -117,8 +117,8 @@ class Reader {
 
     template <std::integral T>
     static void read(const json& value, T& into, const Whole& limit = kWhole<T>) {
-        // The parser takes a whole number as unsigned, as signed where it has a minus sign, and as a float
-        // beyond 64 bits.
+        // The parser returns a whole number as unsigned, as signed if it has a minus sign, and as a float if
+        // it exceeds 64 bits.
         const bool fits = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX
                                                      : value.is_number_integer() && limit.least < 0;
         if (!fits || value.get<std::int64_t>() < limit.least || value.get<std::int64_t>() > limit.most) {

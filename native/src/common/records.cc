@@ -10,11 +10,11 @@ namespace hydra {
 namespace {
 
 constexpr std::uint64_t kShareOf = 10'000;
-// A record without random characters and text.
+// Length of a record without random characters and text.
 constexpr std::uint64_t kRecordBytes = 109;
 constexpr std::uint64_t kBeforeTrace = 24;
 constexpr std::uint64_t kIds = 10'000'000;
-// Random characters that one number gives, six bits each.
+// Random characters from one number, six bits each.
 constexpr std::uint64_t kCharacters = 10;
 constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::array<int, 8> kStatus = {200, 200, 200, 201, 304, 404, 429, 500};
@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 8> kSentences = {
     "connection closed by the remote host. ",     "report written to the archive. ",
 };
 
-// Takes what fits of all that is written into it.
+// A buffer that accepts what fits of all that is written to it.
 class Room {
   public:
     explicit Room(std::span<char> left) : left_(left) {}
@@ -43,8 +43,8 @@ class Room {
 
 }  // namespace
 
-// Random characters that are due for a record: what is due in all, so that shares of short records are not
-// rounded down to nothing.
+// The number of random characters in a record. It is a difference of running totals, so that shares of short
+// records are not rounded down to zero.
 std::uint64_t Records::wished(std::uint64_t length) {
     const std::uint64_t before = characters_ * share_ / kShareOf;
     characters_ += length;

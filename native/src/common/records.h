@@ -1,5 +1,5 @@
 // JSON records of any length: events with an id, a time, a host, numbers and text. docs/control-protocol.md,
-// section 5, says what is in them. (As hydra/wire/data_message.py.)
+// section 5, defines them. (Python: hydra/wire/data_message.py.)
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace hydra {
 
 class Records {
   public:
-    // `share`: how many of 10,000 characters are random.
+    // `share`: random characters, of 10,000.
     Records(SplitMix64 numbers, std::uint64_t share) : numbers_(numbers), share_(share) {}
 
-    // Fills the room with the next record, which is cut where it is longer.
+    // Fills the space with the next record, cut to its length.
     void write(std::span<char> room);
 
   private:
@@ -24,7 +24,7 @@ class Records {
     SplitMix64 numbers_;
     std::uint64_t share_;
     std::uint64_t index_ = 0;
-    std::uint64_t characters_ = 0;  // of all records
+    std::uint64_t characters_ = 0;  // characters of all records
     std::uint64_t milliseconds_ = 0;
 };
 

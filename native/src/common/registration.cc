@@ -10,7 +10,7 @@ namespace hydra {
 void PendingRegistrations::add(Id client, std::int64_t now_ns) {
     clients_[client].there = true;
     ++there_;
-    // At once, where nobody else can come.
+    // Sent at once if no other client can join.
     untold_ns_ = there_ == clients_.size() ? now_ns : std::min(untold_ns_, now_ns + kGatherNs);
 }
 
@@ -20,7 +20,8 @@ void PendingRegistrations::left(Id client) {
         return;
     }
     --there_;
-    // A welcome of this one may be on its way, and would name the next one as well.
+    // A welcome for this process may be on its way; the controller's welcome would then name the next process
+    // as well.
     const bool welcome_may_come = it.unnamed > 0 || (!it.named && it.named_from > 1);
     it = Client();
     it.named_from = welcome_may_come ? 2 : 1;

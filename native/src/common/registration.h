@@ -1,5 +1,5 @@
-// Which clients the controller has to be told of: those that no welcome has named. Pure: the times are given.
-// (As hydra/client/relayed_replies.py.)
+// Clients whose registration the controller has not confirmed by a welcome. Pure: the times are given.
+// (Python: hydra/client/relayed_replies.py.)
 #pragma once
 
 #include <cstddef>
@@ -10,43 +10,44 @@
 
 namespace hydra {
 
-// Those that came are told of together; again and again, until they are named or gone.
+// Registrations of several clients are sent together, and resent until a welcome names the client or it ends.
 class PendingRegistrations {
   public:
     explicit PendingRegistrations(const Ids& ids) : clients_(ids) {}
 
-    // It is there now.
+    // The client has joined.
     void add(Id client, std::int64_t now_ns);
-    // It is gone.
+    // The client has ended.
     void left(Id client);
-    // A welcome has named it.
+    // A welcome has named the client.
     void named(Id client);
-    // Whether the controller knows of the process that this client is in now.
+    // Whether the controller knows the present process of this client.
     [[nodiscard]] bool is_named(Id client) const { return clients_[client].named; }
 
-    // Those that came need not wait for others.
+    // Registrations no longer wait for those of others.
     void hurry(std::int64_t now_ns) { untold_ns_ = now_ns; }
 
-    // Who is to be told of now, ascending.
+    // The clients to register now, ascending.
     Ids take(std::int64_t now_ns);
-    // When somebody is to be told of next, or before; kNeverNs: nobody is.
+    // When the next registration has to be sent, or earlier; kNeverNs: there is none.
     [[nodiscard]] std::int64_t due_ns() const { return untold_ns_ < unnamed_ns_ ? untold_ns_ : unnamed_ns_; }
 
   private:
     struct Client {
         bool there = false;
         bool named = false;
-        std::uint32_t told = 0;     // how often it was told of
-        std::int64_t told_ns = 0;   // when it was last
-        std::uint32_t unnamed = 0;  // of these, how often without a welcome since
-        // A welcome means this one, and no earlier one of its id, once it was told of so often.
+        std::uint32_t told = 0;     // how often its registration was sent
+        std::int64_t told_ns = 0;   // when it was last sent
+        std::uint32_t unnamed = 0;  // how often it was sent without a welcome since
+        // A welcome means this process, and no earlier one with its id, after its registration was sent this
+        // often.
         std::uint32_t named_from = 1;
     };
 
     ByClient<Client> clients_;
     std::size_t there_ = 0;
-    std::int64_t untold_ns_ = kNeverNs;   // when those are told of that are new
-    std::int64_t unnamed_ns_ = kNeverNs;  // and those that the controller has not named
+    std::int64_t untold_ns_ = kNeverNs;   // when new registrations are sent
+    std::int64_t unnamed_ns_ = kNeverNs;  // when registrations without a welcome are resent
 };
 
 }  // namespace hydra

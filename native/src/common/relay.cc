@@ -21,12 +21,12 @@ namespace hydra {
 namespace {
 
 constexpr int kLastWordsMs = 20;
-constexpr int kMessagesAtATime = 1000;  // of one side, before the other side is looked at
+constexpr int kMessagesAtATime = 1000;  // from one side, before the other side is read
 
-// Processes that are read of a group of subscribers, where thousands do the same.
+// Most processes that are read in a group of subscribers, because thousands of them do the same.
 constexpr std::size_t kSome = 32;
 
-// What a group is watched with: all that the parent has forked, and the host's counters.
+// Reads the samples of a group: the processes that the parent has forked, and the host's counters.
 struct Readers {
     explicit Readers(Role role)
         : threads(getppid(), role == Role::subscriber ? kSome : std::numeric_limits<std::size_t>::max()) {}
@@ -41,7 +41,7 @@ struct Readers {
             it.host = counters.read();
         }
         std::vector<pid_t> processes = threads.processes();
-        // Without the connection to the controller, which is this process's.
+        // Without this process, which has the connection to the controller.
         std::erase(processes, getpid());
         it.connections = connections.read(processes);
         return it;
@@ -142,7 +142,7 @@ void Relay::hear_clients() {
     }
 }
 
-// All clients have ended; what they said is on its way for a moment.
+// All clients have ended; their last messages may still arrive for a moment.
 void Relay::hear_last_words() {
     pollfd wait{inner_.fd(), POLLIN, 0};
     do {
@@ -153,9 +153,9 @@ void Relay::hear_last_words() {
     } while (poll(&wait, 1, kLastWordsMs) > 0);
 }
 
-// False: the parent has closed the pipe.
+// Takes the ends of clients from the parent's pipe; false if the parent has closed it.
 bool Relay::take_deaths() {
-    // What they said before they ended, all of it.
+    // All messages that the clients sent before they ended.
     do {
         hear_clients();
     } while (inner_.stirred());
@@ -197,7 +197,7 @@ void Relay::kill(const Ids& ids, std::uint32_t incarnation) {
     write_kills();
 }
 
-// Never waits: the parent may be waiting for deaths to be read.
+// Never waits: the parent may be waiting until the relay reads deaths.
 void Relay::write_kills() {
     const auto written = std::ranges::find_if(unwritten_, [this](const Kill& one) {
         return write(kills_, &one, sizeof one) != static_cast<ssize_t>(sizeof one);

@@ -1,5 +1,5 @@
-// A group's relay: the one connection to the controller, and those of the group's clients. What it makes of
-// what they say is in relay_state.h.
+// A group's relay: the connection to the controller, and those of the group's clients. relay_state.h has its
+// decisions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace hydra {
 
-// What the parent tells the relay of a process that ended; shorter than PIPE_BUF, so it is never torn.
+// A client process that ended, written by the parent to the relay; shorter than PIPE_BUF, so it is never
+// torn.
 struct Death {
     Id first_id;
     std::uint32_t count;
@@ -25,7 +26,7 @@ struct Death {
     bool replaced;
 };
 
-// Whom the relay was told to evict: whoever has this id, and no higher incarnation.
+// A client that has to be killed: its id, and the highest incarnation to kill.
 struct Kill {
     Id id;
     std::uint32_t incarnation;

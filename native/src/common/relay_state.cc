@@ -10,9 +10,9 @@
 namespace hydra {
 namespace {
 
-// Far below what fits into a message, whatever their processes' numbers are.
+// Far fewer than fit into a message.
 constexpr std::size_t kJoinedOfMessage = 10'000;
-// How long what one client tells of its seconds waits for what the others tell.
+// How long the first time series of a client waits for those of others.
 constexpr std::int64_t kCourseWithinNs = 500 * kMillisecondNs;
 
 }  // namespace
@@ -27,7 +27,7 @@ RelayState::RelayState(Ids ids, Role role, RelayOutputs& ends)
       answers_(ids_, [&ends](const FromClient& message) { ends.say(message); }),
       batching_(ids_) {}
 
-// --- what the controller says -----------------------------------------------------------------------------
+// --- messages from the controller -------------------------------------------------------------------------
 
 void RelayState::obey(const FromController& message, std::string_view frame, std::int64_t now_ns) {
     std::visit(
@@ -49,7 +49,7 @@ void RelayState::obey(const FromController& message, std::string_view frame, std
         message);
 }
 
-// The first one is the relay's own: now its clients are welcome, and the controller hears of them.
+// The first welcome is the relay's own: then it welcomes its clients and sends their registrations.
 void RelayState::obey(const Welcome& it, std::int64_t now_ns) {
     if (!welcome_) {
         welcome_ = it;
@@ -75,7 +75,7 @@ void RelayState::obey(const Quit& quit, std::int64_t now_ns) {
     }
 }
 
-// Whoever asks for the end of those that are gone for good has not heard of it.
+// The controller that evicts a client that is dead for good has not received its end.
 void RelayState::obey(const Evict& evict) {
     Ids ids = evict.ids.empty() ? ids_ : evict.ids;
     std::erase_if(ids, [this](Id id) { return !carriers_.holds(id); });
@@ -92,7 +92,7 @@ void RelayState::obey(const Ids& named, Command&& command, std::int64_t now_ns) 
     if (commands_.begins(command)) {
         begin(command.epoch);
     }
-    // Whom the controller does not know of yet it does not mean, but a process that has ended.
+    // A process that replaced a dead client and is not yet known to the controller must not get this command.
     Ids meant = carriers_.present(named);
     std::erase_if(meant, [this](Id id) { return !joining_.is_named(id); });
     if (command.epoch != commands_.epoch()) {
@@ -111,7 +111,7 @@ void RelayState::obey(const Ids& named, Command&& command, std::int64_t now_ns) 
     answers_.say_proofs();
 }
 
-// Everything of the epoch before is forgotten, but what went wrong in it.
+// Discards everything of the previous epoch, except that its errors are sent.
 void RelayState::begin(std::uint32_t epoch) {
     answers_.begin(epoch);
     commands_.begin(epoch);
@@ -120,7 +120,7 @@ void RelayState::begin(std::uint32_t epoch) {
     course_at_ns_ = kNeverNs;
 }
 
-// One ping a process: when it is answered, all that was told before has been.
+// One ping for each process: its answer shows that all earlier commands were answered.
 void RelayState::deafen(const Ids& changed, Step step) {
     if (changed.empty()) {
         return;
@@ -135,7 +135,7 @@ void RelayState::deafen(const Ids& changed, Step step) {
     }
 }
 
-// What these clients have answered, from memory.
+// Sends the stored answers of these clients again.
 void RelayState::repeat(const Ids& answered, Step step, std::int64_t now_ns) {
     const bool reports = step == (role_ == Role::publisher ? Step::stop : Step::finish);
     std::set<const ReportBatch*> batches;
@@ -152,7 +152,7 @@ void RelayState::repeat(const Ids& answered, Step step, std::int64_t now_ns) {
     }
 }
 
-// --- what clients say -------------------------------------------------------------------------------------
+// --- messages from clients --------------------------------------------------------------------------------
 
 void RelayState::hear(const std::string& connection, FromClient&& message, std::int64_t now_ns) {
     if (const auto* hello = std::get_if<Hello>(&message)) {
@@ -191,7 +191,7 @@ void RelayState::introduce(const std::string& connection, const Hello& hello, st
     }
 }
 
-// It lives on its parent alone, however long the controller is silent.
+// The welcome has no limit for silence: a client ends with its parent.
 void RelayState::welcome(const Carrier& carrier) {
     ends_.tell(carrier.connection, encode(Welcome{.ids = {}, .run = welcome_->run, .silence_s = 0}));
 }
@@ -255,7 +255,8 @@ void RelayState::hear(Carrier& carrier, const TimeSeries& course, std::int64_t n
     }
 }
 
-// Added up; whoever has the reports has the course that belongs to them.
+// Sends the sums of the time series. They precede the reports, so that a controller with the reports has
+// them.
 void RelayState::say_course() {
     if (course_at_ns_ == kNeverNs) {
         return;
@@ -278,7 +279,7 @@ void RelayState::hear(Carrier& carrier, Report&& report, std::int64_t now_ns) {
     if (auto* body = std::get_if<SubscriberReport>(&report.body)) {
         take_report(carrier, ids.front(), std::move(*body), now_ns);
         if (carrier.ended) {
-            complete(Step::finish);  // it was not waited for
+            complete(Step::finish);  // no answer of an ended client is waited for
         }
         return;
     }
@@ -309,7 +310,7 @@ void RelayState::hear(Carrier& carrier, Reports&& reports, std::int64_t now_ns) 
     }
 }
 
-// The first one of an id counts, also where its process has been replaced since.
+// The first report of an id counts, even if its process was replaced since.
 void RelayState::take_report(const Carrier& carrier, Id id, SubscriberReport&& report, std::int64_t now_ns) {
     if (commands_.deaf(id, Step::finish) && !carrier.ended) {
         return;
@@ -321,7 +322,7 @@ void RelayState::take_report(const Carrier& carrier, Id id, SubscriberReport&& r
             say_batch(full);
         }
     } else if (!carrier.ended && !commands_.answered(id, Step::finish)) {
-        // A report never leaves its batch: whoever was asked anew is answered by that.
+        // A report stays in its batch, so the batch answers a repeated command.
         say_batch(batching_.of(id));
     }
     if (!carrier.ended && commands_.answer(id, Step::finish)) {
@@ -329,7 +330,7 @@ void RelayState::take_report(const Carrier& carrier, Id id, SubscriberReport&& r
     }
 }
 
-// Of its epoch it is the answer to whatever may fail and is not answered yet.
+// In its epoch an error answers each command that can fail and has no answer yet.
 void RelayState::hear(Carrier& carrier, const Error& error, std::int64_t now_ns) {
     if (error.epoch != commands_.epoch() && error.epoch != 0) {
         return;
@@ -365,10 +366,10 @@ void RelayState::hear(Carrier& carrier, const Error& error, std::int64_t now_ns)
     }
 }
 
-// --- who is there -----------------------------------------------------------------------------------------
+// --- joining and leaving ----------------------------------------------------------------------------------
 
 void RelayState::take_exit(const ChildExit& exit, std::int64_t) {
-    answers_.say_complaints();  // it may have said why
+    answers_.say_complaints();  // its last error may be the reason
     const auto carrier = carriers_.of(exit.ids.front());
     if (carrier && carrier->incarnation <= exit.incarnation) {
         depart(*carrier);
@@ -377,14 +378,14 @@ void RelayState::take_exit(const ChildExit& exit, std::int64_t) {
     if (!exit.replaced) {
         gone_.push_back(exit);
     }
-    // Perhaps it was the last that was waited for.
+    // It may have been the last client without an answer.
     for (const Step step : kAllSteps) {
         complete(step);
     }
     answers_.say_proofs();
 }
 
-// What it has reported stays.
+// The client's report stays.
 void RelayState::depart(Carrier& carrier) {
     for (const Id id : carrier.ids) {
         answers_.left(id);
@@ -394,7 +395,7 @@ void RelayState::depart(Carrier& carrier) {
     carriers_.left(carrier);
 }
 
-// Nobody who was told has yet to answer: nothing that waits has to wait for more.
+// If no client owes an answer, the gathered answers need not wait for more.
 void RelayState::complete(Step step) {
     if (commands_.awaited(step)) {
         return;
@@ -408,7 +409,7 @@ void RelayState::complete(Step step) {
     }
 }
 
-// --- what is said -----------------------------------------------------------------------------------------
+// --- sending ----------------------------------------------------------------------------------------------
 
 void RelayState::go_on(std::int64_t now_ns) {
     answers_.go_on(now_ns);
@@ -442,7 +443,7 @@ void RelayState::say_everything() {
     say_batch(batching_.flush(commands_.epoch()));
 }
 
-// Null: nothing.
+// Null: nothing is sent.
 void RelayState::say_batch(const ReportBatch* batch) {
     if (batch != nullptr) {
         say_course();
@@ -476,7 +477,7 @@ void RelayState::quit_again(std::int64_t now_ns) {
     }
 }
 
-// Each process is told once, of all of its clients that are meant.
+// Each process gets the command once, for all of its clients among these.
 void RelayState::tell(const Ids& ids, const std::string& body) {
     for (auto first = ids.begin(); first != ids.end();) {
         const auto& carrier = carriers_.of(*first);

@@ -1,6 +1,5 @@
-// What a relay makes of what the controller and its clients say: whom it tells what and when again, what it
-// gathers, and what it says from memory. No clock, no file and no socket: the times are given, and others
-// carry what is said.
+// A relay's decisions: what clients get a command and when it is resent, what answers are gathered, and what
+// is answered from memory. No clock, no file and no socket: the times are given, and RelayOutputs sends.
 #pragma once
 
 #include <array>
@@ -25,7 +24,7 @@
 
 namespace hydra {
 
-// How what a relay says gets to where it belongs.
+// Sends what a relay decides to send.
 class RelayOutputs {
   public:
     virtual ~RelayOutputs() = default;
@@ -35,35 +34,35 @@ class RelayOutputs {
     // To the controller.
     virtual void say(const FromClient& message) = 0;
     virtual void say(const BatchHead& head, const std::string& payload) = 0;
-    // To the parent: these are to be killed, unless their incarnation is above that one.
+    // To the parent: kill these clients, unless their incarnation is above this one.
     virtual void kill(const Ids& ids, std::uint32_t incarnation) = 0;
 };
 
 class RelayState {
   public:
-    // `ids`: of the group, without gaps.
+    // `ids`: the clients of the group, without gaps.
     RelayState(Ids ids, Role role, RelayOutputs& ends);
 
-    // A message from the controller, and the frame that it came in.
+    // Obeys a message from the controller; `frame` is the message's frame.
     void obey(const FromController& message, std::string_view frame, std::int64_t now_ns);
 
-    // A message from one of the connections of clients.
+    // Handles a message from a connection of clients.
     void hear(const std::string& connection, FromClient&& message, std::int64_t now_ns);
 
-    // A process of clients has ended.
+    // Records that a process of clients has ended.
     void take_exit(const ChildExit& exit, std::int64_t now_ns);
 
     // Does what is due.
     void go_on(std::int64_t now_ns);
-    // When something is due again; kNeverNs: nothing.
+    // When something will be due next; kNeverNs: nothing.
     [[nodiscard]] std::int64_t due_ns() const;
 
-    // Says what waits for others; reports, too.
+    // Send the answers that wait for others, without or with reports.
     void say_answers();
     void say_everything();
 
     [[nodiscard]] bool welcomed() const { return welcome_.has_value(); }
-    // Whether everybody was told to quit: nothing but the end is awaited.
+    // Whether all clients have to quit: then only their end is awaited.
     [[nodiscard]] bool dismissed() const { return dismissed_; }
 
   private:
@@ -104,17 +103,17 @@ class RelayState {
     bool dismissed_ = false;
     Carriers carriers_;
     PendingRegistrations joining_;
-    std::vector<ChildExit> gone_;            // of those that are not replaced
-    std::int64_t quit_again_ns_ = kNeverNs;  // the earliest of all carriers, or before
+    std::vector<ChildExit> gone_;            // of clients that are not replaced
+    std::int64_t quit_again_ns_ = kNeverNs;  // the earliest of all carriers, or earlier
     std::int64_t pings_ = 0;                 // to clients
 
-    // Of the current epoch:
+    // In the current epoch:
     CommandReplies commands_;
     GroupReplies answers_;
     ReportBatches batching_;
-    // What clients have told of the seconds of the step: those outside its cohort, and those in it.
+    // The clients' time series of the step: outside its cohort, and in it.
     std::array<TimeSeriesSum, 2> courses_{};
-    std::int64_t course_at_ns_ = kNeverNs;  // when it is passed on
+    std::int64_t course_at_ns_ = kNeverNs;  // when the sums are sent
 };
 
 }  // namespace hydra

@@ -1,4 +1,4 @@
-// What several clients say alike, gathered into one message for all of them. Pure: the times are given.
+// Equal replies of several clients, gathered into one message for all of them. Pure: the times are given.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace hydra {
 
 inline constexpr std::int64_t kGatherNs = 10 * kMillisecondNs;
 
-// By what they say; it waits for at most kGatherNs.
+// Replies by their content; a reply waits for at most kGatherNs.
 template <typename What>
 class ReplyAggregator {
   public:
@@ -24,10 +24,10 @@ class ReplyAggregator {
         clients_[what].push_back(client);
     }
 
-    // When what waits has waited for long enough; kNeverNs where nothing waits.
+    // When the first reply has waited long enough; kNeverNs if none waits.
     [[nodiscard]] std::int64_t due_ns() const { return clients_.empty() ? kNeverNs : due_ns_; }
 
-    // Calls `each` with everything that waits and the clients who said it.
+    // Calls `each` with every reply that waits and its clients.
     void flush(auto each) {
         const auto told = std::exchange(clients_, {});
         for (auto [what, ids] : told) {

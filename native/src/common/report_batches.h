@@ -1,5 +1,5 @@
-// Subscribers' reports of an epoch as batches, each made once and kept. Pure: the times are given.
-// (As hydra/client/relayed_replies.py.)
+// Subscribers' reports of an epoch as batches; each batch is made once and kept. Pure: the times are given.
+// (Python: hydra/client/relayed_replies.py.)
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace hydra {
 
-// The two frames of a batch, but for the first one's `seq`.
+// The two frames of a batch, without the first one's `seq`.
 struct ReportBatch {
     BatchHead head;
     std::string payload;
@@ -24,27 +24,27 @@ class ReportBatches {
   public:
     explicit ReportBatches(const Ids& ids) : batch_of_(ids) {}
 
-    // Takes a client's report, the first of which counts; the batches that have to be sent now.
+    // Adds a client's report, unless it has one; returns the batches to send now.
     std::vector<const ReportBatch*> add(std::uint32_t epoch, Id client, SubscriberReport&& report,
                                         bool cohort, std::int64_t now_ns);
-    // The batch of what waits; null where nothing does.
+    // The batch of all reports that wait; null if none waits.
     const ReportBatch* flush(std::uint32_t epoch);
 
     [[nodiscard]] bool holds(Id client) const { return batch_of_[client] != 0; }
-    // The batch with this client's report; null where it waits or has not come.
+    // The batch with this client's report; null if the report waits or has not arrived.
     [[nodiscard]] const ReportBatch* of(Id client) const;
 
-    // When what waits has waited for long enough; kNeverNs: nothing waits.
+    // When the first report that waits has waited long enough; kNeverNs: none waits.
     [[nodiscard]] std::int64_t due_ns() const { return due_ns_; }
 
-    // Forgets everything: another epoch begins.
+    // Discards everything at the start of another epoch.
     void clear();
 
   private:
     BatchBuilder waiting_;
     std::int64_t due_ns_ = kNeverNs;
     std::deque<ReportBatch> made_;
-    ByClient<std::size_t> batch_of_;  // its number in made_, counted from 1; 0: none
+    ByClient<std::size_t> batch_of_;  // index of a batch in made_, counted from 1; 0: none
 };
 
 }  // namespace hydra

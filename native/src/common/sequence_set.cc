@@ -7,10 +7,10 @@ namespace hydra {
 namespace {
 
 constexpr std::uint64_t kAllOnes = ~std::uint64_t{0};
-constexpr std::uint64_t kLongHole = 64;  // of one full queue, not of messages that took turns with others
-constexpr std::uint64_t kPatience = 64;  // so many fillings too late, and the ring is doubled
+constexpr std::uint64_t kLongHole = 64;  // from one full queue, not from interleaved messages
+constexpr std::uint64_t kPatience = 64;  // late fillings after which the ring is doubled
 
-// Ones for those of first … last that are in the same word of 64 as first.
+// Ones for those of first … last that are in the same word of 64 bits as first.
 std::uint64_t mask_from(std::uint64_t first, std::uint64_t last) {
     const std::uint64_t low = first % 64;
     const std::uint64_t length = std::min(last - first + 1, 64 - low);
@@ -35,7 +35,7 @@ void SequenceSet::add_with_holes(std::uint64_t first, std::uint64_t last) {
         return;
     }
     if (first >= next_ && !bits_.empty() && last - base_ < bits_.size() * 64 - 64) {
-        // In order behind a hole that stays, and there is room: nothing to count or to close.
+        // In order after a gap that stays, with space in the ring: nothing to count or to close.
         set_bits(first, last);
         count_ += last - first + 1;
         next_ = last + 1;
@@ -53,7 +53,7 @@ void SequenceSet::add_with_holes(std::uint64_t first, std::uint64_t last) {
         first = base_;
     }
     if (last - first >= window_ / 2) {
-        // In pieces, so that one always fits behind the base.
+        // In pieces, so that each fits behind the base.
         const std::uint64_t middle = first + window_ / 2 - 1;
         add(first, middle);
         add(middle + 1, last);
@@ -70,7 +70,7 @@ void SequenceSet::add_with_holes(std::uint64_t first, std::uint64_t last) {
     close_up();
 }
 
-// Removes first … last (all below base_) from the gaps; how many of them were in one.
+// Removes first … last (all below base_) from the gaps; returns how many of them were in one.
 std::uint64_t SequenceSet::fill_gaps(std::uint64_t first, std::uint64_t last) {
     const auto begin = std::ranges::lower_bound(gaps_, first, {}, &Range::last);
     auto end = begin;
@@ -102,7 +102,7 @@ std::uint64_t SequenceSet::fill_gaps(std::uint64_t first, std::uint64_t last) {
     return filled;
 }
 
-// How many of first … last were not set yet.
+// Sets first … last; returns how many of them were not set yet.
 std::uint64_t SequenceSet::set_bits(std::uint64_t first, std::uint64_t last) {
     std::uint64_t fresh = 0;
     while (true) {
@@ -117,8 +117,8 @@ std::uint64_t SequenceSet::set_bits(std::uint64_t first, std::uint64_t last) {
     }
 }
 
-// Moves the base so that `last` falls into the ring. One word stays free: the words of base_ and of `last`
-// must be two.
+// Moves the base so that `last` is in the ring. One word stays free: the words of base_ and of `last` must be
+// different.
 void SequenceSet::make_room(std::uint64_t last) {
     if (bits_.empty()) {
         bits_.assign(window_ / 64, 0);
@@ -129,7 +129,7 @@ void SequenceSet::make_room(std::uint64_t last) {
     }
 }
 
-// Turns the zeros of base_ … until − 1 into gaps, those that are not reached yet included.
+// Turns the zeros of base_ … until − 1 into gaps, also above next_.
 void SequenceSet::retire(std::uint64_t until) {
     const std::uint64_t known = std::min(until, next_);
     while (base_ < known) {
@@ -153,7 +153,7 @@ void SequenceSet::retire(std::uint64_t until) {
     }
 }
 
-// Moves the base over what has come without a hole.
+// Moves the base over sequences that were received without a gap.
 void SequenceSet::close_up() {
     while (base_ < next_) {
         const std::uint64_t low = base_ % 64;

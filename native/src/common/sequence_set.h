@@ -1,11 +1,11 @@
 // The set of sequences received from one publisher in one epoch: exact, whatever the order of arrival. Pure.
 //
-// Everything below `next` has come, except for the gaps below `base` (sorted ranges) and the zeros of a ring
-// of bits for base … next − 1. A stream without loss keeps base = next and costs one comparison a run. Holes
-// are first looked for in the ring, where filling one costs a bit; only when the ring moves on they become
-// ranges. Where messages come later than that all the time (many Kafka partitions), the ring grows. As long
-// as nothing ever came late, a long hole becomes a range at once: there, a queue was full, and no ring is
-// needed.
+// Every sequence below `next` was received, except for the gaps below `base` (sorted ranges) and the zeros of
+// a ring of bits for base … next − 1. A stream without loss keeps base = next and costs one comparison for
+// each run. Gaps are first zeros in the ring, where filling one costs a bit; they become ranges only when the
+// ring moves on. If messages often arrive later than that (many Kafka partitions), the ring grows. While no
+// message has arrived late, a long gap becomes a range at once: it comes from a full queue, and needs no
+// ring.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace hydra {
 
 class SequenceSet {
   public:
-    // The ring's length in bits at first and at most: powers of two, at least 128.
+    // The first and the largest length of the ring in bits: powers of two, at least 128.
     explicit SequenceSet(std::uint64_t window = std::uint64_t{1} << 13,
                          std::uint64_t largest = std::uint64_t{1} << 24)
         : window_(window), largest_(largest) {}
 
-    // Takes an ascending run of messages first … last.
+    // Adds an ascending run of messages first … last.
     void add(std::uint64_t first, std::uint64_t last) {
         if (first == next_ && base_ == next_) {
             base_ = next_ = last + 1;
@@ -40,7 +40,7 @@ class SequenceSet {
     // First arrivals after a later sequence.
     [[nodiscard]] std::uint64_t reordered() const { return reordered_; }
 
-    // What below next() has not come: sorted, disjoint, not adjacent.
+    // Sequences below next() that were not received: sorted, disjoint, not adjacent.
     [[nodiscard]] std::vector<Range> gaps() const;
 
   private:
@@ -64,7 +64,7 @@ class SequenceSet {
     std::uint64_t largest_;
     std::uint64_t too_late_ = 0;       // fillings that missed the ring
     std::vector<Range> gaps_;          // below base_
-    std::vector<std::uint64_t> bits_;  // those outside base_ … next_ − 1 are 0; empty until there is a hole
+    std::vector<std::uint64_t> bits_;  // zeros outside base_ … next_ − 1; empty until there is a gap
 };
 
 }  // namespace hydra

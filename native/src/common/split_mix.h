@@ -1,4 +1,4 @@
-// SplitMix64: whole numbers of 64 bits, from a seed and the number of one of its streams. (As
+// SplitMix64: whole numbers of 64 bits, from a seed and a stream number. (Python:
 // hydra/wire/data_message.py.) Source: G. Steele, D. Lea, C. Flood: Fast Splittable Pseudorandom Number
 // Generators, OOPSLA 2014.
 #pragma once

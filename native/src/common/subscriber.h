@@ -1,8 +1,8 @@
-// The subscribers of one process, usually one: told by the control channel, each exact about what it got.
+// The subscribers of one process, usually one: they obey the control channel, and each counts exactly what it
+// received.
 //
-// One duty cycle for all of them: obey, take what has arrived (a batch of each in turn), do what is due,
-// wait. Only those that something arrived for are looked at, so that packing thousands costs no more than
-// their messages.
+// One loop for all of them: obey, take what has arrived (a batch of each in turn), do what is due, wait. Only
+// subscribers with arrivals are visited, so that a process with thousands costs no more than their messages.
 #pragma once
 
 #include <array>
@@ -24,12 +24,12 @@ namespace hydra {
 
 class Subscriber {
   public:
-    // What arrives within `gather_ns` of a wake-up is taken together.
+    // Messages that arrive within `gather_ns` of a wake-up are taken together.
     Subscriber(Channel& channel, std::int64_t gather_ns,
                const std::function<std::unique_ptr<SubscriberTransport>()>& open);
     ~Subscriber();
 
-    // Obeys until told to quit.
+    // Obeys commands until it receives `quit`.
     void run();
 
   private:
@@ -38,10 +38,10 @@ class Subscriber {
         std::unique_ptr<SubscriberTransport> transport{};
         int watched_fd = -1;
         bool queued = false;  // in queue_
-        bool more = false;    // something may have arrived that was not taken yet
+        bool more = false;    // a message may have arrived that was not taken yet
         LatencyRecorder latency{};
-        bool cohort = false;                     // of the step's
-        std::uint32_t epoch = 0;                 // of the last configure that was obeyed, or could not be
+        bool cohort = false;                     // in the step's cohort
+        std::uint32_t epoch = 0;                 // of the last configuration, even if it failed
         std::unique_ptr<SubscriberStep> step{};  // none before the first, and after one that failed
         std::optional<Report> report{};
     };
@@ -82,18 +82,18 @@ class Subscriber {
     Waiter waiter_;
     Batch batch_;
     std::vector<Client> clients_;  // by id
-    std::vector<Client*> queue_;   // those that something may have arrived for, and that may take it
+    std::vector<Client*> queue_;   // clients that may have arrivals and may read them
     std::vector<Client*> turn_;
-    Ids ready_;  // those that are ready, which is to be told
+    Ids ready_;  // clients whose `ready` has to be sent
     std::uint32_t ready_epoch_ = 0;
-    std::vector<const Client*> reporting_;  // those whose report is to be sent
-    // What they do in the seconds of the step: those outside its cohort, and those in it.
+    std::vector<const Client*> reporting_;  // clients whose report has to be sent
+    // The time series of the clients: outside the step's cohort, and in it.
     std::array<ReceivedTimeSeries, 2> courses_{};
     std::uint32_t course_epoch_ = 0;
     std::int64_t course_every_ns_ = 0;
-    std::int64_t course_at_ns_ = kNeverNs;  // when it is told next
-    std::int64_t due_ns_ = 0;               // the earliest next_ns of all steps, or before it
-    std::int64_t tend_at_ns_ = kNeverNs;    // the earliest that a transport asked for, or before it
+    std::int64_t course_at_ns_ = kNeverNs;  // when it is sent next
+    std::int64_t due_ns_ = 0;               // the earliest next_ns of all steps, or earlier
+    std::int64_t tend_at_ns_ = kNeverNs;    // the earliest time that a transport asked for, or earlier
 };
 
 }  // namespace hydra

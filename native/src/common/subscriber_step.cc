@@ -7,10 +7,10 @@
 namespace hydra {
 namespace {
 
-// How often a drain looks again while the broker is known to have more: its end may pass without a message.
+// How often a drain asks the server that has more messages: the end may come without a message.
 constexpr std::int64_t kUndrainedNs = 100 * kMillisecondNs;
-// Nothing came "for a while" only if it is several times as long as ever passed between two batches: on a
-// host with thousands of connections, that is how long one waits for its turn.
+// Quiet means a time without messages that is several times the longest interval between two batches: on a
+// host with thousands of connections, a subscriber waits that long for its turn.
 constexpr std::int64_t kQuietGaps = 4;
 
 }  // namespace
@@ -38,8 +38,7 @@ bool SubscriberStep::take(Batch& batch, ReceivedTimeSeries& course) {
         return more;
     }
     const std::int64_t monotonic = monotonic_ns();
-    // Where the publishers have gone first, data comes before the start command, and the step's clock with
-    // it.
+    // If the publishers started first, data arrives before the start command, which brings the step's clock.
     const std::int64_t now_ns = clock_ ? step_ns(monotonic) : 0;
     LatencyRecorder* const also = clock_ && has_course_ ? &course.at(now_ns - start_ns_) : nullptr;
     const std::size_t count = ledger_.record(batch, now_ns, stop_ns_, clock_ ? &latency_ : nullptr, also);
@@ -116,7 +115,7 @@ void SubscriberStep::reconnect() {
     ++reconnects_;
 }
 
-// A reconnecting client is back when data flows again: only then has its subscription taken effect.
+// The absence of a reconnecting client ends when data flows again: then its subscription has taken effect.
 void SubscriberStep::end_absence(std::int64_t at_ns) {
     add_absence(absent_, {absent_since_ns_, std::max(at_ns, absent_since_ns_)});
     absent_since_ns_ = 0;
@@ -173,7 +172,7 @@ std::optional<std::int64_t> SubscriberStep::progress_due(std::int64_t now_ns) {
     if (progress_ns_ == 0 || !clock_ || step_ns(now_ns) < next_progress_ns_) {
         return std::nullopt;
     }
-    // (The window of one who reads what was stored goes on after `finish`.)
+    // (The window of a subscriber that reads stored messages continues after `finish`.)
     if (finish_ && step_ns(now_ns) >= stop_ns_) {
         return std::nullopt;
     }
@@ -204,11 +203,11 @@ bool SubscriberStep::finish(const Finish& command, std::int64_t now_ns) {
     if (!finish_) {
         transport_.undrained(command.system);
         if (spells_.gone()) {
-            come_back();  // first: a command that failed comes again
+            come_back();  // first, because a failed command is repeated
             back = true;
         }
         spells_.end();
-        // Not for whom it is: thousands in one process would each keep all their ids.
+        // Without the ids: each of thousands of clients in one process would keep all of them.
         finish_ = Finish{.epoch = command.epoch,
                          .publishers = command.publishers,
                          .drain_max_s = command.drain_max_s,
@@ -220,7 +219,7 @@ bool SubscriberStep::finish(const Finish& command, std::int64_t now_ns) {
     return back;
 }
 
-// How long nothing must have come.
+// The time without a message after which a drain ends.
 std::int64_t SubscriberStep::quiet_ns() const {
     return std::max(to_ns(finish_->quiet_s), kQuietGaps * longest_gap_ns_);
 }
@@ -229,16 +228,17 @@ bool SubscriberStep::drained(std::int64_t now_ns) {
     if (!finish_ || ended_) {
         return ended_.has_value();
     }
-    // Partitions are not in order with each other: while one holds something, the last sequence proves
+    // Partitions are not in order with each other: while one holds messages, the last sequence proves
     // nothing.
     const bool undrained = transport_.undrained(finish_->system) > 0;
-    // What a member of a group has not got may be another's: no sequence ends its drain.
+    // Another member of a consumer group may have received what this one misses: no sequence ends a member's
+    // drain.
     if (!member_ && !undrained && ledger_.has_last(finish_->publishers)) {
         ended_ = DrainEnd::complete;
     } else if (ledger_.marked(finish_->publishers)) {
         ended_ = DrainEnd::marked;
     } else if (failed_ || now_ns > deadline_ns_) {
-        ended_ = DrainEnd::deadline;  // nobody knows what of the rest was lost
+        ended_ = DrainEnd::deadline;  // it is unknown how much of the rest was lost
     } else if (!undrained && now_ns - heard_ns_ > quiet_ns()) {
         ended_ = DrainEnd::quiet;
     }
@@ -267,7 +267,7 @@ SubscriberReport SubscriberStep::report() {
     it.undrained = transport_.undrained(finish_->system);
     it.absent = absent_;
     it.reconnects = reconnects_;
-    // A slow reader whose buffers never filled lost nothing: nobody can have noticed that it was slow.
+    // A slow reader whose buffers never filled lost nothing: its slowness had no effect.
     it.felt = !receive_rate_ || member_ ||
               std::ranges::any_of(it.ledgers, [](const LedgerCounts& l) { return l.missing > 0; });
     it.drain = *ended_;

@@ -1,4 +1,4 @@
-// What a messaging system offers to this program: its options and its transports.
+// The interface of a messaging system to this program: its options and its transports.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class System {
 
     [[nodiscard]] virtual std::string name() const = 0;
 
-    // What its clients call themselves.
+    // The name of its clients' implementation.
     [[nodiscard]] virtual std::string implementation() const { return "native"; }
 
     // Whether it has clients of this role.
@@ -35,27 +35,27 @@ class System {
         return true;
     }
 
-    // Of the libraries, for hello.
+    // Versions of the libraries, for `hello`.
     [[nodiscard]] virtual std::map<std::string, std::string> versions() const = 0;
 
-    // Adds the options that only this system has. They are set when the command line is parsed, and refused
-    // where another system was chosen.
+    // Adds the options that only this system has. They are set when the command line is parsed, and rejected
+    // if another system was chosen.
     virtual void add_options(CLI::App& app) { static_cast<void>(app); }
 
-    // Looks at the options and the environment before anything is forked. Throws EnvironmentError.
+    // Checks the options and the environment before anything is forked. Throws EnvironmentError.
     virtual void check(Role role) const { static_cast<void>(role); }
 
-    // libzmq's threads in the context of a client.
+    // The number of libzmq's threads in the context of a client.
     [[nodiscard]] virtual int io_threads() const { return 1; }
 
-    // For how long subscribers of a process with so many leave what arrives after the first, to take it
-    // together; 0 for no time.
+    // How long a process with this many subscribers waits after an arrival, so that it takes several
+    // together; 0: not at all.
     [[nodiscard]] virtual std::int64_t gather_ns(std::size_t subscribers) const {
         static_cast<void>(subscribers);
         return 0;
     }
 
-    // Both run in the client's process, after the fork.
+    // These two are called in the client's process, after the fork.
     [[nodiscard]] virtual std::unique_ptr<PublisherTransport> open_publisher(
         zmq::context_t& context) const = 0;
     [[nodiscard]] virtual std::unique_ptr<SubscriberTransport> open_subscriber(
@@ -67,7 +67,7 @@ struct Kind {
     const System* system = nullptr;
     Role role = Role::publisher;
 
-    // As the command line has it: "zmq-sub".
+    // The name on the command line, such as "zmq-sub".
     [[nodiscard]] std::string name() const {
         return system->name() + (role == Role::publisher ? "-pub" : "-sub");
     }

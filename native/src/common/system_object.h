@@ -1,5 +1,5 @@
-// The `system` object of a message as its system's own type: a struct that describes its fields, as messages
-// do.
+// The `system` object of a message as its system's own type: a struct that describes its fields, like
+// messages.
 #pragma once
 
 #include "common/reader.h"
@@ -8,8 +8,8 @@
 
 namespace hydra {
 
-// Of a command; nothing is taken as an empty object. TransportError: a field is unknown, is missing or cannot
-// have this value; the text names it.
+// The object of a command; null is read as an empty object. TransportError: a field is unknown, is missing or
+// cannot have this value; the text names it.
 template <typename T>
 T read_system(const SystemObject& system) {
     const nlohmann::json nothing = nlohmann::json::object();
@@ -24,7 +24,7 @@ T read_system(const SystemObject& system) {
     return it;
 }
 
-// For a report.
+// The object of a report.
 template <typename T>
 SystemObject written_system(const T& it) {
     Writer::json object = Writer::json::object();

@@ -24,10 +24,11 @@
 namespace hydra {
 namespace {
 
-// Of the time: thousands of connections cost tens of milliseconds.
+// Reading takes at most one part in this many of the time: thousands of connections cost tens of
+// milliseconds.
 constexpr std::int64_t kReadOneIn = 50;
 constexpr std::size_t kAnswerBytes = std::size_t{1} << 18;
-// struct tcp_info of linux/tcp.h, which cannot be included beside the C library's: where it has
+// Offsets in struct tcp_info of linux/tcp.h, which cannot be included together with the C library's:
 // tcpi_notsent_bytes; tcpi_busy_time, _rwnd_limited and _sndbuf_limited; tcpi_bytes_sent.
 constexpr std::size_t kUnsentAt = 144;
 constexpr std::size_t kTimesAt = 168;
@@ -45,7 +46,7 @@ struct Request {
     inet_diag_req_v2 asked;
 };
 
-// Adds what one answer says, unless the kernel says too little.
+// Adds the connection of one answer, unless the kernel's answer is too short.
 void parse(std::string_view answer, TcpConnections& into) {
     if (answer.size() < sizeof(inet_diag_msg)) {
         return;
@@ -112,7 +113,7 @@ bool dump(int asked, unsigned char family, std::vector<char>& room, TcpConnectio
     return state == Dump::done;
 }
 
-// The inodes of a process's sockets; it may end, and close them, at any time.
+// The inodes of a process's sockets; the process may end, and close them, at any time.
 void add_sockets(pid_t process, std::set<std::uint64_t>& inodes) {
     constexpr std::string_view kSocket = "socket:[";
     std::error_code gone;
@@ -173,7 +174,7 @@ std::optional<Connections> TcpSampler::read(const std::vector<pid_t>& processes)
     if (now_ns >= due_ns_) {
         const std::int64_t used_ns = thread_cpu_ns();
         told_ = since_before(processes, now_ns);
-        // Without a second reading nothing is known at all: it may cost what it will.
+        // Without a second reading there is no result at all, so its cost is not limited.
         due_ns_ = told_ ? now_ns + (thread_cpu_ns() - used_ns) * kReadOneIn : 0;
     }
     return told_;
@@ -192,7 +193,7 @@ std::optional<Connections> TcpSampler::since_before(const std::vector<pid_t>& pr
     return now_ns > since_ns ? std::optional(between(before, before_, now_ns - since_ns)) : std::nullopt;
 }
 
-// Looked for only where one is new: a process may have thousands of files.
+// Only if an inode is new: a process may have thousands of files.
 void TcpSampler::find_own(const TcpConnections& all, const std::vector<pid_t>& processes) {
     if (std::ranges::all_of(all, [&](const auto& it) { return known_.contains(it.second.inode); })) {
         return;

@@ -1,5 +1,5 @@
-// What the TCP connections of a group's processes wait for, as the kernel counts it for each of them:
-// sock_diag(7). hydra/client/process_sampler.py is the same in Python.
+// What the TCP connections of a group's processes wait for, from the kernel's counters: sock_diag(7).
+// (Python: hydra/client/process_sampler.py.)
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,8 @@
 
 namespace hydra {
 
-// A connection as it stands: what it has sent so far, for how long data was in flight, and why for no less.
+// A TCP connection: bytes sent, time with data in flight, and the parts of it that the reader or buffer
+// limited.
 struct TcpConnection {
     std::uint64_t inode = 0;
     std::uint64_t unread_bytes = 0;
@@ -26,19 +27,19 @@ struct TcpConnection {
     std::uint64_t buffer_us = 0;
 };
 
-// By the kernel's name for them.
+// By the kernel's cookie.
 using TcpConnections = std::map<std::uint64_t, TcpConnection>;
 
-// The established ones of this network namespace; none where the kernel does not tell.
+// The established connections of this network namespace; none if the kernel does not report them.
 std::optional<TcpConnections> established();
 
-// What they did from one reading to the next.
+// The sums over the connections, from one reading to the next.
 Connections between(const TcpConnections& before, const TcpConnections& now, std::int64_t elapsed_ns);
 
 class TcpSampler {
   public:
-    // Those of these processes since they were read before; none the first time. While reading them again
-    // would take more than its share of a core, it says what it said before.
+    // The connections of these processes since the previous reading; none the first time. If another reading
+    // would take more than its share of a core, the result is that of the last reading.
     [[nodiscard]] std::optional<Connections> read(const std::vector<pid_t>& processes);
 
   private:

@@ -6,7 +6,7 @@
 namespace hydra {
 namespace {
 
-// Of one message: far below what fits into it.
+// Most buckets in one message, far fewer than fit into it.
 constexpr std::size_t kBucketsAtOnce = 20'000;
 constexpr std::size_t kSecondsAtOnce = 1024;
 

@@ -1,5 +1,5 @@
-// The course of a step: what happened in each of its seconds, until it is told. Pure: the times are given.
-// (As hydra/client/time_series.py and hydra/wire/time_series.py.)
+// The time series of a step: counts and latency of each second, until they are sent. Pure: the times are
+// given. (Python: hydra/client/time_series.py and hydra/wire/time_series.py.)
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace hydra {
 
-// Which second of the step a moment is in; what comes before the start is in the first.
+// The second of the step at this time; a time before the start is in the first.
 inline std::uint64_t second_of(std::int64_t since_start_ns) {
     return since_start_ns < 0 ? 0 : static_cast<std::uint64_t>(since_start_ns / 1'000'000'000);
 }
 
-// What the subscribers of a process have received, and how late.
+// The number and latency of messages that the subscribers of a process have received in each second.
 class ReceivedTimeSeries {
   public:
-    // What counts the messages of a batch that was read so long after the start.
+    // The recorder for a batch that was read this long after the start.
     LatencyRecorder& at(std::int64_t since_start_ns);
 
-    // What has not been told yet.
+    // The counts that were not sent to the controller yet.
     std::vector<SecondCounts> take();
 
   private:
@@ -33,13 +33,13 @@ class ReceivedTimeSeries {
     std::vector<SecondCounts> told_;
 };
 
-// What several have told, added up.
+// The sum of the time series of several clients.
 class TimeSeriesSum {
   public:
     void add(const std::vector<SecondCounts>& told);
     void add(std::uint64_t second, std::uint64_t messages) { sums_[second].messages += messages; }
 
-    // All of it, by rising seconds; nothing is left.
+    // All seconds in rising order; the sum is empty afterwards.
     std::vector<SecondCounts> take();
 
   private:
@@ -52,7 +52,7 @@ class TimeSeriesSum {
     std::map<std::uint64_t, Sum> sums_;
 };
 
-// The same in as many messages as it takes.
+// The same seconds, split into as many lists as messages are needed.
 std::vector<std::vector<SecondCounts>> parts_of(std::vector<SecondCounts> seconds);
 
 }  // namespace hydra

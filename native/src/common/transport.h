@@ -1,7 +1,7 @@
-// What a client needs of its system: the two interfaces that every transport implements; system.h opens them.
+// The interfaces between a client and its system: every transport implements one of two; system.h opens them.
 //
-// A transport owns one data connection. It is made after the fork, in the client's own process, and is used
-// by one thread. Sequences, times and ledgers are the business of the publisher and subscriber loops.
+// A transport has one data connection. It is made after the fork, in the client's own process, and one thread
+// uses it. The publisher and subscriber loops handle sequences, times and ledgers.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@
 
 namespace hydra {
 
-// What cannot be done, as a text for the user. From `configure` it becomes an `error` of that epoch and the
-// client goes on. From anywhere else it is fatal: the client says so and exits; of a packed process, only the
-// client's step ends, with an `error` of its epoch.
+// An error, with a text for the user. In `configure` it becomes an `error` of that epoch, and the client
+// continues. Elsewhere it is fatal: the client sends it and exits. In a process with several clients, only
+// the client's step ends, with an `error` of its epoch.
 struct TransportError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 // Consecutive messages to be sent: message i has sequence first_sequence + i and due (or send) time
-// times_ns[i]. Each has a room in the payload's block, with its size, for the header to be written into.
+// times_ns[i]. Each has a space in the payload's block, with its size, where the header is written.
 struct Chunk {
     std::uint32_t epoch;
     Id publisher;
@@ -46,42 +46,40 @@ struct Chunk {
     }
 };
 
-// What became of the messages sent since the last `configure`. last_ack_ns is on CLOCK_MONOTONIC (0: none
-// yet).
+// The acknowledgements of the messages sent since the last `configure`. last_ack_ns is on CLOCK_MONOTONIC (0:
+// none yet).
 struct Delivery {
     std::uint64_t acknowledged = 0;
     std::uint64_t failed = 0;
     std::int64_t last_ack_ns = 0;
-    std::vector<Range> unacknowledged;  // failed and pending; any number, the loop bounds it
-    HistogramCounts ack_latency;        // from the hand-over to the library to the acknowledgement; or none
+    std::vector<Range> unacknowledged;  // failed and pending; any number: the loop limits it
+    HistogramCounts ack_latency;        // from hand-over to the library to acknowledgement; may be empty
 };
 
 class PublisherTransport {
   public:
     virtual ~PublisherTransport() = default;
 
-    // Takes the settings of the next step, rebuilding the connection only where the library demands it.
-    // `command.system` is the system's own: see read_system in system_object.h.
-    // Returns the endpoint that subscribers connect to, "" where there is none. Forgets the deliveries of the
-    // last step.
+    // Applies the settings of the next step, and makes a new connection only if the library requires it.
+    // `command.system` is the system's own object: see read_system in system_object.h. Returns the endpoint
+    // to which subscribers connect, "" if there is none. Forgets the deliveries of the last step.
     virtual std::string configure(const Configure& command) = 0;
 
-    // About how long the block of payloads is to be: as long as what is compressed together. Where nothing
-    // is, it need not be longer than what stays in the cache.
+    // The approximate length of the block of payloads: as long as what is compressed together. Without
+    // compression, it need not be longer than what stays in the cache.
     [[nodiscard]] virtual std::uint64_t block_bytes() const { return 64 * 1024; }
 
-    // What a message of this size takes of a connection, its frame included; none where its size does not
-    // tell.
+    // Bytes that a message of this size needs on the connection, with its frame; none if other things matter.
     [[nodiscard]] virtual std::optional<std::uint64_t> framed_bytes(std::uint64_t message_size) const {
         static_cast<void>(message_size);
         return std::nullopt;
     }
 
-    // Sends one probe or end marker, best effort; they are not part of `delivery`.
+    // Sends one probe or end marker, without a guarantee; `delivery` does not count them.
     virtual void probe(const Header& header) = 0;
 
-    // Whether an end marker tells a subscriber something: it does where a connection keeps the order and
-    // nothing else says where the data ends.
+    // Whether an end marker informs a subscriber: it does if a connection keeps the order and nothing else
+    // shows where the data ends.
     [[nodiscard]] virtual bool marks_end() const { return false; }
 
     // Hands the messages to the library in order, without waiting long (at most some 10 ms). Returns how many
@@ -89,27 +87,26 @@ class PublisherTransport {
     virtual std::size_t send(const Chunk& chunk) = 0;
 
     // Lets the library deliver acknowledgements; returns at once. Called before every chunk, while waiting,
-    // when wake_fd has become readable,
-    // and every few seconds between two steps.
+    // when wake_fd has become readable, and every few seconds between two steps.
     virtual void poll() {}
 
-    // Watched edge-triggered from the beginning on, so that an acknowledgement is seen when it comes. -1:
+    // Watched edge-triggered from the beginning, so that an acknowledgement is noticed when it arrives. -1:
     // none.
     [[nodiscard]] virtual int wake_fd() const { return -1; }
 
-    // Waits at most timeout_s for outstanding answers, probes included; whether none is left.
+    // Waits at most timeout_s for outstanding answers, also to probes; returns whether none is left.
     virtual bool flush(double timeout_s) {
         static_cast<void>(timeout_s);
         return true;
     }
 
-    // None where the system acknowledges nothing.
+    // None if the system has no acknowledgements.
     virtual std::optional<Delivery> delivery() { return std::nullopt; }
 
-    // What only this system's publishers report of a step.
+    // The system's own part of a publisher's report.
     [[nodiscard]] virtual SystemObject report_system() const { return {}; }
 
-    // Throws the connection away with what it still holds; the next `configure` makes another.
+    // Closes the connection with the messages that it still holds; the next `configure` makes another.
     virtual void close() = 0;
 };
 
@@ -117,62 +114,62 @@ class SubscriberTransport {
   public:
     virtual ~SubscriberTransport() = default;
 
-    // Takes the settings, connects to the publishers or seeks to the start offsets.
+    // Applies the settings; connects to the publishers or seeks to the start offsets.
     virtual void configure(const Configure& command) = 0;
 
-    // Waits until what `configure` began is settled, such as the joining of a group; called when all clients
-    // of the process have been configured, which may need each other for it. Errors as there.
+    // Waits until what `configure` began is complete, such as joining a consumer group. Called when all
+    // clients of the process were configured, because they may need each other. Errors as in `configure`.
     virtual void settle() {}
 
-    // Appends what is there now to the batch, until it is full; never waits. The caller takes one reading of
-    // the clock for all of it afterwards. Returns whether there may be more: false promises that wake_fd
-    // becomes readable anew (an edge) when there is.
+    // Appends the messages that are there to the batch, until it is full; never waits. The caller reads the
+    // clock once for all of them afterwards. Returns whether there may be more: false promises that wake_fd
+    // becomes readable (an edge) when there is.
     virtual bool receive(Batch& batch) = 0;
 
     // Watched edge-triggered; may change with `configure` and `reconnect`. -1: none.
     [[nodiscard]] virtual int wake_fd() const { return -1; }
 
-    // Has all that something may arrive at watched under this token, until `unwatch`; for transports that
-    // have several descriptors, or others from time to time.
+    // Has all descriptors with arrivals watched under this token, until `unwatch`; for transports that have
+    // several descriptors, or different ones over time.
     virtual void watch(Waiter& waiter, std::uint64_t token) {
         static_cast<void>(waiter);
         static_cast<void>(token);
     }
     virtual void unwatch() {}
 
-    // At one of these descriptors nothing follows what is there: it was closed.
+    // One of these descriptors was closed: nothing follows the data that is there.
     virtual void ended() {}
 
-    // Something has arrived between two steps, when `receive` is not called.
+    // Data has arrived between two steps, when `receive` is not called.
     virtual void arrived_between_steps() {}
 
-    // Does what keeps the connection alive while nothing arrives, and returns when it is to be called again
-    // (CLOCK_MONOTONIC; kNeverNs: not). Between two steps `receive` is not called, so that it may have to
-    // take what has come. TransportError: it cannot be kept alive.
+    // Keeps the connection alive while nothing arrives, and returns when it must be called again
+    // (CLOCK_MONOTONIC; kNeverNs: not). Between two steps `receive` is not called, so it may have to read
+    // what has arrived. TransportError: the connection cannot be kept alive.
     virtual std::int64_t tend(std::int64_t now_ns, bool between_steps) {
         static_cast<void>(now_ns);
         static_cast<void>(between_steps);
         return kNeverNs;
     }
 
-    // When it is to be called, where that may have become earlier than it said.
+    // When `tend` must be called, if that may be earlier than it returned.
     [[nodiscard]] virtual std::int64_t tend_at_ns() const { return kNeverNs; }
 
-    // Closes the connection and opens a new one with the same settings (Kafka: at the position it had).
+    // Closes the connection and opens a new one with the same settings (Kafka: at its last position).
     virtual void reconnect() = 0;
 
-    // Closes the connection; `reconnect` or `configure` opens another. Not watched then, and nothing is
-    // taken.
+    // Closes the connection; `reconnect` or `configure` opens another. Until then it is not watched, and
+    // nothing is read.
     virtual void leave() = 0;
 
-    // Messages known to be waiting; 0 where nobody can know. `system` is that of `finish`; asked often.
-    // TransportError: it is not what this system says there.
+    // Number of messages known to wait for this subscriber; 0 if the number is unknown. `system` is the
+    // object in `finish`; called often. TransportError: the object is invalid for this system.
     virtual std::uint64_t undrained(const SystemObject& system) {
         static_cast<void>(system);
         return 0;
     }
 
-    // What only this system's subscribers report of a step.
+    // The system's own part of a subscriber's report.
     [[nodiscard]] virtual SystemObject report_system() const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// The address of a socket of the file system.
+// The address of a socket file.
 #pragma once
 
 #include <sys/un.h>

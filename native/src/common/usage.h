@@ -1,4 +1,4 @@
-// What a process used of its host, by getrusage.
+// CPU and memory of a process, from getrusage.
 #pragma once
 
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 
 namespace hydra {
 
-// CPU since it was made; memory is the process's peak.
+// CPU since the meter was made, and the process's peak memory.
 class UsageMeter {
   public:
     UsageMeter();

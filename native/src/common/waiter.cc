@@ -12,7 +12,8 @@
 namespace hydra {
 namespace {
 
-// A wait spins for at most this part of it, so that a tenth of a core is the most that spinning takes.
+// A wait spins for at most one part in this many of its time, so that spinning takes at most a tenth of a
+// core.
 constexpr std::int64_t kSpunPart = 10;
 constexpr std::uint32_t kArrivals = EPOLLIN | EPOLLRDHUP | EPOLLET;
 
@@ -72,13 +73,13 @@ std::span<const Waiter::Wake> Waiter::wait(std::int64_t until_ns) {
     int timeout_ms = 0;
     if (until_ns > 0) {
         const std::int64_t left_ns = until_ns - monotonic_ns();
-        // What is left for the sleep is long enough to spin for as long as is allowed.
+        // The sleep keeps enough time for the longest spin that is allowed.
         const std::int64_t polled_ns = left_ns - kSpunPart * spin_ns_;
         timeout_ms = static_cast<int>(std::clamp<std::int64_t>(polled_ns / kMillisecondNs, 0, 3'600'000));
         bool spin = spin_ns_ > 0;
         if (left_ns > 0 && timeout_ms == 0) {
             const std::int64_t spun_ns = std::min(spin_ns_, left_ns / kSpunPart);
-            // What comes more than a millisecond before has to be seen when it comes.
+            // Arrivals more than a millisecond before the end must be noticed at once.
             if (left_ns < kMillisecondNs) {
                 sleep_until_ns(until_ns - spun_ns);
             } else if (readable_within(epoll_, left_ns - spun_ns)) {

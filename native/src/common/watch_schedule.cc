@@ -7,7 +7,7 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kTellWithinNs = kSecondNs;
-// A controller that goes on watching says so more often; one that does not may be gone.
+// A controller that continues to watch resends `watch` more often; one that does not may be dead.
 constexpr std::int64_t kPatienceNs = 30 * kSecondNs;
 constexpr std::int64_t kLeastNs = 10 * kMillisecondNs;  // CPU is counted in ticks of this length
 
@@ -23,7 +23,7 @@ void WatchSchedule::obey(const Watch& watch, std::int64_t now_ns) {
         forget();
     }
     if (watch.every_s == 0) {
-        // Answered in any case: it is repeated until an answer has come.
+        // Answered in any case: the controller repeats it until it has an answer.
         tell();
         ended_ = true;
         forget();
@@ -48,7 +48,7 @@ void WatchSchedule::go_on(std::int64_t now_ns) {
     }
     if (now_ns >= sample_due_ns_) {
         samples_.push_back(read_(now_ns, host_));
-        // Whoever was kept from running does not catch up.
+        // Samples that were missed because this process did not run are skipped.
         sample_due_ns_ += (1 + (now_ns - sample_due_ns_) / every_ns_) * every_ns_;
     }
     if (samples_.size() == kMaxSamples || now_ns >= tell_due_ns()) {
@@ -69,8 +69,8 @@ void WatchSchedule::tell() {
     samples_.clear();
 }
 
-// In halves where there are so many cores and interfaces that it does not fit; a sample that does not fit by
-// itself is left out.
+// Sent in halves if it does not fit into one message, because of many cores and interfaces; a single sample
+// that does not fit is left out.
 void WatchSchedule::tell(const HostReadings& host) {
     if (tell_(host)) {
         return;

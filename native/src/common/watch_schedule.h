@@ -1,5 +1,5 @@
-// What a relay was told to watch: when it is to be sampled, and when what was sampled is to be told. No
-// clock, no file and no socket: the times are given, and others read and tell.
+// A relay's watch: when to take samples, and when to send them. No clock, no file and no socket: the times
+// are given, and others read and send.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace hydra {
 class WatchSchedule {
   public:
     using Reader = std::function<Sample(std::int64_t now_ns, bool host)>;
-    using Open = std::function<Reader()>;                   // for each watch anew
-    using Tell = std::function<bool(const HostReadings&)>;  // false: it does not fit into a message
+    using Open = std::function<Reader()>;                   // called for each watch
+    using Tell = std::function<bool(const HostReadings&)>;  // sends; false: it does not fit into a message
 
     WatchSchedule(Ids ids, Open open, Tell tell)
         : ids_(std::move(ids)), open_(std::move(open)), tell_(std::move(tell)) {}
 
     void obey(const Watch& watch, std::int64_t now_ns);
 
-    // Samples and tells what is due.
+    // Takes and sends the samples that are due.
     void go_on(std::int64_t now_ns);
 
-    // When something is due again; kNeverNs: nothing is watched.
+    // When something will be due next; kNeverNs: there is no watch.
     [[nodiscard]] std::int64_t due_ns() const;
 
   private:
@@ -39,9 +39,9 @@ class WatchSchedule {
     Ids ids_;
     Open open_;
     Tell tell_;
-    std::uint32_t epoch_ = 0;    // the highest that was heard of
-    bool ended_ = true;          // it was told to
-    std::int64_t every_ns_ = 0;  // 0: nothing is watched
+    std::uint32_t epoch_ = 0;    // the highest that was received
+    bool ended_ = true;          // the watch has ended
+    std::int64_t every_ns_ = 0;  // 0: there is no watch
     bool host_ = false;
     Reader read_;
     std::int64_t sample_due_ns_ = 0;

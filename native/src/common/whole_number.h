@@ -8,7 +8,7 @@
 
 namespace hydra {
 
-// Digits only: the library's own conversion takes more than that for a number.
+// Digits only: the library's own conversion accepts more.
 inline CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
     return CLI::Validator(
         [least, most](std::string& text) -> std::string {

@@ -1,4 +1,4 @@
-// Writes as JSON what the messages describe.
+// Writes the described messages as JSON.
 #pragma once
 
 #include <concepts>
@@ -17,7 +17,7 @@ class Writer {
 
     explicit Writer(json& object) : object_(object) {}
 
-    // Limits are the reader's business.
+    // The reader checks limits.
     void required(const char* name, const auto& value, const auto&...) { object_[name] = written(value); }
 
     void optional(const char* name, const auto& value, const auto&...) { required(name, value); }
@@ -34,7 +34,7 @@ class Writer {
         object_[names[value.index()]] = std::visit([](const auto& it) { return written(it); }, value);
     }
 
-    // Reports as columns, under the one of the names that is theirs.
+    // Reports as columns, under the name that belongs to their type.
     template <typename... Types>
     void columns(const std::array<const char*, sizeof...(Types)>& names,
                  const std::variant<std::vector<Types>...>& bodies) {

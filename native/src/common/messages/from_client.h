@@ -1,4 +1,4 @@
-// What clients tell their relay, and relays the controller.
+// The messages from clients to their relay, and from relays to the controller.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct Hello {
     }
 };
 
-// These clients are there now; their incarnations and processes, in the order of `ids`.
+// These clients have joined, with their incarnations and pids in the order of `ids`.
 struct Joined {
     Ids ids;
     std::vector<std::int64_t> incarnations;
@@ -97,7 +97,7 @@ struct Progress {
     }
 };
 
-// One second of a step, counted from its start: messages sent, or received and how late.
+// One second of a step, counted from its start: the number of messages sent or received, and their latency.
 struct SecondCounts {
     std::uint64_t second = 0;
     std::uint64_t messages = 0;
@@ -110,7 +110,7 @@ struct SecondCounts {
     }
 };
 
-// What was not told before; every message adds to those before it. A client's own is in `seconds`.
+// Counts that add to those of earlier messages. A client's own counts are in `seconds`.
 struct TimeSeries {
     Ids ids;
     std::uint32_t epoch = 0;
@@ -150,7 +150,7 @@ struct Reports {
     }
 };
 
-// A column of a batch: how many items it has.
+// A column of a batch and its number of items.
 struct ColumnCount {
     std::string name;
     std::uint64_t count = 0;
@@ -163,7 +163,7 @@ struct ColumnCount {
     }
 };
 
-// The head of subscribers' reports in binary columns, which are a frame of their own behind it.
+// The first frame of subscribers' reports in binary columns; the columns are the second frame.
 struct BatchHead {
     Ids ids;
     std::uint32_t epoch = 0;
@@ -206,7 +206,7 @@ struct ChildExit {
     }
 };
 
-// What was read for a `watch` since the last message; its end is answered by one, if need be without samples.
+// The samples of a `watch` since the last message. One message, perhaps without samples, answers its end.
 struct HostReadings {
     Ids ids;
     std::uint32_t epoch = 0;
@@ -219,8 +219,8 @@ struct HostReadings {
     }
 };
 
-// From a client to its relay: those up to Error, but for Joined and BatchHead. From a relay to the
-// controller: all but Reports.
+// A client sends its relay those up to Error, except Joined and BatchHead. A relay sends the controller all
+// except Reports.
 using FromClient = std::variant<Hello, Joined, Ready, Ack, Progress, TimeSeries, Report, Reports, BatchHead,
                                 Error, ChildExit, HostReadings>;
 

@@ -1,4 +1,4 @@
-// What the controller tells clients; no ids means every client of the connection.
+// The commands from the controller to clients; no ids means every client of the connection.
 #pragma once
 
 #include <array>
@@ -32,21 +32,21 @@ constexpr std::array<const char*, 4> words(Payload) {
     return {"zeros", "random", "json", "lines"};
 }
 
-// What all systems have in common.
+// The settings that all systems have.
 struct Settings {
     std::optional<double> rate;  // none: "max"
     std::uint64_t burst = 1;
-    std::optional<std::uint64_t> messages;  // at most; none: as many as the window takes
+    std::optional<std::uint64_t> messages;  // most messages; none: as many as the window allows
     std::uint64_t message_size = kHeaderBytes;
     std::optional<std::uint64_t> message_size_min;  // none: all have one size
     Payload payload = Payload::zeros;
-    double payload_ratio = 4;  // what payload_share was made of
+    double payload_ratio = 4;  // the ratio from which payload_share was computed
     std::string payload_file;
     std::uint64_t payload_seed = 1;
     std::optional<double> receive_rate;
     std::optional<double> reconnect_rate;
 
-    static constexpr bool kOthersAllowed = true;  // of a later controller
+    static constexpr bool kOthersAllowed = true;  // a newer controller may send more
     static void describe(auto& it, auto& fields) {
         fields.optional("rate", it.rate, OrMax{kAboveZero});
         fields.required("burst", it.burst, Whole{1});
@@ -108,7 +108,7 @@ struct Impairment {
     }
 };
 
-// The commands of a step, in their order: each names its own, which relays pass on and have answered.
+// The commands of a step, in their order. Each has its step's word; relays forward them and await an answer.
 enum class Step { configure, start, stop, finish };
 
 constexpr std::array<const char*, 4> words(Step) {
@@ -122,11 +122,11 @@ struct Configure {
     std::vector<PublisherEndpoint> publishers;
     bool probe = false;
     double progress_s = 0;
-    std::string group;                // of the subscribers; "": none
+    std::string group;                // consumer group of the subscribers; "": none
     std::uint64_t payload_share = 0;  // how many of 10,000 characters of a JSON payload are random
-    bool cohort = false;              // of the step's cohort, whose latencies are summed apart
+    bool cohort = false;              // in the step's cohort, whose latencies are summed separately
     std::vector<LoadPoint> load;      // none: settings.rate all the time
-    double course_s = 0;              // how often `course` is told; 0: never
+    double course_s = 0;              // interval of `course`; 0: never
     std::vector<Impairment> spells;
     SystemObject system;
 
@@ -148,11 +148,11 @@ struct Configure {
     }
 };
 
-// The step's clock in terms of the receiver's CLOCK_MONOTONIC: a line through one point.
+// The step's clock on the receiver's host: a straight line over CLOCK_MONOTONIC, through one point.
 struct HostClock {
     std::int64_t at_ns = 0;     // a reading of CLOCK_MONOTONIC
-    std::int64_t step_ns = 0;   // the step's clock at that moment
-    std::int64_t rate_ppb = 0;  // how much faster it runs, in 1e-9
+    std::int64_t step_ns = 0;   // the step's clock at this reading
+    std::int64_t rate_ppb = 0;  // how much faster the step's clock runs, in 1e-9
 
     static void describe(auto& it, auto& fields) {
         fields.required("at_ns", it.at_ns);
@@ -240,7 +240,7 @@ struct Ping {
 struct Watch {
     Ids ids;
     std::uint32_t epoch = 0;
-    double every_s = 0;  // 0: no more
+    double every_s = 0;  // 0: end the watch
     bool host = false;   // sample the host as well, not only the group's threads
 
     static constexpr const char* kType = "watch";
@@ -258,10 +258,10 @@ struct Quit {
     static void describe(auto&, auto&) {}
 };
 
-// To a relay: have these clients killed.
+// To a relay: kill these clients.
 struct Evict {
     Ids ids;
-    std::optional<std::uint32_t> incarnation;  // those above it are not meant
+    std::optional<std::uint32_t> incarnation;  // clients with a higher incarnation stay
 
     static constexpr const char* kType = "evict";
     static void describe(auto& it, auto& fields) { fields.optional("incarnation", it.incarnation); }

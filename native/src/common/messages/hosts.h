@@ -1,4 +1,4 @@
-// What a relay tells of its host.
+// What a relay reports about its host.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr std::size_t kMaxThreads = 10;
 // A core's time since boot.
 struct CoreTimes {
     double busy_s = 0;
-    double steal_s = 0;  // given to others by the hypervisor: no part of the time at work
+    double steal_s = 0;  // taken by the hypervisor; no part of busy_s
     double total_s = 0;
     bool operator==(const CoreTimes&) const = default;
 
@@ -34,7 +34,7 @@ struct InterfaceCounts {
     std::uint64_t tx_bytes = 0;
     std::uint64_t rx_drops = 0;
     std::uint64_t tx_drops = 0;
-    std::optional<std::uint64_t> speed_mbit;  // none: not known
+    std::optional<std::uint64_t> speed_mbit;  // none: unknown
     bool operator==(const InterfaceCounts&) const = default;
 
     static constexpr std::size_t kItems = 5;
@@ -59,10 +59,10 @@ struct TcpCounts {
     }
 };
 
-// A host's counters since boot, as they stand.
+// A host's counters since boot.
 struct HostCounters {
     std::vector<CoreTimes> cores;
-    std::map<std::string, std::uint64_t> pressure_us;  // how long something waited for "cpu", "memory", "io"
+    std::map<std::string, std::uint64_t> pressure_us;  // a task waited for "cpu", "memory", "io" this long
     std::uint64_t memory_total = 0;
     std::uint64_t memory_available = 0;
     std::map<std::string, InterfaceCounts> interfaces;  // without the loopback
@@ -80,9 +80,9 @@ struct HostCounters {
     }
 };
 
-// What a thread did since it was read before, in % of the time: it ran, or it could have and had to wait.
+// The use of a thread since the previous reading, in % of the time: running, or ready and waiting for a core.
 struct BusyThread {
-    std::uint32_t pid = 0;  // its process's
+    std::uint32_t pid = 0;  // of its process
     std::string name;
     double cpu_pct = 0;
     double wait_pct = 0;
@@ -97,12 +97,12 @@ struct BusyThread {
     }
 };
 
-// The TCP connections of a group's processes that carried something out since they were read before;
-// hydra/model/host_samples.py says the same in Python.
+// The TCP connections of a group's processes that sent data since the previous reading. (Python:
+// hydra/model/host_samples.py.)
 struct Connections {
     std::uint64_t sending = 0;
-    std::uint64_t reader_limited = 0;   // of those: the other end's receive window was shut half of the time
-    std::uint64_t network_limited = 0;  // of those: more is to be sent than the way takes
+    std::uint64_t reader_limited = 0;   // of those: the receive window was closed half of the time
+    std::uint64_t network_limited = 0;  // of those: the network could not take all data
     std::uint64_t unsent_bytes = 0;
     std::uint64_t unread_bytes = 0;
     bool operator==(const Connections&) const = default;
@@ -116,11 +116,11 @@ struct Connections {
     }
 };
 
-// One reading.
+// One reading of a host and a group.
 struct Sample {
     std::int64_t time_ns = 0;  // CLOCK_MONOTONIC
     std::optional<HostCounters> host;
-    std::vector<BusyThread> threads;  // the busiest, of the group's processes
+    std::vector<BusyThread> threads;  // the busiest of the group's processes
     std::optional<Connections> connections;
 
     static void describe(auto& it, auto& fields) {

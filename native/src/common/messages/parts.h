@@ -1,14 +1,14 @@
-// What messages consist of, and how they are described: docs/control-protocol.md has their fields, and the
-// one description of these in C++ gives both the encoder (writer.h) and the decoder (reader.h).
+// The parts of messages, and how messages are described. docs/control-protocol.md has their fields; one
+// description in C++ gives both the encoder (writer.h) and the decoder (reader.h).
 //
 // `describe(it, fields)` names every field in the order in which it is written: `required`, or `optional`,
-// which keeps the member's default where the field is missing. The member's type says how it is written; a
-// std::optional may be null. Whole numbers lie between 0 and the most that their type and 63 bits hold unless
-// a limit is given; numbers with a fraction always have one. `type`, `v`, `ids` and `seq`, which all messages
-// have alike, are the business of encode.cc and decode.cc.
+// which keeps the member's default if the field is missing. The member's type decides how it is written; a
+// std::optional may be null. Whole numbers are at least 0 and at most what their type and 63 bits hold,
+// unless a limit is given; numbers with a fraction always have a limit. encode.cc and decode.cc handle
+// `type`, `v`, `ids` and `seq`, which all messages have.
 //
-// What is written as an array of a few unlike values says how many with `kItems`, and names them in their
-// order with `items(it, each)`.
+// A type that is written as an array of a few different values has their number in `kItems`, and names them
+// in order with `items(it, each)`.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@
 namespace hydra {
 
 using Id = std::uint32_t;
-using Ids = std::vector<Id>;  // written as numbers, and pairs for runs; rising
+using Ids = std::vector<Id>;  // rising; written as numbers, with pairs for runs
 
 inline constexpr std::size_t kMaxMessageBytes = 512 * 1024;
 inline constexpr std::size_t kMaxTextCharacters = 4096;
@@ -71,7 +71,7 @@ constexpr std::array<const char*, 2> words(Role) {
 template <typename T>
 concept Items = requires { T::kItems; };
 
-// First and last sequence, both included. Lists of them rise.
+// First and last sequence, both included. Ranges in a list rise.
 struct Range {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
@@ -84,20 +84,20 @@ struct Range {
     }
 };
 
-// What only the system under test understands: a JSON object, or nothing (null). system_object.h reads it
-// into a system's own type.
+// An object that only the system under test interprets: a JSON object, or nothing (null). system_object.h
+// converts it to a system's own type.
 class SystemObject {
   public:
     SystemObject() = default;
     explicit SystemObject(const nlohmann::json& object);
 
     [[nodiscard]] explicit operator bool() const { return object_ != nullptr; }
-    // Only of one that is there.
+    // Only if there is an object.
     [[nodiscard]] const nlohmann::json& json() const { return *object_; }
     bool operator==(const SystemObject& other) const;
 
   private:
-    std::shared_ptr<const nlohmann::json> object_;  // never changed, so that copies of commands are cheap
+    std::shared_ptr<const nlohmann::json> object_;  // immutable, so that copies of commands are cheap
 };
 
 }  // namespace hydra

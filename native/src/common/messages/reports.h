@@ -1,4 +1,4 @@
-// What clients report of a step.
+// The reports of clients about a step.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace hydra {
 
-// Sparse HDR counts: index, count, index, count, …; see histogram.h for the index of a value. Below zero are
-// latencies from one host to another that their clocks cannot tell from none.
+// Sparse HDR counts: index, count, index, count, …; see histogram.h for the index of a value. Latencies below
+// zero occur between hosts whose clocks differ by more than the latency.
 struct HistogramCounts {
     std::vector<std::int64_t> counts;
     std::int64_t min_us = 0;
@@ -47,7 +47,7 @@ struct LedgerCounts {
     std::uint64_t duplicates = 0;
     std::uint64_t reordered = 0;
     std::uint64_t extra = 0;
-    std::string received_bits;  // of a member of a group, see bitmap.h
+    std::string received_bits;  // of a member of a consumer group, see bitmap.h
     bool operator==(const LedgerCounts&) const = default;
 
     static void describe(auto& it, auto& fields) {
