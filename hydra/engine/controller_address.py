@@ -1,4 +1,4 @@
-"""At which address agents reach this machine."""
+"""The address at which agents reach this machine."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def resolved(advertise: str, *, loopback: bool = True) -> str:
 
     Args:
         advertise: a name or an address.
-        loopback: whether groups may be on this machine, in its own network.
+    loopback: whether groups may run on this machine, in its own network, so that a loopback address serves.
 
-    Raises:
-        UsageError: it cannot be resolved, is no address of this machine, or none at which anybody else reaches it.
+Raises:
+    UsageError: it cannot be resolved, is no address of this machine, or other hosts cannot reach it.
     """
     try:
         address = socket.gethostbyname(advertise)
@@ -41,10 +41,10 @@ def resolved(advertise: str, *, loopback: bool = True) -> str:
 
 
 def route_to(host: str, port: int = 1) -> str:
-    """The address of this machine from which packets to a host leave: what that host can probably reach.
+    """The address of this machine from which packets to a host leave; that host can probably reach it.
 
     Raises:
-        OSError: its name cannot be resolved, or there is no route.
+        OSError: the host's name cannot be resolved, or there is no route.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, port))  # sends nothing

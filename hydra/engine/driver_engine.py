@@ -1,8 +1,8 @@
-"""An engine whose connection to its cluster is held by a process, so that no row waits for the cluster.
+"""An engine with a second process, its driver, for the connection to the cluster, so that no row waits for the cluster.
 
-Between rows, before groups are placed, an engine may wait for what is new of the agents: 2 s at most.
+Between rows, before it places groups, an engine may wait at most 2 s for a new list of agents.
 
-The engine moves messages between that process, its driver, and a state, which decides and has no clock of its own.
+The engine moves messages between the driver and a state, which decides and has no clock of its own.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from hydra.model import Agent, Group, GroupEvent, Launch
 
 
 class DriverProcess:
-    """The process and the channel to it: the engine says calls, the process what has happened.
+    """The driver's process and the channel to it: the engine sends calls, the driver reports events.
 
     Attributes:
-        process: it ends by itself when the engine hangs up, having ended what belongs to the run.
+        process: the process; when the engine closes the channel, it ends the run's groups and then itself.
     """
 
     def __init__(self, module: str, log: Path) -> None:
-        """Starts ``python -m MODULE FD``, FD being its end of a socket pair.
+        """Starts ``python -m MODULE FD``; FD is the process's end of a socket pair.
 
         Args:
-            module: its program.
-            log: where it writes.
+            module: the module to run.
+            log: the file for its output.
         """
         self._module, self._log = module, log
         ours, theirs = socket.socketpair()
@@ -53,57 +53,57 @@ class DriverProcess:
 
     @property
     def closed(self) -> bool:
-        """Whether it has ended, or nobody speaks to it any more."""
+        """Whether the process has ended, or the engine has closed the channel."""
         return self._channel.closed
 
     def ended(self) -> str:
-        """What to say of an end that nobody asked for."""
+        """The message about a process that ended although the engine did not stop it."""
         return f"the process {self._module} ended with {self.process.poll()}; see {self._log}"
 
     def send(self, calls: Iterable[Message]) -> None:
-        """Sends these, and what could not go before."""
+        """Sends these calls, and earlier ones that the channel could not take."""
         for call in calls:
             self._channel.send(call)
         self._channel.flush()
 
     def receive(self, wait_s: float = 0.0) -> list[Message]:
-        """What it has said; waits for something if there is a time for that."""
+        """The driver's messages; waits up to ``wait_s`` seconds for the first one."""
         if wait_s:
             self._channel.wait(wait_s)
         return list(self._channel.receive())
 
     def close(self) -> None:
-        """Hangs up, and gives it a second to end."""
+        """Closes the channel, and gives the process 1 s to end."""
         self._channel.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1.0)
 
 
 class EngineState(Protocol):
-    """What is known of a run's groups, and decided about them; times are in s.
+    """The state of a run's groups, and the decisions about them; times are in s.
 
     Attributes:
-        calls: what the driver shall do, oldest first; taken by the engine.
-        events: what happened to groups, oldest first; taken by the engine.
+        calls: calls for the driver, oldest first; the engine takes them.
+        events: events of groups, oldest first; the engine takes them.
     """
 
     calls: list[Message]
     events: list[GroupEvent]
 
     def agents(self) -> list[Agent]:
-        """The agents with what is free on each as far as is known."""
+        """The agents with their known free resources."""
 
     def kill(self, groups: Iterable[str], now: float) -> None:
         """Ends these groups; an unknown one is ignored."""
 
     def handle(self, message: Message, now: float) -> None:
-        """Takes note of one message of the driver."""
+        """Takes one message of the driver."""
 
     def tick(self, now: float) -> None:
-        """Gives up what has waited for too long, and repeats what was not answered."""
+        """Gives up groups that have waited for too long, and repeats calls without an answer."""
 
     def driver_ended(self, why: str) -> None:
-        """Takes note that the driver has ended, though nobody asked it to; called again and again from then on."""
+        """Records that the driver has ended although the engine did not stop it; the engine repeats this call."""
 
 
 _State = TypeVar("_State", bound=EngineState)
@@ -112,7 +112,7 @@ _State = TypeVar("_State", bound=EngineState)
 class DriverEngine(Generic[_State]):
     """What engines with a driver have in common; see :class:`hydra.engine.interface.Engine`.
 
-    ``launch`` places groups on what is known to be free and returns; they start afterwards, and ``events`` tells of it.
+    ``launch`` places groups by the known free resources and returns; they start later, and ``events`` reports that.
 
     Attributes:
         address: the address of this machine that groups reach.
@@ -126,11 +126,11 @@ class DriverEngine(Generic[_State]):
         """An engine that owns its driver.
 
         Args:
-            driver: it ends what belongs to the run when it is told to stop.
-            state: of the run.
-            address: the address of this machine that groups reach.
-            stop_within_s: how long the driver may take to stop.
-            clock: s.
+    driver: the driver, which ends the run's groups when the engine stops it.
+    state: the state of the run.
+    address: the address of this machine that groups reach.
+    stop_within_s: how long the driver may take to stop, in s.
+    clock: a clock in seconds.
         """
         self.address = address
         self._driver = driver
@@ -140,18 +140,18 @@ class DriverEngine(Generic[_State]):
         self._closed = False
 
     def agents(self) -> list[Agent]:
-        """The agents with what is free on each as far as is known."""
+        """The agents with their known free resources."""
         self._refresh()
         return self._state.agents()
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
         """Places the groups, either all or none.
 
-        A group that cannot be started after all is reported by ``events``.
+        If a placed group cannot be started, ``events`` reports it.
 
         Raises:
             PlacementError: a group fits nowhere; the text names the group and the constraint or resource.
-            ClusterError: the run is no more, or an id cannot be used.
+            ClusterError: the run has ended, or an id cannot be used.
         """
         if self._closed:
             raise ClusterError("the engine is closed", "make a new one")
@@ -161,18 +161,18 @@ class DriverEngine(Generic[_State]):
         return launches
 
     def kill(self, groups: Iterable[str]) -> None:
-        """Ends these groups: SIGTERM, and SIGKILL after a grace; an unknown or ended one is ignored."""
+        """Ends these groups: SIGTERM, and SIGKILL after a grace period; ignores unknown and ended ones."""
         self._state.kill(groups, self._clock())
         self._send()
 
     def events(self) -> list[GroupEvent]:
-        """What happened since the last call, oldest first."""
+        """The events since the last call, oldest first."""
         self._pump()
         events, self._state.events = self._state.events, []
         return events
 
     def close(self) -> None:
-        """Has the driver end everything of the run, and waits for that."""
+        """Has the driver end all groups of the run, and waits for that."""
         if self._closed:
             return
         self._closed = True
@@ -181,23 +181,23 @@ class DriverEngine(Generic[_State]):
             deadline = self._clock() + self._stop_within_s
             while not self._driver.closed and self._clock() < deadline:
                 self._hear(0.1)
-                self._driver.send(())  # what could not go before: nothing else is asked any more
-        finally:  # also when a second Ctrl-C cuts the wait short: the driver goes on by itself
+                self._driver.send(())  # sends calls that the channel could not take before
+        finally:  # also after a second Ctrl-C: the driver continues by itself
             self._release()
 
     def _refresh(self) -> None:
-        """Hears what is new of the agents, before they are told of and groups are placed on them; 2 s at most."""
+        """Takes news of the agents before a caller gets them and before a placement; waits at most 2 s."""
         self._pump()
 
     def _launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
-        """Has the state launch the groups, as they are started on agents."""
+        """Has the state launch the groups, with the commands that start them on agents."""
         raise NotImplementedError
 
     def _heard(self, message: Message, now: float) -> None:
         self._state.handle(message, now)
 
     def _release(self) -> None:
-        """Gives back what the engine holds on this machine."""
+        """Frees the engine's resources on this machine."""
         self._driver.close()
 
     def _hear(self, wait_s: float = 0.0) -> None:

@@ -1,4 +1,4 @@
-"""How the engine and the driver's process talk: JSON, a line each, over a pair of sockets."""
+"""The channel between the engine and the driver's process: JSON messages, one a line, over a pair of sockets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Message = dict[str, Any]
 
 _PIECE: Final = 1 << 18
 _BUFFER: Final = 1 << 22
-"""Room in the socket for a launch of many groups, so that sending it does not wait for the other side."""
+"""The socket's send buffer in bytes: a launch of many groups fits, so that the sender does not wait."""
 
 
 class DriverPipe:
-    """One end; nothing here ever blocks but :meth:`wait_for`.
+    """One end of the channel; only :meth:`wait` blocks.
 
     Attributes:
-        closed: whether the other end has gone.
+        closed: whether one of the ends is closed.
     """
 
     def __init__(self, end: socket.socket) -> None:
@@ -33,23 +33,23 @@ class DriverPipe:
         self._unread = bytearray()
 
     def send(self, message: Message) -> None:
-        """Queues a message and sends as much as the other side takes now."""
+        """Queues a message and sends the bytes that the socket takes now."""
         self._unsent += json.dumps(message, separators=(",", ":")).encode() + b"\n"
         self.flush()
 
     def flush(self) -> bool:
-        """Sends more of what is queued; whether everything has gone."""
+        """Sends queued bytes; returns whether the queue is empty."""
         while self._unsent and not self.closed:
             try:
                 del self._unsent[: self._socket.send(self._unsent[:_PIECE])]
             except BlockingIOError:
                 return False
-            except OSError:  # the reader has gone; what it would have got is of no use to anybody else
+            except OSError:  # the reader has ended, so the queue is of no use
                 self.closed = True
         return not self._unsent
 
     def receive(self) -> Iterator[Message]:
-        """The messages that have come."""
+        """The messages that have arrived."""
         while not self.closed:
             try:
                 piece = self._socket.recv(_PIECE)
@@ -66,7 +66,7 @@ class DriverPipe:
             yield json.loads(line)
 
     def wait(self, timeout_s: float, *others: socket.socket) -> None:
-        """Until something has come, here or to one of the others, or queued messages can go on, or the time is over."""
+        """Waits for data here or on one of the others, or for room for queued bytes; ``timeout_s`` seconds at most."""
         if self.closed:
             return
         with selectors.DefaultSelector() as selector:
@@ -83,7 +83,7 @@ class DriverPipe:
 
 
 class Outbox:
-    """What shall go to the engine, from any thread; ``bell`` is readable when there is something."""
+    """A queue of messages for the engine, for any thread; ``bell`` is readable while the queue has messages."""
 
     def __init__(self) -> None:
         self.bell, self._ringer = socket.socketpair()
@@ -98,7 +98,7 @@ class Outbox:
             self._ringer.send(b"!")
 
     def take(self) -> Iterator[Message]:
-        """All messages that are there."""
+        """Takes all messages of the queue."""
         with contextlib.suppress(BlockingIOError):
             while self.bell.recv(4096):
                 pass

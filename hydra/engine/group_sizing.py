@@ -1,4 +1,4 @@
-"""Into how many groups of which size the clients of a role are split, and where these would go. Pure."""
+"""Splits the clients of a role into groups, and places a run's groups without launching them. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hydra.errors import PlacementError
 from hydra.model import Agent, Group, Launch, RoleSpec
 
 _EXTRA_TRIES = 64
-"""How many more groups than agents are tried when an even split does not fit; beyond, the bases eat the gain."""
+"""How many more groups than agents are tried when an even split does not fit; more groups need too many resources."""
 
 
 def split(
@@ -28,19 +28,19 @@ def split(
 ) -> list[int]:
     """The sizes of the groups, largest first, that spread ``count`` clients evenly over the agents that match.
 
-    Every matching agent gets at least one group as far as there are clients, more where ``max_group`` demands it, and
-    fewer clients where it is small or already has more of the role. ``place`` accepts what this returns.
+    Each matching agent gets at least one group while there are clients, and more if ``max_group`` requires it. A small
+    agent, or one that already has more clients of the role, gets fewer. ``place`` accepts the sizes.
 
     Args:
-        count: clients to place.
-        agents: with their free resources.
+        count: the number of clients to place.
+        agents: the agents with their free resources.
         spec: the role's constraints and demand.
-        max_group: the most clients of one group.
-        role: the name under which constraints count.
-        running: groups that run already.
+        max_group: the largest number of clients in a group.
+        role: the role, by which constraints count groups.
+        running: the groups that already run.
 
     Raises:
-        PlacementError: they do not fit; the text names the constraint or the room there is.
+        PlacementError: the clients do not fit; the text names the constraint, or how many clients fit.
     """
     if max_group < 1:
         raise ValueError(f"max_group must be at least 1, not {max_group}")
@@ -66,8 +66,8 @@ def split(
     if placed == len(sizes):
         return sizes
 
-    # The even split does not go: a constraint allows fewer groups, or the pieces do not fit together. Equal sizes do
-    # better; first as many groups as could be placed, then smaller and smaller pieces.
+    # The even split does not fit: a constraint allows fewer groups, or the sizes do not match the free resources. Equal
+    # sizes fit better: first the number of groups that could be placed, then more and smaller groups.
     fewest = -(-count // max_group)
     groups = min(placed, len(matching))
     while groups >= fewest:
@@ -102,7 +102,7 @@ def _too_many(count: int, role: str, spec: RoleSpec, matching: Sequence[Agent], 
 
 
 def _what(role: str) -> str:
-    """What there are fewer of where a role has less: servers; clients of the two others."""
+    """The word for a role's processes: servers, or clients for the other roles."""
     return "servers" if role == "server" else "clients"
 
 
@@ -123,7 +123,7 @@ def _room(agent: Agent, spec: RoleSpec, max_group: int, limit: int) -> int:
 
 
 def _fill(count: int, present: Sequence[int], room: Sequence[int]) -> list[int]:
-    """How many of ``count`` clients each agent gets when the lowest is always filled first.
+    """How many of ``count`` clients each agent gets if the agent with the fewest always gets the next one.
 
     ``count`` is at most the sum of ``room``.
     """
@@ -175,7 +175,7 @@ def shapes_of(sizes: Sequence[int], spec: RoleSpec, role: str) -> list[Group]:
 
 
 class RoleDemand(NamedTuple):
-    """How many of a role are to run, those that run already among them; ``most`` of them are in one group."""
+    """How many clients or servers of a role are to run, running ones included, and the most in one group."""
 
     role: str
     number: int
@@ -184,21 +184,21 @@ class RoleDemand(NamedTuple):
 
 
 def dry_run(agents: Iterable[Agent], stages: Iterable[RoleDemand]) -> list[Launch]:
-    """Places what is wanted stage by stage, each beside all that the stages before it have placed.
+    """Places the groups of each stage in addition to those of the stages before it; launches nothing.
 
     Args:
-        agents: with their free resources.
-        stages: in the order in which a run launches them. Nothing is ever ended.
+        agents: the agents with their free resources.
+        stages: the stages in the order in which a run launches them; no group ends in between.
 
     Raises:
-        PlacementError: they do not fit; the text names the role, and the constraint or the room there is.
+        PlacementError: they do not fit; the text names the role, and the constraint or how many clients fit.
     """
     free = {agent.id: agent for agent in merge(agents)}
     running: list[Launch] = []
     there: Counter[str] = Counter()
     for role, number, spec, most in stages:
         sizes = split(number - there[role], free.values(), spec, most, role=role, running=running)
-        launches, _ = place(free.values(), shapes_of(sizes, spec, role), running)  # it accepts what split returns
+        launches, _ = place(free.values(), shapes_of(sizes, spec, role), running)  # place() accepts split()'s sizes
         for launch in launches:
             agent = free[launch.agent.id]
             free[agent.id] = replace(agent, resources=subtract(agent.resources, taken_by(launch)))

@@ -1,4 +1,4 @@
-"""The one interface behind which a cluster runs groups, and what an engine tells of itself (:class:`EngineSpec`)."""
+"""The interface of engines, which run groups on a cluster, and their specification (:class:`EngineSpec`)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ GONE: Final[frozenset[GroupState]] = frozenset({"finished", "failed", "killed", 
 class Engine(Protocol):
     """Runs groups on agents.
 
-    No call blocks for more than a moment, except ``confirm`` and ``close``; and ``agents`` and ``launch``, which may
-    ask the cluster for its nodes: 2 s at most, between rows.
+    No call blocks except ``confirm`` and ``close``, and between rows ``agents`` and ``launch``, which may wait at most
+    2 s for the cluster's nodes.
     """
 
     @property
@@ -30,52 +30,52 @@ class Engine(Protocol):
 
     @property
     def is_local(self) -> bool:
-        """Whether groups run on this machine, so that its limits are theirs."""
+        """Whether groups run on this machine, so that its limits apply to them."""
 
     def agents(self) -> list[Agent]:
-        """The agents of the cluster with the resources that are free on each now."""
+        """The agents of the cluster with their free resources."""
 
     def launch(self, groups: Sequence[Group]) -> list[Launch]:
-        """Places the groups (``cluster.placement``) and starts them; either all of them or none.
+        """Places the groups (:mod:`hydra.engine.placement`) and starts them; either all of them or none.
 
-        An engine whose agents start groups later returns at once, and tells by ``events`` what became of each.
+        An engine whose agents start groups later returns at once; ``events`` then reports the state of each group.
 
         Raises:
             PlacementError: a group fits nowhere; the text names the group and the constraint or resource.
-            ClusterError: a group could be placed and not started.
+            ClusterError: a group was placed but cannot be started.
         """
 
     def kill(self, groups: Iterable[str]) -> None:
-        """Ends these groups by id, all their processes with them; an unknown or ended one is ignored."""
+        """Ends all processes of the groups with these ids; ignores unknown and ended groups."""
 
     def events(self) -> list[GroupEvent]:
-        """What happened since the last call, oldest first."""
+        """The events since the last call, oldest first."""
 
     def confirm(self, wait: Waiting) -> None:
-        """Makes sure that the cluster has the run still, before the end of its groups is taken for their own failure.
+        """Checks that the cluster still has the run, so that a user's ``hydra kill`` does not count as a failed step.
 
-        Asked once for a step that has failed, and for one in which subscribers died or never answered.
+        A run calls it once for a step that has failed, and for a step with dead or silent subscribers.
 
         Args:
-            wait: how the caller waits for the cluster's answer; a few seconds at most.
+            wait: waits for the cluster's answer, a few seconds at most.
 
         Raises:
-            ClusterError: somebody has ended the run; the text says how.
+            ClusterError: the run was ended from outside; the text describes how.
         """
 
     def close(self) -> None:
-        """Ends everything that this engine launched and frees what it holds; may be called twice."""
+        """Ends all groups that this engine launched and frees its resources; may be called twice."""
 
 
 def where_it_runs(launch: Launch, event: GroupEvent) -> Launch:
-    """The launch of a group that runs, on the agent where it really is: a cluster's own scheduler may have moved it."""
+    """The launch of a running group with its real agent, as the cluster's own scheduler may have chosen another one."""
     if event.agent in ("", launch.agent.id):
         return launch
     return replace(launch, agent=replace(launch.agent, id=event.agent, hostname=event.agent))
 
 
 class GroupEvents:
-    """The events of one engine for several who launch groups on it: each takes those of its own groups."""
+    """The events of one engine, divided among several callers: each takes those of its own groups."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -83,40 +83,40 @@ class GroupEvents:
         self._ignored: set[str] = set()
 
     def ignore(self, group: str) -> None:
-        """Nobody asks for this group's events any more."""
+        """Drops this group's events from now on."""
         if not any(event.group == group and event.state in GONE for event in self._waiting):
             self._ignored.add(group)
         self._waiting = [event for event in self._waiting if event.group != group]
 
     def take(self, groups: Container[str]) -> list[GroupEvent]:
-        """What happened to these groups since they were asked about last, oldest first; the rest waits."""
+        """The new events of these groups, oldest first; events of other groups are kept."""
         for event in self._engine.events():
             if event.group not in self._ignored:
                 self._waiting.append(event)
             elif event.state in GONE:
-                self._ignored.remove(event.group)  # its last one
+                self._ignored.remove(event.group)  # this was its last event
         taken = [event for event in self._waiting if event.group in groups]
         if taken:
             self._waiting = [event for event in self._waiting if event.group not in groups]
         return taken
 
 
-# --- what an engine tells of itself ----------------------------------------------------------------------------------
+# --- the specification of an engine ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What an engine is opened with.
+    """The arguments with which an engine is opened.
 
     Attributes:
-        master: what ``--master`` names.
-        agents: those that the cluster file declares.
-        settings: the engine's own, of its ``settings`` type.
+        master: the value of ``--master``.
+        agents: the agents that the cluster file declares.
+        settings: the engine's settings, of its ``settings`` type.
         run: the run's name.
         folder: the run's directory, which an engine makes when it writes something there.
-        programs: the programs of the groups that will be launched, as they are started on this machine. It may take
-            seconds, as files that they need may have to be fetched; an engine whose agents have them never asks.
-        tell: takes a line for people about what the opening waits for, where that takes seconds.
+        programs: returns the programs of the groups, as this machine starts them. The call may take seconds, as it may
+            fetch files of the programs; an engine whose agents have the programs never makes it.
+        tell: takes a line for people about what the opening waits for, if that takes seconds.
     """
 
     master: str
@@ -134,15 +134,15 @@ class NoSettings:
 
 
 CARRIED_OUT: Final = "hydra.cli.handed_over"
-"""The module that carries out a command that was resolved elsewhere; its arguments are the order and the directory."""
+"""The module that runs a command whose settings another process resolved; its arguments are order and directory."""
 
 
 class Shipment(NamedTuple):
-    """All that a command needs elsewhere; it may hold secrets.
+    """Everything that a relocated command needs; it may contain secrets.
 
     Attributes:
-        order: what is to be done, for :data:`CARRIED_OUT`.
-        files: what it reads: the path of each copy, by the path of the file here.
+        order: the command, in the form for :data:`CARRIED_OUT`.
+        files: the files that the command reads: the path of each copy, by the file's path on this machine.
     """
 
     order: bytes
@@ -151,17 +151,17 @@ class Shipment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """A command that may run elsewhere than here: an engine returns its exit code, or None for running it here.
+    """A command that an engine may run in its cluster: it returns the exit code, or None to have it run here.
 
     Attributes:
-        master: what ``--master`` names.
-        settings: the engine's own, of its ``settings`` type.
-        arguments: the command and its arguments, as they were typed behind ``hydra``; ``HYDRA_TYPED`` (JSON) in the
-            environment of the command elsewhere tells it.
-        out: the directory that the command makes, here.
-        resumed: whether it is there, and the command goes on in it.
-        flags: those that say how the command shows what it measures, by name.
-        shipment: what carries the command out elsewhere. Takes the ``--master`` there, and the folder for files there.
+        master: the value of ``--master``.
+        settings: the engine's settings, of its ``settings`` type.
+        arguments: the command and its arguments, as the user typed them after ``hydra``; the relocated one gets them
+            in ``HYDRA_TYPED`` (JSON) of its environment.
+        out: the directory that the command makes on this machine.
+        resumed: whether the directory exists, and the command resumes its run.
+        flags: the flags for the command's output, by name.
+        shipment: makes the shipment. Takes the ``--master`` of the relocated command, and its folder for files.
     """
 
     master: str
@@ -175,39 +175,38 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpec:
-    """Everything that generic code knows of an engine.
+    """The specification of an engine, by which generic code uses it.
 
     Attributes:
-        name: of its entry point, and of its table in the cluster file. A ``--master`` that is this name, or begins
-            with ``NAME://``, is this engine's.
-        masters: what to write behind ``--master`` for it, as a part of a sentence: ``the address of a … master``.
-        is_local: whether its groups run on this machine, so that its limits are theirs.
-        open: the engine for a run, closed at the end of the context. Its errors are those of a command that cannot
-            begin: UsageError, ClusterError, MissingDependencyError.
-        agents: the agents with what is free on each; registers nothing. Takes ``--master``, the agents of the cluster
-            file and the settings.
-        handles: whether another ``--master`` is this engine's. The first engine that says so takes it.
-        settings: a frozen dataclass of texts, numbers, booleans, and mappings and tuples of these; every field has a
-            default, and ``__post_init__`` raises ValueError for what cannot be: a text that begins with the field's
-            name. Of a field with ``repr=False`` no value is ever shown.
-        bounds: the least and the most of its numbers, by field.
-        environment: texts that may stand in the environment instead: the variable's name by field.
-        cluster_flags: click options that say which cluster, or which part of it; every command with ``--master`` gets
-            them. Each names a field of the settings.
-        flags: likewise, of how its groups run: only commands that run a scenario, or check one, get them.
-        run_flags: likewise, only of commands that run a scenario.
-        commands: click commands, added to ``hydra``, of a package that has none under its entry points
-            (``hydra.commands``): for them ``hydra --help`` has to import the specification.
-        secrets: values of the settings that must not be seen.
-        users: names that may stand before a secret in HTTP's basic authentication.
-        leftovers: a row for each run that the cluster still knows, for ``hydra ps``: its name under ``run``, and
-            counts of what is left. Takes ``--master`` and the settings. None: a run leaves nothing where nobody looks.
-        end_run: ends what is left of a run, for ``hydra kill``, and tells what was ended, a line each. Takes
-            ``--master``, the settings and the run's name; raises UsageError for a run that the cluster does not know.
-        check: what a scenario's groups meet on the cluster, for ``hydra check``: lines, those that ask for a change
-            first; its error is that of a run that could not begin. Takes ``--master`` and the settings. None: nothing
-            beyond the agents.
-        relocate: runs a whole command elsewhere; None: never. See :class:`Relocation`.
+    name: the name of the entry point and of the table in the cluster file. The engine handles a ``--master`` that is
+        this name or begins with ``NAME://``.
+    masters: the possible values of ``--master``, as a part of a sentence: ``the address of a … master``.
+    is_local: whether its groups run on this machine, so that the machine's limits apply to them.
+    open: opens the engine for a run and closes it at the end of the context. It raises UsageError, ClusterError or
+        MissingDependencyError if the command cannot begin.
+    agents: returns the agents with their free resources; registers nothing. Takes ``--master``, the agents of the
+        cluster file and the settings.
+    handles: whether the engine handles another ``--master``; the first engine that does so gets it.
+    settings: a frozen dataclass of texts, numbers, booleans, and mappings and tuples of these; every field has a
+        default, and ``__post_init__`` raises ValueError for a wrong value with a text that begins with the field's
+        name. Hydra never shows the value of a field with ``repr=False``.
+    bounds: the smallest and the largest value of the numbers, by field.
+    environment: the names of environment variables that can replace texts of the table, by field.
+    cluster_flags: click options that select the cluster, or a part of it, for every command with ``--master``. Each
+        has the name of a field of the settings.
+    flags: such options about how groups run, for commands that run or check a scenario.
+    run_flags: such options for commands that run a scenario.
+    commands: click commands added to ``hydra``, if the package has no entry points ``hydra.commands``: for them
+        ``hydra --help`` must import the specification.
+    secrets: returns the values of the settings that Hydra must not show.
+    users: returns names that may precede a secret in HTTP's basic authentication.
+    leftovers: returns a row for each run that the cluster still has, for ``hydra ps``: the name under ``run``, and
+        counts of what is left. Takes ``--master`` and the settings. None if a run leaves nothing in a cluster.
+    end_run: ends what is left of a run, for ``hydra kill``, and returns a line for each thing that it ended. Takes
+        ``--master``, the settings and the run's name; raises UsageError if the cluster has no such run.
+    check: checks the cluster for ``hydra check`` and returns lines, those that demand a change first; raises the
+        error of a run that could not begin. Takes ``--master`` and the settings. None if it checks only the agents.
+    relocate: runs a whole command in the cluster; None if the engine cannot. See :class:`Relocation`.
     """
 
     name: str
@@ -232,5 +231,5 @@ class EngineSpec:
 
     @property
     def all_flags(self) -> Sequence[click.Option]:
-        """Those of every kind."""
+        """The flags of all three kinds."""
         return (*self.cluster_flags, *self.flags, *self.run_flags)

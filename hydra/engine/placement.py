@@ -1,7 +1,7 @@
-"""Which group runs on which agent by Marathon's constraints, and why one cannot. Pure: one function for all engines.
+"""Places groups on agents by Marathon's constraints, and explains why a group fits nowhere. Pure.
 
-Semantics: docs/docs/constraints.md of https://github.com/d2iq-archive/marathon. An agent without the attribute is
-refused by every operator except UNLIKE.
+Semantics: docs/docs/constraints.md of https://github.com/d2iq-archive/marathon. Every operator except UNLIKE refuses an
+agent without the attribute.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hydra.model import Agent, Constraint, Group, Launch, Operator, Resources
 OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
 
 STILL_OPEN: Final[frozenset[Operator]] = frozenset({"GROUP_BY"})
-"""Operators that may accept later what they refuse now; any other refuses for good while groups only get more."""
+"""Operators that may later accept an agent that they refuse now; while groups are only added, others never do."""
 
 _COUNT: Final = re.compile(r"[1-9]\d*")
 
@@ -41,10 +41,10 @@ def parse_constraint(parts: Sequence[str]) -> Constraint:
 
 
 def check(constraint: Constraint) -> None:
-    """Refuses a constraint whose operator cannot use its value.
+    """Checks that a constraint's operator can use its value.
 
     Raises:
-        ValueError: the text says what the operator needs.
+        ValueError: it cannot; the text contains what the operator needs.
     """
     name, value = describe(constraint), constraint.value
     if not constraint.field or (constraint.field.startswith("@") and constraint.field != "@hostname"):
@@ -71,12 +71,12 @@ def check(constraint: Constraint) -> None:
 
 
 def describe(constraint: Constraint) -> str:
-    """The constraint as its author wrote it, without brackets."""
+    """The constraint as the user wrote it, without brackets."""
     return " ".join(part for part in (constraint.field, constraint.operator, constraint.value) if part)
 
 
 def value_of(agent: Agent, field: str) -> str | None:
-    """What a constraint on ``field`` sees of the agent; None where the agent has no such attribute."""
+    """The agent's value of ``field`` for constraints; None if the agent has no such attribute."""
     if field in ("hostname", "@hostname"):
         return agent.hostname
     return agent.attributes.get(field)
@@ -86,10 +86,10 @@ def permits(constraint: Constraint, agent: Agent, running: Mapping[str | None, i
     """Whether one more group of a role may run on the agent.
 
     Args:
-        constraint: one that ``check`` accepts.
-        agent: where it would run.
-        running: groups of the same role that run already, per value of the constraint's field. Empty
-            leaves what the constraint demands of the agent itself.
+    constraint: a constraint that ``check`` accepts.
+    agent: the agent for the group.
+    running: the number of running groups of the role, per value of the constraint's field. If it is empty, only
+        the constraint's demands on the agent itself count.
     """
     value = value_of(agent, constraint.field)
     if value is None:
@@ -104,7 +104,7 @@ def permits(constraint: Constraint, agent: Agent, running: Mapping[str | None, i
         case "MAX_PER":
             return running.get(value, 0) < int(constraint.value)
         case "CLUSTER":
-            # Without a value the first group decides it.
+            # Without a value the first group decides.
             return constraint.value in ("", value) and all(other == value for other in running)
         case "GROUP_BY":
             if value not in running:
@@ -114,25 +114,25 @@ def permits(constraint: Constraint, agent: Agent, running: Mapping[str | None, i
 
 
 _MOST_NAMED: Final = 8
-"""How many agents or values a reason names at most: it shall stay one line."""
+"""The most agents or values that a reason names, so that it stays one line."""
 
 
 class UnplacedGroup(NamedTuple):
-    """A group that fits nowhere, and the constraint or the resource that is to blame."""
+    """A group that fits nowhere, and the constraint or the resource that is the cause."""
 
     group: Group
     reason: str
 
 
 class Placement(NamedTuple):
-    """What can be launched and what cannot, both in the order of the groups that were asked for."""
+    """The launches, and the groups that cannot be launched, both in the order of the given groups."""
 
     launches: list[Launch]
     unplaced: list[UnplacedGroup]
 
 
 class GroupShape(NamedTuple):
-    """What placement sees of a group; groups of one shape are interchangeable."""
+    """The properties of a group that matter for placement; groups of one shape are interchangeable."""
 
     role: str
     constraints: tuple[Constraint, ...]
@@ -140,7 +140,7 @@ class GroupShape(NamedTuple):
 
 
 Rank = tuple[tuple[int, ...], int, int]
-"""Groups of the role per GROUP_BY value, clients of the role on the agent, all clients on it: the lowest is next."""
+"""Groups of the role per GROUP_BY value, clients of the role on the agent, all clients on it: the lowest is first."""
 
 
 def place(
@@ -148,16 +148,16 @@ def place(
 ) -> Placement:
     """Places groups so that the clients of each role spread evenly over the agents that match.
 
-    Groups with the fewest matching agents go first, then those with the greatest need: a group that can run anywhere
-    shall not take the only place of one that cannot. The result depends on nothing but the arguments.
+    Groups with the fewest matching agents come first, then those with the greatest need: a group that can run anywhere
+    must not take the only agent of a group that cannot. The result depends only on the arguments.
 
     Args:
-        agents: with their free resources. An agent that stands there several times (in several offers) counts as
-            one with the sum.
-        groups: what to place.
-        running: groups that run already; their resources are not part of what is free.
-        others: agents that take nothing now, and will again: what runs there counts. A value that no agent has any
-            more does not keep groups from being spread over those that are left.
+        agents: the agents with their free resources. An agent that is listed several times (by several offers) counts
+            once, with the sum.
+        groups: the groups to place.
+        running: the groups that already run; the free resources do not contain theirs.
+        others: agents that take no groups now but will later: constraints count the groups that run there. Values that
+            no agent has any more do not count for GROUP_BY.
     """
     board = _Board(merge(agents), groups, running, others)
     shapes = [GroupShape(g.role, g.constraints, need_of(g.demand, g.count)) for g in groups]
@@ -178,14 +178,14 @@ def place(
 
 
 def refusal(unplaced: Sequence[UnplacedGroup], remedy: str) -> PlacementError:
-    """That not all groups were placed: the first of those that were not, and why."""
+    """The error for unplaced groups, with the first of them and its reason."""
     group, reason = unplaced[0]
     more = f" (and {len(unplaced) - 1} more groups)" if len(unplaced) > 1 else ""
     return PlacementError(f"group {group.id} ({group.count} {group.role} clients){more}: {reason}", remedy)
 
 
 def merge(agents: Iterable[Agent]) -> list[Agent]:
-    """The agents with those of the same id made one, in the order of their first appearance."""
+    """The agents, those of the same id merged, in the order of their first appearance."""
     merged: dict[str, Agent] = {}
     for agent in agents:
         known = merged.get(agent.id)
@@ -194,7 +194,7 @@ def merge(agents: Iterable[Agent]) -> list[Agent]:
 
 
 def why_no_agent_matches(constraints: Sequence[Constraint], agents: Sequence[Agent]) -> str:
-    """Which constraint leaves no agent, and what it saw; "" if some agent matches."""
+    """The first constraint that leaves no agent, with the values found; "" if some agent matches."""
     if not agents:
         return "the cluster has no agents"
     left = list(agents)
@@ -211,7 +211,7 @@ def why_no_agent_matches(constraints: Sequence[Constraint], agents: Sequence[Age
 
 @dataclass(slots=True)
 class _Queue:
-    """The agents that may still take a group of one shape, best first; ranks in it may be out of date (too low)."""
+    """The agents that may still take a group of one shape, best first; a rank may be out of date (too low)."""
 
     heap: list[tuple[Rank, int]]
     failed_at: int = -1
@@ -219,10 +219,10 @@ class _Queue:
 
 
 class _Board:
-    """The state of one placement: what is free, and what runs where.
+    """The state of one placement: the free resources and the groups of each agent.
 
-    Invariant: free resources only shrink and counts only grow, so an agent that a queue has dropped (too small, or
-    refused for good) need never be looked at again, and a rank in a queue can only be too low.
+    Invariant: free resources only shrink and counts only grow. Therefore a queue never needs an agent again that it has
+    dropped (too small, or refused for good), and a rank in a queue can only be too low.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class _Board:
             self._fields[role].append(name)
         self._matching: dict[tuple[Constraint, ...], list[int]] = {}
         self._queues: dict[GroupShape, _Queue] = {}
-        # The tallies of those values only that some agent has still.
+        # Like _tallies, but only for values that some agent still has.
         there = [*agents, *others]
         self._values = {name: {value_of(agent, name) for agent in there} for _, name in self._tallies}
         self._there: dict[tuple[str, str], Counter[str | None]] = {key: Counter() for key in self._tallies}
@@ -249,7 +249,7 @@ class _Board:
             self._count(launch.group, launch.agent)
 
     def matching(self, constraints: tuple[Constraint, ...]) -> list[int]:
-        """Indexes of the agents that match, whatever runs on them."""
+        """Indexes of the agents that match, regardless of the groups on them."""
         if constraints not in self._matching:
             self._matching[constraints] = [
                 index for index, agent in enumerate(self.agents) if all(permits(c, agent, {}) for c in constraints)
@@ -308,7 +308,7 @@ class _Board:
         return f"{text}; {refused} of {len(candidates)} matching agents" if refused else text
 
     def _refusal(self, shape: GroupShape, index: int) -> Constraint | None:
-        # A constraint that refuses for good is named before one that only waits for its turn.
+        # A constraint that refuses for good is reported before one that may accept the agent later.
         found: Constraint | None = None
         for constraint in shape.constraints:
             if not permits(constraint, self.agents[index], self._tally(shape.role, constraint)):
@@ -353,6 +353,6 @@ def _some(texts: Sequence[str]) -> str:
 
 
 def _share(need: ResourceNeed, free: Resources) -> float:
-    """The part of the need that can be met, by its scarcest resource."""
+    """The part of the need that the free resources meet, by the scarcest one."""
     pairs = ((need.cpus, free.cpus), (need.mem, free.mem), (need.ports, port_count(free)))
     return min((have / required for required, have in pairs if required > 0), default=1.0)

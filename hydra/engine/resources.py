@@ -1,4 +1,4 @@
-"""Attributes and resources as agents declare them, `cpus:4;mem:15000`, and the arithmetic of resources. Pure."""
+"""Attributes and resources in the form ``cpus:4;mem:15000``, and the arithmetic of resources. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from hydra.model import Demand, Launch, Resources
 
 _DECIMALS: Final = 6
-"""Amounts are kept to this many decimals, so that adding and subtracting the same amounts ends where it began."""
+"""Decimals of amounts: with rounding, adding and subtracting the same amounts returns the original."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_./-]+")
 _NUMBER: Final = re.compile(r"\d+(\.\d+)?")
@@ -21,7 +21,7 @@ _HIGHEST_PORT: Final = 65535
 
 @dataclass(frozen=True, slots=True)
 class ResourceNeed:
-    """What one group takes from an agent: CPUs, memory in MB, and a number of ports."""
+    """The resources that one group takes from an agent: CPUs, memory in MB, and a number of ports."""
 
     cpus: float = 0.0
     mem: float = 0.0
@@ -32,7 +32,7 @@ class ResourceNeed:
 
 
 def amounts(cpus: float, mem: float, ports: int | None = None) -> str:
-    """An amount for the reader, ``cpus 3.2, mem 5000 MB``; ports only where they matter."""
+    """An amount as text for people, ``cpus 3.2, mem 5000 MB``; without ``ports`` if it is None."""
     text = f"cpus {_number(cpus)}, mem {_number(mem)} MB"
     return text if ports is None else f"{text}, ports {ports}"
 
@@ -43,7 +43,7 @@ def parse_attributes(text: str) -> dict[str, str]:
     Scalars, ranges and sets are compared as text by Marathon's operators, so they stay text here.
 
     Raises:
-        ValueError: a part is not ``name:value``, or a name stands twice.
+        ValueError: a part is not ``name:value``, or a name occurs twice.
     """
     found: dict[str, str] = {}
     for name, value in _pairs(text, "an attribute", "group:cpu4-mem16"):
@@ -57,7 +57,7 @@ def parse_resources(text: str) -> Resources:
     """The resources in ``cpus:4;mem:15000;disk:1000;ports:[31000-32000,33000-33100]``; memory and disk in MB.
 
     Raises:
-        ValueError: an unknown resource, one given twice, or a malformed amount; the text shows what would be right.
+        ValueError: an unknown resource, one given twice, or a malformed amount; the text shows the right form.
     """
     scalars: dict[str, float] = {}
     ports: tuple[tuple[int, int], ...] | None = None
@@ -76,7 +76,7 @@ def parse_resources(text: str) -> Resources:
 
 
 def format_resources(resources: Resources) -> str:
-    """Resources as they are written, the inverse of ``parse_resources``; what is zero is left out."""
+    """Resources as text, the inverse of ``parse_resources``; amounts of 0 are left out."""
     parts = [f"{name}:{_number(getattr(resources, name))}" for name in _SCALARS if getattr(resources, name)]
     if resources.ports:
         parts.append(f"ports:[{','.join(f'{first}-{last}' for first, last in resources.ports)}]")
@@ -84,7 +84,7 @@ def format_resources(resources: Resources) -> str:
 
 
 def need_of(demand: Demand, count: int) -> ResourceNeed:
-    """What a group of ``count`` clients needs."""
+    """The need of a group of ``count`` clients."""
     return ResourceNeed(
         cpus=round(demand.base_cpus + count * demand.cpus_per_client, _DECIMALS),
         mem=round(demand.base_mem + count * demand.mem_per_client, _DECIMALS),
@@ -93,7 +93,7 @@ def need_of(demand: Demand, count: int) -> ResourceNeed:
 
 
 def fits(need: ResourceNeed, free: Resources) -> bool:
-    """Whether the need can be met from what is free."""
+    """Whether the free resources meet the need."""
     return (
         round(need.cpus - free.cpus, _DECIMALS) <= 0
         and round(need.mem - free.mem, _DECIMALS) <= 0
@@ -102,7 +102,7 @@ def fits(need: ResourceNeed, free: Resources) -> bool:
 
 
 def take(free: Resources, need: ResourceNeed) -> tuple[Resources, tuple[int, ...]]:
-    """What is left after the need is met, and the ports it got.
+    """Takes the need from the free resources; returns the rest and the ports taken.
 
     Raises:
         ValueError: the need does not fit.
@@ -115,7 +115,7 @@ def take(free: Resources, need: ResourceNeed) -> tuple[Resources, tuple[int, ...
 
 
 def taken_by(launch: Launch) -> Resources:
-    """What a launched group holds, ready to be added back when it ends."""
+    """The resources of a launched group, to be added back when the group ends."""
     need = need_of(launch.group.demand, launch.group.count)
     return Resources(cpus=need.cpus, mem=need.mem, ports=_coalesce((port, port) for port in launch.ports))
 
@@ -141,12 +141,12 @@ def take_ports(free: Resources, count: int) -> tuple[tuple[int, ...], Resources]
 
 
 def port_count(resources: Resources) -> int:
-    """How many ports the ranges hold."""
+    """The number of ports in the ranges."""
     return sum(last - first + 1 for first, last in resources.ports)
 
 
 def add(left: Resources, right: Resources) -> Resources:
-    """Both amounts together; port ranges that touch or overlap become one."""
+    """The sum of both; port ranges that touch or overlap become one."""
     both = {name: round(getattr(left, name) + getattr(right, name), _DECIMALS) for name in _SCALARS}
     return Resources(ports=_coalesce((*left.ports, *right.ports)), **both)
 
@@ -155,7 +155,7 @@ def subtract(left: Resources, right: Resources) -> Resources:
     """The first amount without the second.
 
     Raises:
-        ValueError: the second holds more of something, or a port that the first does not hold.
+        ValueError: the second amount has more of a resource, or a port that the first does not have.
     """
     remaining = {name: round(getattr(left, name) - getattr(right, name), _DECIMALS) for name in _SCALARS}
     short = [name for name, amount in remaining.items() if amount < 0]
@@ -170,7 +170,7 @@ def subtract(left: Resources, right: Resources) -> Resources:
 
 
 def without(ranges: Iterable[tuple[int, int]], used: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Ranges of ports less others, as far as they hold them; in order."""
+    """Ranges of ports without other ranges, sorted; ports outside the first ones are ignored."""
     for low, high in used:
         ranges = [
             part

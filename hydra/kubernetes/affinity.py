@@ -1,7 +1,7 @@
 """Marathon's placement constraints as rules for Kubernetes' scheduler. Pure.
 
-What they mean on nodes: an agent without the attribute is refused by every operator except UNLIKE, so each rule that
-looks at other Pods also asks that the node has the label.
+Every operator except UNLIKE refuses an agent without the attribute. Each rule that looks at other Pods therefore also
+requires the label on the node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hydra.model import Agent, Constraint, Launch
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _PREFERENCE: Final = 100
-"""The greatest weight there is."""
+"""The greatest weight that Kubernetes accepts."""
 
 _KEY: Final = re.compile(r"(?:[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 _VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?")
@@ -29,7 +29,7 @@ _GROUP: Final = re.compile(r"\((?:\?:)?([^()]*)\)")
 
 @dataclass(frozen=True, slots=True)
 class AffinityRules:
-    """What a Pod's ``spec`` says of where it may run.
+    """The part of a Pod's ``spec`` that restricts where the Pod may run.
 
     Attributes:
         affinity: ``spec.affinity``.
@@ -41,15 +41,15 @@ class AffinityRules:
 
 
 def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[str]:
-    """The roles of which a GROUP_BY is not as even as the scheduler demands: it would let some Pods wait for ever.
+    """The roles whose GROUP_BY is less even than the scheduler demands, so that it would let some Pods wait for ever.
 
-    It compares each value with the emptiest one, also with one at which others have taken all room. Placement fills
-    the values that have room, so it has to decide then; and for every GROUP_BY of the role: where a value is required
-    for one, the scheduler counts no other nodes for the others, which are not as even there.
+    The scheduler compares each value of the field with the emptiest value, even if other Pods fill that one's nodes.
+    Placement fills the values with free nodes, so it must choose the value for these roles, and for each of their
+    GROUP_BYs: if one field has a required value, the scheduler counts only those nodes for the other fields.
 
     Args:
-        launches: all groups of the run that are there, or about to be.
-        nodes: those over which the scheduler spreads, whatever is free on them.
+        launches: all groups of the run that exist or are about to be created.
+        nodes: the nodes over which the scheduler spreads Pods, with or without free resources.
     """
     found: set[str] = set()
     for role, constraints in dict.fromkeys((each.group.role, each.group.constraints) for each in launches):
@@ -71,10 +71,10 @@ def rules(
     """The rules for one Pod.
 
     Args:
-        constraints: of its group.
-        agent: the node that placement chose. It is required where a constraint has no translation, else preferred.
+        constraints: the constraints of the Pod's group.
+        agent: the node that placement chose: required if a constraint has no translation, otherwise preferred.
         match: labels of the Pods of the same role and run, this one among them.
-        decided: whether the value of each GROUP_BY is that of the node, and not the scheduler's choice.
+        decided: whether each GROUP_BY requires the node's own value instead of the scheduler's choice.
     """
     translated = [
         _kept(constraint, agent) if decided and constraint.operator == "GROUP_BY" else _translated(constraint, match)
@@ -82,7 +82,7 @@ def rules(
     ]
     asked = [rule for rule in translated if rule is not None]
     spread = _distinct(rule.spread for rule in asked)
-    # Two spreads over one label would be refused.
+    # The API server rejects two spreads over one label.
     if len(asked) < len(translated) or len({s["topologyKey"] for s in spread}) < len(spread):
         return AffinityRules({"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [_named(agent.id)]}}}, [])
     node: Json = {_PREFERRED: [{"weight": _PREFERENCE, "preference": _named(agent.id)}]}
@@ -98,7 +98,7 @@ def rules(
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One constraint: what it asks of the node, and with whom or without whom the Pod may be there."""
+    """One constraint: what it requires of the node, and which Pods the node must have or must not have."""
 
     node: Json
     together: Json | None = None
@@ -111,7 +111,7 @@ def _key(constraint: Constraint) -> str:
 
 
 def _kept(constraint: Constraint, agent: Agent) -> _Rule | None:
-    """The value of the field that placement chose."""
+    """The rule that requires the field's value on the agent that placement chose."""
     key, value = _key(constraint), value_of(agent, constraint.field)
     if value is None or not _KEY.fullmatch(key):
         return None
@@ -134,7 +134,7 @@ def _translated(constraint: Constraint, match: Mapping[str, str]) -> _Rule | Non
             return _Rule(there)
         case ("LIKE" | "UNLIKE") as operator, value:
             values = alternatives(value)
-            # What has no such label is not among the values either: NotIn accepts it, as UNLIKE does.
+            # NotIn accepts a node without the label, as UNLIKE does.
             return (
                 _Rule({"key": key, "operator": "In" if operator == "LIKE" else "NotIn", "values": values})
                 if (values)
@@ -147,7 +147,7 @@ def _translated(constraint: Constraint, match: Mapping[str, str]) -> _Rule | Non
                 "maxSkew": 1,
                 **others,
                 "whenUnsatisfiable": "DoNotSchedule",
-                # Nodes that no Pod of this kind may use shall not keep the others from being filled.
+                # Tainted nodes that these Pods may not use do not count, or they would block the others.
                 "nodeTaintsPolicy": "Honor",
             }
             return _Rule(there, spread={**spread, "minDomains": int(value)} if value else spread)
@@ -157,7 +157,7 @@ def _translated(constraint: Constraint, match: Mapping[str, str]) -> _Rule | Non
 def alternatives(expression: str) -> list[str]:
     """The values that a regular expression such as ``r1|r2`` or ``(r1|r2)`` stands for, sorted.
 
-    Empty where it is more than alternatives, or one of them cannot be a label's value.
+    Empty if the expression is more than alternatives, or if one of them cannot be a label's value.
     """
     grouped = _GROUP.fullmatch(expression)
     parts = (grouped[1] if grouped else expression).split("|")

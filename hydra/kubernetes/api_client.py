@@ -1,7 +1,7 @@
-"""Calls of a Kubernetes API server: the one module that uses the official client.
+"""Calls of a Kubernetes API server, made with the official client.
 
-Objects are the JSON of the API, never the client's models: these are slow to make, and what an older client
-does not know of a newer cluster would be lost.
+Objects are the JSON of the API, never the client's models: models are slow to make, and an older client's models lose
+the fields of a newer cluster.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _T = TypeVar("_T")
 
 INSTALL: Final = "pip install 'hydra-scale[kubernetes]'"
 IN_CLUSTER: Final = "in-cluster"
-"""The context of whoever runs in a Pod: its service account."""
+"""The context of a process in a Pod: the Pod's service account."""
 UNKNOWN: Final = 401
-"""The status code that says that the API server does not know who asks."""
+"""The status code for a request whose credentials the API server does not accept."""
 ANSWER_S: Final = 10.0
 _CONNECT_S: Final = 5.0
 _CONNECTIONS: Final = 16
@@ -38,16 +38,16 @@ _KEEPALIVE: Final = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
 )
-"""A watch that nobody feeds any more is noticed within half a minute."""
+"""A dead connection of a watch is detected within 25 s."""
 
 
 class ApiError(Exception):
-    """What the API server refused, or why it could not be asked.
+    """A request that the API server rejected or did not answer.
 
     Attributes:
-        status: HTTP's; 0: there was no answer.
-        reason: the API's word, such as ``AlreadyExists``; "" if it gave none.
-        message: for people.
+        status: the HTTP status; 0 if there was no answer.
+        reason: the API's reason, such as ``AlreadyExists``; "" if the answer has none.
+        message: a text for people.
     """
 
     def __init__(self, status: int, reason: str, message: str) -> None:
@@ -59,7 +59,7 @@ def context_of(master: str) -> str:
     """The context that ``--master`` names: ``k8s://CONTEXT``; "" is the kubeconfig's current one.
 
     Raises:
-        UsageError: it is written otherwise.
+        UsageError: ``master`` is not written so.
     """
     name, slashes, context = master.partition("://")
     if not slashes and ":" in name:
@@ -70,7 +70,7 @@ def context_of(master: str) -> str:
 
 
 def require_client() -> None:
-    """Refuses to go on without the official client.
+    """Checks that the official client is installed.
 
     Raises:
         MissingDependencyError: it is not installed.
@@ -80,19 +80,19 @@ def require_client() -> None:
 
 
 class Api:
-    """A cluster's API as a context of the kubeconfig names it. Its calls may be made from several threads.
+    """The API of the cluster that a context of the kubeconfig names. Several threads may call it.
 
     Attributes:
-        context: its name.
-        namespace: the context's own, "default" if it has none.
+        context: the context's name.
+        namespace: the context's namespace, "default" if it has none.
         server: the URL of the API server.
     """
 
     def __init__(self, context: str) -> None:
-        """Reads the kubeconfig (``KUBECONFIG``, ``~/.kube/config``), or what a Pod is given; makes no call yet.
+        """Reads the kubeconfig (``KUBECONFIG``, ``~/.kube/config``) or the Pod's service account; makes no call yet.
 
         Args:
-            context: "" is the current one, ``in-cluster`` the Pod's own.
+            context: "" is the current context, ``in-cluster`` the Pod's service account.
 
         Raises:
             UsageError: there is no such context, or no kubeconfig.
@@ -105,10 +105,10 @@ class Api:
     def call(
         self, method: str, path: str, body: Json | None = None, query: Query | None = None, timeout_s: float = ANSWER_S
     ) -> Json:
-        """One request, and the answer's object.
+        """Makes one request and returns the object of the answer.
 
         Raises:
-            ApiError: it was refused, or there was no answer within ``timeout_s``.
+            ApiError: the API server rejected the request, or did not answer within ``timeout_s``.
         """
         response = self._renewing(lambda client: self._request(client, method, path, body, query, timeout_s))
         return response if isinstance(response, dict) else {}
@@ -117,7 +117,7 @@ class Api:
         """The events of a watch, each with ``type`` and ``object``, until the server ends it after ``timeout_s``.
 
         Raises:
-            ApiError: it was refused, or the connection broke.
+            ApiError: the API server rejected the request, or the connection broke.
         """
         asked = {**query, "watch": "true", "timeoutSeconds": timeout_s, "allowWatchBookmarks": "true"}
         for line in self.lines(path, asked, timeout_s + ANSWER_S):
@@ -125,15 +125,15 @@ class Api:
                 yield json.loads(line)
 
     def lines(self, path: str, query: Query, silent_s: float) -> Iterator[str]:
-        """The lines of an answer as they come.
+        """The lines of an answer as they arrive.
 
         Args:
-            path: what is asked.
-            query: its parameters.
-            silent_s: how long nothing may come.
+            path: the path of the request.
+            query: the parameters of the request.
+            silent_s: the longest time between two pieces of the answer.
 
         Raises:
-            ApiError: it was refused, or the connection broke.
+            ApiError: the API server rejected the request, or the connection broke.
         """
         from kubernetes.watch.watch import iter_resp_lines
 
@@ -154,15 +154,15 @@ class Api:
                 response.close()
 
     def connected(self, connect: Callable[[Any], _T]) -> _T:
-        """What ``connect`` returns, given the official client's configuration: where the API server is, and who asks.
+        """What ``connect`` returns, given the official client's configuration: the server's URL and the credentials.
 
         Raises:
-            ApiError: as ``connect`` does.
+            ApiError: ``connect`` raised it.
         """
         return self._renewing(lambda client: connect(client.configuration))
 
     def _renewing(self, ask: Callable[[Any], _T]) -> _T:
-        """Asks; once more if the token is refused, which may have been renewed since and is read anew."""
+        """Makes the call; reads the credentials again and repeats it once if the server rejected the token."""
         client = self._client
         try:
             return ask(client)
@@ -199,7 +199,7 @@ class Api:
             if self._client is refused:
                 try:
                     self._client = self._load()
-                except HydraError as e:  # somebody is writing it, or has taken it away
+                except HydraError as e:  # another process is writing the file, or has removed it
                     raise ApiError(UNKNOWN, "", e.what) from None
             return self._client
 
@@ -208,7 +208,7 @@ class Api:
         from kubernetes.config import kube_config, load_incluster_config
 
         configuration = Configuration()
-        # What is tried again, and for how long, is decided where the call is made.
+        # The callers decide which calls to repeat, and for how long.
         configuration.retries = False
         configuration.connection_pool_maxsize = _CONNECTIONS
         configuration.socket_options = list(_KEEPALIVE)
@@ -226,7 +226,7 @@ class Api:
 
 
 def check_context(context: str) -> None:
-    """Refuses a context that is not there; reads the kubeconfig and nothing else.
+    """Checks that the kubeconfig has the context; makes no call.
 
     Raises:
         UsageError, ClusterError: as for :class:`Api`.
@@ -237,14 +237,14 @@ def check_context(context: str) -> None:
 
 
 def forget_credentials() -> None:
-    """Removes the files into which the client has written keys of the kubeconfig; for who leaves without atexit."""
+    """Removes the files with keys of the kubeconfig that the client has written; for a process that skips atexit."""
     from kubernetes.config import kube_config
 
     kube_config._cleanup_temp_files()
 
 
 def _named(context: str) -> Json:
-    """The kubeconfig's entry of a context, "" being the current one."""
+    """The kubeconfig's entry of a context; "" is the current one."""
     from kubernetes.config import kube_config
 
     contexts, current = kube_config.list_kube_config_contexts()
@@ -260,7 +260,7 @@ def _named(context: str) -> Json:
 
 @contextlib.contextmanager
 def _refusing(context: str) -> Iterator[None]:
-    """Every way in which a kubeconfig cannot be used as one line."""
+    """Turns every error about a kubeconfig into one line."""
     import yaml
     from kubernetes.config import ConfigException
 
@@ -289,7 +289,7 @@ def _own_namespace() -> str:
 
 @contextlib.contextmanager
 def errors() -> Iterator[None]:
-    """Every way in which there is no answer as an :class:`ApiError` of status 0."""
+    """Turns every error of a connection into an :class:`ApiError` of status 0."""
     import urllib3
     from kubernetes.client import ApiException
 
@@ -297,17 +297,17 @@ def errors() -> Iterator[None]:
         yield
     except (ApiException, urllib3.exceptions.HTTPError, OSError) as e:
         reason = str(getattr(e, "reason", "") or e).splitlines()
-        # What a library puts before the system's own words says nothing to people.
+        # Only the system's own text, without the library's prefix, is of use to people.
         text = reason[-1].rpartition("[Errno ")[2].partition("] ")[2] or reason[-1] if reason else type(e).__name__
         raise ApiError(0, "", text) from None
 
 
 def refused(status: int, data: bytes) -> ApiError:
-    """What an answer other than 200 says, which is a Status object unless somebody between us has answered."""
+    """The error in an answer other than 200: a Status object, or any text if a proxy has answered."""
     try:
         told = json.loads(data)
         message = str(told.get("message") or "")
-        # Of whom it knows nothing it says what he may not do, where it answers anybody at all.
+        # An API server that admits anonymous users rejects unknown credentials with 403 for "system:anonymous".
         return ApiError(UNKNOWN if _ANONYMOUS in message else status, str(told.get("reason") or ""), message)
     except (ValueError, AttributeError):
         return ApiError(status, "", data[:300].decode(errors="replace").strip() or f"HTTP {status}")

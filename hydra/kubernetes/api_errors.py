@@ -1,4 +1,4 @@
-"""What the API server refuses, and what a Pod's events tell → one line for people. Pure."""
+"""Errors of the API server and events of Pods → one line for people. Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class ApiFailure:
     """Why a call failed.
 
     Attributes:
-        kind: of the reason.
+        kind: the kind of the reason.
         what: what failed and why, one line.
         remedy: what to try.
-        final: whether another try would end the same.
+        final: whether another try would fail too.
     """
 
     kind: Kind
@@ -35,7 +35,7 @@ class ApiFailure:
 
 _FORBIDDEN: Final = re.compile(r'^[\w.]+ "[^"]*" is forbidden: ')
 _SIGNS: Final[tuple[tuple[str, Kind], ...]] = (
-    # (what stands in a message, whatever the status is; its kind); the first that fits counts.
+    # (a pattern of the message, with any status; its kind); the first that fits counts.
     (r"being terminated|NamespaceTerminating", "terminating"),
     (r"exceeded quota|failed quota|(maximum|minimum) [\w.-]+ usage per|limit to request ratio", "quota"),
     (r"violates PodSecurity|security context constraint", "security"),
@@ -49,7 +49,7 @@ _STATUSES: Final[dict[int, Kind]] = {
     413: "invalid", 415: "invalid", 422: "invalid", 429: "unavailable",
 }  # fmt: skip
 _HOPELESS: Final = re.compile(r"certificate verify failed|CERTIFICATE_VERIFY_FAILED|Name or service not known")
-"""Of no connection at all: what does not mend itself."""
+"""Reasons without a connection that another try does not repair."""
 
 
 _WHAT_PODS_MUST_HAVE: Final = (
@@ -58,14 +58,14 @@ _WHAT_PODS_MUST_HAVE: Final = (
 
 
 def api_failure(status: int, reason: str, message: str, *, doing: str, namespace: str) -> ApiFailure:
-    """Why the API server did not do what it was asked.
+    """Why the API server did not carry out a request.
 
     Args:
-        status: HTTP's; 0: there was no answer.
-        reason: the API's word, such as ``AlreadyExists``; may be "".
-        message: the API's, for people.
-        doing: what was asked, ``create pods``.
-        namespace: where; "" for what is in none.
+        status: the HTTP status; 0 if there was no answer.
+        reason: the API's reason, such as ``AlreadyExists``; may be "".
+        message: the API's text for people.
+        doing: the request, such as ``create pods``.
+        namespace: the namespace of the request; "" if it has none.
     """
     kind = _kind(status, message)
     said = one_line(_FORBIDDEN.sub("", message)) or reason or (f"status {status}" if status else "no connection")
@@ -78,11 +78,11 @@ def api_failure(status: int, reason: str, message: str, *, doing: str, namespace
         "webhook": (said, _WHAT_PODS_MUST_HAVE),
         "rights": (said, _rights_remedy(message)),
         "namespace": ("it does not exist", f"kubectl create namespace {namespace}, or name another one"),
-        "terminating": ("it is being deleted", "wait until it is gone and make it anew, or name another"),
+        "terminating": ("it is being deleted", "wait until it is deleted and create it again, or name another"),
         "conflict": (said, "hydra ps and hydra kill find a run of the same name; or give this one another"),
-        "credentials": (f"the API server does not know who asks ({said})", "log in to the cluster anew"),
+        "credentials": (f"the API server does not know who asks ({said})", "log in to the cluster again"),
         "invalid": (said, "look at what [kubernetes] adds to Pods: pod, tolerations, labels, annotations"),
-        "missing": (said, "was it deleted by somebody else?"),
+        "missing": (said, "did another user or process delete it?"),
         "unavailable": (said, unreachable),
         "other": (said, ""),
     }[kind]
@@ -91,7 +91,7 @@ def api_failure(status: int, reason: str, message: str, *, doing: str, namespace
 
 
 def is_full(message: str) -> bool:
-    """Whether a quota has no room for what it would allow otherwise."""
+    """Whether the message is about a quota that is used up."""
     return "exceeded quota" in message
 
 
@@ -133,14 +133,14 @@ def _rights_remedy(message: str) -> str:
 
 
 _NOISE: Final = frozenset({"MissingClusterDNS", "DNSConfigForming", "BackOff"})
-"""Reasons of warnings that keep no Pod from starting, or only repeat another one."""
+"""Reasons of warnings that do not keep a Pod from starting, or only repeat another warning."""
 _BARE: Final = re.compile(r"Error: \w+")
-"""A message that holds nothing but the reason of another warning."""
+"""A message that contains only the reason of another warning."""
 
 
 _CREATING: Final = "Error creating: "
 _FORBIDDEN_STATUS: Final = 403
-"""Of what a Job's controller is refused: quotas and admission rules. Its events do not tell the status."""
+"""The status of what a quota or an admission rule rejects; the events of a Job do not contain a status."""
 
 
 def not_started(events: Iterable[Json]) -> str:
@@ -159,7 +159,7 @@ def not_started(events: Iterable[Json]) -> str:
 
 
 def not_made(events: Iterable[Json], *, namespace: str) -> ApiFailure | None:
-    """Why a Job makes no Pod, by its own events: what its controller was refused; None if nothing is told."""
+    """Why the cluster creates no Pod for a Job, by the Job's events; None if they contain no reason."""
     told = [
         (_when(event), message.removeprefix(_CREATING))
         for event in events
@@ -172,6 +172,6 @@ def not_made(events: Iterable[Json], *, namespace: str) -> ApiFailure | None:
 
 
 def _when(event: Json) -> str:
-    """As the API writes it, so that texts compare like times."""
+    """The event's time as the API writes it: the texts compare like the times."""
     series = (event.get("series") or {}).get("lastObservedTime")
     return str(series or event.get("lastTimestamp") or event.get("eventTime") or event.get("firstTimestamp") or "")

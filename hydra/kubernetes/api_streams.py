@@ -1,4 +1,4 @@
-"""What the API server streams: the log of a container, and what a command in it says."""
+"""What the API server streams: the log of a container, and the output of a command in it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any, Final
 from hydra.kubernetes.api_client import Api, ApiError, errors, refused
 
 _SILENT_S: Final = 60.0
-"""How long a log may say nothing before it is asked for anew, as the connection may be dead."""
+"""How long a log may be silent before Hydra requests it again, as the connection may be dead."""
 _OUT, _ERR, _STATUS = 1, 2, 3
 """Channels of a command's connection."""
 
 
 def log(api: Api, namespace: str, pod: str, container: str, since: str = "") -> Iterator[str]:
-    """The lines of a container's log as they come, each behind its time; ends with the container.
+    """The lines of a container's log as they arrive, each after its time; ends with the container.
 
     Args:
-        api: as whom.
-        namespace: of the Pod.
-        pod: its name.
-        container: whose log.
-        since: the time of an earlier line: those of its second come again.
+        api: the API of the cluster.
+        namespace: the Pod's namespace.
+        pod: the Pod's name.
+        container: the container's name.
+        since: the time of an earlier line; the lines of its second are returned again.
 
     Raises:
-        ApiError: it was refused, the connection broke, or the log was silent for a minute.
+        ApiError: the API server rejected the request, the connection broke, or the log was silent for a minute.
     """
     query: dict[str, str | bool] = {"container": container, "follow": True, "timestamps": True}
     if since:
@@ -40,17 +40,18 @@ def execute(
     """What a command in a container writes to its standard output, piece by piece.
 
     Args:
-        api: as whom.
-        namespace: of the Pod.
-        pod: its name.
-        container: where the command runs.
+        api: the API of the cluster.
+        namespace: the Pod's namespace.
+        pod: the Pod's name.
+        container: the container in which the command runs.
         command: program and arguments.
-        silent_s: how long it may write nothing.
+        silent_s: how long the command may write nothing.
 
     Raises:
-        ApiError: it was refused, the connection broke, or the command failed; its last words are the message.
+        ApiError: the API server rejected the request, the connection broke, or the command failed; the message is the
+            last line of its standard error.
     """
-    # Not the client's own reader, which puts together all that has come before anybody sees a byte of it.
+    # The client's own reader is not used: it collects the whole output before it returns a byte.
     from kubernetes.stream.ws_client import create_websocket, get_websocket_url
     from websocket import ABNF
 
@@ -87,13 +88,13 @@ def execute(
     status: Any = json.loads(told)
     if status.get("status") != "Success":
         last = next(reversed(said.decode(errors="replace").strip().splitlines()), "")
-        # A command that fails has no status of HTTP's; 0 would mean that nobody has answered.
+        # A command that fails has no HTTP status; 0 would mean that there was no answer.
         raise ApiError(int(status.get("code") or 400), str(status.get("reason")), last or str(status.get("message")))
 
 
 @contextlib.contextmanager
 def _broken() -> Iterator[None]:
-    """What a connection raises as an :class:`ApiError`."""
+    """Turns every error of a WebSocket into an :class:`ApiError`."""
     from websocket import WebSocketBadStatusException, WebSocketException
 
     try:

@@ -1,18 +1,18 @@
-"""The process that holds the connection to the API server: it makes the engine's calls and tells what it watches.
+"""The process with the connection to the API server: it makes the engine's calls and reports changes of Pods.
 
 A call may wait seconds for its answer, and the official client uses threads: neither may happen in the process that
-serves the control channel. It is started as ``python -m hydra.kubernetes.driver FD``, FD being its end of a
-socket pair.
-When the engine goes without a word (SIGKILL), what belongs to its run is deleted all the same.
+serves the control channel. The engine starts this process as ``python -m hydra.kubernetes.driver FD``; FD is its end
+of a socket pair.
+If the engine is killed (SIGKILL), this process still deletes the objects of the run.
 
-From the engine come, by ``call``: ``open`` (context, namespace, run, opening), ``nodes``, ``door`` (address),
+The engine sends, by ``call``: ``open`` (context, namespace, run, opening), ``nodes``, ``door`` (address),
 ``create`` (first, then: lists of tag, path, body), ``delete`` (groups, grace), ``why`` (pod, uid), ``look`` (tag,
 path), ``stop``.
-To the engine go, by ``kind``: ``opened`` (namespace, server), ``nodes`` (nodes, pods, partial), ``door`` (port,
+This process sends, by ``kind``: ``opened`` (namespace, server), ``nodes`` (nodes, pods, partial), ``door`` (port,
 message), ``made`` (tag, name, uid), ``found`` (tag), ``refused`` (tag, status, reason, message), ``keeper`` (hello),
-``pod`` (pod, gone), ``pods`` (names: all that are there), ``why`` (pod, events), ``offline`` (status, message),
-``online``, ``failed`` (what, remedy), ``stopped`` (left: how many Pods; -1 if the removal was refused, with status,
-reason, message).
+``pod`` (pod, gone), ``pods`` (names of all Pods of the run), ``why`` (pod, events), ``offline`` (status, message),
+``online``, ``failed`` (what, remedy), ``stopped`` (left: the number of Pods that are left; -1 if the API server
+rejected the removal, with status, reason, message).
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ CALLS_AT_ONCE: Final = 8
 WATCH_S: Final = 240
 STOP_WITHIN_S: Final = 12.0
 STOP_EACH_S: Final = 0.2
-"""How much longer for each Pod: a kubelet ends a few a second."""
+"""Additional time for each Pod: a kubelet ends a few Pods a second."""
 _NAMED_AT_ONCE: Final = 100
-"""Groups in one call: their names stand in its URL."""
+"""The largest number of groups in one call, as its URL contains their names."""
 _TICK_S: Final = 0.5
 _STEADY_S: Final = 5.0
-"""A watch that lasts as long was no failed one."""
+"""A watch that lasts longer does not count as failed."""
 _PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0, 3.0)
 
 
 class _Process:
-    """Moves messages between the engine and the API server until told to stop, or until the engine has gone."""
+    """Moves messages between the engine and the API server until the engine stops this process or has ended."""
 
     def __init__(self, channel: DriverPipe) -> None:
         self._channel = channel
         self._outbox = Outbox()
         self._pool = ThreadPoolExecutor(CALLS_AT_ONCE, "calls")
         self._aside = ThreadPoolExecutor(4, "aside")
-        # One launch after the other: the Secret of the first may be that of the second.
+        # Launches run one after another: a second one may need the Secret of the first.
         self._launches = ThreadPoolExecutor(1, "launches")
         self._closing = threading.Event()
         self._stopped = threading.Event()
@@ -75,7 +75,7 @@ class _Process:
                 self._obey(message)
             self._forward()
             self._channel.wait(_TICK_S, self._outbox.bell)
-        # The engine may have gone without a word: nothing of its run shall stay.
+        # The engine may have been killed: this process removes the run's objects.
         self._stop()
         self._forward()
 
@@ -108,12 +108,12 @@ class _Process:
                 threading.Thread(target=self._stop, name="stop", daemon=True).start()
 
     def _guarded(self, work: Callable[[Message], object], message: Message) -> None:
-        """What nobody expected is told instead of being lost in a pool."""
+        """Does the work and reports every error, which the pool would drop."""
         try:
             work(message)
         except HydraError as e:
             self._say("failed", what=e.what, remedy=e.remedy)
-        except Exception as e:  # noqa: BLE001  # whatever it is, the run must end with a word
+        except Exception as e:  # noqa: BLE001  # the user must see any error that ends the run
             self._say("failed", what=f"the process that asks Kubernetes: {type(e).__name__}: {e}", remedy="")
 
     # --- what is asked ------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class _Process:
         threading.Thread(target=self._guarded, args=(self._watch, message), name="watch", daemon=True).start()
 
     def _tell_nodes(self, _: Message) -> None:
-        """All nodes, and what is on them; where only our own namespace may be seen, what is there."""
+        """Reports all nodes and the Pods on them, or only the Pods of the run's namespace if the rights end there."""
         try:
             nodes, pods, partial = listed(
                 lambda path, query: self._patiently("GET", path, query=query), self._namespace
@@ -156,7 +156,7 @@ class _Process:
             self._say("door", port=0, message=e.strerror or str(e))
 
     def _create(self, message: Message) -> None:
-        """Creates some objects and, once they are there, the others: a Pod needs its Secret when it starts."""
+        """Creates some objects, and then the others: a Pod needs its Secret when it starts."""
         made = [self._make(wanted) for wanted in message["first"]]
         for wanted in message["then"]:
             if all(made):
@@ -166,7 +166,7 @@ class _Process:
 
     def _make(self, wanted: Message) -> bool:
         if self._closing.is_set():
-            return False  # it would come after the removal
+            return False  # it would be created after the removal
         try:
             made = self._patiently("POST", wanted["path"], wanted["body"])
         except ApiError as e:
@@ -179,7 +179,7 @@ class _Process:
         return True
 
     def _look(self, message: Message) -> None:
-        """Whether a Job is there, and neither ended nor being deleted."""
+        """Reports whether a Job exists and has neither ended nor is being deleted."""
         try:
             seen = self._patiently("GET", message["path"])
         except ApiError as e:
@@ -195,28 +195,28 @@ class _Process:
             self._say("found", tag=message["tag"])
 
     def _delete(self, message: Message) -> None:
-        """Deletes the Pods of some groups, a call for hundreds of them."""
+        """Deletes the Pods of some groups, with one call for up to 100 groups."""
         options = {"gracePeriodSeconds": message["grace"]}
         groups = message["groups"]
         for first in range(0, len(groups), _NAMED_AT_ONCE):
             named = object_names.among(groups[first : first + _NAMED_AT_ONCE])
             query = {"labelSelector": f"{self._selector},{named}"}
-            with contextlib.suppress(ApiError):  # of those that were asked to end, the engine asks again
+            with contextlib.suppress(ApiError):  # the engine repeats the call for Pods that stay
                 self._patiently("DELETE", self._pods, options, query, DELETED_WITHIN_S)
 
     def _why(self, message: Message) -> None:
-        """The warnings about a Pod: what keeps it from starting stands there and nowhere else."""
+        """Reports the warnings about a Pod: only they contain what keeps it from starting."""
         query = {"fieldSelector": f"involvedObject.uid={message['uid']},type=Warning"}
         try:
             events = self._patiently("GET", f"/api/v1/namespaces/{self._namespace}/events", query=query)["items"]
         except ApiError as e:
-            events = [{"type": "Warning", "reason": "its events are not told", "message": e.message}]
+            events = [{"type": "Warning", "reason": "its events cannot be read", "message": e.message}]
         self._say("why", pod=message["pod"], events=events)
 
     def _patiently(
         self, method: str, path: str, body: Json | None = None, query: Query | None = None, answer_s: float = ANSWER_S
     ) -> Json:
-        """A call that outlives an API server's restart, for a minute."""
+        """Makes a call, and repeats it for a minute, as the API server may be restarting."""
         deadline = time.monotonic() + TRIES_S
         unanswered = False
         for attempt in range(1_000):
@@ -224,7 +224,7 @@ class _Process:
                 return self.api.call(method, path, body, query, answer_s)
             except ApiError as e:
                 if e.reason == "AlreadyExists" and body is not None and (unanswered or not path.endswith("/jobs")):
-                    # It was made although the answer was lost: names of Pods and Secrets are this process' own.
+                    # It was created although the answer was lost: only this process uses these names.
                     if not path.endswith("/jobs"):
                         return {"metadata": {"name": body["metadata"]["name"]}}
                     method, path, body = "GET", f"{path}/{body['metadata']['name']}", None
@@ -244,7 +244,7 @@ class _Process:
         return f"/api/v1/namespaces/{self._namespace}/pods"
 
     def _watch(self, _: Message) -> None:
-        """Tells of every change of the run's Pods; after a broken watch all of them are listed again."""
+        """Reports every change of the run's Pods; lists all of them again after a broken watch."""
         query = {"labelSelector": self._selector}
         version, online, broken = "", True, 0
         while not self._stopped.is_set():
@@ -258,7 +258,7 @@ class _Process:
                 version = self._follow({**query, "resourceVersion": version})
             except ApiError as e:
                 version = ""
-                # 410: there is more recent news than the watch could tell.
+                # 410: the API server no longer has the changes after this version.
                 if online and e.status != 410:
                     online = False
                     self._say("offline", status=e.status, message=e.message)
@@ -267,7 +267,7 @@ class _Process:
                 self._stopped.wait(_PAUSES_S[min(broken, len(_PAUSES_S)) - 1])
 
     def _list(self, query: Query) -> str:
-        """Tells of all Pods of the run; returns the version from which a watch goes on."""
+        """Reports all Pods of the run; returns the version from which a watch continues."""
         listed = self.api.call("GET", self._pods, query=query)
         for pod in listed["items"]:
             self._say("pod", pod=pod_status.trimmed(pod), gone=False)
@@ -276,7 +276,7 @@ class _Process:
         return str(listed["metadata"]["resourceVersion"])
 
     def _follow(self, query: Mapping[str, str]) -> str:
-        """Tells what one watch brings; returns the version to go on from."""
+        """Reports the changes that one watch returns; returns the version from which to continue."""
         version = query["resourceVersion"]
         for event in self.api.watch(self._pods, query, WATCH_S):
             seen = event["object"]
@@ -293,7 +293,7 @@ class _Process:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _stop(self) -> None:
-        """Deletes what belongs to the run and waits until its Pods have gone; once."""
+        """Deletes the objects of the run and waits until its Pods are deleted; does so once."""
         with self._stopping:
             if self._stopped.is_set():
                 return
@@ -302,13 +302,13 @@ class _Process:
             try:
                 if self._created:
                     for pool in (self._launches, self._pool):
-                        pool.shutdown(cancel_futures=True)  # nothing may be made behind the removal
+                        pool.shutdown(cancel_futures=True)  # nothing may be created after the removal
                     if self._door is not None:
                         self._door.close()
                     deadline = time.monotonic() + STOP_WITHIN_S + STOP_EACH_S * len(self._there)
                     end = {"left": remove(self.api, self._namespace, self._selector, deadline)}
             except ApiError as e:
-                # The keeper sees that the controller has gone, and the cluster removes all.
+                # The keeper ends without the controller, and the cluster then removes everything.
                 end = {"left": -1, "status": e.status, "reason": e.reason, "message": e.message}
                 sys.stdout.write(f"not all was removed: {e}\n")
             finally:
@@ -319,8 +319,8 @@ class _Process:
 
 
 def main() -> None:
-    """Runs the process; its only argument is the number of its socket."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's business
+    """Runs the process; its only argument is the number of its socket's file descriptor."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine handles Ctrl-C
     _Process(DriverPipe(socket.socket(fileno=int(sys.argv[1])))).run()
     sys.stdout.flush()
     forget_credentials()

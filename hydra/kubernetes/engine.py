@@ -19,12 +19,12 @@ from hydra.system import Waiting
 
 _CONFIRM_WITHIN_S: Final = 5.0
 _STOP_WITHIN_S: Final = 120.0
-"""The driver takes 12 s at most, and 0.2 s for each Pod."""
+"""The driver takes at most 12 s and 0.2 s for each Pod."""
 _TICK_S: Final = 0.1
 
 
 class KubernetesEngine(DriverEngine[KubernetesState]):
-    """Runs groups as Pods that belong to the run's keeper: what its driver ends, the keeper removes where it cannot."""
+    """Runs groups as Pods. The driver deletes them; if it cannot, the cluster does so when the run's keeper ends."""
 
     def __init__(
         self,
@@ -39,19 +39,19 @@ class KubernetesEngine(DriverEngine[KubernetesState]):
         self._delivery = delivery
 
     def agents(self) -> list[Agent]:
-        """The nodes as they are now, with what is free on each as far as is known.
+        """The nodes as they are now, with the free resources that Hydra knows of.
 
         Raises:
-            ClusterError: the run is no more.
+            ClusterError: the run has ended.
         """
         agents = super().agents()
         self._raise_fatal()
         return agents
 
     def _refresh(self) -> None:
-        """Has the nodes listed anew where they are older than 5 s: some may have come, gone or been cordoned.
+        """Lists the nodes again if the list is older than 5 s: nodes may be new, removed or cordoned.
 
-        Waits for that, 2 s at most: groups are placed between rows, while nothing is measured.
+        Waits at most 2 s for the list: groups are placed between rows, while nothing is measured.
         """
         self._pump()
         while self._state.awaits_nodes(self._clock()) and not self._driver.closed:
@@ -59,12 +59,12 @@ class KubernetesEngine(DriverEngine[KubernetesState]):
             self._pump(_TICK_S)
 
     def confirm(self, wait: Waiting) -> None:
-        """Asks the API server whether the keeper's Job is there, to which everything of the run belongs.
+        """Asks the API server whether the keeper's Job, which owns all objects of the run, still exists.
 
-        Where it does not answer, nobody knows.
+        Without an answer within 5 s the run counts as existing.
 
         Raises:
-            ClusterError: it is not, or nothing can be launched any more for another reason.
+            ClusterError: the Job does not exist, or nothing can be launched any more for another reason.
         """
         self._raise_fatal()
         self._state.check_owner()

@@ -1,4 +1,4 @@
-"""The controller's end of the keeper's connection: what the keeper's Pod says, and that it is there."""
+"""The controller's end of the keeper's connection, on which the keeper's Pod sends what it found."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class KeeperListener:
     """Listens for the keeper in threads of its own, until it is closed.
 
     Attributes:
-        port: where it listens.
+        port: the TCP port on which it listens.
     """
 
     def __init__(self, address: str, came: Callable[[Hello], None]) -> None:
-        """Opens it.
+        """Opens the port.
 
         Args:
-            address: of this machine.
-            came: called with what a keeper says, from another thread; whoever does not know the token is not heard.
+            address: the address of this machine.
+            came: called from another thread with a keeper's first message; a message without the token is ignored.
 
         Raises:
-            OSError: nobody can listen there.
+            OSError: this process cannot listen at the address.
         """
         self.token = ""
         self._came = came
@@ -42,12 +42,12 @@ class KeeperListener:
         threading.Thread(target=self._listen, name="door", daemon=True).start()
 
     def close(self) -> None:
-        """Tells the keeper that the run is over, and closes."""
+        """Notifies the keeper that the run is over, and closes the port."""
         with self._lock:
             self._closed = True
             inside, self._inside = self._inside, set()
         with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # to close it alone does not end the wait for the next
+            self._listener.shutdown(socket.SHUT_RDWR)  # close() alone does not end accept()
         self._listener.close()
         for connection in inside:
             with contextlib.suppress(OSError):
@@ -68,7 +68,7 @@ class KeeperListener:
             if hello is None or not self.token or hello.get("token") != self.token:
                 return
             with contextlib.suppress(OSError):
-                connection.sendall(b"ok")  # so that it knows this door from another one at the same port
+                connection.sendall(b"ok")  # shows the keeper that this is its controller
             with self._lock:
                 if self._closed:
                     return
@@ -82,7 +82,7 @@ class KeeperListener:
 
 
 def _hello(connection: socket.socket) -> Hello | None:
-    """The line that a keeper says first; None if it is none."""
+    """The first line of a connection as a keeper's message; None if it is no such message."""
     connection.settimeout(_HELLO_S)
     said = b""
     try:

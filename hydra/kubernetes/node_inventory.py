@@ -1,4 +1,4 @@
-"""What is free in a run's cluster: nodes as they were told last, and Pods of the run that are going. Pure."""
+"""The free resources of a run's cluster, by the latest list of nodes, and the run's ending Pods. Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hydra.model import Agent, Launch
 
 REFRESH_S: Final = 5.0
 TOLD_WITHIN_S: Final = 2.0
-"""How long a placement waits to be told of the nodes as they are now."""
+"""How long a placement waits for the list of nodes as they are now."""
 
 
 class Inventory:
     """The nodes; times are seconds of one clock.
 
     Attributes:
-        partial: whether only our own Pods are known, so that others' requests are not.
-        answering: the names of nodes whose Pods go on, whether they take more or not.
+        partial: whether only the Pods of the run's namespace are known, so that the requests of others are missing.
+        answering: the names of the nodes that are ready, whether they take more Pods or not.
         spread_over: the nodes over which the scheduler spreads Pods.
     """
 
@@ -31,8 +31,8 @@ class Inventory:
         """Begins without nodes.
 
         Args:
-            family: whose Pods are ours.
-            ports: those that servers are given.
+            family: what the run's objects have in common.
+            ports: the ranges of ports for servers.
         """
         self.partial = False
         self.answering: set[str] = set()
@@ -44,7 +44,7 @@ class Inventory:
         self._told: float | None = None
 
     def less(self, launches: Iterable[Launch]) -> list[Agent]:
-        """The nodes that take Pods, with what is free on each beside these launches."""
+        """The nodes that take Pods, with the free resources of each less those of these launches."""
         free = {agent.id: agent.resources for agent in self._agents}
         for launch in launches:
             if (node := launch.agent.id) in free:
@@ -53,31 +53,31 @@ class Inventory:
         return [replace(agent, resources=free[agent.id]) for agent in self._agents]
 
     def named(self, node: str, like: Agent) -> Agent:
-        """The node of this name; where it is not known, one like another."""
+        """The node of this name; a copy of ``like`` with this name if the node is unknown."""
         known = next((agent for agent in self._agents if agent.id == node), None)
         return known or replace(like, id=node, hostname=node)
 
     def is_fresh(self, now: float) -> bool:
-        """Whether they were told just now."""
+        """Whether the list of nodes is younger than 5 s."""
         return self._told is not None and now - self._told < REFRESH_S
 
     def is_awaited(self, now: float) -> bool:
-        """Whether they were asked for just now, and are worth waiting for."""
+        """Whether the list was requested in the last 2 s, so that a placement waits for it."""
         return self._asked is not None and now - self._asked < TOLD_WITHIN_S
 
     def ask(self, now: float) -> bool:
-        """Whether to have them told anew, which is noted; not where that was done just now."""
+        """Whether to request the list again: not within 5 s of the last request; records the request."""
         if self._asked is not None and now - self._asked < REFRESH_S:
             return False
         self._asked = now
         return True
 
     def refused(self, now: float) -> None:
-        """Nobody tells of them: placement goes by what is known."""
+        """Records that the API server rejected the request: placement uses the old list."""
         self._told = now
 
     def take(self, message: Mapping[str, Any], now: float) -> None:
-        """Takes note of the nodes, and of what their Pods hold."""
+        """Records the nodes and the resources that their Pods request."""
         self._told = now
         self.partial = message["partial"]
         others = [pod for pod in message["pods"] if not self._is_ours(pod)]
@@ -87,7 +87,7 @@ class Inventory:
         self.spread_over = nodes.spread_over(found, tolerations)
 
     def _is_ours(self, pod: Json) -> bool:
-        """Whether what it holds is taken off by :meth:`less`, or is about to be free: an earlier opening's."""
+        """Whether it is a group of this run: :meth:`less` subtracts it, or an earlier opening's, which is ending."""
         labels = pod["metadata"].get("labels") or {}
         in_run = (
             labels.get(object_names.RUN) == object_names.slug(self._family.run)
@@ -97,11 +97,11 @@ class Inventory:
 
 
 BOOKED_S: Final = 1.0
-"""How long after a Pod's end a quota may still count it; some 50 ms were measured. Nothing is tried more often."""
+"""How long after a Pod's end a quota may count it (measured: about 50 ms), and the shortest pause between tries."""
 
 
 class TerminatingPods:
-    """What is still going, and when something of it has gone. Times are seconds of one clock."""
+    """The Pods that are ending, and when Pods were last deleted; times are seconds of one clock."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -110,27 +110,27 @@ class TerminatingPods:
         self._free: float | None = None
 
     def begin(self, name: str) -> None:
-        """A Pod was asked to end, or has ended and is about to be deleted."""
+        """Records that a Pod was asked to end, or has ended and is about to be deleted."""
         self._names.add(name)
 
     def gone(self, name: str, now: float) -> None:
-        """A Pod is no longer there, whether it was asked to end or not."""
+        """Records that a Pod is deleted, whether it was asked to end or not."""
         self._names.discard(name)
         self._gone = now
         self._booked.append(now)
         self._settle(now)
 
     def only(self, there: Collection[str], now: float) -> None:
-        """Which Pods of the run are there; of the others nobody else tells."""
+        """Takes the names of all Pods of the run, after a broken watch: the other Pods are deleted."""
         for name in self._names.difference(there):
             self.gone(name, now)
 
     def may_have_room(self, sent: float) -> bool:
-        """Whether a quota may have more room, now or soon, than for what was sent at that time."""
+        """Whether a quota may have more room, now or soon, than for the request of that time."""
         return bool(self._names) or _unknown(self._gone, sent)
 
     def has_room(self, sent: float, now: float) -> bool:
-        """Whether a quota has more room than it may have known for what was sent at that time, and knows it."""
+        """Whether the quota may have counted a Pod for the request of that time that it counts no more."""
         self._settle(now)
         return now - sent >= BOOKED_S and _unknown(self._free, sent)
 
@@ -140,5 +140,5 @@ class TerminatingPods:
 
 
 def _unknown(gone: float | None, sent: float) -> bool:
-    """Whether a quota may have counted what went then, as it judged what was sent."""
+    """Whether a quota may have counted a Pod, deleted at ``gone``, when it judged the request sent at ``sent``."""
     return gone is not None and sent - gone < BOOKED_S

@@ -13,14 +13,14 @@ from hydra.kubernetes.settings import KubernetesSettings
 from hydra.model import Agent
 
 _HOLDING: Final = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
-"""Pods that have ended hold nothing of their nodes."""
+"""Leaves out Pods that have ended: they use no resources of their nodes."""
 
 
 def agents(master: str, settings: KubernetesSettings) -> list[Agent]:
-    """The nodes as agents, with what is free on each.
+    """The nodes as agents, with the free resources of each.
 
     Raises:
-        UsageError, ClusterError, MissingDependencyError: there is no such cluster, or it does not tell.
+        UsageError, ClusterError, MissingDependencyError: there is no such cluster, or it does not list its nodes.
     """
     api = opened(master)
     found, pods, _ = nodes_and_pods(api, settings.namespace or api.namespace)
@@ -34,10 +34,10 @@ def opened(master: str) -> Api:
 
 
 def nodes_and_pods(api: Api, namespace: str) -> tuple[list[Json], list[Json], bool]:
-    """The nodes, and the Pods on them; and whether these are those of ``namespace`` only, as one may not see all.
+    """The nodes, the Pods on them, and whether these are those of ``namespace`` only, as the user may not list others.
 
     Raises:
-        ClusterError: it does not tell.
+        ClusterError: the cluster does not list them.
     """
     try:
         return listed(lambda path, query: api.call("GET", path, query=query), namespace)
@@ -46,10 +46,10 @@ def nodes_and_pods(api: Api, namespace: str) -> tuple[list[Json], list[Json], bo
 
 
 def listed(get: Callable[[str, Query], Json], namespace: str) -> tuple[list[Json], list[Json], bool]:
-    """What :func:`nodes_and_pods` tells, by a GET of the caller's.
+    """What :func:`nodes_and_pods` returns, by the caller's GET.
 
     Raises:
-        ApiError: as the GET does.
+        ApiError: ``get`` raised it.
     """
     found = get("/api/v1/nodes", {})["items"]
     try:
@@ -61,11 +61,11 @@ def listed(get: Callable[[str, Query], Json], namespace: str) -> tuple[list[Json
 
 
 def ports_of(settings: KubernetesSettings) -> nodes.Ports:
-    """The range of ports as resources have it."""
+    """The range of ports for servers, in the form that :class:`Resources` uses."""
     return parse_resources(f"ports:[{settings.ports}]").ports
 
 
 def refused(e: ApiError, doing: str, namespace: str) -> ClusterError:
-    """What the API server said, as an error of a command."""
+    """The API server's error as an error of a command."""
     refusal = api_errors.api_failure(e.status, e.reason, e.message, doing=doing, namespace=namespace)
     return ClusterError(refusal.what, refusal.remedy)

@@ -1,4 +1,4 @@
-"""Nodes and the Pods on them, as the API's JSON has them, → agents with what is free on each. Pure."""
+"""Nodes and the Pods on them, in the API's JSON → agents with the free resources of each. Pure."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Ports = tuple[tuple[int, int], ...]
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 ENDED: Final = frozenset({"Succeeded", "Failed"})
-"""Phases of a Pod that holds nothing of its node any more."""
+"""Phases of a Pod that uses no resources of its node any more."""
 
 UNSEEN: Final = "nodes may have less than is shown; conf/kubernetes/usage.yaml gives the right to see them"
-"""What is to be said where Pods of other namespaces may not be listed."""
+"""The hint for a user who may not list Pods of other namespaces."""
 _DEPRECATED: Final = "beta.kubernetes.io/"
-"""Labels that stand there a second time under their lasting names."""
+"""The prefix of old label names; each node has the same labels under new names."""
 _OS: Final = "kubernetes.io/os"
 _UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 _KUBERNETES_OWN: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-"""Taints that tell of a node's state: to tolerate them would help nobody."""
+"""Taints that report a node's state: Hydra does not propose to tolerate them."""
 _MB: Final = 1 << 20
 _QUANTITY: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?\d+))?", re.ASCII)
 _SUFFIXES: Final[Mapping[str, Decimal]] = {
@@ -48,14 +48,14 @@ def agents(
 ) -> list[Agent]:
     """The nodes that take Pods, as agents, in the order of the nodes.
 
-    An agent's id is the node's name, its attributes are the node's labels. What is free is what the node has for Pods
-    less what the Pods there request: CPUs in whole thousandths, memory and disk in whole MB of 2^20 bytes, rounded
-    down. A node whose Pod slots are all taken is left out, too.
+    An agent's id is the node's name; its attributes are the node's labels. Its free resources are those that the node
+    has for Pods less those that its Pods request: CPUs in whole thousandths, memory and disk in whole MB of 2^20
+    bytes, rounded down. A node whose Pod slots are all taken is left out, too.
 
     Args:
-        nodes: as the API lists them.
-        pods: those that are known; what others request is not subtracted.
-        ports: those that groups may get, less what Hydra's Pods on the node declare and what others bind of the host.
+        nodes: the nodes as the API lists them.
+        pods: the known Pods; requests of unknown Pods are not subtracted.
+        ports: the ports for groups; those that Hydra's Pods declare or other Pods bind on the host are subtracted.
         tolerations: as in a Pod's ``spec.tolerations``.
     """
     there = _by_node(pods)
@@ -74,27 +74,27 @@ def left_out(
 
 
 def spread_over(nodes: Iterable[Json], tolerations: Sequence[Mapping[str, object]] = ()) -> list[Agent]:
-    """The nodes over which the scheduler spreads Pods, as agents with nothing: also those on which nothing is free."""
+    """The nodes over which the scheduler spreads Pods, full ones too, as agents without resources."""
     return [_known(node, Resources()) for node in nodes if _repelling(node, tolerations) is None]
 
 
 def answering(nodes: Iterable[Json]) -> set[str]:
-    """The names of the nodes whose Pods go on, whether they take more or not."""
+    """The names of the nodes that are ready, whether they take more Pods or not."""
     return {_name(node) for node in nodes if _ready(node) == "True"}
 
 
 def slots(node: Json, pods: Iterable[Json]) -> int:
-    """How many more Pods the node takes by number, whatever they need."""
+    """How many more Pods the node's limit on their number admits."""
     return _slots(node, _by_node(pods)[_name(node)])
 
 
 def without(ports: Ports, taken: Iterable[int]) -> Ports:
-    """The ranges without these ports; those that they do not hold are ignored."""
+    """The ranges without these ports; ports outside the ranges are ignored."""
     return ranges_without(ports, ((port, port) for port in taken))
 
 
 def less(free: Resources, need: ResourceNeed, ports: Iterable[int]) -> Resources:
-    """What a group leaves of a node; nothing where the node has less than was known when its Pod came."""
+    """A node's free resources without those of a group; 0 if the node has less than the group needs."""
     return replace(
         free,
         cpus=max(0.0, round(free.cpus - need.cpus, 3)),
@@ -105,10 +105,10 @@ def less(free: Resources, need: ResourceNeed, ports: Iterable[int]) -> Resources
 
 @lru_cache(maxsize=4096)
 def quantity(text: str) -> float:
-    """The number that a quantity of Kubernetes is, ``100m``, ``1.5Gi``, ``129e6``.
+    """The number of a Kubernetes quantity such as ``100m``, ``1.5Gi`` or ``129e6``.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no quantity.
     """
     found = _QUANTITY.fullmatch(text)
     if found is None:
@@ -119,7 +119,7 @@ def quantity(text: str) -> float:
 
 
 def trimmed_node(node: Json) -> Json:
-    """A node without what nobody here reads."""
+    """A node with only the fields that this module reads."""
     told = node.get("status", {})
     return {
         "metadata": _kept(node["metadata"], "name", "labels"),
@@ -132,7 +132,7 @@ def trimmed_node(node: Json) -> Json:
 
 
 def trimmed_pod(pod: Json) -> Json:
-    """A Pod without what :func:`agents` does not read: a cluster may have thousands."""
+    """A Pod with only the fields that :func:`agents` reads: a cluster may have thousands of Pods."""
     spec = pod.get("spec", {})
     containers = {
         key: [_kept(each, "resources", "ports", "restartPolicy") for each in spec[key]]
@@ -154,7 +154,7 @@ def _kept(whole: Json, *keys: str) -> Json:
 
 _COUNTED: Final = ("cpu", "memory", "ephemeral-storage")
 _Amounts = tuple[float, float, float]
-"""Of what is counted."""
+"""CPUs, bytes of memory and bytes of disk, in the order of ``_COUNTED``."""
 
 
 def _agent(node: Json, pods: Sequence[Json], ports: Ports) -> Agent:
@@ -186,8 +186,8 @@ def _floor(amount: float) -> int:
 def _requested(pod: Json) -> _Amounts:
     """What the scheduler counts for a Pod.
 
-    Containers run together, and beside them the sidecars: init containers that are always restarted. The other init
-    containers run one after another before that, each with the sidecars that stand before it.
+    Containers run at the same time as the sidecars: init containers that are always restarted. The other init
+    containers run before them, one after another, each together with the sidecars that precede it.
     """
     spec = pod["spec"]
     together = sidecars = most = _none()

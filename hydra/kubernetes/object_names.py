@@ -1,4 +1,4 @@
-"""What the objects of a run are called, and the labels by which they are found. Pure."""
+"""The names of a run's objects, and the labels by which Hydra finds them. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Collection
 from typing import Final
 
 RUN: Final = "hydra/run"
-"""The label of everything that belongs to a run; its value is :func:`slug` of the run's name."""
+"""The label of every object of a run; its value is :func:`slug` of the run's name."""
 RUN_NAME: Final = "hydra/run-name"
-"""The annotation that holds the run's whole name."""
+"""The annotation with the run's whole name."""
 GROUP: Final = "hydra/group"
 ROLE: Final = "hydra/role"
 PART: Final = "hydra/part"
-"""The label that says what an object is: ``group``, ``keeper``, ``environment``, ``controller``."""
+"""The label with the kind of an object: ``group``, ``keeper``, ``environment``, ``controller``."""
 OPENING: Final = "hydra/opening"
-"""The label that tells what one process has made from what an earlier or another one has made for the same run."""
+"""The label with the id of the process that created an object; another process of the same run has another id."""
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "hydra"
 
@@ -27,7 +27,7 @@ _ODD: Final = re.compile(r"[^a-z0-9]+")
 def slug(name: str, longest: int = _LONGEST) -> str:
     """A name of lower-case letters, digits and ``-`` that begins and ends with a letter or digit.
 
-    Names that would become the same keep apart by a digest of what they were.
+    A changed name ends with a digest of the original, so that different names stay different.
     """
     plain = _ODD.sub("-", name.lower()).strip("-")
     if plain == name and len(plain) <= longest:
@@ -38,8 +38,8 @@ def slug(name: str, longest: int = _LONGEST) -> str:
 
 
 def object_name(run: str, what: str, opening: str = "") -> str:
-    """The name of an object of a run, at most 63 characters; of one opening, whose objects have names of their own."""
-    # A Job's name is a label of its Pod, and a Pod's name its host's: both have 63 characters at most.
+    """The name of an object of a run, at most 63 characters; with ``opening`` it differs for each opening."""
+    # A Job's name is a label of its Pod, and a Pod's name is its host name: both have at most 63 characters.
     name = f"hydra-{slug(run, 26)}-{slug(what, 24)}"
     return f"{name}-{opening[:5]}" if opening else name
 
@@ -50,7 +50,7 @@ def labels(run: str, part: str, **more: str) -> dict[str, str]:
 
 
 def selector(run: str = "", parts: Collection[str] = (), opening: str = "") -> str:
-    """The label selector of everything of a run, or of all runs; of some parts, or of one opening, only."""
+    """The label selector of all objects of one run or of all runs, or only of some parts or of one opening."""
     terms = [f"{MANAGED_BY}={MANAGER}", f"{RUN}={slug(run)}" if run else RUN]
     if opening:
         terms.append(f"{OPENING}={opening}")
@@ -60,5 +60,5 @@ def selector(run: str = "", parts: Collection[str] = (), opening: str = "") -> s
 
 
 def among(groups: Collection[str]) -> str:
-    """A further term of a label selector: one of these groups."""
+    """A further term of a label selector, which matches these groups."""
     return f"{GROUP} in ({','.join(sorted(map(slug, groups)))})"

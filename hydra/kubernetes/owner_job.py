@@ -1,4 +1,4 @@
-"""The Job to which everything of a run belongs; its Pod runs ``pod_scripts/owner_pod.py``. Pure."""
+"""The keeper's Job, which owns all objects of a run; its Pod runs ``pod_scripts/owner_pod.py``. Pure."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from hydra.kubernetes.pods import RunObjects, labels_of, metadata, security, ver
 Json = dict[str, Any]
 
 REMOVED_AFTER_S: Final = 5
-"""How long a keeper that has ended stays, and with it what belongs to it."""
+"""How long a keeper that has ended stays, together with the objects that it owns."""
 _REQUESTS: Final = {"cpu": "10m", "memory": "32Mi"}
 _LIMITS: Final = {"memory": "128Mi"}
 _CPU_LIMIT: Final = {"cpu": "100m"}
-"""Where groups have one: a quota may demand it of every Pod."""
+"""The keeper's CPU limit if groups have one: a quota may demand it of every Pod."""
 _ATTEMPTS: Final = 20
 CONTAINER: Final = "keeper"
 UNREACHABLE: Final = 3
-"""The exit code of ``pod_scripts/owner_pod.py`` where it never reached the controller."""
+"""The exit code of ``pod_scripts/owner_pod.py`` if it never reached the controller."""
 UID: Final = "batch.kubernetes.io/controller-uid"
-"""The label by which Kubernetes tells of which Job a Pod is; only the API server knew it when the Job was made."""
+"""The label of a Pod with its Job's uid, which the API server chooses when it creates the Job."""
 _ENDS: Final = (
-    # Nobody is there to keep anything for.
+    # There is no controller to keep anything for.
     {
         "action": "FailJob",
         "onExitCodes": {"containerName": CONTAINER, "operator": "In", "values": [UNREACHABLE]},
     },
-    # It comes again on another node.
+    # The cluster creates the Pod again on another node.
     {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
 )
 MADE_WITHIN_S: Final = 3.0
-"""How long a Job takes to make its Pod before it is asked what keeps it."""
+"""How long a Job may take to create its Pod before Hydra asks for its events."""
 REACHES_WITHIN_S: Final = 10.0
 """How long the Pod, once it runs, may take to reach the controller."""
 
@@ -43,9 +43,9 @@ def job(family: RunObjects, source: str, door: str, image: str) -> Json:
 
     Args:
         family: what the run's objects have in common; its owner is not known yet.
-        source: of ``pod_scripts/owner_pod.py``.
-        door: HOST:PORT where it dials in.
-        image: of its container.
+        source: the source of ``pod_scripts/owner_pod.py``.
+        door: HOST:PORT to which the keeper connects.
+        image: the image of its container.
     """
     pod_security, container_security = security()
     limits = {**_LIMITS, **(_CPU_LIMIT if family.settings.cpu_limit_ratio else {})}
@@ -92,7 +92,7 @@ def job(family: RunObjects, source: str, door: str, image: str) -> Json:
 
 
 def owner(job_object: Json) -> Json:
-    """The reference by which everything else belongs to the Job that the API server has made."""
+    """The reference by which the Job that the API server has created owns the other objects."""
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -104,15 +104,15 @@ def owner(job_object: Json) -> Json:
 
 
 def refusal(hello: Json, version: str, digest: str, python: str, *, archive: bool, image: str) -> tuple[str, str]:
-    """What is wrong with an image and what to try, by what its keeper says; ("", "") if it will do.
+    """What is wrong with an image and what to try, by its keeper's first message; ("", "") if nothing is wrong.
 
     Args:
-        hello: of the keeper.
-        version: of the Hydra that runs the controller.
-        digest: of its sources.
-        python: the minor version that it runs, ``3.11``.
+        hello: the keeper's first message.
+        version: the version of the Hydra that runs the controller.
+        digest: the digest of that Hydra's sources.
+        python: the minor version of Python that runs it, ``3.11``.
         archive: whether groups get Hydra from the archive, so that the image needs Python only.
-        image: its name.
+        image: the image's name.
     """
     if archive:
         if hello.get("python") == python:
@@ -124,9 +124,9 @@ def refusal(hello: Json, version: str, digest: str, python: str, *, archive: boo
     if not hello.get("hydra"):
         return f"the image {image} holds no Hydra", "build it (Containerfile), or name any image with Python: --image"
     if hello["hydra"] != version:
-        return f"the image {image} holds Hydra {hello['hydra']}, and this is {version}", "build the image anew"
+        return f"the image {image} holds Hydra {hello['hydra']}, and this is {version}", "build the image again"
     if hello.get("digest") != digest:
-        return f"the image {image} holds a Hydra {version} of other sources than this one", "build the image anew"
+        return f"the image {image} holds a Hydra {version} of other sources than this one", "build the image again"
     return "", ""
 
 
@@ -135,16 +135,16 @@ def _from_pod(name: str, path: str) -> Json:
 
 
 class KeeperStartup:
-    """Why the keeper's Pod does not reach the controller, by what is seen of it and by the clock."""
+    """Why the keeper's Pod does not reach the controller, by the Pod's state and by the time that has passed."""
 
     def __init__(self, family: RunObjects, address: str, uid: str, now: float) -> None:
-        """Nothing has been seen yet.
+        """Begins without a Pod.
 
         Args:
-            family: of the run.
-            address: where the keeper dials in.
-            uid: of its Job.
-            now: s, as in the other calls.
+            family: what the run's objects have in common.
+            address: the address to which the keeper connects.
+            uid: the uid of the keeper's Job.
+            now: the time in s, as in the other calls.
         """
         self._family, self._address, self._uid = family, address, uid
         self._began = self._waits_since = now
@@ -156,23 +156,23 @@ class KeeperStartup:
         self._refusal: api_errors.ApiFailure | None = None
 
     def see(self, pod: Json) -> None:
-        """Takes note of a Pod of the run, which may be another one."""
+        """Records a Pod of the run if it is the keeper's."""
         if pod["metadata"].get("labels", {}).get(UID) == self._uid:
             self._pod = pod
 
     def asks(self, now: float) -> bool:
-        """Whether to ask for the Job's events, as no Pod comes; once."""
+        """Whether to ask for the Job's events, as it has no Pod after 3 s; true once."""
         if self._pod or self._asked or now - self._began < MADE_WITHIN_S:
             return False
         self._asked = True
         return True
 
     def told(self, events: Iterable[Json]) -> None:
-        """Takes note of the Job's events."""
+        """Records the Job's events."""
         self._refusal = api_errors.not_made(events, namespace=self._family.namespace)
 
     def waits(self) -> str:
-        """What it waits for now, in a few words."""
+        """What the keeper's Pod waits for now, in a few words."""
         if not self._pod:
             return "its Job makes it"
         status = pod_status.status(self._pod)
@@ -181,7 +181,7 @@ class KeeperStartup:
         return pod_status.waits(status)
 
     def failure(self, now: float) -> tuple[str, str]:
-        """What is wrong and what to try; ("", "") as long as it may come."""
+        """What is wrong and what to try; ("", "") while the Pod may still reach the controller."""
         if not self._pod:
             if self._refusal is not None and self._refusal.final:
                 return self._refusal.what, self._refusal.remedy
@@ -224,9 +224,9 @@ class KeeperStartup:
 
 
 def last_words(pod: Json) -> str | None:
-    """Of a keeper that could not reach the controller, None if it has not ended so."""
+    """The last message of a keeper that could not reach the controller; None if it has not ended so."""
     for container in pod.get("status", {}).get("containerStatuses", ()):
         ended = container.get("state", {}).get("terminated") or {}
         if container.get("name") == CONTAINER and ended.get("exitCode") == UNREACHABLE:
-            return str(ended.get("message") or "").strip() or "it does not say why"
+            return str(ended.get("message") or "").strip() or "it gave no reason"
     return None

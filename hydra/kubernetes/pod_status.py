@@ -1,4 +1,4 @@
-"""A Pod as the API's JSON has it → the state of its group, what it waits for, and what to try. Pure."""
+"""A Pod in the API's JSON → the state of its group, what the Pod waits for, and what to try. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hydra.kubernetes.nodes import Json
 from hydra.model import GroupState
 
 For = Literal["", "node", "pull", "image", "start"]
-"""A node that takes the Pod, an image that is fetched, one that could not be, the container's start; "" nothing."""
+"""A node that takes the Pod, an image being fetched, an image after a failed try, the container's start; "" nothing."""
 
 NODE_WITHIN_S: Final = 30.0
-"""How long a Pod waits for a node: Pods of the step before may still be ending."""
+"""How long a Pod waits for a node: Pods of the previous step may still be ending."""
 IMAGE_WITHIN_S: Final = 20.0
-"""How long a node tries again whose attempt to fetch an image has failed."""
+"""How long a node may repeat a failed attempt to fetch an image."""
 START_WITHIN_S: Final = 120.0
-"""How long a Pod that has a node may take to start, its image fetched, before it is asked what keeps it."""
+"""How long a Pod with a node and an image may take to start before Hydra asks for its events."""
 PULLED_WITHIN_S: Final = 600.0
 """How long a node may take to fetch an image."""
 PATIENCE_S: Final = {
@@ -28,13 +28,13 @@ PATIENCE_S: Final = {
     "image": IMAGE_WITHIN_S,
     "start": START_WITHIN_S,
 }
-"""How long each of what a Pod waits for (``PodStatus.waits_for``) may last."""
+"""How long a Pod may wait for each of ``PodStatus.waits_for``, in s."""
 HOPELESS_S: Final = 2.0
-"""A Secret that was just made is not seen by each node at once."""
+"""How long a hopeless state must last: some nodes see a new Secret later."""
 
 
 class PendingReason(NamedTuple):
-    """What is waited for; ``detail`` is one line for people, with a remedy; ``hopeless`` is what never comes."""
+    """What a Pod waits for; ``detail`` is a line for people, with a remedy; ``hopeless``: waiting will not help."""
 
     waits_for: For
     detail: str = ""
@@ -42,7 +42,7 @@ class PendingReason(NamedTuple):
 
 
 def one_line(text: str, longest: int = 600) -> str:
-    """Lines joined into one; the end is what counts where it is too long."""
+    """Lines joined into one; a text that is too long keeps its end."""
     joined = "; ".join(filter(None, (line.strip() for line in text.splitlines())))
     return joined if len(joined) <= longest else f"…{joined[-longest:]}"
 
@@ -54,7 +54,7 @@ _PREEMPTION: Final = re.compile(r"\.? preemption: .*", re.DOTALL)
 _NODES: Final = re.compile(r"\bnode\(s\) ")
 
 _UNPLACED: Final = (
-    # (what the scheduler says, what to try); the first that fits is told.
+    # (a text of the scheduler, what to try); the first that fits counts.
     ("Insufficient cpu", "add nodes, end other Pods, or lower demand.base_cpus and demand.cpus_per_client"),
     ("Insufficient memory", "add nodes, end other Pods, or lower demand.base_mem and demand.mem_per_client"),
     ("Too many pods", "add nodes, or make fewer and larger groups (max_group)"),
@@ -103,7 +103,7 @@ _LOAD: Final = "push it to a registry that the nodes reach, or load it onto them
 _REGISTRY: Final = "the nodes do not reach the registry: its name, their DNS, a proxy or a firewall"
 
 _UNPULLED: Final = (
-    # (what the registry or the runtime says, what to try, whether another try may help)
+    # (a text of the registry or the runtime, what to try, whether another try may help)
     (
         "no match for platform",
         "there is none for the nodes' machine type: build it for that, or choose other nodes",
@@ -133,7 +133,7 @@ _UNPULLED: Final = (
 
 
 def unpulled(reason: str, message: str, image: str) -> PendingReason:
-    """Why the image is not on the node."""
+    """Why the node has no image."""
     says = _NOISE.sub("", one_line(message)).strip(" :")
     if reason == "InvalidImageName":
         text = f"{image!r} cannot be the name of an image ({says}); correct image in [kubernetes], or --image"
@@ -164,11 +164,11 @@ _MAY_PASS: Final = ("timed out", "deadline exceeded", "is reserved for", "try ag
 
 
 def unstarted(statuses: Sequence[Json], *, sandbox: bool) -> PendingReason:
-    """What the first container waits for that has not started.
+    """What the first container that has not started waits for.
 
     Args:
-        statuses: of the containers, init containers first.
-        sandbox: whether the Pod has its network: only the image is missing then.
+        statuses: the statuses of the containers, init containers first.
+        sandbox: whether the Pod has its network, so that only the image is missing.
     """
     for status in statuses:
         waiting = status.get("state", {}).get("waiting") or {}
@@ -194,20 +194,20 @@ def _remedy(message: str) -> str:
 
 
 MAIN: Final = "kubectl.kubernetes.io/default-container"
-"""The annotation that names a Pod's own container: others may be injected beside it."""
+"""The annotation that names a Pod's main container, as a cluster may inject others."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodStatus:
-    """What a Pod means for its group.
+    """What a Pod's state means for its group.
 
     Attributes:
-        state: of the group. ``lost``: nothing speaks against the group, it may be launched again elsewhere;
-            ``failed``: its own fault, or its settings'.
-        node: "" while the Pod is bound to none.
+        state: the group's state. ``lost``: the node or the cluster ended the group, which may be launched again;
+            ``failed``: the group or its settings are the cause.
+        node: the node's name; "" while the Pod has no node.
         detail: one line for people: what, why, what to try.
         waits_for: what a Pod that has not started waits for.
-        hopeless: of one that has not started: waiting will not help; of a failed one: neither will another Pod.
+        hopeless: whether waiting will not help (a Pod that has not started), or a new Pod will not (a failed one).
     """
 
     state: GroupState
@@ -220,7 +220,7 @@ class PodStatus:
 def status(pod: Json) -> PodStatus:
     """The state of a Pod's group.
 
-    A Pod that is being deleted is ``lost``: whoever deletes it on purpose knows better.
+    A Pod that is being deleted is ``lost``; a caller that deleted it on purpose ignores that state.
     """
     node = pod["spec"].get("nodeName") or ""
     own = _own(pod)
@@ -251,7 +251,7 @@ def waits(status: PodStatus) -> str:
 
 
 def trimmed(pod: Json) -> Json:
-    """A Pod without what nobody here reads: the record of who has changed which field is half of it."""
+    """A Pod with only the fields that Hydra reads: the API's record of changes is half of a Pod."""
     metadata, spec = pod["metadata"], pod.get("spec", {})
     keys = ("name", "namespace", "uid", "labels", "deletionTimestamp")
     main = {key: value for key, value in (metadata.get("annotations") or {}).items() if key == MAIN}
@@ -266,7 +266,7 @@ def trimmed(pod: Json) -> Json:
 
 
 def _own(pod: Json) -> Json:
-    """The status of the Pod's own container, {} while there is none."""
+    """The status of the Pod's main container, {} while there is none."""
     statuses: list[Json] = pod.get("status", {}).get("containerStatuses") or []
     return next((s for s in statuses if s.get("name") == _own_name(pod)), {})
 
@@ -292,22 +292,22 @@ def _waiting(pod: Json, node: str) -> PendingReason:
 # --- what Kubernetes does to Pods ------------------------------------------------------------------------------------
 
 _DISRUPTIONS: Final = {
-    # Reasons of the condition DisruptionTarget → what to tell.
+    # Reasons of the condition DisruptionTarget → the message.
     "PreemptionByScheduler": "a Pod of higher priority took its place on {node}; set priority_class in [kubernetes]",
     "DeletionByTaintManager": "node {node} was lost, or tainted NoExecute",
     "EvictionByEvictionAPI": "evicted from node {node}, as a drain does",
-    "DeletionByPodGC": "node {node} is gone from the cluster",
+    "DeletionByPodGC": "node {node} was removed from the cluster",
 }
 _MORE_MEMORY: Final = "raise demand.base_mem or demand.mem_per_client"
 _OWN_FAULT: Final = ("exceeds the", "exceeded its", "exceeds its")
-"""Of an eviction: the Pod used more than its own limit."""
+"""Texts of an eviction because the Pod used more than its own limit."""
 
 _REJECTED: Final = {
-    # Reasons of a failed Pod that never ran; prefix → what to tell.
-    "OutOf": "node {node} had too little left when the Pod came; other Pods were faster",
+    # Prefixes of the reasons of a failed Pod that never ran → the message.
+    "OutOf": "node {node} had too little left when the Pod arrived; other Pods were faster",
     "UnexpectedAdmissionError": "node {node} refused the Pod",
     "NodeAffinity": "the labels of node {node} have changed",
-    "NodePorts": "a port of node {node} was taken when the Pod came",
+    "NodePorts": "a port of node {node} was taken when the Pod arrived",
     "TaintToleration": "node {node} has a new taint",
     "NodeShutdown": "node {node} shuts down",
     "Terminated": "node {node} shuts down",
@@ -318,7 +318,7 @@ _REJECTED: Final = {
 
 
 def _disrupted(pod: Json, node: str) -> tuple[GroupState, str] | None:
-    """What has been done to the Pod from outside, None if nothing."""
+    """The state and the message if the node or the cluster ended the Pod, otherwise None."""
     told = pod.get("status", {})
     reason, message = told.get("reason", ""), one_line(told.get("message", ""))
     target = _conditions(pod).get("DisruptionTarget", {})
@@ -338,14 +338,14 @@ def _disrupted(pod: Json, node: str) -> tuple[GroupState, str] | None:
         said = one_line(target.get("message", ""))
         return "lost", text.format(node=node) if text else f"ended on node {node}: {said or target.get('reason')}"
     if pod["metadata"].get("deletionTimestamp"):
-        return "lost", "its Pod was deleted by somebody else"
+        return "lost", "its Pod was deleted by another user or process"
     return None
 
 
 # --- how containers end ----------------------------------------------------------------------------------------------
 
 _CANNOT: Final = 78
-"""The exit code of our scripts that cannot start a group where they are, and say why."""
+"""The exit code of Hydra's scripts that cannot start a group on their node and print the reason."""
 _SHELL: Final = 128
 """A shell, and a container's runtime, add this to the number of the signal that ended a process."""
 
@@ -353,7 +353,7 @@ _SHELL: Final = 128
 def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> PodStatus:
     reason, said = ended.get("reason", ""), one_line(ended.get("message") or "")
     if reason == "ContainerStatusUnknown":
-        return PodStatus("lost", node, f"node {node} lost sight of it, as after a restart of the node")
+        return PodStatus("lost", node, f"node {node} has lost its state, as after a restart of the node")
     if reason == "OOMKilled":
         return PodStatus("failed", node, f"{whose}{_out_of_memory(pod)}")
     if reason in ("StartError", "ContainerCannotRun"):
@@ -362,12 +362,12 @@ def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> PodStatus:
     code = ended.get("exitCode", 0)
     number = ended.get("signal") or (code - _SHELL if code > _SHELL else 0)
     how = f"killed by {end_of(-number)}" if number else f"exit status {code}"
-    text = f"{whose}{how}: {said}" if said else f"{whose}{how}, and it said nothing on stderr"
+    text = f"{whose}{how}: {said}" if said else f"{whose}{how}, and it wrote nothing to stderr"
     return PodStatus("failed", node, text, hopeless=code == _CANNOT)
 
 
 def _out_of_memory(pod: Json) -> str:
-    # An init container of ours has the limit of the group.
+    # Hydra's init container has the same limit as the group's container.
     own: Json = next((c for c in pod["spec"].get("containers") or () if c.get("name") == _own_name(pod)), {})
     limit = (own.get("resources", {}).get("limits") or {}).get("memory", "")
     if not limit:
@@ -383,4 +383,4 @@ def _failed_before_it_started(pod: Json, node: str) -> PodStatus:
         if ended.get("exitCode"):
             return _ended(pod, ended, node, f"init container {container.get('name', '')}: ")
     said = ": ".join(filter(None, (told.get("reason", ""), one_line(told.get("message", "")))))
-    return PodStatus("failed", node, f"its Pod failed before it started: {said or 'the cluster does not say why'}")
+    return PodStatus("failed", node, f"its Pod failed before it started: {said or 'the cluster gives no reason'}")

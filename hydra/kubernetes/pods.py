@@ -25,21 +25,21 @@ from hydra.model import Demand, Launch
 
 @cache
 def source(name: str) -> str:
-    """The source of ``hydra.kubernetes.pod_scripts.NAME``."""
+    """The source text of ``hydra.kubernetes.pod_scripts.NAME``."""
     text = pkgutil.get_data("hydra.kubernetes.pod_scripts", f"{name}.py")
-    assert text is not None, name  # noqa: S101  # our own loader has it
+    assert text is not None, name  # noqa: S101  # Hydra's package has it
     return text.decode()
 
 
 USER: Final = 10001
-"""The user of Hydra's own image; any other image gets on with it, too."""
+"""The user id of Hydra's own image; other images run with it, too."""
 
 CONTAINER: Final = "group"
-"""A group's own container in its Pod."""
+"""The name of a group's main container."""
 WORK: Final = "/work"
-"""Where a group runs."""
+"""The working directory of a group."""
 ARCHIVE: Final = "/hydra"
-"""Where the archive is unpacked."""
+"""The folder into which the archive is unpacked."""
 RUNNER: Final = "hydra-run"
 """The script in the archive that starts a group."""
 
@@ -49,12 +49,12 @@ _ANNOTATIONS: Final = {
     "linkerd.io/inject": "disabled",
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 }
-"""No proxy between what is measured, and no Pod moved in the middle of a run; users' own annotations come first."""
+"""Annotations against proxies between measured Pods and against moved Pods; a user's annotations override them."""
 
 _NODE_GONE: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _MILLI: Final = 1000
 _LEAST_LIMIT: Final = 256
-"""MB: a demand that says little shall not have its group killed, unless the ratio is 1."""
+"""The least memory limit in MB: a small demand must not get a group killed, unless the ratio is 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class RunObjects:
     """What all objects of a run have in common.
 
     Attributes:
-        run: its name.
-        namespace: where they are.
-        owner: the reference to the object with which they go; {} before there is one.
-        settings: the engine's.
-        image: of the groups' containers.
+        run: the run's name.
+        namespace: the namespace of the objects.
+        owner: the reference to the object that owns them, and with which they are deleted; {} before it exists.
+        settings: the engine's settings.
+        image: the image of the groups' containers.
         archive: whether every group gets the archive.
-        opening: what this process makes is told by that from what others have made for the same run.
+        opening: an id of this process, which distinguishes its objects from those of other processes of the same run.
     """
 
     run: str
@@ -81,7 +81,7 @@ class RunObjects:
 
 
 def metadata(family: RunObjects, name: str, part: str, **labels: str) -> Json:
-    """An object's ``metadata``; ``labels`` as :func:`names.labels` takes them."""
+    """An object's ``metadata``; ``labels`` as :func:`object_names.labels` takes them."""
     return {
         "name": name,
         "namespace": family.namespace,
@@ -92,18 +92,18 @@ def metadata(family: RunObjects, name: str, part: str, **labels: str) -> Json:
 
 
 def labels_of(family: RunObjects, part: str, **more: str) -> dict[str, str]:
-    """An object's labels; ``more`` as :func:`names.labels` takes them."""
+    """An object's labels; ``more`` as :func:`object_names.labels` takes them."""
     return object_names.labels(family.run, part, **more, **({"opening": family.opening} if family.opening else {}))
 
 
 def own_image(settings: KubernetesSettings, version: str) -> str:
     """Hydra's own image: the one in the settings, else the one of this version."""
-    # No tag has a plus sign, which stands in versions between releases.
+    # A tag cannot contain a plus sign, but versions between releases do.
     return settings.image or f"{OWN_IMAGE}:{version.replace('+', '-')}"
 
 
 def environment(family: RunObjects, values: Mapping[str, str]) -> Json:
-    """The Secret that holds an environment; equal ones have the same name."""
+    """The Secret with an environment; equal environments have Secrets with the same name."""
     digest = hashlib.sha256(json.dumps(dict(values), sort_keys=True).encode()).hexdigest()[:16]
     return {
         "apiVersion": "v1",
@@ -118,7 +118,7 @@ def environment(family: RunObjects, values: Mapping[str, str]) -> Json:
 
 
 def requested_resources(demand: Demand, count: int) -> Demand:
-    """The demand of a group of ``count`` as its Pod requests it: thousandths of a CPU and whole MB, rounded up."""
+    """The demand of ``count`` clients as their Pod requests it: thousandths of a CPU and whole MB, rounded up."""
     need = need_of(demand, count)
     return Demand(base_cpus=_up(need.cpus * _MILLI) / _MILLI, base_mem=float(_up(need.mem)), ports=need.ports)
 
@@ -145,7 +145,7 @@ def security() -> tuple[Json, Json]:
 
 
 def verbatim(words: Iterable[str]) -> list[str]:
-    """A command or arguments that the kubelet passes on as they are, where it would replace ``$(NAME)``."""
+    """A command or arguments, escaped so that the kubelet does not replace ``$(NAME)``."""
     return [word.replace("$", "$$") for word in words]
 
 
@@ -162,14 +162,14 @@ def group_pod(
     """The Pod of a group.
 
     Args:
-        family: of the run.
+        family: what the run's objects have in common.
         launch: the group, its node and its ports.
-        command: as it shall run in the container.
+        command: the command of the container.
         secret: the name of the Secret with its environment.
-        archive: an init container unpacks the archive, by ``HYDRA_ARCHIVE_URL`` and ``HYDRA_ARCHIVE_SHA256`` of the
-            environment, and the command stands behind its ``hydra-run``.
-        grace_s: what a group has to end by itself before it is killed.
-        decided: as :func:`rules` takes them.
+        archive: whether an init container unpacks the archive, by ``HYDRA_ARCHIVE_URL`` and ``HYDRA_ARCHIVE_SHA256`` of
+            the environment, and the archive's ``hydra-run`` starts the command.
+        grace_s: how long a group has to end by itself before it is killed, in s.
+        decided: as :func:`rules` takes it.
     """
     group, settings = launch.group, family.settings
     name = object_names.object_name(family.run, group.id, family.opening)
@@ -189,7 +189,7 @@ def group_pod(
         "resources": resources(settings, need_of(group.demand, group.count)),
         "securityContext": container_security,
         "volumeMounts": mounts,
-        # The last lines of stderr are in the Pod's status then: nobody needs the right to read logs.
+        # The Pod's status then contains the last lines of stderr, so that users need no right to read logs.
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     container: Json = {
@@ -207,7 +207,7 @@ def group_pod(
     fetch = {"name": "fetch", "command": ["python3", "-c", *verbatim([source("fetch_archive")])], **same}
     spec: Json = {
         "restartPolicy": "Never",
-        # The Pod's first process is then Kubernetes' own: it reaps, and SIGTERM is not ignored as by a PID 1.
+        # PID 1 is then Kubernetes' own process, which reaps; a group as PID 1 would ignore SIGTERM.
         "shareProcessNamespace": True,
         "terminationGracePeriodSeconds": grace_s,
         "automountServiceAccountToken": False,
@@ -223,7 +223,7 @@ def group_pod(
 
 
 def resources(settings: KubernetesSettings, need: ResourceNeed) -> Json:
-    """A container's ``resources``: requests as much as it needs, limits by the settings' ratios."""
+    """A container's ``resources``: it requests its need; the settings' ratios give the limits."""
     milli, mem = _up(need.cpus * _MILLI), _up(need.mem)
     limits = {}
     if milli and settings.cpu_limit_ratio:
@@ -235,9 +235,9 @@ def resources(settings: KubernetesSettings, need: ResourceNeed) -> Json:
 
 
 def with_user_settings(family: RunObjects, pod: Json) -> Json:
-    """A Pod, or a Job's template of one, with what the user wants of all Pods of a run.
+    """A Pod, or a Job's template of one, with the user's settings for all Pods of a run.
 
-    Hydra's own labels stay as they are, as its objects are found by them.
+    Hydra's own labels stay unchanged, as Hydra finds its objects by them.
     """
     settings = family.settings
     meta = pod["metadata"]

@@ -1,4 +1,4 @@
-"""What a run would meet on a cluster, for ``hydra check``: rights, nodes, quotas, network policies, and a first Pod."""
+"""Checks a cluster for ``hydra check``: rights, nodes, quotas, network policies, and a first Pod."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ RIGHTS: Final = (
 
 
 def check(master: str, settings: KubernetesSettings) -> Iterator[str]:
-    """Lines for people, those that ask for a change first.
+    """Lines for people; lines that demand a change come first.
 
-    It makes what a run begins with (a Job with one small Pod), and removes it.
+    The check creates the first object of a run (a Job with one small Pod), and removes it.
 
     Raises:
-        UsageError, ClusterError, MissingDependencyError: there is no such cluster, it does not tell, or no run could
-            begin there.
+        UsageError, ClusterError, MissingDependencyError: there is no such cluster, it does not list its nodes, or no
+            run could begin there.
     """
     from hydra.kubernetes.run_start import begun
 
@@ -54,7 +54,7 @@ def check(master: str, settings: KubernetesSettings) -> Iterator[str]:
 
 
 def policies(found: Iterable[Json]) -> Iterator[str]:
-    """The network policies that choose Hydra's Pods, as they may cut them off. Pure."""
+    """A line for each network policy that selects Hydra's Pods and may cut them off. Pure."""
     ours = {object_names.MANAGED_BY: object_names.MANAGER}
     for policy in found:
         spec = policy.get("spec", {})
@@ -69,19 +69,19 @@ def policies(found: Iterable[Json]) -> Iterator[str]:
 
 
 def _chooses(labels: Mapping[str, str], ours: Mapping[str, str]) -> bool:
-    """Whether it may be of Hydra's Pods: labels that users add are not known here."""
+    """Whether a selector may select Hydra's Pods; it ignores labels that users add, as they are not known here."""
     known = {key: value for key, value in labels.items() if key in ours or key.startswith("hydra/")}
     return all(ours.get(key, value) == value for key, value in known.items()) and (not labels or bool(known))
 
 
 def ports(settings: KubernetesSettings) -> str:
-    """Whose ports servers are given. Pure."""
+    """A line about the ports that servers get. Pure."""
     whose = "of their nodes" if settings.pod.get("hostNetwork") else "in their Pods' own network"
     return f"servers are given ports {settings.ports} {whose}"
 
 
 def quotas(found: Iterable[Json]) -> Iterator[str]:
-    """What is left of each quota. Pure."""
+    """A line for each quota: used and allowed amounts. Pure."""
     for quota in found:
         status = quota.get("status", {})
         used = status.get("used", {})
@@ -91,7 +91,7 @@ def quotas(found: Iterable[Json]) -> Iterator[str]:
 
 
 def first_pod_lines(hello: Mapping[str, Any]) -> Iterator[str]:
-    """What the first Pod found. Pure."""
+    """Lines about what the first Pod found. Pure."""
     yield f"a Pod on {hello.get('node') or 'some node'} reached this machine at {hello['address']}"
     limit = hello.get("pids_max")
     if limit == "max":
@@ -113,7 +113,7 @@ def _missing_rights(api: Api, namespace: str) -> Iterator[str]:
             try:
                 answer = api.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body)
             except ApiError:
-                return  # who may not even ask finds out with the first Pod
+                return  # without the right to ask, the first Pod shows what is missing
             if not answer.get("status", {}).get("allowed"):
                 missing.append(f"{verb} {resource}")
     if missing:
@@ -124,4 +124,4 @@ def _listed(api: Api, path: str) -> list[Json]:
     try:
         return list(api.call("GET", path)["items"])
     except ApiError:
-        return []  # whoever may not see them is told nothing of them
+        return []  # without the right to list them, the check omits them

@@ -1,4 +1,4 @@
-"""How groups get their program: it is in the image, or an init container fetches the archive."""
+"""Delivers the groups' programs: they are in the image, or an init container fetches the archive."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hydra.model import Group
 from hydra.system import Program
 
 _PYTHON: Final = "python3"
-"""In an image of Hydra's own, on PATH like its native client."""
+"""Python in Hydra's own image, which has it and the native client on PATH."""
 
 
 class ProgramDelivery:
-    """The programs of a run, ready for its Pods; serves the archive until it is closed, where there is one.
+    """The programs of a run, ready for its Pods; serves the archive, if there is one, until it is closed.
 
     Attributes:
         every: whether every group gets the archive, as the image has Python only.
@@ -30,15 +30,15 @@ class ProgramDelivery:
         """Makes the archive and serves it, if some program needs it.
 
         Args:
-            programs: those of the groups that will be launched.
-            settings: say which image, and who serves the archive.
-            address: of this machine, as Pods reach it.
+            programs: the programs of the groups that will be launched.
+            settings: the engine's settings, with the image and the URL of the archive.
+            address: the address at which Pods reach this machine.
 
         Raises:
             ClusterError: the archive cannot be made or served.
         """
         self.every = bool(settings.python_image)
-        # What a program brings along is in no image: Kafka's jars.
+        # No image contains a program's own files, such as Kafka's jars.
         self._archived = [p for p in programs if self.every or p.files]
         self._artifact: Artifact | None = build(self._archived) if self._archived else None
         self._server: ArtifactServer | None = None
@@ -48,11 +48,11 @@ class ProgramDelivery:
             self._url = self._server.url
 
     def is_archived(self, group: Group) -> bool:
-        """Whether the group's program comes with the archive."""
+        """Whether the group's program is in the archive."""
         return any(group.command[: len(p.command)] == p.command for p in self._archived)
 
     def prepared(self, group: Group) -> Group:
-        """The group as it is started in its Pod."""
+        """The group with the command and the environment for its Pod."""
         program, *arguments = rewritten(group.command)
         if not self.is_archived(group) or self._artifact is None:
             here = group.command[0] == sys.executable
@@ -76,7 +76,7 @@ class ProgramDelivery:
 
 
 def sources() -> Path:
-    """The folder of the sources that this process runs, whose digest the image's must have."""
+    """The folder of the sources that this process runs; the image must have sources with the same digest."""
     import hydra
 
     return Path(hydra.__file__).parent

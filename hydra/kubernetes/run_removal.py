@@ -1,4 +1,4 @@
-"""What runs have left in a namespace, and the end of everything that belongs to a run."""
+"""Lists what runs have left in a namespace, and deletes all objects of a run."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from hydra.kubernetes.node_listing import opened, refused
 from hydra.kubernetes.settings import KubernetesSettings
 
 AGAIN: Final = (0, 401, 409, 429, 500, 502, 503, 504)
-"""Status codes for which a call is made again; of 409, that is an object which somebody else is changing."""
+"""Status codes after which Hydra repeats a call; 409 is an object that another process is changing."""
 TRIES_S: Final = 60.0
-"""How long a call is tried again that had no answer, or that the API server was too busy for."""
+"""How long Hydra repeats a call that the API server did not answer, or was too busy for."""
 GRACE_S: Final = 2
-"""How long Pods have to end by themselves: their clients have been told to by then."""
+"""How long Pods have to end by themselves; their clients received ``quit`` before."""
 DELETED_WITHIN_S: Final = 30.0
-"""How long the answer to a call may take that deletes hundreds of objects."""
+"""The longest time for the answer to a call that deletes hundreds of objects."""
 _FORCED_S: Final = 3.0
-"""How long before the deadline Pods are given up whose node does not answer."""
+"""How long before the deadline Hydra deletes Pods without waiting for nodes that do not answer."""
 _LEAST_S: Final = 2.0
-"""What a call gets at least, however near the deadline is."""
+"""The shortest time limit of a call, even if the deadline is nearer."""
 
 
 def remove(api: Api, namespace: str, selector: str, deadline: float) -> int:
-    """Deletes Jobs, Pods and Secrets; returns how many of the Pods are still there at the deadline.
+    """Deletes Jobs, Pods and Secrets; returns the number of Pods that still exist at the deadline.
 
     Args:
-        api: as whom.
-        namespace: where.
-        selector: of their labels (:func:`names.selector`).
+        api: the API of the cluster.
+        namespace: the namespace of the objects.
+        selector: the selector of their labels (:func:`object_names.selector`).
         deadline: s, the monotonic clock.
 
     Raises:
-        ApiError: the API server refuses, or is not there.
+        ApiError: the API server rejects the call, or does not answer.
     """
     query = {"labelSelector": selector}
     space = f"namespaces/{namespace}"
     pods = f"/api/v1/{space}/pods"
     _insist(api, f"/apis/batch/v1/{space}/jobs", {"propagationPolicy": "Background"}, query, deadline)
-    # The cluster would remove these as well, some seconds later.
+    # The cluster would delete the Pods too, some seconds later.
     _insist(api, pods, {"gracePeriodSeconds": GRACE_S}, query, deadline)
     _insist(api, f"/api/v1/{space}/secrets", {}, query, deadline)
     left = _await_end(api, pods, query, deadline - _FORCED_S)
@@ -53,7 +53,7 @@ def remove(api: Api, namespace: str, selector: str, deadline: float) -> int:
 
 
 def _await_end(api: Api, pods: str, query: Query, deadline: float) -> set[str]:
-    """Watches until all of these Pods have gone; returns the names of those that have not."""
+    """Watches until all of these Pods are deleted; returns the names of the others at the deadline."""
     listed = api.call("GET", pods, query=query)
     there = {pod["metadata"]["name"] for pod in listed["items"]}
     asked = {**query, "resourceVersion": listed["metadata"]["resourceVersion"]}
@@ -66,12 +66,12 @@ def _await_end(api: Api, pods: str, query: Query, deadline: float) -> set[str]:
             if not there or time.monotonic() >= deadline:
                 break
         else:
-            time.sleep(min(0.5, max(0.0, left_s)))  # ended early, by an API server that is restarted for instance
+            time.sleep(min(0.5, max(0.0, left_s)))  # the watch ended early: the API server may be restarting
     return there
 
 
 def _give_up(api: Api, pods: str, query: Query) -> None:
-    """Deletes those whose node does not answer without waiting for it: nobody else ever would."""
+    """Deletes Pods on nodes that do not answer, without waiting for the node: otherwise they would stay for ever."""
     lost = {
         node["metadata"]["name"]
         for node in api.call("GET", "/api/v1/nodes")["items"]
@@ -100,21 +100,21 @@ ENDS_WITHIN_S: Final = 30.0
 
 
 def leftovers(master: str, settings: KubernetesSettings) -> list[dict[str, object]]:
-    """A row for each run of which something is there, for ``hydra ps``.
+    """A row for each run that has objects in the namespace, for ``hydra ps``.
 
     Raises:
-        UsageError, ClusterError, MissingDependencyError: there is no such cluster, or it does not tell.
+        UsageError, ClusterError, MissingDependencyError: there is no such cluster, or it does not list its objects.
     """
     api = opened(master)
     return rows(*_objects(api, settings.namespace or api.namespace))
 
 
 def end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
-    """Deletes all that is there of a run, a controller in the cluster too; tells what, in one line.
+    """Deletes all objects of a run, a controller in the cluster too; returns a line with what was deleted.
 
     Raises:
-        UsageError: nothing is there of such a run.
-        ClusterError, MissingDependencyError: the cluster does not answer, or refuses; or Pods do not end.
+        UsageError: there are no objects of such a run.
+        ClusterError, MissingDependencyError: the cluster does not answer or rejects the call, or Pods do not end.
     """
     if not run:
         raise UsageError("a run has a name", f"hydra ps --master {master} lists those that are there")
@@ -122,7 +122,7 @@ def end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
     namespace = settings.namespace or api.namespace
     found = rows(*_objects(api, namespace, run))
     try:
-        # Also where nothing is seen: Secrets may be left, which nobody here may list.
+        # Also if nothing was found: Secrets may be left, which Hydra needs no right to list.
         left = remove(api, namespace, object_names.selector(run), time.monotonic() + ENDS_WITHIN_S)
     except ApiError as e:
         raise refused(e, "delete pods", namespace) from None
@@ -133,7 +133,7 @@ def end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
     if left:
         raise ClusterError(
             f"{left} Pods of {run} have not ended within {ENDS_WITHIN_S:g} s",
-            "their nodes may be gone: kubectl get pods",
+            "their nodes may not answer: kubectl get pods",
         )
     return [f"{row['run']}: {_counted(row['jobs'], 'Job')} and {_counted(row['pods'], 'Pod')}" for row in found]
 
@@ -143,7 +143,7 @@ def _counted(count: object, what: str) -> str:
 
 
 def rows(jobs: list[Json], pods: list[Json]) -> list[dict[str, object]]:
-    """What is there, by run, in alphabetical order. Pure."""
+    """A row for each run, in alphabetical order. Pure."""
     known: dict[str, str] = {}
     counts: dict[str, Counter[str]] = {}
     nodes: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""Begins a run on a Kubernetes cluster, or says in one line why it cannot."""
+"""Begins a run on a Kubernetes cluster, or raises an error with the reason in one line."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from hydra.kubernetes.settings import KubernetesSettings
 from hydra.kubernetes.state import KubernetesState
 
 ANSWERS_WITHIN_S: Final = 15.0
-"""How long the API server may take to tell its nodes, or to take the keeper's Job."""
+"""How long the API server may take to list its nodes, or to create the keeper's Job."""
 CLEARED_WITHIN_S: Final = 60.0
-"""How long what an earlier process has left may take to go: its keeper tries for 20 s, and its connection may hang."""
+"""How long an earlier process's objects may take to disappear: its keeper tries for 20 s and may hang."""
 _AGAIN_S: Final = 1.0
 _TOLD_AFTER_S: Final = 3.0
-"""Whoever waits longer for the first Pod is told for what."""
+"""After this time Hydra prints what the first Pod waits for."""
 POD_IP: Final = "HYDRA_POD_IP"
-"""The variable with the address of a controller that is a Pod itself."""
+"""The environment variable with the address of a controller that runs in a Pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run that has begun: its engine, and what the keeper has said of the image and of its Pod."""
+    """A run that has begun: its engine, and the keeper's message about the image and its Pod."""
 
     engine: KubernetesEngine
     hello: Json
@@ -55,15 +55,15 @@ def opened(opening: Opening) -> Iterator[Engine]:
 
 @contextlib.contextmanager
 def begun(opening: Opening) -> Iterator[StartedRun]:
-    """Begins a run: what its Pods belong to is there, and they reach this machine.
+    """Begins a run: creates the keeper that owns its Pods, and proves that Pods reach this machine.
 
     Raises:
-        UsageError, ClusterError, MissingDependencyError: it cannot be used; nothing is left there.
+        UsageError, ClusterError, MissingDependencyError: the cluster cannot be used; no object is left there.
     """
     require_client()
     context, settings = context_of(opening.master), opening.settings
     advertised = _advertised(settings)
-    check_context(context)  # before anything is made
+    check_context(context)  # before any object is created
     programs = opening.programs()
     opening.folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
@@ -86,12 +86,12 @@ def begun(opening: Opening) -> Iterator[StartedRun]:
 
 
 def _advertised(settings: KubernetesSettings) -> str:
-    """The address of this machine that was given; "" if none was.
+    """The address of this machine that the settings name; "" if they name none.
 
     Raises:
-        UsageError: it is none of this machine's, or none that a Pod could reach.
+        UsageError: it is not an address of this machine, or Pods cannot reach it.
     """
-    # A Pod may have been given the cluster file of another machine.
+    # The cluster file of a Pod may have the address of another machine.
     if own := os.environ.get(POD_IP):
         return resolved(own)
     if not settings.advertise:
@@ -101,10 +101,10 @@ def _advertised(settings: KubernetesSettings) -> str:
 
 
 def _address(nodes: Sequence[Json]) -> str:
-    """The address at which Pods reach this machine, as far as one can tell before one has tried.
+    """The address at which Pods probably reach this machine; the keeper then proves it.
 
     Raises:
-        ClusterError: there is no way to any node.
+        ClusterError: there is no route to any node.
     """
     tried, found = [], [told for node in nodes for told in node.get("status", {}).get("addresses", ())]
     inside = [told["address"] for told in found if told["type"] == "InternalIP"]
@@ -122,7 +122,7 @@ def _address(nodes: Sequence[Json]) -> str:
 
 
 class _Beginning:
-    """Asks the driver one thing after the other, and waits for each answer."""
+    """Sends the driver one call after another, and waits for each answer."""
 
     def __init__(self, driver: DriverProcess, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -134,28 +134,28 @@ class _Beginning:
         self._offline: tuple[float, ClusterError] | None = None
 
     def connect(self, context: str, namespace: str, run: str, opening: str) -> Json:
-        """Has the driver read the kubeconfig and list the nodes; returns that message.
+        """Has the driver read the kubeconfig and list the nodes; returns the message with the nodes.
 
         Raises:
-            ClusterError: the cluster does not answer, or not to us.
+            ClusterError: the cluster does not answer, or rejects the request.
         """
         asked = {"context": context, "namespace": namespace, "run": run, "opening": opening}
         self._driver.send([{"call": "open", **asked}])
-        told = self._await(lambda m: m["kind"] == "opened", ANSWERS_WITHIN_S, "tell of the kubeconfig")
+        told = self._await(lambda m: m["kind"] == "opened", ANSWERS_WITHIN_S, "report the kubeconfig")
         self.namespace, self._server = told["namespace"], told["server"]
         return self._await(lambda m: m["kind"] == "nodes", ANSWERS_WITHIN_S, f"answer at {self._server}")
 
     def keep(self, family: RunObjects, address: str) -> RunObjects:
-        """Makes the keeper and waits until it has reached this machine; returns the family with its owner.
+        """Creates the keeper and waits until it has reached this machine; returns the family with its owner.
 
         Raises:
-            ClusterError: it was refused, did not start, or does not reach us.
-            UsageError: its image will not do.
+            ClusterError: the cluster rejected the keeper, or the keeper did not start or does not reach this machine.
+            UsageError: the image cannot be used.
         """
         self._driver.send([{"call": "door", "address": address}])
         door = self._await(lambda m: m["kind"] == "door", ANSWERS_WITHIN_S, "open a port")
         if door["message"]:
-            raise ClusterError(f"nobody can listen at {address}: {door['message']}", "name another with --advertise")
+            raise ClusterError(f"cannot listen at {address}: {door['message']}", "name another with --advertise")
         body = owner_job.job(family, source("owner_pod"), f"{address}:{door['port']}", family.image)
         owner = owner_job.owner(self._made(body))
         self.hello = self._keeper(family, address, owner)
@@ -177,10 +177,10 @@ class _Beginning:
         return f"/apis/batch/v1/namespaces/{self.namespace}/jobs"
 
     def _made(self, body: Json) -> Json:
-        """The Job as the API server has made it.
+        """The Job as the API server has created it.
 
-        One that an earlier process of this run has left goes by itself when its keeper misses that process; one that
-        stays is of a run that goes on.
+        A Job of an earlier process of this run disappears when its keeper loses that process; a Job that stays belongs
+        to a run that is still running.
         """
         tag = body["metadata"]["name"]
         wanted = {"tag": tag, "path": self._jobs, "body": body}
@@ -194,13 +194,13 @@ class _Beginning:
                 raise self._refused(answer, "create jobs")
             if time.monotonic() >= deadline:
                 raise ClusterError(
-                    f"a run of this name goes on in namespace {self.namespace}",
+                    f"a run of this name is running in namespace {self.namespace}",
                     "give this one another name (--out), or end that one: hydra ps, hydra kill",
                 )
             time.sleep(_AGAIN_S)
 
     def _keeper(self, family: RunObjects, address: str, owner: Json) -> Json:
-        """What the keeper says when it has reached us."""
+        """The keeper's first message, once it has reached this machine."""
         began, said = time.monotonic(), ""
         arrival = owner_job.KeeperStartup(family, address, owner["uid"], began)
         while True:
@@ -216,7 +216,7 @@ class _Beginning:
                     arrival.told(events)
             if arrival.asks(time.monotonic()):
                 self._driver.send([{"call": "why", "pod": owner["name"], "uid": owner["uid"]}])
-            # While nothing is seen, nothing can be said of what comes.
+            # While the API server is not reachable, the Pod's state is unknown.
             what, remedy = ("", "") if self._offline else arrival.failure(time.monotonic())
             if what:
                 raise ClusterError(what, remedy)
@@ -241,7 +241,7 @@ class _Beginning:
         raise ClusterError(f"the Kubernetes cluster did not {what} within {within_s:g} s", "see kubectl cluster-info")
 
     def _next(self, wait_s: float) -> Json | None:
-        """The next message, None if there is none; whatever ends everything is an error."""
+        """The next message, None if there is none; raises an error that ends the run."""
         if self._offline and time.monotonic() - self._offline[0] > TRIES_S:
             raise self._offline[1]
         if not self.unread:

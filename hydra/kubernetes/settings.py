@@ -15,33 +15,33 @@ _VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _VALUES: Final = "at most 63 letters, digits, -, _ and ., of which the first and the last is a letter or digit"
 _TOLERATION: Final = {"key": str, "operator": str, "value": str, "effect": str, "tolerationSeconds": int}
 _HYDRAS_OWN: Final = ("containers", "initContainers", "volumes", "restartPolicy", "affinity", "tolerations")
-"""Fields of a Pod's ``spec`` that a merge patch would not add to."""
+"""Fields of a Pod's ``spec`` that a merge patch would replace."""
 OWN_IMAGE: Final = "hydra"
-"""The name of Hydra's own image where none is given; its tag is the version."""
+"""The name of Hydra's own image if the settings have none; its tag is the version."""
 
 
 @dataclass(frozen=True, slots=True)
 class KubernetesSettings:
-    """Never stored with a run. Tables and lists are written in TOML as they would be in a Pod's YAML.
+    """The table's keys, never stored with a run. TOML tables and lists have the form of a Pod's YAML.
 
     Attributes:
-        namespace: where everything of a run is made; "" is the context's own.
-        image: Hydra's own image, of which every Pod is made; "" is ``hydra:VERSION``.
+        namespace: the namespace of all objects of a run; "" is the context's namespace.
+        image: Hydra's own image for every Pod; "" is ``hydra:VERSION``.
         python_image: any image with Python instead; an init container fetches the archive into it. "" is none.
-        pull_policy: of all images.
-        advertise: this machine's address as Pods reach it; "" is the one that routes to the nodes.
-        artifact: the URL of a copy of the archive that somebody else serves; "" serves it here.
+        pull_policy: the pull policy of all images.
+        advertise: the address at which Pods reach this machine; "" is the address that routes to the nodes.
+        artifact: the URL of a copy of the archive on another server; "" has the controller serve it.
         in_cluster: whether the whole command runs in the cluster.
-        service_account: as whom a controller in the cluster asks the API.
-        controller_cpus, controller_mem: what a controller in the cluster requests: CPUs and MB.
-        keep_s: how long a controller in the cluster keeps its run directory for hydra fetch once it has ended.
-        priority_class: of all Pods; "" is none.
-        ports: a range, ``31000-32000``: of these each server gets some.
-        cpu_limit_ratio: a Pod's CPU limit over what it requests; 0 sets none, as a quota stops clients within a burst.
-        memory_limit_ratio: a Pod's memory limit over what it requests; 0 sets none.
-        node_lost_s: how long a Pod stays on a node that does not answer.
-        tolerations: of all Pods, as in a Pod's ``spec.tolerations``.
-        labels, annotations: of all Pods, beside Hydra's own.
+        service_account: the service account with which a controller in the cluster calls the API.
+        controller_cpus, controller_mem: the CPUs and MB that a controller in the cluster requests.
+        keep_s: how long the run directory of an ended controller in the cluster stays for hydra fetch, in s.
+        priority_class: the priority class of all Pods; "" is none.
+        ports: the range of the servers' ports, ``31000-32000``.
+        cpu_limit_ratio: a Pod's CPU limit over its request; 0 sets no limit, as one would stop clients within a burst.
+        memory_limit_ratio: a Pod's memory limit over its request; 0 sets no limit.
+        node_lost_s: how long a Pod stays on a node that does not answer, in s.
+        tolerations: the tolerations of all Pods, as in a Pod's ``spec.tolerations``.
+        labels, annotations: labels and annotations of all Pods, in addition to Hydra's own.
         pod: further fields of a Pod's ``spec``, merged into it (a JSON merge patch, RFC 7386); none of Hydra's own.
     """
 
@@ -87,7 +87,7 @@ class KubernetesSettings:
                 raise ValueError(f"pod.{key} would replace what Hydra writes there")
         for number, toleration in enumerate(self.tolerations):
             for key, its in toleration.items():
-                # The API would take no notice of a key that it does not know.
+                # The API would ignore an unknown key.
                 if key not in _TOLERATION:
                     raise ValueError(f"tolerations.{number}.{key} is no key of a toleration: {', '.join(_TOLERATION)}")
                 if type(its) is not _TOLERATION[key]:

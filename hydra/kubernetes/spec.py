@@ -1,4 +1,4 @@
-"""What generic code knows of Kubernetes."""
+"""The specification of the Kubernetes engine, by which generic code uses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hydra.options import WORD, agents_flags
 
 
 def _opened(opening: Opening) -> AbstractContextManager[Engine]:
-    """Makes what the run's Pods belong to, and proves that they reach this machine."""
+    """Creates the owner of the run's Pods, and proves that Pods reach this machine."""
     from hydra.kubernetes.run_start import opened
 
     return opened(opening)

@@ -1,7 +1,7 @@
-"""What a run on Kubernetes knows and decides: nodes, Pods, groups. Pure: time is passed in, calls come out.
+"""The state and the decisions of a run on Kubernetes: nodes, Pods, groups. Pure: time is an argument, calls a result.
 
-Whoever owns a :class:`KubernetesState` feeds it what the driver's process says, calls :meth:`KubernetesState.tick`
-often, and carries out :attr:`KubernetesState.calls` and :attr:`KubernetesState.events`.
+The owner of a :class:`KubernetesState` passes it the messages of the driver's process, calls
+:meth:`KubernetesState.tick` often, and carries out :attr:`KubernetesState.calls` and :attr:`KubernetesState.events`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from hydra.model import Agent, Group, GroupEvent, GroupState, Launch
 Json = dict[str, Any]
 
 CREATED_WITHIN_S: Final = 75.0
-"""The driver tries for a minute."""
+"""How long a Pod's creation may take: the driver repeats the call for a minute."""
 WHY_WITHIN_S: Final = 5.0
 KILL_AGAIN_S: Final = 10.0
 LOOK_WITHIN_S: Final = 5.0
-"""How long the answer is awaited whether the run is there still, of which somebody has deleted Pods."""
+"""How long to wait for the answer whether the run still exists, after other processes deleted Pods of it."""
 GRACE_S: Final = 5
 
 Phase = Literal["creating", "starting", "running"]
@@ -40,38 +40,38 @@ class _Pod:
     name: str
     secret: str
     wanted: Json
-    """What has it created; {} once it is there."""
+    """The request that creates the Pod; {} once the Pod exists."""
     since: float
     sent: float
-    """When its creation was last asked for."""
+    """When its creation was last requested."""
     phase: Phase = "creating"
     status: pod_status.PodStatus | None = None
     killed: float | None = None
     """When it was last asked to end."""
     asked: float | None = None
-    """When it was asked what keeps it from starting."""
+    """When its events were requested, to find what keeps it from starting."""
     waits_since: float = 0.0
-    """Since when it has been waiting for what it waits for now."""
+    """When its present wait began."""
     hopeless: float | None = None
     uid: str = ""
     full: str = ""
-    """A quota's refusal, while Pods of ours that it counts are still ending."""
+    """A quota's rejection, while Pods of this run that the quota counts are still ending."""
     held: tuple[float, str] | None = None
-    """When somebody else had deleted it, and what is told of that once it is known whether the run is there."""
+    """When another process deleted it, and the message for that once Hydra knows whether the run still exists."""
 
 
 class KubernetesState:
     """The state of one run.
 
-    A group is placed at once on what is known to be free. Its Pod prefers that node, or is bound to it where a
-    constraint has no translation; a ``running`` event tells on which node it really is.
+    A group is placed at once on a node whose known free resources suffice. Its Pod prefers that node, or is bound to it
+    if a constraint has no translation; a ``running`` event contains the node on which the Pod really is.
 
     Attributes:
         family: what the run's objects have in common.
-        calls: what the driver shall do, oldest first; taken by the owner.
-        events: what happened to groups, oldest first; taken by the owner.
-        standing: whether it can go on, and what to say at its end.
-        looking: whether it is being asked if the run is there still (:meth:`look`).
+        calls: calls for the driver, oldest first; the owner takes them.
+        events: events of groups, oldest first; the owner takes them.
+        standing: whether the run can continue, and the message at its end.
+        looking: whether the answer to :meth:`check_owner` is outstanding.
     """
 
     def __init__(self, family: RunObjects, ports: nodes.Ports) -> None:
@@ -79,7 +79,7 @@ class KubernetesState:
 
         Args:
             family: what the run's objects have in common.
-            ports: those that servers are given.
+            ports: the ranges of ports for servers.
         """
         self.family = family
         self.calls: list[Json] = []
@@ -101,23 +101,23 @@ class KubernetesState:
         return self.standing.fatal
 
     def agents(self) -> list[Agent]:
-        """The nodes, with what is free on each as far as is known."""
+        """The nodes, with the free resources that Hydra knows of."""
         return self._nodes.less(pod.launch for pod in self._pods.values())
 
     def awaits_nodes(self, now: float) -> bool:
-        """Whether to wait before a placement: it asks for the nodes as they are now, unless they were told just now."""
+        """Whether a placement must wait for a new list of nodes, which this method requests if needed."""
         if self.fatal[0] or self._nodes.is_fresh(now):
             return False
         self._refresh(now)
         return self._nodes.is_awaited(now)
 
     def launch(self, groups: Sequence[Group], now: float, archived: Container[str] = ()) -> list[Launch]:
-        """Places all of the groups or none, and has their Pods created; ``events`` tell what became of them.
+        """Places all of the groups or none, and has their Pods created; ``events`` then reports their states.
 
         Args:
-            groups: as they are started in their containers.
-            now: s.
-            archived: ids of those that need the archive.
+            groups: the groups, each with the command of its container.
+            now: the time in s.
+            archived: ids of the groups that need the archive.
 
         Raises:
             PlacementError: a group fits nowhere.
@@ -131,7 +131,7 @@ class KubernetesState:
                 raise ClusterError(f"group {group.id!r} is running already", "give every group an id of its own")
             taken.add(group.id)
         placed = [replace(group, demand=pods.requested_resources(group.demand, group.count)) for group in groups]
-        # Groups on a node that was lost are about to be told lost: nothing is spread around them any more.
+        # Groups on a lost node will be reported as lost: placement does not spread others around them.
         running = [pod.launch for pod in self._pods.values() if pod.launch.agent.id in self._nodes.answering]
         launches, unplaced = place(self.agents(), placed, running)
         if unplaced:
@@ -149,7 +149,7 @@ class KubernetesState:
     def _create(self, launches: Sequence[Launch], now: float, archived: Container[str]) -> None:
         secrets: list[Json] = []
         wanted: list[Json] = []
-        # The scheduler does not count those that are about to go.
+        # The scheduler does not count Pods that are being deleted.
         staying = [pod.launch for pod in self._pods.values() if pod.killed is None and pod.held is None]
         uneven = affinity.uneven([*staying, *launches], self._nodes.spread_over)
         for launch in launches:
@@ -186,7 +186,7 @@ class KubernetesState:
         self._send_off()
 
     def _leave(self, group: str, grace_s: int) -> None:
-        """Has the Pods of a group deleted, with others by one call."""
+        """Has the Pods of a group deleted, in one call with other groups."""
         self._leaving.setdefault(grace_s, set()).add(group)
 
     def _send_off(self) -> None:
@@ -195,14 +195,14 @@ class KubernetesState:
         self._leaving.clear()
 
     def _refresh(self, now: float) -> None:
-        """Has the nodes listed anew, unless that was done just now."""
+        """Has the nodes listed again, unless they were requested in the last 5 s."""
         if self._nodes.ask(now):
             self.calls.append({"call": "nodes"})
 
-    # --- what the driver says ----------------------------------------------------------------------------------------
+    # --- messages of the driver --------------------------------------------------------------------------------------
 
     def handle(self, message: Mapping[str, Any], now: float) -> None:
-        """Takes note of one message of the driver's process (``driver.py`` lists them)."""
+        """Takes one message of the driver's process (``driver.py`` lists them)."""
         match message["kind"]:
             case "nodes":
                 self._nodes.take(message, now)
@@ -223,12 +223,12 @@ class KubernetesState:
                 self.standing.fatal = (message["what"], message["remedy"])
 
     def driver_ended(self, why: str) -> None:
-        """Takes note that the driver has ended, though nobody asked it to."""
+        """Records that the driver has ended although the engine did not stop it."""
         if not self.fatal[0]:
             self.standing.fatal = (why, "begin again with --resume")
 
     def tick(self, now: float) -> None:
-        """Gives up what has waited for too long, and repeats what was not answered."""
+        """Gives up Pods that have waited for too long, and repeats calls without an answer."""
         overdue = [p for p in self._pods.values() if p.killed is not None and now - p.killed >= KILL_AGAIN_S]
         self._delete(overdue, now)
         self._try_again(now)
@@ -241,7 +241,7 @@ class KubernetesState:
         self._send_off()
 
     def _try_again(self, now: float) -> None:
-        """Has Pods created once more for which a quota had no room, when others of ours have gone."""
+        """Has Pods created again that a quota rejected, when other Pods of the run are deleted."""
         again: list[Json] = []
         for pod in [pod for pod in self._pods.values() if pod.full]:
             if pod.killed is not None or now - pod.since >= NODE_WITHIN_S or not self._ending.may_have_room(pod.sent):
@@ -277,13 +277,13 @@ class KubernetesState:
             self._take_other(seen, deleted=deleted)
             return
         if pod.killed is not None and not gone and seen["status"].get("phase") not in nodes.ENDED:
-            return  # it has been asked to end, and has not yet
+            return  # it was asked to end, and has not ended yet
         before, status = pod.status, pod_status.status(seen)
         pod.status, pod.uid, pod.wanted = status, seen["metadata"].get("uid", ""), {}
         if status.node and status.node != pod.launch.agent.id:
             pod.launch = replace(pod.launch, agent=self._nodes.named(status.node, pod.launch.agent))
         if deleted and pod.killed is None and status.state in ("starting", "running", "lost"):
-            # Somebody else has deleted it; or the whole run, which is another matter.
+            # Another process has deleted the Pod, or the whole run; check_owner() finds out which.
             pod.held = pod.held or (now, status.detail or "its Pod was deleted")
             if not gone:
                 self._ending.begin(name)
@@ -305,34 +305,34 @@ class KubernetesState:
                 pod.hopeless = now
 
     def _take_other(self, seen: Json, *, deleted: bool) -> None:
-        """What is no Pod of a group that is known: the keeper's, or of a group that was given up before it was made."""
+        """Takes a Pod of no known group: the keeper's, or that of a group given up before its Pod was created."""
         labels = seen["metadata"].get("labels", {})
         if labels.get(object_names.PART) == "keeper" and deleted:
-            self.check_owner()  # it comes again, or has gone with the whole run
+            self.check_owner()  # its Job creates another Pod, or the whole run was removed
         elif labels.get(object_names.PART) == "group" and not deleted and seen["metadata"]["name"] not in self._done:
             self._done.add(seen["metadata"]["name"])
-            self._leave(labels.get(object_names.GROUP, ""), 0)  # another Pod has its clients by now
+            self._leave(labels.get(object_names.GROUP, ""), 0)  # another Pod runs its clients by now
 
     def check_owner(self) -> None:
-        """Asks whether the Job is there to which everything belongs."""
+        """Asks whether the Job that owns the run's objects still exists."""
         if self.family.owner and not self.looking:
             self.looking = True
             path = f"/apis/batch/v1/namespaces/{self.family.namespace}/jobs/{self.family.owner['name']}"
             self.calls.append({"call": "look", "tag": "owner", "path": path})
 
     def _let_go(self, now: float, after_s: float = 0.0) -> None:
-        """Ends the groups whose Pods somebody else has deleted."""
+        """Ends the groups whose Pods another process deleted, ``after_s`` or more before."""
         for pod in [p for p in self._pods.values() if p.held is not None and now - p.held[0] >= after_s]:
             self._end(pod, "lost", pod.held[1] if pod.held else "", now, exists=False)
 
     def _take_made(self, name: str, now: float) -> None:
-        """It is there; that the watch has not told of it yet is no reason to give it up."""
+        """Records that a Pod exists, which the watch may not have reported yet."""
         pod = self._pods.get(name)
         if pod is not None and pod.phase == "creating":
             pod.phase, pod.waits_since, pod.wanted = "starting", now, {}
 
     def _take_names(self, there: Collection[str], now: float) -> None:
-        """All that are there after a broken watch: of what has gone meanwhile nobody else will tell."""
+        """Takes the names of all Pods after a broken watch: Pods without a name there were deleted in between."""
         self._ending.only(there, now)
         for pod in [pod for pod in self._pods.values() if pod.status is not None and pod.name not in there]:
             self._end(pod, "killed" if pod.killed is not None else "lost", "its Pod was deleted", now, exists=False)
@@ -356,12 +356,12 @@ class KubernetesState:
         elif tag in self._pods and api_errors.is_full(message["message"]) and self._may_wait(self._pods[tag], now):
             self._pods[tag].full = _line(refusal)
         elif tag in self._pods:
-            # Without an answer it may have been made all the same.
+            # Without an answer the object may exist all the same.
             self._end(self._pods[tag], "failed", _line(refusal), now, refused=True, exists=not refusal.final)
         self.standing.refused(refusal, making=making)
 
     def _may_wait(self, pod: _Pod, now: float) -> bool:
-        """Whether a Pod without room in a quota may get some in the time that it has for its placement."""
+        """Whether a Pod that a quota rejected may get room in the quota within the time limit of its placement."""
         return pod.killed is None and self._ending.may_have_room(pod.sent) and now - pod.since < NODE_WITHIN_S
 
     def _take_why(self, message: Mapping[str, Any], now: float) -> None:
@@ -369,21 +369,21 @@ class KubernetesState:
         if pod is None or pod.phase != "starting" or pod.status is None:
             return
         if pod.status.waits_for != "start":
-            pod.asked = None  # it has gone on meanwhile
+            pod.asked = None  # it has made progress since the question
         else:
-            why = api_errors.not_started(message["events"]) or "nothing is said of the reason"
+            why = api_errors.not_started(message["events"]) or "its events give no reason"
             self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s: {why}", now, refused=True)
 
-    # --- what became of groups ---------------------------------------------------------------------------------------
+    # --- events of groups --------------------------------------------------------------------------------------------
 
     def _end(
         self, pod: _Pod, state: GroupState, detail: str, now: float, *, refused: bool = False, exists: bool = True
     ) -> None:
-        """The last event of a group; what is left of its Pod is deleted, so that its place is free."""
+        """Emits the last event of a group and has its Pod deleted, so that its resources are free."""
         if pod.killed is not None:
             state, refused = "killed", False
         del self._pods[pod.name]
-        if pod.status is not None:  # one that comes into being after all has to go
+        if pod.status is not None:  # _take_other() deletes a Pod that appears only later
             self._done.add(pod.name)
             if exists:
                 self._ending.begin(pod.name)

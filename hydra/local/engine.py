@@ -1,4 +1,4 @@
-"""The embedded engine: agents declared on this machine, a child process per group. No daemon, nothing to install."""
+"""The embedded engine: agents declared on this machine, with a child process for each group and without a daemon."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Running:
     process: subprocess.Popen[bytes]
     stderr: Path
     kill_at: float | None = None
-    """Once asked to end: when SIGKILL is due (s, the engine's clock)."""
+    """When SIGKILL is due for a group that was asked to end (s, the engine's clock)."""
     forced: bool = False
 
 
@@ -46,12 +46,12 @@ class LocalEngine:
     """Runs groups as child processes of the thread that calls ``launch``.
 
     A group has its own session, process group and sandbox folder (its working directory, with the files stdout and
-    stderr). Beside its own environment it gets HYDRA_AGENT, HYDRA_PORTS (comma separated, may be empty) and
-    HYDRA_LIFELINE: the number of a file descriptor that reads end-of-file when this process is gone, however it went.
-    On an agent with a network namespace of its own it runs in there, and HYDRA_DATA_HOST is the address that it has.
+    stderr). The engine adds to its environment HYDRA_AGENT, HYDRA_PORTS (comma separated, may be empty) and
+    HYDRA_LIFELINE: the number of a file descriptor that reads end-of-file after this process has ended in any way.
+    If the agent has a network namespace, the group runs in it, and HYDRA_DATA_HOST is the namespace's address.
 
-    There are no threads: PR_SET_PDEATHSIG, which groups set, fires when the *thread* that started them ends.
-    Not safe to be called from several threads.
+    The engine uses no threads: PR_SET_PDEATHSIG, which groups set, fires when the *thread* that started them ends.
+    Only one thread may call it.
     """
 
     is_local: Final = True
@@ -73,7 +73,7 @@ class LocalEngine:
         self._clock = clock
         self._running: dict[str, _Running] = {}
         self._events: list[GroupEvent] = []
-        # Both ends are closed in every program that this process starts; launch() passes on the read end alone.
+        # Every program that this process starts closes both ends; launch() passes on only the read end.
         self._lifeline: tuple[int, int] | None = os.pipe()
 
     def agents(self) -> list[Agent]:
@@ -85,7 +85,7 @@ class LocalEngine:
 
         Raises:
             PlacementError: a group fits nowhere; the text names the group and the constraint or resource.
-            ClusterError: a group could be placed and not started, or its id cannot be used.
+            ClusterError: a group was placed but cannot be started, or its id cannot be used.
         """
         if self._lifeline is None:
             raise ClusterError("the local cluster is closed", "make a new one")
@@ -109,7 +109,7 @@ class LocalEngine:
         return launches
 
     def kill(self, groups: Iterable[str]) -> None:
-        """Asks these groups to end (SIGTERM); what is left after the grace is killed by a later ``events``."""
+        """Asks these groups to end (SIGTERM); a later ``events`` kills those that are left after the grace period."""
         for group in groups:
             running = self._running.get(group)
             if running is not None and running.kill_at is None:
@@ -117,16 +117,16 @@ class LocalEngine:
                 _signal(running, signal.SIGTERM)
 
     def events(self) -> list[GroupEvent]:
-        """What happened since the last call, oldest first."""
+        """The events since the last call, oldest first."""
         self._reap()
         events, self._events = self._events, []
         return events
 
     def confirm(self, wait: Waiting) -> None:
-        """Nobody else can end a run on this machine as a whole."""
+        """Does nothing: no other process can end a whole local run."""
 
     def close(self) -> None:
-        """Ends everything within about 3 s and frees what the engine holds; ``events`` still tells what ended."""
+        """Ends all groups within about 3 s and frees the engine's resources; ``events`` still reports the ends."""
         if self._lifeline is None:
             return
         try:
@@ -166,7 +166,7 @@ class LocalEngine:
         }
         try:
             sandbox.mkdir(parents=True, exist_ok=True)
-            # Appending: a group that is launched again under its id keeps what the first one said.
+            # Appending: a group that is launched again under its id keeps the first one's output.
             with (sandbox / "stdout").open("ab") as stdout, (sandbox / "stderr").open("ab") as stderr:
                 process = subprocess.Popen(
                     command,
@@ -187,10 +187,10 @@ class LocalEngine:
         return _Running(launch, process, sandbox / "stderr")
 
     def _reap(self) -> None:
-        """Notes which groups have ended, and kills those whose grace is over."""
+        """Records which groups have ended, and kills those whose grace period is over."""
         for name, running in list(self._running.items()):
             if _has_exited(running.process.pid):
-                # Not reaped yet, so the number of its process group cannot belong to anybody else.
+                # The child is not reaped yet, so no other process group can have its number.
                 _signal(running, signal.SIGKILL)
                 running.process.wait()
                 del self._running[name]
@@ -218,12 +218,12 @@ def _has_exited(pid: int) -> bool:
     """Whether the child has ended; it stays unreaped."""
     try:
         return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:  # somebody else in this process reaped it
+    except ChildProcessError:  # other code in this process reaped it
         return True
 
 
 def _signal(running: _Running, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile; the next look finds that out
+    with contextlib.suppress(ProcessLookupError):  # it has ended; the next _reap() finds that out
         os.killpg(running.process.pid, number)
 
 
@@ -269,7 +269,7 @@ def address_in(netns: str) -> str:
     """The first address in a network namespace.
 
     Raises:
-        ClusterError: it is not there, has no address, or may not be looked into.
+        ClusterError: the namespace does not exist, has no address, or may not be read.
     """
     try:
         found = interfaces(netns)
@@ -281,10 +281,10 @@ def address_in(netns: str) -> str:
 
 
 def here(hosts: Iterable[str]) -> str:
-    """The address at which all of these reach this machine; the loopback's if there are none.
+    """The address at which all of these hosts reach this machine; the loopback address if there are none.
 
     Raises:
-        ClusterError: there is no route to one, or not from one address.
+        ClusterError: there is no route to a host, or the routes leave from different addresses.
     """
     found = {_route_to(host) for host in hosts}
     if len(found) > 1:
@@ -293,7 +293,7 @@ def here(hosts: Iterable[str]) -> str:
 
 
 def inside(netns: str, command: Sequence[str]) -> list[str]:
-    """The command that runs this one in there; the process stays the same."""
+    """The command that runs ``command`` in a network namespace, in the same process."""
     return ["nsenter", f"--net=/run/netns/{netns}", "--", *command]
 
 

@@ -1,4 +1,4 @@
-"""What generic code knows of the embedded engine."""
+"""The specification of the embedded engine, by which generic code uses it."""
 
 from __future__ import annotations
 

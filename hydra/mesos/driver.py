@@ -1,14 +1,14 @@
-"""The process that pymesos lives in: it turns the engine's messages into calls and a master's events into messages.
+"""The process that runs pymesos: it turns the engine's messages into calls and a master's events into messages.
 
 pymesos uses select(2), installs a SIGINT handler on import, loses its thread when a callback raises, and may wait 10 s
-for an answer: none of that may happen in the process that serves the control channel. It is started as
-``python -m hydra.mesos.driver FD``, FD being its end of a socket pair.
+for an answer: none of that may happen in the process that serves the control channel. The engine starts this process
+as ``python -m hydra.mesos.driver FD``; FD is its end of a socket pair.
 
-To the engine go, by ``kind``: ``registered`` (framework, again, master), ``agents`` (count), ``offers``, ``rescinded``
+The process sends, by ``kind``: ``registered`` (framework, again, master), ``agents`` (count), ``offers``, ``rescinded``
 (offer), ``update`` (status), ``agent_lost`` (agent), ``disconnected``, ``failed`` (call, message, sure, tasks),
 ``sandbox`` (task, text), ``error`` and ``aborted`` (message), ``stopped`` (torn_down).
-From the engine come, by ``call``: ``open`` (the first), ``accept``, ``decline``, ``revive``, ``suppress``, ``kill``,
-``acknowledge``, ``reconcile``, ``sandbox``, ``stop`` (before all that wait).
+The engine sends, by ``call``: ``open`` (the first), ``accept``, ``decline``, ``revive``, ``suppress``, ``kill``,
+``acknowledge``, ``reconcile``, ``sandbox``, ``stop`` (which precedes all calls that wait).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from hydra.mesos.master import OperatorApi
 
 _TICK_S: Final = 0.5
 _RECONNECT_S: Final = 0.5
-"""Between two attempts to subscribe: pymesos itself waits only where the connection is refused."""
+"""The pause between two attempts to subscribe: pymesos itself waits only if the connection is refused."""
 _JOIN_S: Final = 10.0
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)*")
 
 
 class _Driver(pymesos.MesosSchedulerDriver):  # type: ignore[misc]  # pymesos has no types
-    """pymesos' driver without what it adds by itself."""
+    """pymesos' driver with three corrections."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.closing = threading.Event()
@@ -47,24 +47,24 @@ class _Driver(pymesos.MesosSchedulerDriver):  # type: ignore[misc]  # pymesos ha
 
     @property
     def framework(self) -> dict[str, Any]:
-        """What is said of the framework, without the capability for GPUs that nothing here handles."""
+        """The framework's description, without the capability for GPUs, which Hydra does not handle."""
         info: dict[str, Any] = super().framework
         info["capabilities"] = [c for c in info.get("capabilities", ()) if c["type"] != "GPU_RESOURCES"]
         return info
 
     def _get_version(self, master: str | None) -> str | None:
-        """The numbers of a version such as 1.12.0-rc1, which pymesos cannot read."""
+        """The numbers of a version such as 1.12.0-rc1, whose suffix pymesos cannot parse."""
         numbers = _VERSION.match(super()._get_version(master) or "")
         return numbers[0] if numbers else None
 
     def on_close(self) -> None:
-        """Tells the scheduler, and keeps a master that hangs up at once (503) from being asked without pause."""
+        """Notifies the scheduler, and waits before the next attempt at a master that hangs up at once (503)."""
         super().on_close()
         self.closing.wait(_RECONNECT_S)
 
 
 class _LastError(logging.Handler):
-    """Remembers what pymesos logged last as an error: the reason when its thread ends."""
+    """Keeps the last error that pymesos logged, which is the reason if its thread ends."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -76,7 +76,7 @@ class _LastError(logging.Handler):
 
 
 class _Scheduler(pymesos.Scheduler):  # type: ignore[misc]
-    """Callbacks: each puts one message into the outbox and returns."""
+    """The callbacks; each puts one message into the outbox and returns."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -94,7 +94,7 @@ class _Scheduler(pymesos.Scheduler):  # type: ignore[misc]
         self._say("registered", framework=driver.framework_id, again=True, master=_address(master_info))
 
     def disconnected(self, _driver: Any) -> None:
-        # pymesos says so after every failed attempt; once is enough.
+        # pymesos calls this after every failed attempt; one message is enough.
         if self._subscribed:
             self._subscribed = False
             self._say("disconnected")
@@ -112,13 +112,13 @@ class _Scheduler(pymesos.Scheduler):  # type: ignore[misc]
         self._say("agent_lost", agent=agent_id["value"])
 
     def executorLost(self, *_: Any) -> None:  # noqa: N802
-        """The task's own update says it too."""
+        """Does nothing: the task's own update reports the same."""
 
     def error(self, _driver: Any, message: str) -> None:
         self._say("error", message=message)
 
     def processHeartBeat(self, *_: Any) -> None:  # noqa: N802
-        """A sign of life; TCP notices a dead connection."""
+        """Does nothing: TCP detects a dead connection."""
 
 
 def _address(master_info: Any) -> str:
@@ -126,7 +126,7 @@ def _address(master_info: Any) -> str:
 
 
 class _Process:
-    """Moves messages between the channel and the driver until told to stop, or until the engine has gone."""
+    """Moves messages between the channel and the driver until the engine stops this process or has ended."""
 
     def __init__(self, channel: DriverPipe) -> None:
         self._channel = channel
@@ -151,13 +151,13 @@ class _Process:
             self._forward()
             self._channel.wait(_TICK_S, self._outbox.bell)
         if self._driver is not None and not self._stopped.is_set():
-            # The engine has gone without a word: nothing of its run shall stay.
+            # The engine was killed: this process ends its framework.
             self._end({"call": "stop"})
             self._stopped.wait(_JOIN_S)
         self._forward()
 
     def _end(self, stop: Message) -> None:
-        """Makes a stop overtake the calls that wait: acknowledging many groups takes longer than a stop may take."""
+        """Makes a stop overtake the calls that wait: to acknowledge many groups takes longer than a stop may take."""
         self._ending.set()
         self._calls.put(stop)
 
@@ -183,7 +183,7 @@ class _Process:
         threading.Thread(target=self._carry_out, args=(self._driver,), name="calls", daemon=True).start()
 
     def _count_agents(self, master: str) -> None:
-        """Tells how many agents the master has, if it tells us."""
+        """Reports how many agents the master has, if the master answers."""
         try:
             count = len(OperatorApi(master, self._principal, self._secret).agents())
         except ClusterError as e:
@@ -220,10 +220,10 @@ class _Process:
         try:
             _do(driver, message)
         except (OSError, http.client.HTTPException) as e:
-            # It may have arrived all the same.
+            # The call may have arrived all the same.
             self._outbox.put({**failed, "message": f"{type(e).__name__}: {e}", "sure": False})
-        except RuntimeError as e:  # how pymesos says that the master refused
-            # Its further lines repeat the call, with the run's key in it.
+        except RuntimeError as e:  # raised by pymesos if the master rejects the call
+            # The further lines of the error repeat the call, which contains the run's key.
             self._outbox.put({**failed, "message": str(e).partition("\n")[0], "sure": True})
 
     def _stop(self, driver: _Driver) -> None:
@@ -244,7 +244,7 @@ class _Process:
 
 
 def _do(driver: _Driver, message: Message) -> None:
-    """Makes the call; returns when the master has answered."""
+    """Makes one call; returns when the master has answered."""
     match message["call"]:
         case "accept":
             offers = [{"value": offer} for offer in message["offers"]]
@@ -265,8 +265,8 @@ def _do(driver: _Driver, message: Message) -> None:
 
 
 def main() -> None:
-    """Runs the process; its only argument is the number of its socket."""
-    # pymesos has set a handler of its own; Ctrl-C is the engine's business.
+    """Runs the process; its only argument is the number of its socket's file descriptor."""
+    # The engine handles Ctrl-C, so this replaces the handler of pymesos.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _Process(DriverPipe(socket.socket(fileno=int(sys.argv[1])))).run()
     sys.stdout.flush()

@@ -31,16 +31,16 @@ from hydra.system import Waiting
 OFFERS_WITHIN_S: Final = 30.0
 """How long a run waits at its beginning for the first offers."""
 _SETTLE_S: Final = 3.0
-"""How long it waits for further agents once the first have been offered."""
+"""How long a run waits for further agents after the first offers."""
 _CONFIRM_WITHIN_S: Final = 1.0
 _STOP_WITHIN_S: Final = 12.0
 """The teardown is one HTTP call, for which pymesos waits 10 s at most."""
 
 
 class MesosEngine(DriverEngine[MesosState]):
-    """Runs groups as tasks of a framework of its own, which ends with it.
+    """Runs groups as tasks of a framework of its own, which ends with the engine.
 
-    A group starts when an offer of its agent comes, within about a second.
+    A group starts when its agent is offered, within about a second.
     """
 
     def __init__(
@@ -57,15 +57,15 @@ class MesosEngine(DriverEngine[MesosState]):
 
         Args:
             master: ``host:port`` or ``zk://…``.
-            settings: how the framework introduces itself.
-            run: the run's name; the framework is called by it.
-            artifact: the archive for agents; None if groups bring nothing but what agents have.
-            log: where the driver's process writes.
-            clock: seconds.
+    settings: the engine's settings.
+    run: the run's name, which the framework's name contains.
+    artifact: the archive for agents; None if agents have everything that groups need.
+    log: the log file of the driver's process.
+    clock: a clock in seconds.
 
         Raises:
             MissingDependencyError: pymesos is not installed.
-            UsageError: master or ``settings.advertise`` is no address.
+            UsageError: ``master`` or ``settings.advertise`` is no address.
             ClusterError: there is no route to the master.
         """
         if importlib.util.find_spec("pymesos") is None or importlib.util.find_spec("http_parser") is None:
@@ -97,10 +97,10 @@ class MesosEngine(DriverEngine[MesosState]):
             self._held = stack.pop_all()
 
     def await_offers(self, within_s: float = OFFERS_WITHIN_S) -> None:
-        """Waits until the cluster's agents have been offered; the one call here that waits.
+        """Waits until the cluster's agents have been offered.
 
         Raises:
-            ClusterError: no master answers, it refuses, or it offers nothing.
+            ClusterError: no master answers, or the master rejects the framework or offers nothing.
         """
         deadline = self._clock() + within_s
         settled: float | None = None
@@ -117,10 +117,10 @@ class MesosEngine(DriverEngine[MesosState]):
             self._pump(0.1)
 
     def confirm(self, wait: Waiting) -> None:
-        """Gives the master a moment: it tells of the framework's end after that of its tasks.
+        """Waits up to 1 s for the framework's end, which the master reports after the end of its tasks.
 
         Raises:
-            ClusterError: the framework is no more.
+            ClusterError: the framework has ended.
         """
 
         def ended() -> bool:
@@ -161,7 +161,7 @@ def _program(url: str, artifact: Artifact | None) -> TaskProgram:
         return TaskProgram()
     return TaskProgram(
         uris=(translate.Uri(url),),
-        # There is no shell in between: sh is the program, and the sandbox its working directory.
+        # Mesos starts sh without another shell, in the sandbox as its working directory.
         prefix=("/bin/sh", RUNNER),
         environment={"HYDRA_ARTIFACT": artifact.digest} if artifact is not None else {},
     )

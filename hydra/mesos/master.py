@@ -1,6 +1,6 @@
-"""What an operator asks a Mesos master and its agents over HTTP: agents, sandboxes, what runs have left, and its end.
+"""Calls of a Mesos master's and its agents' HTTP endpoints for operators: agents, sandboxes, frameworks and their end.
 
-Every call waits for its answer, at most 10 s: the engine leaves them to the driver's process.
+Every call waits for its answer, at most 10 s; the engine therefore leaves these calls to the driver's process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULT_PORT: Final = 5050
 INSTALL: Final = "pip install ./shims/http-parser '.[mesos]'"
 _HOST: Final = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?")
 _GLOG: Final = re.compile(r"[IW]\d{4,8} \d\d:\d\d:\d\d\.\d+ .*?\] ")
-"""A line of glog's: ``I20261120 15:58:59.997551 29086 exec.cpp:164] …``, without the year in its earlier versions."""
+"""A log line of glog: ``I20261120 15:58:59.997551 29086 exec.cpp:164] …``; older versions write no year."""
 _TIMEOUT_S: Final = 10.0
 _ZOOKEEPER_TIMEOUT_S: Final = 2.0
 _TAIL_BYTES: Final = 2048
@@ -35,7 +35,7 @@ _TAIL_LINES: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """A framework that a master knows, with its tasks that have not ended: (id, state, agent)."""
+    """A framework in a master's state, with its tasks that have not ended: (id, state, agent)."""
 
     id: str
     name: str
@@ -47,10 +47,10 @@ def hosts(master: str) -> list[tuple[str, int]]:
     """Every (host, port) in ``host``, ``host:port`` or ``zk://h1:2181,h2:2181/mesos``.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: ``master`` has none of these forms.
     """
     rest, port = master, DEFAULT_PORT
-    if "@" in master:  # not repeated here: what stands before it may be a password
+    if "@" in master:  # not repeated in the message: it may contain a password
         raise UsageError("--master takes no user or password", "pymesos cannot log in to ZooKeeper: name the master")
     if master.startswith("zk://"):
         rest, slash, path = master.removeprefix("zk://").partition("/")
@@ -69,11 +69,11 @@ def hosts(master: str) -> list[tuple[str, int]]:
 
 
 def leader(master: str) -> str:
-    """``host:port`` of the master that leads.
+    """``host:port`` of the leading master.
 
     Raises:
-        UsageError: that is no address of a master, or no ZooKeeper answers there.
-        ClusterError: nobody answers, or nobody leads.
+        UsageError: ``master`` is no address of a master, or no ZooKeeper answers there.
+        ClusterError: no master answers, or no master leads.
     """
     address = _in_zookeeper(master) if master.startswith("zk://") else "{}:{}".format(*hosts(master)[0])
     status, headers, _ = OperatorApi(address).request("GET", "/redirect")
@@ -83,7 +83,7 @@ def leader(master: str) -> str:
 
 
 def _in_zookeeper(master: str) -> str:
-    """The leader is the master whose entry is the oldest, i.e. the one with the lowest number."""
+    """The address of the leading master: its entry has the lowest number, as it is the oldest."""
     try:
         from kazoo.client import KazooClient
         from kazoo.exceptions import KazooException
@@ -104,14 +104,14 @@ def _in_zookeeper(master: str) -> str:
             f"no ZooKeeper answers at {master} within {_ZOOKEEPER_TIMEOUT_S:g} s", "check --master, and that it runs"
         ) from None
     except KazooException as e:
-        raise ClusterError(f"ZooKeeper at {master} does not tell the master: {e!r}", "check the address") from e
+        raise ClusterError(f"ZooKeeper at {master} does not return the master: {e!r}", "check the address") from e
     finally:
         client.stop()
         client.close()
 
 
 def _silent() -> logging.Logger:
-    """A logger whose lines go nowhere: what goes wrong comes as an exception."""
+    """A logger that drops its lines, as kazoo raises its errors too."""
     logger = logging.getLogger("hydra.kazoo")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
@@ -119,7 +119,7 @@ def _silent() -> logging.Logger:
 
 
 class OperatorApi:
-    """Asks one master or agent, with basic authentication if a principal is given.
+    """Calls one master or agent, with basic authentication if a principal is given.
 
     Every method raises ClusterError if there is no answer, or an unexpected one.
     """
@@ -132,7 +132,7 @@ class OperatorApi:
             self._headers["Authorization"] = f"Basic {token}"
 
     def agents(self) -> list[Agent]:
-        """The master's active agents with what is free on each."""
+        """The master's active agents with the free resources of each."""
         return translate.agents(self._get("/slaves"))
 
     def frameworks(self) -> list[Framework]:
@@ -152,13 +152,13 @@ class OperatorApi:
             raise ClusterError(f"{self.address} does not end framework {framework}: {status} {answer.strip()}")
 
     def sandbox_tail(self, framework: str, task: str) -> str:
-        """The last lines of a task's stderr, joined into one; asked of its agent. "" if it is empty."""
+        """The last lines of a task's stderr on this agent, joined into one; "" if it is empty."""
         folder = self._sandbox(framework, task)
         path = f"{folder}/stderr"
         size = self._get("/files/read", {"path": path, "offset": -1})["offset"]
         query = {"path": path, "offset": max(0, size - _TAIL_BYTES), "length": _TAIL_BYTES}
         text = str(self._get("/files/read", query)["data"])
-        # The executor and the fetcher write there, too, with JSON of their own: the task's words are wanted.
+        # The executor and the fetcher write to stderr too; their lines are left out.
         lines = [line.strip() for line in text.splitlines() if line.strip() and not _of_the_executor(line)]
         return " | ".join(lines[-_TAIL_LINES:])
 
@@ -175,7 +175,7 @@ class OperatorApi:
         target = f"{path}?{urlencode(query)}" if query else path
         status, headers, body = self.request("GET", target)
         if status == http.client.UNAUTHORIZED:
-            raise ClusterError(f"{self.address}{path} asks who we are", "set principal and secret under [mesos]")
+            raise ClusterError(f"{self.address}{path} requires credentials", "set principal and secret under [mesos]")
         if status == http.client.TEMPORARY_REDIRECT:
             raise ClusterError(f"{self.address} does not lead; the leader is {urlsplit(headers['location']).netloc}")
         if status != http.client.OK:
@@ -188,7 +188,7 @@ class OperatorApi:
     def request(
         self, method: str, target: str, body: str | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, dict[str, str], str]:
-        """One request: status, headers by lower-case name, and body."""
+        """Makes one request; returns status, headers by lower-case name, and body."""
         host, _, port = self.address.rpartition(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=_TIMEOUT_S)
         with contextlib.closing(connection):
@@ -208,11 +208,11 @@ def _of_the_executor(line: str) -> bool:
 
 
 def route_to(master: str) -> str:
-    """The address of this machine from which packets to the master leave: what agents can probably reach.
+    """The address of this machine from which packets to the master leave; agents can probably reach it.
 
     Raises:
-        UsageError: that is no address of a master.
-        ClusterError: its name cannot be resolved, or there is no route.
+        UsageError: ``master`` is no address of a master.
+        ClusterError: the master's name cannot be resolved, or there is no route.
     """
     host, port = hosts(master)[0]
     try:
@@ -222,10 +222,10 @@ def route_to(master: str) -> str:
 
 
 def leftovers(master: str, settings: MesosSettings) -> list[dict[str, object]]:
-    """A row for each run that a master still knows, for ``hydra ps``.
+    """A row for each run with a framework that has not ended, for ``hydra ps``.
 
     Raises:
-        UsageError, ClusterError: there is no such master, or it does not tell.
+        UsageError, ClusterError: there is no such master, or it does not answer as expected.
     """
     prefix = settings.framework("")
     return [
@@ -242,11 +242,11 @@ def leftovers(master: str, settings: MesosSettings) -> list[dict[str, object]]:
 
 
 def end_run(master: str, settings: MesosSettings, run: str) -> list[str]:
-    """Tears down what is left of a run; tells its frameworks.
+    """Tears down the frameworks that are left of a run; returns a line for each.
 
     Raises:
-        UsageError: the master knows no such run.
-        ClusterError: it does not answer, or refuses.
+        UsageError: the master has no such run.
+        ClusterError: the master does not answer, or rejects the call.
     """
     api = operator_api(settings, master)
     found = [framework.id for framework in api.frameworks() if framework.name == settings.framework(run)]
@@ -258,7 +258,7 @@ def end_run(master: str, settings: MesosSettings, run: str) -> list[str]:
 
 
 def operator_api(settings: MesosSettings, master: str) -> OperatorApi:
-    """The master that leads, asked as whom the settings name.
+    """The endpoints of the leading master, with the credentials in the settings.
 
     Raises:
         UsageError, ClusterError: there is no such master.

@@ -1,4 +1,4 @@
-"""What a master has offered: the offers at hand, and how much is free on each agent as far as is known. Pure."""
+"""A framework's unused offers, and the known free resources of each agent. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hydra.model import Agent, Resources
 
 @dataclass(slots=True)
 class KnownAgent:
-    """An agent, and what is free on it as far as is known: the last offers, less what was launched since."""
+    """An agent with its known free resources: the last offers, less the resources of groups launched since."""
 
     agent: Agent
     address: str
@@ -23,11 +23,11 @@ class KnownAgent:
 class FrameworkOffers:
     """The offers of a framework, and its agents.
 
-    What is known to be free on an agent becomes less by offers only where it is told (:meth:`believe`): the master may
-    split what is free over several offers.
+    New offers can raise the known free resources of an agent (:meth:`raise_free`) but not lower them, as the master may
+    split free resources over several offers.
 
     Attributes:
-        offers: those at hand, by id.
+        offers: the unused offers, by id.
         known: every agent that was offered and is not lost, by id.
     """
 
@@ -40,14 +40,14 @@ class FrameworkOffers:
         return [offer for offer in self.offers.values() if offer.agent.id == agent]
 
     def held(self, agent: str) -> Resources:
-        """What the offers of an agent hold together."""
+        """The sum of the resources in an agent's offers."""
         held = Resources()
         for offer in self.of(agent):
             held = add(held, offer.agent.resources)
         return held
 
     def take(self, offers: Sequence[AgentOffer]) -> None:
-        """Notes new offers, and the agents that they are of."""
+        """Records new offers and their agents."""
         for offer in offers:
             self.offers[offer.id] = offer
             known = self.known.get(offer.agent.id)
@@ -68,11 +68,11 @@ class FrameworkOffers:
         self.drop(self.of(agent))
 
     def raise_free(self, agent: str, waiting: Iterable[Resources]) -> None:
-        """Offers that hold more than was known to be free are believed at once.
+        """Raises the known free resources of an agent to those in its offers if these contain more.
 
         Args:
-            agent: its id.
-            waiting: what will be launched there of what the offers hold.
+            agent: the agent's id.
+            waiting: the resources of groups that wait for these offers.
         """
         known, held = self.known[agent], self.held(agent)
         for taken in waiting:
@@ -87,23 +87,23 @@ class FrameworkOffers:
         known.agent = replace(known.agent, resources=more)
 
     def set_free(self, agent: str, free: Resources) -> None:
-        """From now on this is what is free on an agent."""
+        """Sets the known free resources of an agent."""
         if agent in self.known:
             known = self.known[agent]
             known.agent = replace(known.agent, resources=free)
 
     def add_free(self, agent: str, resources: Resources) -> None:
-        """More is free on an agent, as something has ended there."""
+        """Adds the resources of a group that has ended on an agent."""
         if agent in self.known:
             self.set_free(agent, add(self.known[agent].agent.resources, resources))
 
     def subtract_free(self, agent: str, resources: Resources) -> None:
-        """Less is free on an agent, as something will be launched there."""
+        """Subtracts the resources of a group that will be launched on an agent."""
         if agent in self.known:
             self.set_free(agent, _less(self.known[agent].agent.resources, resources))
 
 
 def _less(left: Resources, right: Resources) -> Resources:
-    """The first without the second, as far as it goes."""
+    """The first without the second; amounts stop at 0, and ports outside the first are ignored."""
     bare = Resources(cpus=min(left.cpus, right.cpus), mem=min(left.mem, right.mem), disk=min(left.disk, right.disk))
     return replace(subtract(replace(left, ports=()), bare), ports=without(left.ports, right.ports))

@@ -1,4 +1,4 @@
-"""How Hydra introduces itself to a Mesos master: the table [mesos] of the cluster file."""
+"""The table ``[mesos]`` of the cluster file."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class MesosSettings:
-    """Never stored with a run, as it may hold a secret.
+    """The table's keys, never stored with a run, as they may contain a secret.
 
     Attributes:
-        name: of the framework, before the run's name.
-        user: as whom tasks run; "" is the user who runs hydra.
-        role: whose resources are asked for.
-        principal, secret: who we are to a master that asks.
-        failover_timeout_s: how long the master keeps the framework and its tasks when it hears nothing.
-        advertise: this machine's address as agents reach it; "" is the one that routes to the master.
-        artifact: the URL of a copy of the agents' archive that somebody else serves; "" serves it here.
+        name: the part of the framework's name before the run's name.
+        user: the user as whom tasks run; "" is the user who runs hydra.
+        role: the role whose resources the framework requests.
+        principal, secret: the credentials for a master that demands them.
+        failover_timeout_s: how long the master keeps the framework and its tasks without a connection, in s.
+        advertise: the address at which agents reach this machine; "" is the address that routes to the master.
+        artifact: the URL of a copy of the agents' archive on another server; "" has the controller serve it.
     """
 
     name: str = "hydra"
@@ -39,5 +39,5 @@ class MesosSettings:
             raise ValueError("secret needs a principal")
 
     def framework(self, run: str) -> str:
-        """What the framework of a run is called; ``hydra ps`` and ``hydra kill`` find it by that."""
+        """The name of a run's framework, by which ``hydra ps`` and ``hydra kill`` find it."""
         return f"{self.name}/{run}"

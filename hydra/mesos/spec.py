@@ -1,4 +1,4 @@
-"""What generic code knows of Mesos."""
+"""The specification of the Mesos engine, by which generic code uses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hydra.options import agents_flags
 
 @contextlib.contextmanager
 def _opened(opening: Opening) -> Iterator[Engine]:
-    """A framework of its own. Nothing is made for a master that is no address, or does not answer."""
+    """Registers a framework for the run; checks first that a master answers, before anything is created."""
     from hydra.engine.artifacts.archive import build
     from hydra.mesos.engine import MesosEngine
     from hydra.mesos.master import leader
@@ -50,7 +50,7 @@ def _end_run(master: str, settings: MesosSettings, run: str) -> list[str]:
 SPEC: Final = EngineSpec(
     name="mesos",
     masters="the address of a Mesos master",
-    # A host's name alone cannot be told from anything else; zk:// is ZooKeeper, which knows the master.
+    # A bare host name could belong to any engine; zk:// is ZooKeeper, which knows the master.
     handles=lambda master: "://" not in master or master.startswith("zk://"),
     is_local=False,
     open=_opened,

@@ -1,7 +1,7 @@
-"""What a Mesos framework of Hydra knows and decides: offers, agents, tasks. Pure: time is passed in, calls come out.
+"""The state and the decisions of a Mesos framework: offers, agents, tasks. Pure: time is an argument, calls a result.
 
-Whoever owns a :class:`MesosState` feeds it what the driver's process says, calls :meth:`MesosState.tick` often, and
-carries out :attr:`MesosState.calls` and :attr:`MesosState.events`.
+The owner of a :class:`MesosState` passes it the messages of the driver's process, calls :meth:`MesosState.tick` often,
+and carries out :attr:`MesosState.calls` and :attr:`MesosState.events`.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from hydra.mesos.translate import AgentOffer, Json, TaskUpdate
 from hydra.model import Agent, Group, GroupEvent, Launch
 
 ATTEMPTS: Final = 4
-"""How often a launch is tried whose offer was gone before it arrived; nothing has run by then."""
+"""How often a launch is tried if its offer is withdrawn before the launch arrives, so that nothing has run."""
 OFFER_WITHIN_S: Final = 30.0
-"""How long a placed group waits for an offer of its agent that holds what it needs."""
+"""How long a placed group waits for a sufficient offer of its agent."""
 HOLD_S: Final = 10.0
-"""How long offers are kept that nothing needs, so that a run finds them when it begins."""
+"""How long offers that no group needs are kept, so that a run finds them when it begins."""
 LINGER_S: Final = 2.0
-"""The same after a launch: the subscribers' groups come right after the publishers'."""
+"""How long they are kept after a launch, as the subscribers' groups follow the publishers' at once."""
 REFUSE_S: Final = 3600.0
-"""The filter on declined offers; a revive, which comes before every launch, lifts it."""
+"""The filter on declined offers; a revive, which precedes every launch, removes it."""
 REFUSE_SHORTLY_S: Final = 1.0
-"""The filter while groups still wait for more."""
+"""The filter while groups still wait for larger offers."""
 ASK_AGAIN_S: Final = 10.0
-"""How often a kill, or the question for a task's state, is repeated until it is answered."""
+"""The pause before a kill, or a request for a task's state, is sent again without an answer."""
 BENCH_S: Final = 60.0
-"""How long an agent that failed to launch a group is the last choice."""
+"""How long placement avoids an agent that failed to launch a group."""
 AUTOPSY_S: Final = 5.0
-"""How long the end of a failed group's stderr is waited for."""
+"""How long to wait for the end of a failed group's stderr."""
 KILL_GRACE_S: Final = 5.0
 
 Phase = Literal["waiting", "launched", "running"]
@@ -43,11 +43,11 @@ Phase = Literal["waiting", "launched", "running"]
 
 @dataclass(frozen=True, slots=True)
 class TaskProgram:
-    """How tasks get the program: what the fetcher unpacks, and how a group's command reads in the sandbox."""
+    """The program of the tasks: the archives that the fetcher unpacks, and how the sandbox starts a command."""
 
     uris: tuple[mesos.Uri, ...] = ()
     prefix: tuple[str, ...] = ()
-    """Put before a group's own command; the first word is an absolute path."""
+    """Words before a group's command; the first one is an absolute path."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -61,7 +61,7 @@ class _Task:
     phase: Phase = "waiting"
     killed: bool = False
     asked: float | None = None
-    """When a kill was last sent, or, of a task that is not confirmed, when its state was last asked for."""
+    """When a kill was last sent, or when the state of an unconfirmed task was last requested."""
     confirmed: bool = True
 
     @property
@@ -76,17 +76,17 @@ class _Task:
 class MesosState:
     """The state of one framework.
 
-    A group is placed at once on what is known to be free, and launched when an offer of its agent comes. Offers that
-    hold less than that are believed only when a group has waited for more in vain.
+    A group is placed at once by the known free resources, and launched when an offer of its agent arrives. Offers with
+    fewer resources lower the known ones only when a group has waited in vain for more.
 
     Attributes:
-        program: how tasks get the program.
-        calls: what the driver shall do, oldest first; taken by the owner.
-        events: what happened to groups, oldest first; taken by the owner.
-        framework: its id, "" before it is registered.
-        connected: whether a master listens now.
-        fatal: why this framework can do no more, or "".
-        agents_there: how many agents the master has, None if it did not tell.
+        program: the program of the tasks.
+        calls: calls for the driver, oldest first; the owner takes them.
+        events: events of groups, oldest first; the owner takes them.
+        framework: the framework's id; "" before it is registered.
+        connected: whether a master is connected now.
+        fatal: why this framework cannot continue, or "".
+        agents_there: how many agents the master has; None if the master did not report it.
     """
 
     def __init__(self, program: TaskProgram) -> None:
@@ -107,7 +107,7 @@ class MesosState:
     # --- what the engine is asked ------------------------------------------------------------------------------------
 
     def agents(self) -> list[Agent]:
-        """The agents that were offered, with what is free on each as far as is known."""
+        """The agents that were offered, with their known free resources."""
         return [known.agent for known in self._offered.known.values()]
 
     def offered_all(self) -> bool:
@@ -116,16 +116,16 @@ class MesosState:
         return bool(known) and self.agents_there is not None and len(known) >= self.agents_there
 
     def require_framework(self) -> None:
-        """Raises ClusterError if the framework is no more."""
+        """Raises ClusterError if the framework has ended."""
         if self.fatal:
-            raise ClusterError(f"the Mesos framework is gone: {self.fatal}", "start the run again with --resume")
+            raise ClusterError(f"the Mesos framework has ended: {self.fatal}", "start the run again with --resume")
 
     def launch(self, groups: Sequence[Group], now: float) -> list[Launch]:
-        """Places all of the groups or none; they are launched as offers allow, and ``events`` tell what became of them.
+        """Places all of the groups or none; offers decide when they are launched, and ``events`` reports their states.
 
         Raises:
             PlacementError: a group fits nowhere.
-            ClusterError: an id cannot be used, or the framework is no more.
+            ClusterError: an id cannot be used, or the framework has ended.
         """
         self.require_framework()
         taken = {task.launch.group.id for task in self._tasks.values()}
@@ -146,7 +146,7 @@ class MesosState:
         return launches
 
     def kill(self, groups: Iterable[str], now: float) -> None:
-        """Ends these groups' tasks; what was not launched yet never will be."""
+        """Ends these groups' tasks; a task that was not launched yet will not be launched."""
         named = set(groups)
         for task in [t for t in self._tasks.values() if t.launch.group.id in named and not t.killed]:
             if task.phase == "waiting":
@@ -159,10 +159,10 @@ class MesosState:
         """The ids of the groups that have not ended."""
         return [task.launch.group.id for task in self._tasks.values()]
 
-    # --- what the master says ----------------------------------------------------------------------------------------
+    # --- messages of the master --------------------------------------------------------------------------------------
 
     def handle(self, message: Json, now: float) -> None:
-        """Takes note of one message of the driver's process (``driver.py`` lists them)."""
+        """Takes one message of the driver's process (``driver.py`` lists them)."""
         match message["kind"]:
             case "registered":
                 self._registered(message, now)
@@ -187,12 +187,12 @@ class MesosState:
                 self._died(message["message"])
 
     def driver_ended(self, why: str) -> None:
-        """Takes note that the driver has ended, though nobody asked it to."""
+        """Records that the driver has ended although the engine did not stop it."""
         if not self.fatal:
             self._died(why)
 
     def tick(self, now: float) -> None:
-        """Repeats what was not answered and gives up what has waited for too long."""
+        """Repeats calls without an answer and gives up tasks that have waited for too long."""
         for task in list(self._tasks.values()):
             if task.phase == "waiting" and self.connected and now - task.since >= OFFER_WITHIN_S:
                 self._give_up(task)
@@ -219,7 +219,7 @@ class MesosState:
 
     def _registered(self, message: Json, now: float) -> None:
         self.framework, self.connected = message["framework"], True
-        # Offers of an earlier subscription are worth nothing, and a filter or a suppression does not survive it.
+        # A new subscription invalidates earlier offers, filters and suppression.
         self._offered.offers.clear()
         for task in self._tasks.values():
             if task.phase == "waiting":
@@ -249,12 +249,12 @@ class MesosState:
         """Asks for offers if groups wait for them."""
         if any(task.phase == "waiting" for task in self._tasks.values()):
             self._idle_since = None
-            # Also when offers were required already: an earlier filter may keep back what is needed now.
+            # Also if offers were requested before: an earlier filter may withhold an offer that is needed now.
             self._reviving, self._revived = True, now
             self.calls.append({"call": "revive"})
 
     def _rest(self, now: float) -> None:
-        """Gives offers back that nothing needs; they are held for a moment before the first launch."""
+        """Declines offers that no group needs, some seconds after the last group was launched."""
         if any(task.phase == "waiting" for task in self._tasks.values()) or not self.connected:
             self._idle_since = None
             return
@@ -286,7 +286,7 @@ class MesosState:
         return launches
 
     def _match(self, now: float) -> None:
-        """Launches what the offers at hand allow: one ACCEPT for each agent."""
+        """Launches the groups that the unused offers allow, with one ACCEPT for each agent."""
         waiting: dict[str, list[_Task]] = {}
         for task in self._tasks.values():
             if task.phase == "waiting":
@@ -334,20 +334,20 @@ class MesosState:
         )
 
     def _give_up(self, task: _Task) -> None:
-        """The agent does not offer what was thought to be free: from now on the offers at hand are believed."""
+        """Gives up a task whose agent does not offer enough, and takes the agent's offers as its free resources."""
         offered = self._offered.held(task.agent)
         text = f"no offer of {task.launch.agent.hostname} held what it needs within {OFFER_WITHIN_S:g} s"
         held = format_resources(offered) or "nothing"
         self._end(task, GroupEvent(task.launch.group.id, "lost", task.agent, f"{text}; it offers {held}"))
         self._offered.set_free(task.agent, offered)
 
-    # --- what became of tasks ----------------------------------------------------------------------------------------
+    # --- states of tasks ---------------------------------------------------------------------------------------------
 
     def _updated(self, update: TaskUpdate, status: Json, now: float) -> None:
         task = self._tasks.get(update.task)
         if task is None:
             if update.means in ("starting", "running") and update.state != "TASK_KILLING":
-                # Given up as lost, or of an earlier life of this framework: nobody waits for it any more.
+                # The task was given up as lost, or this framework started it before a restart: it is not needed.
                 self.calls.append({"call": "kill", "task": update.task})
         else:
             task.confirmed = True
@@ -374,7 +374,7 @@ class MesosState:
         state = "killed" if task.killed and means in ("finished", "failed") else means
         event = GroupEvent(group, state, task.agent, update.detail)
         if state == "failed" and known is not None and known.address and update.state == "TASK_FAILED":
-            # What it said last is worth a moment.
+            # The last lines of its stderr are worth a short wait.
             self._autopsies[task.id] = (event, now + AUTOPSY_S)
             self.calls.append({"call": "sandbox", "agent": known.address, "task": task.id})
             self._remove(task)
@@ -395,7 +395,7 @@ class MesosState:
         self._match(now)
 
     def _call_failed(self, message: Json, now: float) -> None:
-        """A call did not get through. ``tick`` repeats kills and questions, the master its updates."""
+        """Handles a failed call: only launches; ``tick`` repeats kills and requests, and the master its updates."""
         if message["call"] != "accept":
             return
         for task in [self._tasks[t] for t in message["tasks"] if t in self._tasks]:
@@ -416,8 +416,8 @@ class MesosState:
             self.agents_there = max(0, self.agents_there - 1)
         for task in [t for t in self._tasks.values() if t.agent == agent]:
             if task.phase == "waiting":
-                self._end(task, GroupEvent(task.launch.group.id, "lost", agent, "its agent is gone"))
-            else:  # an update of each is on its way; asking makes sure of it
+                self._end(task, GroupEvent(task.launch.group.id, "lost", agent, "its agent was removed"))
+            else:  # the master sends an update of each; Hydra requests it if none arrives
                 task.confirmed, task.asked = False, now
 
     def _end(self, task: _Task, event: GroupEvent) -> None:

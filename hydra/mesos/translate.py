@@ -1,4 +1,4 @@
-"""The dict shapes of the Mesos v1 scheduler API: the one module that knows them. Pure.
+"""The JSON of the Mesos v1 scheduler API ↔ Hydra's types. Pure.
 
 The messages are described in include/mesos/v1/mesos.proto and scheduler.proto of Mesos 1.11.
 """
@@ -14,7 +14,7 @@ from hydra.engine.resources import ResourceNeed, without
 from hydra.model import Agent, Demand, GroupState, Resources
 
 Json = dict[str, Any]
-"""A message of the API, as JSON has it."""
+"""A message of the API, as JSON."""
 
 STATES: Final[Mapping[str, GroupState]] = {
     "TASK_STAGING": "starting",
@@ -32,10 +32,10 @@ STATES: Final[Mapping[str, GroupState]] = {
     "TASK_GONE_BY_OPERATOR": "lost",
     "TASK_UNKNOWN": "lost",
 }
-"""What every task state means for a group. A state of a later Mesos counts as lost: its group is placed again."""
+"""The group state for every task state. An unknown state of a later Mesos counts as lost: the group is placed again."""
 
 NEVER_LAUNCHED: Final = frozenset({"REASON_INVALID_OFFERS", "REASON_RECONCILIATION"})
-"""Reasons of a lost task that say nothing against the agent: the offer was gone, or the launch never arrived."""
+"""Reasons of a lost task without a fault of the agent: the offer was withdrawn, or the launch never arrived."""
 
 AGENT_AT_FAULT: Final = frozenset(
     {
@@ -48,25 +48,25 @@ AGENT_AT_FAULT: Final = frozenset(
         "REASON_GC_ERROR",
     }
 )
-"""Reasons for which the next attempt should rather be made on another agent."""
+"""Reasons after which placement avoids the agent for the next attempt."""
 
 LEAST_CPUS: Final = 0.01
 LEAST_MEM: Final = 32.0
-"""Mesos launches no task with nothing, and warns below these (src/slave/constants.hpp, MIN_CPUS and MIN_MEM)."""
+"""Mesos launches no task without resources, and warns below these (src/slave/constants.hpp, MIN_CPUS, MIN_MEM)."""
 
 _SCALARS: Final = ("cpus", "mem", "disk")
 _MILLI: Final = 1000
-"""Mesos keeps three decimals of a scalar; what is smaller would be lost on the way."""
+"""Mesos keeps three decimals of a scalar and drops the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentOffer:
-    """What a master offers of one agent.
+    """An offer of one agent's resources.
 
     Attributes:
-        agent: with the resources of this offer alone; reserved and unreserved ones are added up.
-        address: ``host:port`` of the agent's own HTTP endpoint, "" if it was not told.
-        ip: the agent's address in the network, "" if it was not told.
+        agent: the agent with the sum of this offer's resources, reserved and unreserved.
+        address: ``host:port`` of the agent's own HTTP endpoint; "" if the offer has none.
+        ip: the agent's IP address; "" if the offer has none.
         parts: the resources as they were offered; a launch takes pieces of them.
     """
 
@@ -79,7 +79,7 @@ class AgentOffer:
 
 @dataclass(frozen=True, slots=True)
 class TaskUpdate:
-    """What a master says of one task; ``uuid`` "" needs no acknowledgement, ``agent`` may be ""."""
+    """A master's update of one task; without a ``uuid`` it needs no acknowledgement; ``agent`` may be ""."""
 
     task: str
     state: str
@@ -90,7 +90,7 @@ class TaskUpdate:
 
     @property
     def means(self) -> GroupState:
-        """The state of its group."""
+        """The state of the task's group."""
         return STATES.get(self.state, "lost")
 
     @property
@@ -99,11 +99,11 @@ class TaskUpdate:
         return f"{self.state}{': ' if self.message else ''}{self.message}{f' ({self.reason})' if self.reason else ''}"
 
 
-# --- what a master says ----------------------------------------------------------------------------------------------
+# --- messages of a master --------------------------------------------------------------------------------------------
 
 
 def offer(message: Json) -> AgentOffer:
-    """An offer."""
+    """The offer in the API's form as an :class:`AgentOffer`."""
     address = message.get("url", {}).get("address", {})
     host = address.get("ip") or address.get("hostname") or ""
     parts = tuple(part for part in message.get("resources", ()) if _usable(part))
@@ -124,7 +124,7 @@ def offer(message: Json) -> AgentOffer:
 
 
 def update(status: Json) -> TaskUpdate:
-    """The status in an update."""
+    """The status of an update in the API's form as a :class:`TaskUpdate`."""
     return TaskUpdate(
         task=status["task_id"]["value"],
         state=status["state"],
@@ -148,7 +148,7 @@ def total(parts: Iterable[Json]) -> Resources:
 
 
 def _usable(part: Json) -> bool:
-    """Not revocable (it may be taken away in mid-run), no shared or mounted volume."""
+    """Whether Hydra uses a resource: Mesos cannot revoke it, and it is no shared or mounted volume."""
     return not any(key in part for key in ("revocable", "shared")) and "source" not in part.get("disk", {})
 
 
@@ -166,13 +166,13 @@ def _attribute(attribute: Json) -> str:
             return str(attribute.get("text", {}).get("value", ""))
 
 
-# --- what a framework says -------------------------------------------------------------------------------------------
+# --- messages of a framework -----------------------------------------------------------------------------------------
 
 
 def framework_info(
     *, name: str, user: str, role: str, principal: str, failover_timeout_s: float, hostname: str, framework: str = ""
 ) -> Json:
-    """How the framework introduces itself; ``framework`` is its id if it had one before."""
+    """The framework's description for the master; ``framework`` is its id if it had one before."""
     info: Json = {
         "user": user,
         "name": name,
@@ -190,7 +190,7 @@ def framework_info(
 
 
 def rounded_demand(demand: Demand, count: int) -> Demand:
-    """The demand of a group of ``count`` as Mesos can keep it: three decimals, rounded up, and never nothing."""
+    """The demand of a group of ``count`` clients as Mesos stores it: three decimals, rounded up, and never 0."""
 
     def up(amount: float, least: float) -> float:
         # The rounding inside keeps 0.114 from becoming 0.115.
@@ -204,10 +204,10 @@ def rounded_demand(demand: Demand, count: int) -> Demand:
 
 
 def take(parts: Sequence[Json], need: ResourceNeed) -> tuple[list[Json], list[Json], tuple[int, ...]] | None:
-    """The pieces of offered resources that meet the need, what is left of them, and the ports; None if they do not.
+    """The pieces of offered resources that meet the need, the rest, and the ports; None if the offers do not suffice.
 
-    Reserved resources go first, as nobody else can use them. Everything else that Mesos said of a piece (role,
-    reservation, allocation) stays on it.
+    Reserved resources are used first, as no other framework can use them. A piece keeps its role, reservation and
+    allocation.
     """
     required = {"cpus": round(need.cpus * _MILLI), "mem": round(need.mem * _MILLI), "ports": need.ports}
     taken: list[Json] = []
@@ -242,7 +242,7 @@ def _is_unreserved(part: Json) -> bool:
 
 def _append(parts: list[Json], like: Json, key: str, value: Json, amount: int) -> None:
     if amount > 0:
-        # Role, reservation and allocation are shared: nobody changes what a master said.
+        # Role, reservation and allocation are shared with ``like``; no code changes them.
         parts.append({**like, key: value})
 
 
@@ -265,22 +265,22 @@ def _ranges(ranges: Iterable[tuple[int, int]]) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Uri:
-    """An archive that the agent's fetcher unpacks into the sandbox, from its cache if it has it."""
+    """An archive that the agent's fetcher unpacks into the sandbox; the fetcher may cache it."""
 
     value: str
 
     def message(self) -> Json:
-        """As the API has it."""
+        """The archive in the API's form."""
         return {"value": self.value, "extract": True, "cache": True, "executable": False}
 
 
 def command_info(words: Sequence[str], environment: Mapping[str, str], uris: Sequence[Uri]) -> Json:
-    """What a task runs.
+    """The command of a task.
 
     Args:
-        words: a program by its absolute path, and its arguments; there is no shell between.
-        environment: what is added to the executor's; the only place for the run's key.
-        uris: what is fetched before.
+        words: the absolute path of a program, and its arguments; Mesos starts it without a shell.
+        environment: variables added to the executor's environment; only they contain the run's key.
+        uris: the archives to fetch before.
     """
     return {
         "shell": False,
@@ -297,12 +297,12 @@ def task_info(*, task: str, name: str, agent: str, resources: Sequence[Json], co
     """A command task.
 
     Args:
-        task: its id.
-        name: for the master's pages.
-        agent: the id of its agent.
-        resources: pieces of the offers that it is launched with.
-        command: see :func:`command_info`.
-        grace_s: from SIGTERM to SIGKILL when it is killed.
+    task: the task's id.
+    name: the task's name on the master's pages.
+    agent: the agent's id.
+    resources: the pieces of offers with which the task is launched.
+    command: see :func:`command_info`.
+    grace_s: the time from SIGTERM to SIGKILL when the task is killed, in s.
     """
     return {
         "name": name,
@@ -315,15 +315,15 @@ def task_info(*, task: str, name: str, agent: str, resources: Sequence[Json], co
 
 
 def launch_operation(tasks: Sequence[Json]) -> Json:
-    """What an ACCEPT does with its offers."""
+    """The operation of an ACCEPT that launches tasks."""
     return {"type": "LAUNCH", "launch": {"task_infos": list(tasks)}}
 
 
-# --- what the operator's endpoints say -------------------------------------------------------------------------------
+# --- answers of the operator's endpoints -----------------------------------------------------------------------------
 
 
 def agents(message: Json) -> list[Agent]:
-    """The active agents in an answer of ``/slaves``, with what is free on each now."""
+    """The active agents in an answer of ``/slaves``, with the free resources of each."""
     found = []
     for row in message.get("slaves", ()):
         if not row.get("active", True):
@@ -345,11 +345,11 @@ def agents(message: Json) -> list[Agent]:
 
 
 def _plain(value: object) -> str:
-    """An attribute's value there: a number or a text."""
+    """An attribute's value in such an answer, a number or a text, as text."""
     return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def _text_ranges(text: str) -> list[tuple[int, int]]:
-    """``[2000-2999, 31500-32000]``."""
+    """The ranges in a text such as ``[2000-2999, 31500-32000]``."""
     pairs = (part.strip().partition("-") for part in text.strip("[] ").split(",") if part.strip())
     return [(int(first), int(last or first)) for first, _, last in pairs]

@@ -183,7 +183,7 @@ def test_another_machine_and_another_archive_are_refused(sandbox: Path, tmp_path
     assert f"this agent is riscv64; the archive was built on {platform.machine()}" in done.stderr
     done = run(sandbox, "python", "-c", "1", HYDRA_ARTIFACT="0123")
     assert done.returncode == 78
-    assert "the run needs 0123: make the copy that you serve anew" in done.stderr
+    assert "the run needs 0123: make the copy that you serve again" in done.stderr
 
 
 def test_a_native_client_needs_a_glibc_that_is_new_enough_and_no_python(folder: Path, tmp_path: Path) -> None:

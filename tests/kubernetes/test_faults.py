@@ -131,13 +131,13 @@ def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab:
             assert command.wait(2 * LONG_S) == 1, command.output()
             lab.becomes_empty()
     line = told(command.output())
-    for said in (lab.space, "the API server does not know who asks", "log in to the cluster anew", "--resume"):
+    for said in (lab.space, "the API server does not know who asks", "log in to the cluster again", "--resume"):
         assert said in line
     measured = steps(lab.run)
     assert {status for _, status in measured} == {"ok"}
     assert 1 <= len(measured) < 5
     (refused,) = lab.hydra("ps", expect=1).stderr.splitlines()
-    assert "log in to the cluster anew" in refused
+    assert "log in to the cluster again" in refused
     lab.account.renew()
     lab.hydra("zmqfixed", "--resume", lab.run)
     assert [row["failed_clients"] for row in table(lab.run)] == ["0"] * 5
@@ -146,7 +146,7 @@ def test_a_token_that_expires_and_is_not_renewed_ends_the_run_with_one_line(lab:
 
 @soak
 @pytest.mark.timeout(400 * PATIENCE)
-@pytest.mark.parametrize(("lost", "says"), [("pod", "the Pod of run has gone"), ("node", "in the cluster is lost")])
+@pytest.mark.parametrize(("lost", "says"), [("pod", "the Pod of run was deleted"), ("node", "in the cluster is lost")])
 def test_where_a_command_in_the_cluster_is_lost_nothing_of_its_run_stays(
     own_rig: Rig, tmp_path: Path, lost: str, says: str
 ) -> None:

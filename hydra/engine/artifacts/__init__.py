@@ -1,1 +1,1 @@
-"""How agents without Hydra get the program: an archive of it, the script that starts it there, and a server."""
+"""The program for agents without Hydra: an archive, the script that starts it on an agent, and an HTTP server."""

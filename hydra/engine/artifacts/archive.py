@@ -1,11 +1,11 @@
-"""The archive for agents: Hydra and what a run's programs need, made on this machine.
+"""The archive for agents, made on this machine: Hydra and the libraries and files of a run's programs.
 
-The archive holds ``hydra-run`` and ``program.tar.gz``: a site-packages folder (wheels of this machine, their modules
-compiled) and the native clients if there are any. ``hydra-run`` unpacks that once for all groups of an agent, finds a
-Python of the same minor version there, or says why it cannot start.
+The archive contains ``hydra-run`` and ``program.tar.gz``: a site-packages folder (wheels of this machine, their modules
+compiled) and the native clients if there are any. ``hydra-run`` unpacks it once for all groups of an agent and finds a
+Python of the same minor version there, or prints why it cannot start.
 
-Agents write no compiled modules, and to compile what it imports costs a group most of its start. The format is that of
-PEP 552, unchecked: whoever unpacks an archive gives its files other times than they had here.
+The modules are compiled here because agents write no compiled modules, and a group would spend most of its start on
+compiling. Their format is that of PEP 552, unchecked, as unpacking an archive changes the times of its files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hydra.system import Program
 _LEFT_OUT: Final = re.compile(r"(^|/)(tests?|__pycache__|include|f2py|_pyinstaller)/|\.(pyc|pyi|pxd|h|a)$")
 _GLIBC: Final = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 _KEPT: Final = 3
-"""Archives kept in the cache folder."""
+"""The number of archives kept in the cache folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Artifact:
     """An archive for agents.
 
     Attributes:
-        path: the file.
-        name: what it is called in its URI: version, Python, machine and digest.
-        digest: of its contents; tasks of a run refuse an archive of another one.
-        sha256: of the file.
+    path: the file.
+    name: the name in its URI, with version, Python, machine and digest.
+    digest: the digest of its contents; groups of a run reject an archive with another digest.
+    sha256: the SHA-256 of the file.
     """
 
     path: Path
@@ -58,14 +58,14 @@ class Artifact:
 
 
 def build(programs: Iterable[Program], cache: Path | None = None) -> Artifact:
-    """The archive for this installation, made only if its contents have changed since it was made last.
+    """The archive for this installation, made again only if its contents have changed.
 
     Args:
-        programs: how groups are started here: ``python -m MODULE …``, or a native client by its path.
-        cache: the folder for archives; None is the one in the user's cache.
+        programs: the programs as this machine starts them: ``python -m MODULE …``, or a native client by its path.
+        cache: the folder for archives; None is the folder in the user's cache.
 
     Raises:
-        ClusterError: something that belongs into it is not installed, or there is no room.
+        ClusterError: a library is not installed, or the archive cannot be written.
     """
     programs, cache = list(programs), cache or _cache_folder()
     natives = sorted({Path(p.command[0]) for p in programs if p.command[0] != sys.executable})
@@ -101,7 +101,7 @@ def _cache_folder() -> Path:
 
 
 def glibc_needed(programs: Iterable[Path]) -> tuple[int, int]:
-    """The oldest glibc that all of these programs run on, by the versions of the symbols they name."""
+    """The oldest glibc on which all of these programs run, by the versions of their symbols."""
     found = [(2, 0)]
     for program in programs:
         found += ((int(major), int(minor)) for major, minor in _GLIBC.findall(program.read_bytes()))
@@ -109,9 +109,10 @@ def glibc_needed(programs: Iterable[Path]) -> tuple[int, int]:
 
 
 def _contents(programs: Sequence[Program], natives: Iterable[Path]) -> tuple[dict[str, Path], str]:
-    """The archive's files by their name in it, and a digest of what they are.
+    """The archive's files by their name in it, and a digest of them.
 
-    Our own files count by content, libraries by version: two installations of the same make the same archive.
+    The digest covers the version of libraries and the content of all other files, so that equal installations have
+    equal digests.
     """
     files: dict[str, Path] = {}
     digest = hashlib.sha256(TEMPLATE.encode())
@@ -179,19 +180,19 @@ def _forget_old(cache: Path) -> None:
 
 
 _UNCHECKED: Final = struct.pack("<I", 0b01)
-"""Flags: the source is known by its hash, and nobody looks whether it is still the same."""
+"""PEP 552 flags of a module that is identified by its source's hash, which Python does not check."""
 
 
 def compiled_name(source: str) -> str:
-    """Where Python looks for the compiled form of this source, both as paths with slashes."""
+    """The path at which Python looks for a source's compiled form, both paths with slashes."""
     path = PurePosixPath(source)
     return str(path.parent / "__pycache__" / f"{path.stem}.{sys.implementation.cache_tag}.pyc")
 
 
 def compiled(source: Path) -> bytes | None:
-    """The compiled form of a source file; None where it is none of this Python's.
+    """The compiled form of a source file; None if this Python cannot compile it.
 
-    What was compiled here when it was installed is not compiled again.
+    A file that was compiled when it was installed is not compiled again.
     """
     try:
         code = SourceFileLoader(source.stem, str(source)).get_code(source.stem)

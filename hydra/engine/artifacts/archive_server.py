@@ -12,14 +12,14 @@ from hydra.engine.artifacts.archive import Artifact
 from hydra.errors import ClusterError
 
 _PIECE: Final = 1 << 18
-"""Bytes that are read and sent at a time."""
+"""The number of bytes read and sent at a time."""
 
 
 class ArtifactServer:
-    """Serves one archive at a path that nobody can guess, in a thread of its own; everything else is not found.
+    """Serves one archive at a secret path, in a thread of its own; answers 404 for every other path.
 
     Attributes:
-        url: where it is.
+        url: the archive's URL.
     """
 
     def __init__(self, artifact: Artifact, host: str) -> None:
@@ -56,12 +56,12 @@ class _Server(http.server.ThreadingHTTPServer):
     ) -> None:
         self.artifact, self.target = artifact, target
         super().__init__(address, handler)
-        # Held open: a later run may sweep the file out of the cache folder.
+        # The file stays open, as a later run may delete it from the cache folder.
         self.archive = artifact.path.open("rb")
         self.size = os.fstat(self.archive.fileno()).st_size
 
     def handle_error(self, *_: object) -> None:
-        """A fetcher that hangs up tells its own agent."""
+        """Does nothing: the agent of a fetcher that hangs up reports the error."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -71,7 +71,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server_version, sys_version = "hydra", ""
 
     def do_GET(self) -> None:
-        """The archive, or its length alone: a fetcher may ask for it before it makes room in its cache."""
+        """Sends the archive, or for HEAD only its length, by which a fetcher makes room in its cache."""
         if not secrets.compare_digest(self.path.encode(), self.server.target.encode()):
             self.send_error(http.HTTPStatus.NOT_FOUND)
             return
@@ -82,10 +82,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             for offset in range(0, self.server.size, _PIECE):
-                # With an offset of its own: several agents read at a time.
+                # pread() with an own offset, as several agents read at the same time.
                 self.wfile.write(os.pread(self.server.archive.fileno(), _PIECE, offset))
 
     do_HEAD = do_GET  # noqa: N815  # the name that the library calls
 
     def log_message(self, *_: object) -> None:
-        """The path is a secret, and the terminal is the progress line's."""
+        """Does nothing: the path is a secret, and the terminal shows the progress line."""

@@ -1,4 +1,4 @@
-"""The shell script ``hydra-run``, with which an agent starts what is in the archive."""
+"""The shell script ``hydra-run``, with which an agent starts a program of the archive."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ RUNNER: Final = "hydra-run"
 
 TEMPLATE: Final = """\
 #!/bin/sh
-# Starts a group of Hydra in its folder on an agent, or says why it cannot: hydra-run python|PROGRAM ARGUMENT…
+# Starts a group of Hydra in its folder on an agent, or prints why it cannot: hydra-run python|PROGRAM ARGUMENT…
 root=$(cd "$(dirname "$0")" && pwd) || exit 78
-say() { printf 'hydra-run: %s\\n' "$*" >&2; }
+report() { printf 'hydra-run: %s\\n' "$*" >&2; }
 if [ "$(uname -m)" != '@machine@' ]; then
-    say "this agent is $(uname -m); the archive was built on @machine@: run hydra on a machine like the agents"
+    report "this agent is $(uname -m); the archive was built on @machine@: run hydra on a machine like the agents"
     exit 78
 fi
 if [ -n "${HYDRA_ARTIFACT:-}" ] && [ "$HYDRA_ARTIFACT" != '@digest@' ]; then
-    say "this archive is @digest@, and the run needs $HYDRA_ARTIFACT: make the copy that you serve anew"
+    report "this archive is @digest@, and the run needs $HYDRA_ARTIFACT: make the copy that you serve again"
     exit 78
 fi
 program=$1
@@ -31,8 +31,8 @@ home=$shared/@digest@
 mine() { [ -d "$shared" ] && [ ! -L "$shared" ] && [ -O "$shared" ]; }
 found=
 if [ "$program" = python ]; then
-    # To look for a Python starts some. The first group of an agent does so for all others that have its PATH.
-    # What it leads to is compared as well: a name may be another Python after an upgrade.
+    # The search for a Python starts several. The first group of an agent searches for all groups with the same PATH.
+    # The real path is compared as well: after an upgrade the same name may be another Python.
     mine && { read -r path && read -r interpreter && read -r real; } 2>/dev/null <"$home/interpreter"
     if [ "${path:-}" != "$PATH" ] || [ ! -x "$interpreter" ] || [ "$(readlink -f "$interpreter")" != "${real:-}" ]; then
         for python in python@python@ python3 python; do
@@ -43,7 +43,7 @@ sys.exit(1) if sys.version_info[:2] != (@major@, @minor@) else print(sys.executa
         done
         if [ -z "$found" ]; then
             have=$(command -v python3 >/dev/null 2>&1 && python3 --version 2>&1)
-            say "this agent has no Python @python@, which the controller runs (python3 here: ${have:-none});" \\
+            report "this agent has no Python @python@, which the controller runs (python3 here: ${have:-none});" \\
                 "install python@python@, or run hydra with the agents' Python"
             exit 78
         fi
@@ -52,13 +52,13 @@ else
     have=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/glibc //')
     oldest=$(printf '%s\\n%s\\n' '@glibc@' "$have" | sort -V | head -n 1)
     if [ "$oldest" != '@glibc@' ]; then
-        say "this agent has glibc ${have:-of an unknown version}; the native clients need @glibc@ or newer"
+        report "this agent has glibc ${have:-of an unknown version}; the native clients need @glibc@ or newer"
         exit 78
     fi
 fi
 
-# All groups of an agent share one unpacked copy: a copy for each would cost its disk and its memory many times. It is
-# made in a folder of this user's own, where programs may run; where that is not to be had, in the sandbox.
+# All groups of an agent share one unpacked copy: a copy for each would need disk and memory many times. It is in a
+# folder of this user in which programs may run; if there is no such folder, each group has a copy in its sandbox.
 unpack() { mkdir -p "$1" && tar -xzf "$root/program.tar.gz" -C "$1"; }
 share() {
     command -v flock >/dev/null 2>&1 || return 1
@@ -75,7 +75,7 @@ share() {
 }
 if ! share 2>/dev/null; then
     home=$root/program
-    unpack "$home" || { say 'the archive cannot be unpacked here: is the disk full?'; exit 78; }
+    unpack "$home" || { report 'the archive cannot be unpacked here: is the disk full?'; exit 78; }
 fi
 rm -f "$root/program.tar.gz"
 
@@ -88,7 +88,7 @@ fi
 export PYTHONPATH="$home/site-packages" PYTHONNOUSERSITE=1 PYTHONSAFEPATH=1 PYTHONDONTWRITEBYTECODE=1
 exec "$interpreter" "$@"
 """
-"""The script, with a word between two @ for each value that :func:`script` is given."""
+"""The script, with ``@NAME@`` for each value that :func:`script` replaces."""
 
 
 def script(values: Mapping[str, str]) -> str:
@@ -101,7 +101,7 @@ def script(values: Mapping[str, str]) -> str:
 
 
 def rewritten(command: Sequence[str]) -> Iterator[str]:
-    """A group's command as ``hydra-run`` takes it: this Python becomes the agent's, a native client the archive's."""
+    """A group's command for ``hydra-run``: it replaces this Python by the agent's, a native client by the archive's."""
     program, *arguments = command
     yield "python" if program == sys.executable else Path(program).name
     yield from arguments

@@ -1,1 +1,1 @@
-"""``--in-cluster``: the whole command runs in a Job; its log is followed here, and its run directory fetched."""
+"""``--in-cluster``: the whole command runs in a Job; Hydra follows its log and fetches its run directory."""

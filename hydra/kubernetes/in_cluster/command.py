@@ -1,4 +1,4 @@
-"""``hydra fetch``: the directory of a run in the cluster."""
+"""The command ``hydra fetch``, which fetches the directory of a run from the cluster."""
 
 from __future__ import annotations
 

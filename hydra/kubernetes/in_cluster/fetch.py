@@ -1,4 +1,4 @@
-"""Fetches what a command in the cluster has measured, and removes what it has left there."""
+"""Fetches the run directory of a command in the cluster, and removes the command's objects there."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Json = dict[str, Any]
 
 
 def follow_run(master: str, settings: KubernetesSettings, run: str, out: Path) -> int:
-    """The exit code of a command in the cluster, which is followed from its first line on.
+    """Follows a command in the cluster from its first line on and returns its exit code.
 
-    Ctrl-C ends this process only: the command may be somebody else's.
+    Ctrl-C ends this process only: the command may belong to another user.
 
     Raises:
-        UsageError: the cluster knows no such run.
+        UsageError: the cluster has no such run.
         ClusterError: as for :func:`followed_and_fetched`.
     """
     refuse_existing(out)
@@ -33,11 +33,11 @@ def follow_run(master: str, settings: KubernetesSettings, run: str, out: Path) -
 
 
 def fetch_run(master: str, settings: KubernetesSettings, run: str, out: Path) -> str:
-    """Fetches a run directory as it is now, and says what it is; a run that has ended is removed from the cluster.
+    """Fetches a run directory as it is now, and returns a line about it; removes an ended run from the cluster.
 
     Raises:
-        UsageError: the cluster knows no such run.
-        RunDirectoryError: ``out`` is there already.
+        UsageError: the cluster has no such run.
+        RunDirectoryError: ``out`` exists already.
         ClusterError: there is nothing to fetch, or it cannot be fetched.
     """
     refuse_existing(out)
@@ -47,20 +47,20 @@ def fetch_run(master: str, settings: KubernetesSettings, run: str, out: Path) ->
         raise ClusterError(f"{run} has measured nothing yet", f"try again: {place.fetching}")
     if not fetched.measured:
         log = f"kubectl logs -n {place.namespace} job/{place.name} -c {COMMAND}"
-        raise ClusterError(f"{run} has ended and measured nothing", f"its log says why: {log}; hydra kill removes it")
+        raise ClusterError(f"{run} has ended and measured nothing", f"see its log: {log}; hydra kill removes it")
     if not fetched.ended:
-        return f"{out} has what {run} has measured so far; it goes on"
+        return f"{out} has what {run} has measured so far; it is still running"
     _remove(place, pod)
     return f"{out} has all of {run}, which {_how(fetched, pod)}"
 
 
 def followed_and_fetched(place: RunJob, pod: Json, out: Path, *, ends: bool) -> int:
-    """Follows a command that has begun to its end, fetches its run directory and removes what it has left.
+    """Follows a command that has begun to its end, fetches its run directory and removes its objects.
 
     Args:
-        place: where it runs.
-        pod: its own.
-        out: the run directory here.
+        place: the run in the cluster.
+        pod: the command's Pod.
+        out: the run directory on this machine.
         ends: whether Ctrl-C asks the command to end.
 
     Raises:
@@ -85,7 +85,7 @@ def _remove(place: RunJob, pod: Json) -> None:
 
 
 def left_there(place: RunJob) -> int:
-    """The exit code of a command that ends while its run stays in the cluster; says how to fetch it."""
+    """Prints how to fetch a run that stays in the cluster; returns this command's exit code."""
     click.echo(f"the run stays in the cluster: {place.fetching}", err=True)
     return EXIT_INTERRUPTED
 
@@ -109,7 +109,7 @@ def _code(pod: Json, fetched: FetchedFiles, out: Path) -> int:
 
 
 def _is_own(code: int | None) -> TypeGuard[int]:
-    """Whether a command ended by itself: signals have the numbers from 128 on, of which it uses Ctrl-C's."""
+    """Whether a command ended by itself: its largest own code is that of Ctrl-C; larger codes are other signals."""
     return code is not None and code <= EXIT_INTERRUPTED
 
 
@@ -120,7 +120,7 @@ def _how(fetched: FetchedFiles, pod: Json) -> str:
 
 
 def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[RunJob, Json]:
-    """Where a run is, and its Pod, from which its directory can be fetched."""
+    """The run in the cluster and its Pod, from which its directory can be fetched."""
     place = RunJob.of(master, settings, run)
     pod = place.pod()
     if pod is None:
@@ -130,11 +130,11 @@ def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[RunJob,
         )
     if not has_begun(pod):
         what, remedy = why_not_begun(pod, (), 0.0, place.namespace)
-        remedy = remedy or f"kubectl describe pod -n {place.namespace} says more, hydra kill {run} removes it"
+        remedy = remedy or f"kubectl describe pod -n {place.namespace} shows more, hydra kill {run} removes it"
         raise ClusterError(f"{run} has not begun{': ' if what else ''}{what}", remedy)
     if not is_kept(pod):
         raise ClusterError(
-            f"the directory of {run} is gone: it was kept for {kept_s(pod)} s after its end",
+            f"the directory of {run} was removed: it was kept for {kept_s(pod)} s after its end",
             "raise keep_s in [kubernetes] for the next one",
         )
     return place, pod

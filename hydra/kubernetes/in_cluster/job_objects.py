@@ -1,4 +1,4 @@
-"""The Job that runs a whole command, and the Secret with all that it takes along. Pure."""
+"""The Job that runs a whole command, and the Secret with the files that the command needs. Pure."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ from hydra.kubernetes.pods import RunObjects, metadata, resources, security, sou
 Json = dict[str, Any]
 
 RUNS: Final = "/runs"
-"""Where run directories are made in the Pod."""
+"""The folder of run directories in the Pod."""
 FILES: Final = "/etc/hydra/files"
-"""Where the shipped files are in the Pod."""
+"""The folder of the shipped files in the Pod."""
 COMMAND_FILE: Final = f"{FILES}/command"
-"""The one of them that says what is to be done there."""
+"""The shipped file with the command to run."""
 PART: Final = "controller"
-"""What names.PART says of both."""
+"""The value of the label ``object_names.PART`` of Job and Secret."""
 COMMAND_ID: Final = "hydra/command"
-"""The annotation that tells one command from every other."""
+"""The annotation with an id that is different for every command."""
 COMMAND: Final = "hydra"
 """The container in which the command runs."""
 KEEPING: Final = "files"
-"""The container that keeps its run directory until it has been fetched."""
+"""The container that keeps the run directory until it has been fetched."""
 SOON: Final = "soon"
 WAITING: Final = "begin"
-"""The init containers that wait for the Secret's files, one after the other: a node looks again for a Secret that came
-behind its Pod when a container ends, and otherwise after up to 90 s."""
+"""The init containers that wait for the Secret's files, one after another: a node looks for a Secret that was created
+after its Pod whenever a container ends, and otherwise after up to 90 s."""
 SOON_S: Final = 3
 FILES_WITHIN_S: Final = 150
-"""How long the Secret may take."""
+"""How long the second container waits for the Secret's files."""
 MOUNTED: Final = FILES.rpartition("/")[0]
-"""Where the Secret's files are."""
+"""The folder in which the Secret is mounted."""
 GRACE_S: Final = 60
-"""How long a command has to end cleanly where its Pod is deleted."""
+"""How long a command has to end cleanly when its Pod is deleted."""
 LOG_KEPT_S: Final = 3600
-"""How long the Job stays after its end, and with it the log."""
+"""How long the Job and its log stay after its end."""
 _KEEPING_NEEDS: Final = ResourceNeed(cpus=0.05, mem=128)
 _BYTES: Final = 1024 * 1024
-"""Of a Secret at most."""
+"""The largest size of a Secret."""
 _ORDER: Final = "order.json"
 _SCRIPTS: Final = {COMMAND: "job_command", KEEPING: "run_files"}
 _SHIPPED: Final = (*_SCRIPTS.values(), "owner_pod")
-"""Those of containers, and what they use."""
+"""The scripts of the containers, and the script that they use."""
 _VARIABLE: Final = "variable."
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What ``pod_scripts/job_command.py`` is to start.
+    """The request for ``pod_scripts/job_command.py``.
 
     Attributes:
         words: the program in the Pod, and its arguments.
-        typed: the command's arguments as its user typed them.
-        version: of the Hydra that gives the order.
-        digest: of its sources.
-        image: that the command runs in.
-        terminal: the variables of the terminal that its standard output goes to in the end; empty where that is none.
+        typed: the command's arguments as the user typed them.
+        version: the version of the Hydra that makes the request.
+        digest: the digest of that Hydra's sources.
+        image: the image in which the command runs.
+        terminal: the environment variables of the user's terminal; empty if standard output is no terminal.
     """
 
     words: tuple[str, ...]
@@ -75,15 +75,15 @@ class JobRequest:
 
 
 def secret_data(order: JobRequest, files: Mapping[str, bytes], environment: Mapping[str, str]) -> dict[str, bytes]:
-    """The Secret's contents by key: the command, the scripts, the files, and what the environment holds.
+    """The Secret's contents by key: the command, the scripts, the files, and the environment variables.
 
     Args:
         order: the command.
-        files: by their path in the Pod.
-        environment: variables that the command needs.
+        files: the files' contents by their path in the Pod.
+        environment: environment variables that the command needs.
 
     Raises:
-        UsageError: it is more than a Secret may hold.
+        UsageError: the contents are larger than a Secret may be.
     """
     data = {
         _ORDER: json.dumps(asdict(order)).encode(),
@@ -102,7 +102,7 @@ def secret_data(order: JobRequest, files: Mapping[str, bytes], environment: Mapp
 
 
 def secret(family: RunObjects, data: Mapping[str, bytes]) -> Json:
-    """The Secret; ``family`` has the Job as its owner."""
+    """The Secret; the owner in ``family`` is the Job."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -117,9 +117,9 @@ def job(family: RunObjects, files: Sequence[str], environment: Sequence[str]) ->
     """The Job; its one Pod is never replaced.
 
     Args:
-        family: what the run's objects have in common; there is no owner yet.
-        files: paths in the Pod.
-        environment: names of variables.
+        family: what the run's objects have in common, without an owner.
+        files: the files' paths in the Pod.
+        environment: the names of the environment variables.
     """
     settings = family.settings
     pod_security, container_security = security()
@@ -141,8 +141,8 @@ def job(family: RunObjects, files: Sequence[str], environment: Sequence[str]) ->
         "command": ["python3", _script(COMMAND), f"{MOUNTED}/{_ORDER}", RUNS],
         "env": [
             {"name": "HYDRA_POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-            {"name": "HOME", "value": "/tmp"},  # noqa: S108  # likewise
-            {"name": "XDG_CACHE_HOME", "value": "/tmp/cache"},  # noqa: S108  # likewise
+            {"name": "HOME", "value": "/tmp"},  # noqa: S108  # the Pod's own
+            {"name": "XDG_CACHE_HOME", "value": "/tmp/cache"},  # noqa: S108  # the Pod's own
             *({"name": name, "valueFrom": _of_secret(family, name)} for name in environment),
         ],
         "resources": resources(settings, need),
@@ -185,7 +185,7 @@ def job(family: RunObjects, files: Sequence[str], environment: Sequence[str]) ->
             "volumes": [
                 {"name": "runs", "emptyDir": {}},
                 {"name": "tmp", "emptyDir": {}},
-                # Without its Secret the Pod would wait for ever, and with it the Job.
+                # Otherwise the Pod, and with it the Job, would wait for ever if the Secret is never created.
                 {"name": "shipped", "secret": {"secretName": _secret_name(family), "items": items, "optional": True}},
             ],
         },
@@ -203,17 +203,17 @@ def job(family: RunObjects, files: Sequence[str], environment: Sequence[str]) ->
 
 
 def packing(run: str) -> list[str]:
-    """The command that writes a run's directory as an archive, in the container ``files``."""
+    """The command that writes a run's directory as an archive; it runs in the container ``files``."""
     return ["python3", _script(KEEPING), "pack", RUNS, run]
 
 
 def stopping() -> list[str]:
-    """The command that asks for a clean end, in the container ``hydra``."""
+    """The command that asks for a clean end; it runs in the container ``hydra``."""
     return ["python3", "-c", "import os, signal; os.kill(1, signal.SIGINT)"]
 
 
 def releasing() -> list[str]:
-    """The command that says that nobody needs the files any more, in the container ``files``."""
+    """The command that ends the keeping of the run directory; it runs in the container ``files``."""
     return ["python3", "-c", "import os, signal; os.kill(1, signal.SIGTERM)"]
 
 
@@ -226,7 +226,7 @@ def _secret_name(family: RunObjects) -> str:
 
 
 def _key(path: str) -> str:
-    """The key of a file in the Secret: its number, which no other has."""
+    """The key of a file in the Secret, with the file's number."""
     return f"file.{path.removeprefix(f'{FILES}/').partition('/')[0]}"
 
 

@@ -1,4 +1,4 @@
-"""What the Pod of a command says: whether it has begun, why it does not, its log, how it has ended. Pure."""
+"""The state of a command by its Pod: whether it has begun, what prevents that, its log, its end. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from hydra.kubernetes.pod_status import status
 BEGINS_WITHIN_S: Final = 300.0
 """How long a command may take to begin: an image of some hundred MB may have to be pulled."""
 _NEVER_BEGUN: Final = ("StartError", "ContainerCannotRun")
-"""Of a container: its first process could not be started."""
+"""Reasons of a container whose first process could not be started."""
 _PATIENCE_S: Final = {"node": 60.0, "image": 30.0}
-"""How long it may wait for these once something is wrong."""
+"""How long a Pod may wait for a node or an image once the cluster reports a problem, in s."""
 
 
 def has_begun(pod: Json) -> bool:
@@ -28,29 +28,29 @@ def has_begun(pod: Json) -> bool:
 
 
 def is_kept(pod: Json) -> bool:
-    """Whether the run directory is there to be fetched, at once or in a moment."""
+    """Whether the run directory can be fetched now or soon."""
     return "terminated" not in _state(pod, KEEPING)
 
 
 def kept_s(pod: Json) -> int:
-    """How long it is kept after the command's end."""
+    """How long the run directory is kept after the command's end, in s."""
     keeping = next(each for each in pod["spec"]["containers"] if each["name"] == KEEPING)
     return int(keeping["command"][-1])
 
 
 def has_ended(pod: Json) -> bool:
-    """Whether the command has run, and does not any more."""
+    """Whether the command has ended."""
     return "terminated" in _state(pod, COMMAND)
 
 
 def why_not_begun(pod: Json | None, events: Sequence[Json], waited_s: float, namespace: str) -> tuple[str, str]:
-    """What keeps a command from beginning, and what to try; ("", "") while it may still begin.
+    """What prevents a command from beginning, and what to try; ("", "") while it may still begin.
 
     Args:
-        pod: None: there is none yet.
-        events: warnings about its Job and about it.
-        waited_s: since its Job was made.
-        namespace: of both.
+        pod: the command's Pod; None if there is none yet.
+        events: warnings about the Job and the Pod.
+        waited_s: the time since the Job was created, in s.
+        namespace: the namespace of Job and Pod.
     """
     late = waited_s > BEGINS_WITHIN_S
     if pod is None:
@@ -72,10 +72,10 @@ def why_not_begun(pod: Json | None, events: Sequence[Json], waited_s: float, nam
 
 
 def end_reason(pod: Json) -> tuple[str, str]:
-    """What ended a command that has left no exit code of its own, and what to try."""
+    """What ended a command that left no exit code of its own, and what to try."""
     if _state(pod, COMMAND).get("terminated", {}).get("reason") == "OOMKilled":
         return "it needed more memory than its Pod may have", "raise controller_mem in [kubernetes]"
-    # Behind the colon stand its last lines, which its log has shown.
+    # The text after the colon is the command's last lines, which its log has shown.
     return status(pod).detail.partition(":")[0], ""
 
 
@@ -85,22 +85,22 @@ def _state(pod: Json, container: str) -> Json:
 
 
 OUTPUT: Final = "=== output ==="
-"""The line after which comes what the command has written to its standard output (``pod_scripts/job_command.py``)."""
+"""The line before the command's standard output, which ``pod_scripts/job_command.py`` writes to the log."""
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT")
 
 
 @dataclass(slots=True)
 class LogReader:
-    """Reads a log with timestamps, which may be asked for again from the last one on.
+    """Reads a log with timestamps; after a broken connection it continues from the last timestamp.
 
     Args:
         run: the run's name.
-        out: its directory here, which the text names instead of the Pod's.
+        out: the run directory on this machine, which replaces the Pod's in the text.
 
     Attributes:
         since: the time of the last whole line, as the API takes it; "" before the first.
-        is_output: whether lines are of the command's standard output by now.
+        is_output: whether the lines now are the command's standard output.
     """
 
     run: str
@@ -111,18 +111,18 @@ class LogReader:
     _again: int = field(default=0, repr=False)
 
     def reconnected(self) -> None:
-        """The log is read anew, from ``since`` on."""
+        """Records that the log is read again from ``since`` on."""
         self._again = self._seen
 
     def line(self, text: str) -> str | None:
-        """What is to be shown of a line; None: nothing."""
+        """The text to show for a line; None if the line is not shown."""
         time, _, said = text.partition(" ")
         if not _TIME.match(time):
-            return text  # the node speaks for itself
+            return text  # a message of the node, which has no time
         if time < self.since:
             return None
         if time == self.since and self._again:
-            # Many lines can have one time: those of it that were there before are not shown again.
+            # Several lines can have the same time: those that were shown before are skipped.
             self._again -= 1
             return None
         self._seen = self._seen + 1 if time == self.since else 1

@@ -1,4 +1,4 @@
-"""Follows a command in the cluster: its beginning, its log, its end."""
+"""Follows a command in the cluster from its beginning to its end, and shows its log."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from hydra.kubernetes.run_removal import AGAIN
 Json = dict[str, Any]
 
 _UNSEEN_S: Final = 3.0
-"""After so long without a beginning, events are looked at."""
+"""How long to wait for the beginning before Hydra looks at events."""
 _AWAY_S: Final = 300.0
-"""How long the API server may be away, from the first question that it does not answer."""
+"""How long the API server may not answer, counted from the first call without an answer."""
 _UNKNOWN_S: Final = 60.0
-"""How long it may not know who asks: whoever renews a token by himself has done so by then."""
+"""How long the API server may reject the credentials, which another program may be renewing."""
 _LATE_S: Final = 10.0
-"""How long after its grace a Pod that is deleted may still be there; then its node does not answer."""
+"""How long after its grace period a deleted Pod may still exist; then its node does not answer."""
 _PAUSE_S: Final = 0.5
 _UNHEARD_S: Final = 2.0
-"""Between two looks at a command whose log nobody may read."""
+"""The pause between two looks at a command whose log the user may not read."""
 
 
 def await_begin(place: RunJob, tell: Callable[[str], None]) -> Json:
-    """The command's Pod once the command has begun.
+    """Waits until the command has begun, and returns its Pod.
 
     Args:
-        place: where it is to run.
-        tell: takes a line about what it waits for, where that takes seconds.
+        place: the run in the cluster.
+        tell: called with a line about what the command waits for, if that takes more than 3 s.
 
     Raises:
-        ClusterError: it does not begin; the text says why.
+        ClusterError: the command does not begin; the text gives the reason.
     """
     began, said = time.monotonic(), ""
     try:
@@ -63,23 +63,23 @@ def await_begin(place: RunJob, tell: Callable[[str], None]) -> Json:
     raise ClusterError("the command cannot run in the cluster: it has not begun", "look at its Pod's events")
 
 
-class FollowCancelled(KeyboardInterrupt):  # it is no error
-    """Ctrl-C of a command that has been asked to end already."""
+class FollowCancelled(KeyboardInterrupt):  # not an error, so its name does not end so
+    """Ctrl-C after the command has already been asked to end."""
 
 
 def follow(place: RunJob, pod: Json, log: LogReader, *, ends: bool) -> Json:
-    """Shows the log of a command until its end, and returns its Pod then.
+    """Shows the log of a command until its end, and returns its Pod as it is then.
 
     Args:
-        place: where it runs.
-        pod: its own.
-        log: what has been shown of it.
+        place: the run in the cluster.
+        pod: the command's Pod.
+        log: the reader of its log.
         ends: whether Ctrl-C asks the command to end cleanly; otherwise it ends this process only.
 
     Raises:
-        ClusterError: its Pod has gone, or the API server has been away for minutes.
-        FollowCancelled: Ctrl-C again.
-        KeyboardInterrupt: this process is to end, and nothing else.
+        ClusterError: the Pod was deleted, or the API server has not answered for minutes.
+        FollowCancelled: the user pressed Ctrl-C again.
+        KeyboardInterrupt: only this process is to end.
     """
     name = str(pod["metadata"]["name"])
     asked, refused = False, False
@@ -91,7 +91,7 @@ def follow(place: RunJob, pod: Json, log: LogReader, *, ends: bool) -> Json:
         except KeyboardInterrupt:
             if asked:
                 raise FollowCancelled from None
-            # Where it cannot be asked, nobody shall have to kill this process.
+            # If the command cannot be asked, a second Ctrl-C ends this process.
             if refused or not ends:
                 raise
             asked = _ask_to_end(place, name)
@@ -99,7 +99,7 @@ def follow(place: RunJob, pod: Json, log: LogReader, *, ends: bool) -> Json:
 
 
 def _ask_to_end(place: RunJob, pod: str) -> bool:
-    """Whether it has been asked."""
+    """Asks the command to end; returns whether it was asked."""
     click.echo("asking the command in the cluster to end", err=True)
     try:
         for _ in api_streams.execute(place.api, place.namespace, pod, COMMAND, stopping()):
@@ -136,18 +136,18 @@ def _follow(place: RunJob, pod: str, log: LogReader) -> Json:
         except ApiError as e:
             if e.status == 404:
                 place.delete(whole=True)
-                what = f"the Pod of {place.run} has gone, and its run directory with it"
-                raise ClusterError(what, "it was deleted by somebody else") from None
+                what = f"the Pod of {place.run} was deleted, and its run directory with it"
+                raise ClusterError(what, "another user or process deleted it") from None
             away_s = _UNKNOWN_S if e.status == UNKNOWN else _AWAY_S
-            # Not since the last answer: a log may have been silent for a minute, and nothing was asked.
+            # Not since the last answer: a log may have been silent for a minute, during which there were no calls.
             unheard_since = unheard_since or time.monotonic()
             if e.status not in AGAIN or time.monotonic() - unheard_since > away_s:
-                lost, goes_on = place.refused(e, "read pods"), f"the run goes on in the cluster: {place.fetching}"
+                lost, goes_on = place.refused(e, "read pods"), f"the run continues in the cluster: {place.fetching}"
                 raise ClusterError(lost.what, f"{lost.remedy}; {goes_on}" if lost.remedy else goes_on) from None
             time.sleep(_PAUSE_S)
             continue
         heard, unheard_since = time.monotonic(), None
-        # Of a Pod that is deleted the node tells its containers' ends only when all have ended.
+        # The node reports the ends of a deleted Pod's containers only when all of them have ended.
         if whole and (has_ended(now) or now["metadata"].get("deletionTimestamp")):
             return now
         state = status(now)
@@ -158,13 +158,13 @@ def _follow(place: RunJob, pod: str, log: LogReader) -> Json:
             place.delete(whole=True)
             raise ClusterError(f"the run in the cluster is lost: {state.detail}")
         if whole or has_ended(now):
-            # The node tells of an end a moment after the log's.
+            # The node reports the end of a container a moment after its log ends.
             time.sleep(_UNHEARD_S if told else _PAUSE_S)
 
 
 def _show(log: LogReader, text: str) -> None:
     shown = log.line(text)
     if shown is not None:
-        # Whoever read it may have gone: the run is fetched all the same.
+        # The reader of this process's output may have ended: the run is fetched all the same.
         with contextlib.suppress(BrokenPipeError):
             click.echo(shown, err=not log.is_output)

@@ -1,4 +1,4 @@
-"""Runs a whole command in the cluster, and fetches what it has measured."""
+"""Runs a whole command in the cluster, and fetches its run directory."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from hydra.kubernetes.program_delivery import sources
 from hydra.options.flag_types import url_host
 
 MASTER: Final = f"k8s://{IN_CLUSTER}"
-"""What ``--master`` is for a command that runs in a Pod of the cluster."""
+"""The ``--master`` of a command that runs in a Pod of the cluster."""
 
 
 def relocate(asked: Relocation) -> int | None:
-    """The exit code of the command, which has run in the cluster; None: it is to run here.
+    """Runs the command in the cluster and returns its exit code; None if this process is to run it.
 
     Raises:
-        UsageError: it cannot run there.
-        ClusterError: it does not run there.
+        UsageError: the command cannot run in the cluster.
+        ClusterError: the cluster does not run it.
     """
     if asked.master == MASTER:
         return None  # this is the Pod
@@ -58,7 +58,7 @@ def relocate(asked: Relocation) -> int | None:
     order, copies = asked.shipment(MASTER, FILES)
     files = {COMMAND_FILE: order, **{copy: _read(path) for path, copy in copies.items()}}
     place = RunJob.of(asked.master, asked.settings, out.resolve().name)
-    # What is said of a cluster that cannot be asked at all needs no tidying.
+    # If the cluster cannot be reached at all, this call raises the error before any object exists.
     place.pod()
     its_job, its_secret = _objects(place, asked, files)
     made = whole = False
@@ -87,13 +87,13 @@ def _say(text: str) -> None:
 
 
 def _silent(text: str) -> None:
-    """Of a quiet command, only warnings are shown."""
+    """Drops a line: a quiet command shows only warnings."""
 
 
 def _refuse_here(asked: Relocation) -> None:
-    """Refuses what can only be done here, and addresses that nobody means in a Pod: its own loopback."""
+    """Rejects what only this machine can do, and loopback addresses, which in a Pod mean the Pod itself."""
     if asked.resumed:
-        raise UsageError("--resume goes on with a run of this machine", "leave out --in-cluster")
+        raise UsageError("--resume continues a run of this machine", "leave out --in-cluster")
     if listening := asked.flags["prometheus"]:
         host, port = listening
         scrape = f"write --prometheus 0.0.0.0:{port}, and scrape the Pod hydra-…-controller"
@@ -117,7 +117,7 @@ def _read(path: str) -> bytes:
 
 
 def _objects(place: RunJob, asked: Relocation, files: Mapping[str, bytes]) -> tuple[Json, Callable[[Json], Json]]:
-    """The Job, and the Secret that goes with it once the Job is there.
+    """The Job, and a function that makes the Secret from the created Job, which owns it.
 
     Raises:
         UsageError: the files are too large.
@@ -132,13 +132,13 @@ def _objects(place: RunJob, asked: Relocation, files: Mapping[str, bytes]) -> tu
     order = JobRequest(words, typed, installed, digest(str(sources())), image, terminal_of(os.environ))
     data = secret_data(order, files, environment)
     its_job = job(family, list(files), list(environment))
-    # Of one that is there already it tells whether it is this one.
+    # If a Job of this name exists already, the id shows whether it is this one.
     its_job["metadata"]["annotations"][COMMAND_ID] = uuid.uuid4().hex
     return its_job, lambda there: secret(replace(family, owner=owner(there)), data)
 
 
 def terminal_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that say what standard output's terminal is like; none where it is no terminal."""
+    """The environment variables of standard output's terminal; empty if it is no terminal."""
     if not sys.stdout.isatty():
         return {}
     told = {name: environment[name] for name in ("TERM", "NO_COLOR") if name in environment}

@@ -1,4 +1,4 @@
-"""Where a command runs in the cluster: its Job, its Pod, and the calls that ask for them."""
+"""A command's Job and Pod in the cluster, and the calls that create, read and delete them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PAUSE_S: Final = 0.5
 
 
 class ObjectNotMadeError(ClusterError):
-    """The cluster has refused to make an object: what has its name, if anything, is not ours."""
+    """The cluster refused to create an object; an object of this name, if any, belongs to another command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class RunJob:
     """A run in the cluster.
 
     Attributes:
-        api: as whom.
-        master: what ``--master`` names.
-        namespace: where.
+        api: the API of the cluster.
+        master: the value of ``--master``.
+        namespace: the namespace of the Job.
         run: the run's name.
     """
 
@@ -49,7 +49,7 @@ class RunJob:
 
     @classmethod
     def of(cls, master: str, settings: KubernetesSettings, run: str) -> RunJob:
-        """The place of a run that ``--master`` and the settings name; makes no call yet.
+        """The run in the cluster that ``--master`` and the settings name; makes no call yet.
 
         Raises:
             UsageError: there is no such context.
@@ -60,7 +60,7 @@ class RunJob:
 
     @property
     def name(self) -> str:
-        """Of the Job."""
+        """The Job's name."""
         return object_names.object_name(self.run, PART)
 
     @property
@@ -73,16 +73,16 @@ class RunJob:
         return ["--master", self.master, "--namespace", self.namespace]
 
     def path(self, kind: str, name: str = "") -> str:
-        """Of objects of a kind (``jobs``, ``pods``, …), or of one of them."""
+        """The API path of the objects of a kind (``jobs``, ``pods``, …), or of one of them."""
         group = "/apis/batch/v1" if kind == "jobs" else "/api/v1"
         return f"{group}/namespaces/{self.namespace}/{kind}" + (f"/{name}" if name else "")
 
     def create(self, kind: str, body: Json) -> Json:
-        """Creates an object; its annotations tell it from those of others.
+        """Creates an object; its annotations distinguish it from objects of other commands.
 
         Raises:
-            ObjectNotMadeError: the cluster refuses.
-            ClusterError: it does not say whether it has made it.
+            ObjectNotMadeError: the cluster refused to create it.
+            ClusterError: there was no answer, so the object may exist.
         """
         deadline, unanswered = time.monotonic() + _CREATED_WITHIN_S, False
         while True:
@@ -92,7 +92,7 @@ class RunJob:
                 try:
                     if e.reason == "AlreadyExists" and unanswered:
                         there = self.api.call("GET", self.path(kind, body["metadata"]["name"]))
-                        # It was made although the answer was lost.
+                        # It was created although the answer was lost.
                         if there["metadata"].get("annotations", {}).items() >= body["metadata"]["annotations"].items():
                             return there
                         unanswered = False
@@ -105,10 +105,10 @@ class RunJob:
             time.sleep(_PAUSE_S)
 
     def pod(self) -> Json | None:
-        """The command's Pod as it is now; None: there is none.
+        """The command's Pod as it is now; None if there is none.
 
         Raises:
-            ClusterError: the API server refuses, or is not there.
+            ClusterError: the API server rejects the call, or does not answer.
         """
         try:
             return _newest(self.api.call("GET", self.path("pods"), query=self._mine())["items"])
@@ -116,10 +116,10 @@ class RunJob:
             raise self.refused(e, "list pods") from None
 
     def changes(self, within_s: float) -> Iterator[Json | None]:
-        """The Pod now, whenever something may have become of it, and every two seconds; until the time is over.
+        """The Pod now, whenever it may have changed, and every 2 s, for ``within_s`` seconds.
 
         Raises:
-            ApiError: the API server refuses, or has been away for a minute.
+            ApiError: the API server rejects the call, or has not answered for a minute.
         """
         heard = time.monotonic()
         deadline = heard + within_s
@@ -136,7 +136,7 @@ class RunJob:
                 time.sleep(_PAUSE_S)
 
     def events(self, *objects: str) -> list[Json]:
-        """The warnings about some objects, by name; none where nobody may see them, or nobody answers just now."""
+        """The warnings about some objects, by name; none if the user may not read them or there is no answer."""
         found: list[Json] = []
         for name in objects:
             query = {"fieldSelector": f"involvedObject.name={name},type=Warning"}
@@ -148,10 +148,10 @@ class RunJob:
         return found
 
     def delete(self, *, whole: bool = False) -> None:
-        """Deletes Job, Secret and Pod; that it cannot is a warning, as it is always the last thing to be done.
+        """Deletes Job, Secret and Pod; prints a warning if it cannot, as this is always the last call.
 
         Args:
-            whole: also what the command has made, as it is lost or is not to be waited for.
+            whole: whether to delete the command's own objects too, as it is lost or Hydra does not wait for it.
         """
         try:
             until = time.monotonic() + _REMOVED_WITHIN_S
@@ -164,7 +164,7 @@ class RunJob:
             click.echo(f"warning: {what}; {kill} removes what is left in the cluster", err=True)
 
     def refused(self, error: ApiError, doing: str) -> ClusterError:
-        """What the API server has refused, for people."""
+        """The API server's error as a text for people."""
         return refused(error, doing, self.namespace)
 
     def _mine(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The way of a run directory from its Pod to this machine."""
+"""Transfers a run directory from its Pod to this machine."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from hydra.store.run_folders import DATABASE, check_folder, locked
 
 _STATE: Final = ".hydra/state"
 _TRIES_S: Final = 60.0
-"""How long it is tried again when the connection breaks."""
+"""How long Hydra repeats the transfer when the connection breaks."""
 _GONE: Final = "container not found"
-"""What a node says of a container that has ended, or has not begun."""
+"""A node's message about a container that has ended, or has not begun."""
 _SILENT_S: Final = 600.0
-"""How long nothing may come: a database is copied in the Pod before its first byte does, however large it is."""
+"""How long no data may arrive: the Pod copies a database, which may be large, before it sends the first byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedFiles:
-    """What has come.
+    """The result of a transfer.
 
     Attributes:
-        measured: whether there is a run's database; otherwise nothing has come.
+        measured: whether there is a run's database; otherwise no file was transferred.
         ended: whether the command had ended by then.
-        code: its exit code; None: it had not ended, or was killed.
+        code: the command's exit code; None if it had not ended, or was killed.
     """
 
     measured: bool
@@ -46,11 +46,11 @@ class FetchedFiles:
 
 
 def transfer(place: RunJob, pod: str, out: Path) -> FetchedFiles:
-    """Fetches a run's directory as of now; ``out`` is whole, or not there.
+    """Fetches a run's directory as of now; ``out`` is complete, or does not exist.
 
     Raises:
-        RunDirectoryError: ``out`` is there already.
-        ClusterError: it cannot be had, or came incomplete.
+        RunDirectoryError: ``out`` exists already.
+        ClusterError: the directory cannot be fetched, or arrived incomplete.
     """
     refuse_existing(out)
     deadline = time.monotonic() + _TRIES_S
@@ -62,13 +62,13 @@ def transfer(place: RunJob, pod: str, out: Path) -> FetchedFiles:
                 raise place.refused(e, "exec in pods") from None
         except (tarfile.TarError, EOFError) as e:
             if time.monotonic() > deadline:
-                raise ClusterError(f"the directory of {place.run} came incomplete: {e}", "try it again") from None
+                raise ClusterError(f"the directory of {place.run} arrived incomplete: {e}", "try it again") from None
         time.sleep(1.0)
 
 
 def release(place: RunJob, pod: str) -> None:
-    """Tells a Pod that somebody deletes that all has been fetched: its grace is not shortened by deleting it again."""
-    with contextlib.suppress(ApiError):  # it goes by itself then, somewhat later
+    """Notifies a Pod that is being deleted that all has been fetched: another deletion would not shorten its grace."""
+    with contextlib.suppress(ApiError):  # the Pod then ends by itself, somewhat later
         for _ in api_streams.execute(place.api, place.namespace, pod, KEEPING, releasing()):
             pass
 
@@ -90,7 +90,7 @@ def _transferred(place: RunJob, pod: str, out: Path) -> FetchedFiles:
 
 
 def _is_gone(place: RunJob) -> bool:
-    """Whether the Pod keeps the directory no more."""
+    """Whether the Pod does not keep the directory any more."""
     try:
         pod = place.pod()
     except ClusterError:
@@ -99,10 +99,10 @@ def _is_gone(place: RunJob) -> bool:
 
 
 def refuse_existing(out: Path) -> None:
-    """Refuses a directory that cannot be made, or holds something.
+    """Checks that a run directory can be made.
 
     Raises:
-        RunDirectoryError: so it is.
+        RunDirectoryError: it cannot be made, or exists and is not empty.
     """
     check_folder(out)
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
@@ -111,7 +111,7 @@ def refuse_existing(out: Path) -> None:
 
 def _received(pieces: Iterator[bytes], draft: Path, place: RunJob) -> FetchedFiles:
     state, measured = {"ended": False, "exit": None}, False
-    # It is read as it comes: nobody knows how much it is.
+    # The archive is read as it arrives, as its size is not known.
     with tarfile.open(fileobj=cast(IO[bytes], _Pieces(pieces)), mode="r|gz") as archive:
         for member in archive:
             content = archive.extractfile(member)
@@ -132,14 +132,14 @@ def _received(pieces: Iterator[bytes], draft: Path, place: RunJob) -> FetchedFil
 
 
 class _Pieces:
-    """Pieces of bytes as a file that is read from."""
+    """A file to read from, made of pieces of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = b""
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes; none at the end."""
+        """At most ``size`` bytes; none at the end."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:

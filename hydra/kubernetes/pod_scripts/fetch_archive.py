@@ -1,7 +1,7 @@
-"""Fetches the archive for agents and unpacks it: the init container of a group whose image has no Hydra.
+"""Fetches the archive for agents and unpacks it, as the init container of a group whose image has no Hydra.
 
 Environment: HYDRA_ARCHIVE_URL, which is a secret and is never printed, and HYDRA_ARCHIVE_SHA256. The argument, if there
-is one, is the folder to unpack into instead of /hydra. Where it cannot: one line on stderr, exit code 78.
+is one, is the folder to unpack into instead of /hydra. If it fails, it prints one line on stderr and exits with 78.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ SILENCE_S = 10.0
 PAUSE_S = 1.0
 PIECE = 1 << 18
 REFUSALS = (400, 401, 403, 404, 410)
-"""Answers that another try does not change."""
+"""Status codes that another try does not change."""
 DISK = (errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOENT, errno.ENOSPC, errno.EPERM, errno.EROFS)
 
 
 class FetchError(Exception):
-    """The archive is not to be had; the text says why and what to try."""
+    """The archive cannot be installed; the text gives the reason and a remedy."""
 
 
 def download(url: str, file: Path, deadline: float) -> str:
@@ -45,14 +45,14 @@ def download(url: str, file: Path, deadline: float) -> str:
             out.write(piece)
             size += len(piece)
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{size} bytes came in time, of {length or 'an unknown number'}")
+                raise TimeoutError(f"{size} bytes arrived in time, of {length or 'an unknown number'}")
     if length is not None and size != int(length):
         raise ConnectionError(f"cut off after {size} of {length} bytes")
     return digest.hexdigest()
 
 
 def reason(error: Exception) -> str:
-    """What went wrong, in words that never hold the URL."""
+    """What went wrong, in a text that never contains the URL."""
     if isinstance(error, urllib.error.HTTPError):
         return f"it answers {error.code} {http.client.responses.get(error.code, '')}".rstrip()
     if isinstance(error, urllib.error.URLError):
@@ -63,7 +63,7 @@ def reason(error: Exception) -> str:
 
 
 def is_final(error: Exception) -> bool:
-    """Whether another try would end the same."""
+    """Whether another try would fail too."""
     if isinstance(error, urllib.error.HTTPError):
         return error.code in REFUSALS
     if isinstance(error, urllib.error.URLError):
@@ -108,13 +108,13 @@ def install(url: str, expected: str, folder: Path) -> None:
     if found != expected:
         raise FetchError(
             f"another archive is served (sha256 {found[:12]}) than the run needs ({expected[:12]}): "
-            "make the copy that you serve anew (hydra artifact)"
+            "make the copy that you serve again (hydra artifact)"
         )
     try:
         with tarfile.open(str(file)) as tar:
-            # Pythons from before filters have none; those of between warn where none is named.
+            # Old Pythons have no filters; later ones warn if a caller names no filter.
             tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-            tar.extractall(str(folder))  # noqa: S202  # the digest says whose it is
+            tar.extractall(str(folder))  # noqa: S202  # the digest proves the origin
         file.unlink()
     except (OSError, tarfile.TarError) as error:
         raise FetchError(f"the archive cannot be unpacked in {folder}: {error}; is the node's disk full?") from None

@@ -1,9 +1,9 @@
-"""The first process of the container ``hydra``: starts the command that was asked for, and ends with its exit code.
+"""The first process of the container ``hydra``: starts the user's command, and ends with its exit code.
 
 Its arguments are the file with the command, as JSON, and the folder of run directories. The command's standard error is
-the container's; its standard output follows there at the end, behind a line that says so, as two pipes have no order.
-Where that output goes to somebody's terminal in the end, the command writes it to a terminal here as well.
-In the folder ``.hydra`` there ``lock`` is locked while this process lives, and ``exit`` holds the exit code afterwards.
+the container's; its standard output follows there at the end, after the line OUTPUT, as two pipes have no order.
+If the user's standard output is a terminal, the command's is a terminal as well.
+In the folder's ``.hydra``, ``lock`` is locked while this process lives, and ``exit`` contains the exit code afterwards.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> int:
     order = json.loads(Path(sys.argv[1]).read_text())
     state = Path(sys.argv[2], ".hydra")
     state.mkdir()
-    # However this process ends, the kernel lets go of the lock; the other container waits for that.
+    # The kernel releases the lock however this process ends; the other container waits for that.
     lock = (state / "lock.new").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
     (state / "lock.new").rename(state / "lock")
@@ -45,14 +45,14 @@ def main() -> int:
 
 
 def run(order: dict[str, Any], output: Path) -> int:
-    """The exit code of the command; what it says is passed on."""
+    """Runs the command, passes on its output, and returns its exit code."""
     children: list[int] = []
     early: list[int] = []
 
     def pass_on(number: int, _: object) -> None:
         if not children:
             early.append(number)
-        # Not Popen.send_signal(): it would wait for the child, and so would we.
+        # Not Popen.send_signal(): it would reap the child, for which this process waits too.
         for each in children:
             with suppress(ProcessLookupError):  # it has ended
                 os.kill(each, number)
@@ -64,7 +64,7 @@ def run(order: dict[str, Any], output: Path) -> int:
         sys.stderr.write(f"hydra: {wrong}\n")
         return 2
     with output.open("wb", buffering=0) as written:
-        # What the run's directory says of its command: what its user has typed.
+        # The run directory records the command as the user typed it.
         environment = {**os.environ, **order["terminal"], "HYDRA_TYPED": json.dumps(order["typed"])}
         with passed_on(written) if order["terminal"] else nullcontext(written) as its_output:
             child = subprocess.Popen(order["words"], stdin=subprocess.DEVNULL, stdout=its_output, env=environment)
@@ -84,15 +84,15 @@ def run(order: dict[str, Any], output: Path) -> int:
 
 @contextmanager
 def passed_on(written: io.FileIO) -> Iterator[int]:
-    """A terminal for a process that ends in here; what it is told is written to the file as it is."""
+    """A terminal for a child process; the process's output is written to the file unchanged."""
     ours, theirs = os.openpty()
     tty.setraw(theirs)  # a line would end in two characters otherwise
     told = io.FileIO(ours)
 
     def copy() -> None:
         try:
-            # Whoever writes to a terminal that nobody reads would wait for ever; of a closed one he is told.
-            with suppress(ValueError), told:  # it was closed here, as another process still has it open
+            # A terminal without a reader blocks the writer for ever; a closed one gives the writer an error.
+            with suppress(ValueError), told:  # this process closed it while another one had it open
                 while piece := read(told):
                     while piece:
                         piece = piece[written.write(piece) :]
@@ -110,7 +110,7 @@ def passed_on(written: io.FileIO) -> Iterator[int]:
 
 
 def read(terminal: io.FileIO) -> bytes:
-    """What comes next; b"" when nobody has it open any more, which a terminal says by an error."""
+    """The next bytes; b"" after the last writer has closed the terminal, which read() reports as an error."""
     try:
         return terminal.read(65536)
     except OSError:
@@ -118,7 +118,7 @@ def read(terminal: io.FileIO) -> bytes:
 
 
 def ended(child: int) -> int:
-    """The status of a child that has ended; orphans, which are children of the first process too, are reaped."""
+    """Waits for the child and returns its status; reaps orphans, which are children of the first process too."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -126,10 +126,10 @@ def ended(child: int) -> int:
 
 
 def await_orphans(deadline: float) -> None:
-    """Waits for what a command that was killed has left: it removes what the run has in the cluster.
+    """Waits for processes that a killed command left: they remove the run's objects from the cluster.
 
     Args:
-        deadline: s, the monotonic clock; the container's end then kills what is left.
+        deadline: s, the monotonic clock; afterwards the container's end kills the processes that are left.
     """
     with suppress(ChildProcessError):  # there is none left
         while time.monotonic() < deadline:
@@ -138,16 +138,16 @@ def await_orphans(deadline: float) -> None:
 
 
 def refusal(order: dict[str, Any]) -> str:
-    """Why the image will not do; "" if it will."""
-    # The script beside this one, which a run's first Pod is: it knows what an image holds.
+    """Why the image cannot be used; "" if it can."""
+    # The script of a run's first Pod, in the same folder, finds out what an image contains.
     told = runpy.run_path(str(Path(__file__).with_name("owner_pod.py")))["image"]()
     version = told["hydra"]
     if not version:
         return f"the image {order['image']} holds no Hydra; build it (Containerfile)"
     if version != order["version"]:
-        return f"the image {order['image']} holds Hydra {version}, and this is {order['version']}; build it anew"
+        return f"the image {order['image']} holds Hydra {version}, and this is {order['version']}; build it again"
     if told["digest"] != order["digest"]:
-        return f"the image {order['image']} holds a Hydra {version} of other sources than this one; build it anew"
+        return f"the image {order['image']} holds a Hydra {version} of other sources than this one; build it again"
     return ""
 
 

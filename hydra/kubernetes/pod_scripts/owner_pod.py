@@ -1,8 +1,8 @@
-"""The keeper's Pod: proves that Pods reach the controller, tells what the image holds, and ends with the controller.
+"""The keeper's Pod: proves that Pods reach the controller, reports the image's contents, and ends with the controller.
 
-Started as ``python3 -c``, with HYDRA_DOOR=HOST:PORT and HYDRA_DOOR_TOKEN. While the connection stands, the run's
-objects stay; when it is gone for good, this process ends with 0, its Job is finished, and the cluster removes the Job
-with all that belongs to it.
+Hydra starts it as ``python3 -c``, with HYDRA_DOOR=HOST:PORT and HYDRA_DOOR_TOKEN. The run's objects stay while the
+connection lasts. If it is lost for 20 s, this process ends with 0; its Job is then finished, and the cluster removes
+the Job with all objects that it owns.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import sys
 import time
 
 FIRST_WITHIN_S = 5.0
-"""How long the first connection is tried for: the controller waits for 10 s."""
+"""How long the keeper tries its first connection: the controller waits 10 s for it."""
 AGAIN_WITHIN_S = 20.0
 EVERY_S = 0.5
 UNREACHABLE = 3
 DRAINED = 143
-"""Of a Pod that somebody else ends: not 0, so that its Job makes another one."""
+"""The exit code after SIGTERM: not 0, so that the Job creates another Pod."""
 WELCOMED_WITHIN_S = 10.0
 
 
 def image() -> dict[str, str]:
-    """What this image holds, as far as groups need it."""
+    """The versions in this image on which groups depend."""
     found = {"python": "{}.{}".format(*sys.version_info), "machine": platform.machine(), "hydra": "", "digest": ""}
     try:
         from importlib.metadata import PackageNotFoundError, version
@@ -42,13 +42,13 @@ def image() -> dict[str, str]:
         spec = importlib.util.find_spec("hydra")
         if spec is not None and spec.submodule_search_locations:
             found["digest"] = digest(next(iter(spec.submodule_search_locations)))
-    except ImportError:  # a Python that is older than that
+    except ImportError:  # an older Python
         pass
     return found
 
 
 def digest(package: str) -> str:
-    """A digest of the sources of a package: two installations of the same tell the same."""
+    """A digest of a package's sources, which is equal for equal installations."""
     names = []
     for folder, _, files in os.walk(package):
         names += [os.path.relpath(os.path.join(folder, name), package) for name in files if name.endswith(".py")]
@@ -60,7 +60,7 @@ def digest(package: str) -> str:
 
 
 def limits() -> str:
-    """How many processes a Pod may have; "" where the kernel does not tell."""
+    """How many processes a Pod may have; "" if the kernel does not report it."""
     for path in ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"):
         with contextlib.suppress(OSError), open(path) as file:
             return file.read().strip()
@@ -81,7 +81,7 @@ def dialled(host: str, port: int, within_s: float) -> socket.socket | str:
 
 
 def hold(connection: socket.socket, hello: bytes) -> bytes:
-    """Says hello and stays until the connection ends; the last word of the controller, b"" if it never said any."""
+    """Sends ``hello`` and waits until the connection ends; returns the controller's last message or b""."""
     last = b""
     with connection:
         connection.settimeout(WELCOMED_WITHIN_S)
@@ -100,7 +100,7 @@ def hold(connection: socket.socket, hello: bytes) -> bytes:
 
 
 def main() -> int:
-    """Keeps the run until its controller has gone; the exit code."""
+    """Keeps the run until its controller has ended; returns the exit code."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(DRAINED))
     host, _, port = os.environ["HYDRA_DOOR"].rpartition(":")
     facts = {"token": os.environ["HYDRA_DOOR_TOKEN"], "node": os.environ.get("HYDRA_AGENT", ""), "pids_max": limits()}
@@ -119,11 +119,11 @@ def main() -> int:
         if last:
             kept, deadline = True, time.monotonic() + AGAIN_WITHIN_S
         elif time.monotonic() >= deadline:
-            why = "somebody else answers there"
+            why = "another program answers there"
             break
         time.sleep(EVERY_S)
     if kept:
-        return 0  # the controller has gone, and nothing of its run shall stay
+        return 0  # the controller has ended, and its run is to be removed
     sys.stderr.write(f"{host}:{port} cannot be reached from a Pod: {why}\n")
     return UNREACHABLE
 

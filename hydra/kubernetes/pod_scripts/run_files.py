@@ -1,8 +1,8 @@
-"""The container ``files`` keeps the run directory of the container ``hydra`` beyond its end, and hands it out.
+"""The script of the container ``files``, which keeps the run directory after the container ``hydra`` has ended.
 
-``keep FOLDER SECONDS`` waits until the command has ended, however it did, and then that long.
-``pack FOLDER RUN`` writes a tar archive to standard output: the run directory, its databases as of one moment, and
-before it ``.hydra/state`` (JSON), which says whether the command has ended, and with which exit code.
+``keep FOLDER SECONDS`` waits until the command has ended, and then SECONDS more.
+``pack FOLDER RUN`` writes a tar archive to standard output: first ``.hydra/state`` (JSON), which contains whether the
+command has ended and its exit code, then the run directory with consistent copies of its databases.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DRAINED_S = 30
 
 
 def keep(folder: str, seconds: str) -> None:
-    """Returns when nobody needs the files any more."""
+    """Returns when the files need not be kept any more."""
     signal.signal(signal.SIGTERM, leave)
     lock = Path(folder, ".hydra", "lock")
     deadline = time.monotonic() + BEGINS_WITHIN_S
@@ -35,7 +35,7 @@ def keep(folder: str, seconds: str) -> None:
         if time.monotonic() > deadline:
             sys.exit(f"the command has not begun within {BEGINS_WITHIN_S} s")
         time.sleep(0.2)
-    # A Pod that is drained from its node: the command ends cleanly, and may still be fetched.
+    # If the Pod is drained from its node, the command ends cleanly, and its directory may still be fetched.
     drained: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: drained.append(number))
     with lock.open() as file:
@@ -52,13 +52,13 @@ def leave(*_: object) -> None:
 def pack(folder: str, run: str) -> None:
     """Writes the archive."""
     state = json.dumps(found(Path(folder, ".hydra"))).encode()
-    # Databases shrink to a third with little effort; more of it takes longer than their way.
+    # The lowest level shrinks databases to a third; higher levels take longer than the transfer.
     with gzip.open(sys.stdout.buffer, "wb", 1) as packed, tarfile.open(fileobj=packed, mode="w|") as archive:
         entry = tarfile.TarInfo(".hydra/state")
         entry.size = len(state)
         archive.addfile(entry, io.BytesIO(state))
         for path in sorted(files(Path(folder, run))):
-            with suppress(FileNotFoundError):  # a file of a moment
+            with suppress(FileNotFoundError):  # a temporary file
                 add(archive, path, str(path.relative_to(folder)))
     sys.stdout.flush()
 
@@ -75,7 +75,7 @@ def found(state: Path) -> dict[str, Any]:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """All files of a run, without those of which a database's copy holds all."""
+    """All files of a run, without the logs of databases, whose content the copies contain."""
     for path in folder.rglob("*"):
         of_database = path.name.endswith(("-wal", "-shm")) and path.with_name(path.name[:-4]).exists()
         if path.is_file() and not of_database:
@@ -83,7 +83,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 
 def add(archive: tarfile.TarFile, path: Path, name: str) -> None:
-    """Adds a file; a database as of one moment, whoever writes it."""
+    """Adds a file; of a database it adds a consistent copy, even while another process writes to it."""
     if path.suffix != ".db":
         archive.add(path, name)
         return

@@ -1,7 +1,7 @@
-"""An init container of a command in the cluster: lets it begin once its files are there, and ends where none come.
+"""The script of the init containers of a command in the cluster: waits until the command's files exist.
 
-Its arguments are one of the files, for how many seconds it waits, and its exit code where that is too late. The files
-are of a Secret that is made behind the Job: whoever was to make it may have been killed in between.
+Its arguments are one of the files, how many seconds to wait, and the exit code if the file does not appear. The files
+are those of a Secret that Hydra creates after the Job: the creating process may have been killed in between.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 
 def main() -> int:
     """The exit code."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # without it the first process of a container ignores it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the first process of a container ignores it otherwise
     file, within_s = Path(sys.argv[1]), float(sys.argv[2])
     deadline = time.monotonic() + within_s
     while not file.exists():
         if time.monotonic() > deadline:
-            sys.stderr.write(f"its files have not come within {within_s:g} s: whoever started it has gone\n")
+            sys.stderr.write(f"its files did not appear within {within_s:g} s: the process that started it has ended\n")
             return int(sys.argv[3])
         time.sleep(0.2)
     return 0

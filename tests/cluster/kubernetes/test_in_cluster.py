@@ -97,7 +97,7 @@ def test_a_command_begins_when_its_files_come_and_ends_where_they_do_not(tmp_pat
         return subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
 
     code, said = end_of(starts(0))
-    assert "have not come within 0 s" in said
+    assert "did not appear within 0 s" in said
     assert code == 1
     late = starts(round(SOON_S))
     (tmp_path / "order.json").touch()

@@ -140,7 +140,7 @@ def test_who_is_not_known_any_more_is_told_how_to_go_on() -> None:
         followed(UNKNOWN)
     assert str(told.value) == (
         "cannot read pods in namespace hydra: the API server does not know who asks (Unauthorized); log in to the "
-        "cluster anew; the run goes on in the cluster: hydra fetch first --master k8s://lab --namespace hydra"
+        "cluster again; the run continues in the cluster: hydra fetch first --master k8s://lab --namespace hydra"
     )
 
 
@@ -244,7 +244,7 @@ def test_what_is_half_made_goes(tmp_path: Path, cluster: Cluster, where: str, wh
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ({"resumed": True}, "--resume goes on with a run of this machine; leave out --in-cluster"),
+        ({"resumed": True}, "--resume continues a run of this machine; leave out --in-cluster"),
         ({"prometheus": ("127.0.0.1", 9464)}, "--prometheus 127.0.0.1:9464 is the Pod itself"),
         ({"prometheus": ("localhost", 9464)}, "write --prometheus 0.0.0.0:9464, and scrape the Pod"),
         ({"prometheus": ("::1", 9464)}, "--prometheus [::1]:9464 is the Pod itself"),

@@ -290,7 +290,7 @@ def test_a_keeper_whose_controller_is_gone_tries_for_a_while_and_ends_well() -> 
 def test_a_keeper_does_not_stay_for_somebody_else_who_answers_at_the_port() -> None:
     with unfriendly() as port, started(port, FIRST_WITHIN_S=0.3, EVERY_S=0.1) as process:
         code, said = end_of(process)
-        assert (code, "somebody else answers there" in said) == (inside.UNREACHABLE, True)
+        assert (code, "another program answers there" in said) == (inside.UNREACHABLE, True)
 
 
 @pytest.mark.tier("test")

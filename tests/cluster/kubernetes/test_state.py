@@ -131,7 +131,7 @@ def _driver_fails(it: Subject) -> None:
     [
         (_namespace_ends, "namespace lab: it is being deleted", True),
         (_namespace_is_gone, "namespace lab: it does not exist", True),
-        (_nobody_knows_who_asks, r"who asks \(Unauthorized\); log in to the cluster anew, and go on with --re", False),
+        (_nobody_knows_who_asks, r"who asks \(Unauthorized\); log in to the cluster again, and continue with", False),
         (_run_is_gone, "the run was removed from namespace lab", True),
         (_run_is_being_deleted, "the run was removed from namespace lab", True),
         (_driver_fails, "the process failed", False),
@@ -148,7 +148,7 @@ def test_nothing_is_launched_any_more_after(happens: Happens, says: str, is_remo
 
 
 UNDELETED = "cannot delete what belongs to the run in namespace lab: "
-BY_ITSELF = "; it goes by itself as its keeper ends: hydra ps tells, hydra kill r1 removes it at once"
+BY_ITSELF = "; the cluster removes it when its keeper ends: see hydra ps; hydra kill r1 does so now"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_what_the_end_has_left_is_one_line(stopped: Json, says: str) -> None:
 def test_what_the_end_has_left_is_told_once() -> None:
     it = Subject()
     _nobody_knows_who_asks(it)
-    assert "goes by itself as its keeper ends" in it.state.fatal[1]
+    assert "the cluster removes it when its keeper ends" in it.state.fatal[1]
     assert it.state.standing.left({"left": -1, "status": 401, "reason": "", "message": "Unauthorized"}) == ""
 
 

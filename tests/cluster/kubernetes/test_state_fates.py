@@ -260,7 +260,7 @@ def test_a_pod_that_somebody_deletes_is_lost_and_its_place_is_free_at_once() -> 
     assert it.events() == [], "it may have gone with the whole run"
     it.pass_time(module.LOOK_WITHIN_S)
     (event,) = it.events()
-    assert (event.state, event.detail) == ("lost", "its Pod was deleted by somebody else")
+    assert (event.state, event.detail) == ("lost", "its Pod was deleted by another user or process")
     assert it.launch(group("b", cpus=4.0)) == ["n1"]
 
 

@@ -18,7 +18,7 @@ RECORDED = {
     "zero": PodStatus("finished", "node1", "exit status 0"),
     "exit3": PodStatus("failed", "node2", "exit status 3: out; one; two"),
     "term": PodStatus("failed", "node2", "killed by SIGTERM: going"),
-    "segv": PodStatus("failed", "node1", "killed by SIGSEGV, and it said nothing on stderr"),
+    "segv": PodStatus("failed", "node1", "killed by SIGSEGV, and it wrote nothing to stderr"),
     "init": PodStatus("failed", "node2", "init container fetch: exit status 78: hydra: no archive", hopeless=True),
 }
 
@@ -53,7 +53,7 @@ def test_recorded_pods(name: str) -> None:
         ("preempted", "lost", "", False, "a Pod of higher priority took its place on node2", "priority_class"),
         ("tainted", "lost", "", False, "node node2 was lost, or tainted NoExecute", ""),
         ("lost", "lost", "", False, "node node1 was lost, or tainted NoExecute", ""),
-        ("deleted", "lost", "", False, "its Pod was deleted by somebody else", ""),
+        ("deleted", "lost", "", False, "its Pod was deleted by another user or process", ""),
     ],
 )
 def test_recorded_pods_say_why_and_what_to_try(
@@ -95,17 +95,17 @@ def target(reason: str, message: str = "") -> Json:
     ("it", "state", "says"),
     [
         (pod(ended(1, message="Traceback\n  a\n\nError: b\n")), "failed", "exit status 1: Traceback; a; Error: b"),
-        (pod(ended(137)), "failed", "killed by SIGKILL, and it said nothing on stderr"),
+        (pod(ended(137)), "failed", "killed by SIGKILL, and it wrote nothing to stderr"),
         (pod(ended(163)), "failed", "killed by signal 35"),
         (pod(ended(1, signal=6)), "failed", "killed by SIGABRT"),
         (pod(ended(137, reason="OOMKilled")), "failed", "killed as the node ran out of memory; raise demand.base_mem"),
-        (pod(ended(137, "ContainerStatusUnknown", "The container is not there")), "lost", "node n1 lost sight of it"),
+        (pod(ended(137, "ContainerStatusUnknown", "The container is not there")), "lost", "node n1 has lost its state"),
         (pod(ended(0), deleted=True), "finished", "exit status 0"),
-        (pod(ended(143), deleted=True), "lost", "deleted by somebody else"),
+        (pod(ended(143), deleted=True), "lost", "deleted by another user or process"),
         (pod(container_is("Running", terminated={"exitCode": 0})), "finished", "exit status 0"),  # a sidecar goes on
         (pod({"phase": "Succeeded"}), "finished", "exit status 0"),
         (pod({"phase": "Unknown"}), "lost", "node n1 does not answer"),
-        (pod({"phase": "Failed"}), "failed", "the cluster does not say why"),
+        (pod({"phase": "Failed"}), "failed", "the cluster gives no reason"),
         (failed("Odd", "x"), "failed", "before it started: Odd: x"),
         (failed("Evicted", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container"
                 " group was using 300Mi, request is 100Mi, has larger consumption of memory. ", "TerminationByKubelet"),
@@ -119,7 +119,7 @@ def target(reason: str, message: str = "") -> Json:
         (failed("UnexpectedAdmissionError", "Allocate failed due to no healthy devices, which is unexpected"), "lost",
          "node n1 refused the Pod (Allocate failed"),
         (failed("OutOfpods", "Pod was rejected"), "lost", "too little left"),
-        (pod({"phase": "Failed", **target("DeletionByPodGC", "PodGC: node no longer exists")}), "lost", "is gone"),
+        (pod({"phase": "Failed", **target("DeletionByPodGC", "PodGC: node no longer exists")}), "lost", "was removed"),
         (pod({"phase": "Failed", **target("Novelty", "by a later\nKubernetes")}), "lost", "by a later; Kubernetes"),
         (pod({"phase": "Running", "reason": "NodeLost", "message": "Node n1 is unresponsive"}, deleted=True), "lost",
          "node n1 does not answer"),
@@ -291,7 +291,7 @@ REFUSALS: Json = recorded("refusals")
         ("namespace", "namespace", True, "in namespace lab: it does not exist", "kubectl create namespace lab"),
         ("terminating", "terminating", True, "in namespace lab: it is being deleted", "wait"),
         ("exists", "conflict", True, 'pods "sleeps" already exists', "hydra kill"),
-        ("missing", "missing", True, 'pods "nope" not found', "deleted by somebody else"),
+        ("missing", "missing", True, 'pods "nope" not found', "another user or process delete it"),
         ("invalid", "invalid", True, 'metadata.name: Invalid value: "Bad_Name"', "[kubernetes]"),
         ("invalid-toleration", "invalid", True, 'Unsupported value: "Sometimes"', "tolerations"),
         ("malformed", "invalid", True, "cannot unmarshal string", "[kubernetes]"),
