@@ -57,7 +57,7 @@ class Redactor:
 
     @classmethod
     def of_command(cls, words: Sequence[str]) -> Redactor:
-        """A redactor for texts before the scenario is known: hides secrets on the command line, even in misspelt flags."""
+        """A redactor for texts before the scenario is known, with the secrets on the command line, misspelt or not."""
         return cls(_on_command_line(words))
 
     def text(self, text: str) -> str:
