@@ -63,7 +63,7 @@ def test_what_is_no_record_is_refused(text: str, said: str, tmp_path: Path) -> N
     ("name", "replaced", "said"),
     [
         ("zmqfixed", {"load__shape": "recorded", "load__file": "/nowhere.csv"}, "No such file"),
-        ("zmqfixed", {"load__shape": "ramp", "settings__rate": "max"}, "'max' is no rate"),
+        ("zmqfixed", {"load__shape": "ramp", "settings__rate": "max"}, "a load cannot have parts of the rate"),
         ("zmqfixed", {"load__shape": "wave"}, "must be 'constant', 'ramp', 'steps', 'daily' or 'recorded'"),
         ("zmqfixed", {"load__shape": "steps", "load__parts": [0.5, 2.0]}, "each of parts is 0 to 1"),
         ("zmqfixed", {"load__shape": "ramp", "native__pacing": "bursty", "client": "native"}, "does not change"),

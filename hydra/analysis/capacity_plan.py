@@ -1,4 +1,4 @@
-"""How many agents, publishers and servers a number of clients takes, and what runs out first. Pure."""
+"""Computes how many agents, publishers and servers a number of clients needs, and what runs out first. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Final
 from hydra.analysis.declared_costs import FARTHEST, Cost
 
 SHARE: Final = 2 / 3
-"""Of an agent's cores and network: above that latencies grow, and a burst has no room."""
+"""The usable share of an agent's cores and network; above it latencies grow, and bursts are delayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSize:
-    """An agent's size. ``network_bytes_s`` None: the speed of its link is not known."""
+    """The resources of an agent; ``network_bytes_s`` is None if the speed of its link is unknown."""
 
     cores: float
     memory_bytes: float
@@ -27,14 +27,14 @@ class AgentSize:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """What all clients take of something that agents, publishers, servers or the controller have so much of each.
+    """The clients' use of one resource of an agent, a publisher, a server or the controller.
 
     Attributes:
-        name: of what.
-        unit: of the amounts.
-        a_client: what each client takes; None: nobody has measured it, or what was measured sets no limit to it.
-        has: how much each has that may be used; None: it is not known.
-        cost: how ``a_client`` is known.
+        name: name of the resource.
+        unit: unit of the amounts.
+        a_client: the amount that each client needs; None: it was never measured, or the measurement has no upper limit.
+        has: the usable amount of one agent, publisher, server or controller; None: unknown.
+        cost: the source of ``a_client``.
     """
 
     name: str
@@ -44,32 +44,32 @@ class ResourceUse:
     cost: Cost
 
     def total(self, clients: int) -> float | None:
-        """What so many clients take of it."""
+        """The amount that this many clients need; None: unknown."""
         return None if self.a_client is None else self.a_client * clients
 
     @property
     def ends_at(self) -> int | None:
-        """How many clients one has enough for; None: it is not known, or there is no end."""
+        """The number of clients for which one unit is enough; None: unknown, or there is no limit."""
         if self.a_client is None or self.has is None or self.a_client <= 0:
             return None
         return floor(self.has / self.a_client * (1 + 1e-9))
 
     def needed(self, clients: int) -> int | None:
-        """How many of them so many clients take; None: it is not known."""
+        """The number of units that this many clients need; None: unknown."""
         if self.a_client is None or self.has is None:
             return None
         return max(ceil(self.a_client * clients / self.has * (1 - 1e-9)), 1) if self.has > 0 else None
 
     def beyond(self, clients: int) -> float:
-        """How many times the largest measured count that is."""
+        """The number of clients as a multiple of the largest measured count."""
         return clients / max(self.cost.clients, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanItem:
-    """One kind of thing that clients take, and how many of them there have to be.
+    """One kind of unit that clients need (agents, publishers, servers, the controller), with its resources.
 
-    ``one`` names one of them. ``at_most`` is how many there can be; None: as many as it takes.
+    ``one`` is the singular for texts. ``at_most`` is the possible number of units; None: there is no limit.
     """
 
     name: str
@@ -78,27 +78,27 @@ class PlanItem:
     at_most: int | None = None
 
     def needed(self, clients: int) -> int | None:
-        """How many: as the scarcest of its resources has it; None: nothing is known of it, or a cost has no limit."""
+        """The number of units needed for the scarcest resource; None: no resource is known, or a cost has no limit."""
         if any(use.cost.unlimited for use in self.uses):
             return None
         return max((n for use in self.uses if (n := use.needed(clients)) is not None), default=None)
 
     @property
     def first(self) -> ResourceUse | None:
-        """What runs out first; None where a cost has no limit, as that may."""
+        """The resource that runs out first; None if a cost has no upper limit, because that one may be the first."""
         if any(use.cost.unlimited for use in self.uses):
             return None
         known = [use for use in self.uses if use.ends_at is not None]
         return min(known, key=lambda use: use.ends_at or 0, default=None)
 
     def unknown(self) -> list[str]:
-        """What nobody has measured, or what is not known of the agents."""
+        """The names of resources that were never measured, or are unknown for the agents."""
         return [use.name for use in self.uses if use.a_client is None or use.has is None]
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityPlan:
-    """What ``clients`` subscribers at ``rate`` messages/s each take."""
+    """What ``clients`` subscribers need that receive ``rate`` messages/s each."""
 
     clients: int
     rate: float
@@ -106,23 +106,23 @@ class CapacityPlan:
 
     @property
     def evidence(self) -> int:
-        """The least of the largest measured counts of all that was used: where the evidence ends."""
+        """The client count at which the evidence ends: the least of the largest measured counts of all costs."""
         return min(use.cost.clients for part in self.parts for use in part.uses if use.a_client is not None)
 
     @property
     def first(self) -> tuple[PlanItem, ResourceUse] | None:
-        """What breaks first, of one agent, one publisher, one server or the controller."""
+        """The resource of one agent, publisher, server or controller that runs out first."""
         found = [(part, use) for part in self.parts if (use := part.first) is not None]
         return min(found, key=lambda pair: pair[1].ends_at or 0, default=None)
 
     @property
     def endless(self) -> list[tuple[PlanItem, ResourceUse]]:
-        """What runs were asked for and do not tell: its cost is an interval without a limit."""
+        """The resources whose cost, fitted from runs, is an interval without an upper limit."""
         return [(part, use) for part in self.parts for use in part.uses if use.cost.unlimited]
 
     @property
     def fits(self) -> bool:
-        """Whether nothing is needed more often than there can be of it."""
+        """Whether no kind of unit is needed in a larger number than possible."""
         return all(part.at_most is None or (part.needed(self.clients) or 0) <= part.at_most for part in self.parts)
 
 
@@ -132,7 +132,7 @@ def extrapolated(use: ResourceUse, clients: int) -> bool:
 
 
 def together(costs: Sequence[Cost | None]) -> Cost | None:
-    """The sum of what several roles cost; None if one of them is not known. The evidence is that of the weakest."""
+    """The sum of several roles' costs; None if one is unknown. Its evidence is that of the least measured cost."""
     known = [cost for cost in costs if cost is not None]
     if not known or len(known) < len(costs):
         return None

@@ -1,4 +1,4 @@
-"""Which figures are compared, and what a difference in one is called. Pure."""
+"""Selects the figures to compare, and names differences in them. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OTHERS: Final = (
     *(f"{since}_{name}_us" for since in (DUE, SENT) for name in ("p50", "p99", "p999")),
     *(f"{ACK}_p99_us", "publisher_cores", "subscriber_cpu_s", "subscriber_rss_max_bytes"),
 )
-"""Beside the primary figure, in this order. They are few on purpose: each more makes the others harder to tell."""
+"""The other figures in order. They are few on purpose, because each further one makes differences harder to show."""
 
 
 def measured_columns(columns: Mapping[str, Column]) -> list[str]:
@@ -30,14 +30,14 @@ def measured_columns(columns: Mapping[str, Column]) -> list[str]:
 
 
 def primary(sides: Sequence[ComparedRun], asked: str = "") -> str:
-    """The figure that the runs are compared by.
+    """The primary figure of a comparison.
 
     Args:
-        sides: all of them.
-        asked: what the user chose; "": the usual one.
+        sides: all runs.
+        asked: the figure that the user chose; "": the default.
 
     Raises:
-        UsageError: there is no such figure, or no run knows any.
+        UsageError: there is no such figure, or no figure is known in all runs.
     """
     known = _known(sides)
     if not asked:
@@ -49,12 +49,12 @@ def primary(sides: Sequence[ComparedRun], asked: str = "") -> str:
     if asked in measured_columns(sides[0].columns):
         raise UsageError(f"--figure {asked} is not known in all of these runs", f"known: {', '.join(known[:8])}")
     near = get_close_matches(asked, known, 1)
-    remedy = f"did you mean {near[0]}?" if near else f"some that there are: {', '.join(known[:8])}"
+    remedy = f"did you mean {near[0]}?" if near else f"some known figures: {', '.join(known[:8])}"
     raise UsageError(f"--figure {asked!r} is no figure of these runs", remedy)
 
 
 def others(sides: Sequence[ComparedRun], first: str) -> list[str]:
-    """What is compared beside the primary figure."""
+    """The other figures to compare."""
     known = set(_known(sides))
     search = [column.name for column in sides[0].columns.values() if _searched(column)] if sides[0].searches else []
     return [name for name in dict.fromkeys((*search, *_OTHERS)) if name in known and name != first]
@@ -80,7 +80,7 @@ def _known(sides: Sequence[ComparedRun]) -> list[str]:
 
 
 def words(column: Column) -> tuple[str, str]:
-    """What a run is called in which a figure is higher, and one in which it is lower."""
+    """The words for a run in which a figure is higher, and for one in which it is lower."""
     if column.unit in (PER_SECOND, MB_S):
         return "faster", "slower"
     if column.name.startswith((DUE, ACK)):

@@ -1,4 +1,4 @@
-"""What is compared: runs as rows of repeats, which rows are the same, what else differs; and in which turn. Pure."""
+"""Runs as rows of repeats: matches rows, finds other differences, and orders interleaved turns. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Row = Mapping[str, Figure]
 
 @dataclass(frozen=True, slots=True)
 class RowRepeat:
-    """One repeat of a row: one sample.
+    """One repeat of a row, which is one sample.
 
     Attributes:
-        figures: by column; empty where it could not be measured.
-        below: latencies that are shorter than the clocks can tell.
-        problem: why it was not measured; "": it was.
-        passed_over: whether that is because somebody passed it over, or the run ended before: it did not fail.
+        figures: figures by column; empty if the repeat could not be measured.
+        below: names of latencies below the bound of the clocks.
+        problem: why the repeat was not measured; "" if it was.
+        passed_over: whether the user skipped it, or the run ended before, so that it did not fail.
     """
 
     figures: Row
@@ -33,18 +33,18 @@ class RowRepeat:
 
     @property
     def failed(self) -> bool:
-        """Whether it could not be measured: there is no worse one."""
+        """Whether the repeat failed; a failed repeat counts as the worst one."""
         return bool(self.problem) and not self.passed_over
 
 
 @dataclass(frozen=True, slots=True)
 class RowSlice:
-    """A part of a step, a second or longer: drawn, and never a sample.
+    """A part of a step, a second or longer; it is only plotted, and never a sample.
 
     Attributes:
-        at_s: its begin, since the start of the step.
-        received_pps: copies that all subscribers received, a second.
-        p99_us: of their latency; None where nothing arrived.
+        at_s: begin in seconds since the start of the step.
+        received_pps: copies per second that all subscribers received.
+        p99_us: 99th percentile of the latency in µs; None if nothing arrived.
     """
 
     at_s: float
@@ -57,11 +57,11 @@ class ComparedRow:
     """A row of a run.
 
     Attributes:
-        settings: all that it was measured with, by name: client count, rate, and every other setting.
-        repeats: in the order in which they were measured.
-        shown: the row as the run's own table has it.
-        notes: what has to be known before its figures are believed.
-        slices: of each of its steps whose seconds were kept, in the order of measuring.
+        settings: client count, rate and all other settings by name.
+        repeats: the repeats in the order of measurement.
+        shown: the row in the run's own table.
+        notes: the warnings of the row.
+        slices: the slices of each step whose time series was stored, in the order of measurement.
     """
 
     settings: Row
@@ -76,15 +76,15 @@ class ComparedRun:
     """A run that is compared.
 
     Attributes:
-        name: by which it is told from the others.
-        directory: where it is.
-        system: what it measured.
-        searches: what it searches for, as text; "" for a run that does not.
-        varied: the settings that its rows differ in.
-        rows: in the order of its table.
-        columns: of the figures of a repeat, by name.
-        primary: the figure that such runs are usually compared by; those that follow where it is not known.
-        facts: where and with what it was measured, as JSON.
+        name: a name that distinguishes it from the other runs.
+        directory: the run directory.
+        system: name of the measured system.
+        searches: what it searches for, as text; "" if it does not search.
+        varied: the settings that vary between its rows.
+        rows: the rows in the order of its table.
+        columns: columns of the figures of a repeat, by name.
+        primary: the default primary figures, in order of preference.
+        facts: facts about the measurement (hosts, versions, settings) as JSON values.
     """
 
     name: str
@@ -102,20 +102,20 @@ _WORKLOAD: Final = (
     *(POINT, CLIENTS, PUBLISHERS, "rate", "message_size", "message_size_min"),
     *(PAYLOAD, "payload_ratio", "payload_file", "messages"),
 )
-"""What a row asks of any system: rows that differ in one of these are never the same row. A setting that differs
-beside these and what runs vary is what is compared."""
+"""The workload of a row, for any system: rows that differ in one of these columns are different rows. Other settings
+that the runs do not vary may differ: their effect is what a comparison shows."""
 
 Key = tuple[tuple[str, Figure], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedRow:
-    """A row that all sides have.
+    """A row that all runs have.
 
     Attributes:
-        name: what tells it from the others.
-        settings: what all sides have in common of it.
-        rows: of each side, in their order.
+        name: a name that distinguishes it from the other rows.
+        settings: the settings that all runs have in common in this row.
+        rows: the row in each run, in the order of the runs.
     """
 
     name: str
@@ -125,20 +125,20 @@ class MatchedRow:
 
 @dataclass(frozen=True, slots=True)
 class RowMatching:
-    """Rows that all sides have, and by a side's name those that not all have."""
+    """The rows that all runs have, and by a run's name those that not all runs have."""
 
     rows: Sequence[MatchedRow]
     unmatched: Mapping[str, Sequence[str]]
 
 
 def match(sides: Sequence[ComparedRun]) -> RowMatching:
-    """Lays the rows of runs beside each other.
+    """Matches the rows of runs.
 
     Args:
-        sides: two or more.
+        sides: two or more runs.
 
     Raises:
-        UsageError: the runs measured different systems or searched for different things, or have no row in common.
+        UsageError: the runs measured different systems, searched for different rates, or have no row in common.
     """
     base = sides[0]
     for side in sides[1:]:
@@ -155,7 +155,7 @@ def match(sides: Sequence[ComparedRun]) -> RowMatching:
     common = [key for key in found[0] if all(key in rows for rows in found)]
     every = [key for rows in found for key in rows]
     if not common:
-        raise UsageError(f"no row stands in all of these runs: {_why(sides, found, names)}", "measure the same rows")
+        raise UsageError(f"no row is in all of these runs: {_why(sides, found, names)}", "measure the same rows")
     unmatched = {
         side.name: [_name(key, every) for key in rows if key not in common]
         for side, rows in zip(sides, found, strict=True)
@@ -171,7 +171,7 @@ def _key(row: ComparedRow, names: Sequence[str]) -> Key:
 
 
 def _name(key: Key, every: Sequence[Key]) -> str:
-    """``60 clients, msg_batch 200``: the client count, and what not all of the rows share."""
+    """The name of a row, such as ``60 clients, msg_batch 200``: the client count, and settings that differ."""
     row = dict(key)
     if row.get(POINT):
         return str(row[POINT])
@@ -184,7 +184,7 @@ def _name(key: Key, every: Sequence[Key]) -> str:
 
 
 def _why(sides: Sequence[ComparedRun], found: Sequence[Mapping[Key, ComparedRow]], names: Sequence[str]) -> str:
-    """The settings of which two runs have no value in common."""
+    """The settings for which two runs have no common value, as text."""
     if empty := [side.name for side, rows in zip(sides, found, strict=True) if not rows]:
         return f"{' and '.join(empty)} has none"
     texts = []
@@ -198,17 +198,17 @@ def _why(sides: Sequence[ComparedRun], found: Sequence[Mapping[Key, ComparedRow]
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentDifference:
-    """A fact that is not the same in all runs: its dotted key, and the value in each run as text, "" where unknown."""
+    """A fact that differs between runs: its dotted key, and its value in each run as text, "" if unknown."""
 
     what: str
     values: tuple[str, ...]
 
 
 def differences(facts: Sequence[Mapping[str, object]]) -> list[EnvironmentDifference]:
-    """Every fact that differs, in the order of the runs' own.
+    """Every fact that differs, in the order of the facts.
 
     Args:
-        facts: of each run, as JSON has them: tables in tables.
+        facts: the facts of each run, as nested JSON objects.
     """
     flat = [dict(_flat(of_run)) for of_run in facts]
     keys = dict.fromkeys(key for of_run in flat for key in of_run)
@@ -231,16 +231,16 @@ def _flat(value: object, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def orders(alternatives: int, blocks: int, seed: int) -> list[tuple[int, ...]]:
-    """Who is measured when: for each block every alternative once, by its number.
+    """The order of the alternatives in each block; every block has each alternative once, by its number.
 
-    As many blocks in a row as there are alternatives are the rotations of one random order, in random order: each
-    alternative stands in each place as often as the others, so that what the first of a block suffers everybody
-    suffers, and no order keeps time with anything that happens regularly.
+    With N alternatives, each N consecutive blocks are the rotations of a random order, in random order: each
+    alternative has each place equally often, so that effects of a place affect all alike, and no order coincides with
+    regular events on the machine.
 
     Args:
-        alternatives: how many.
-        blocks: how many.
-        seed: of the randomness.
+        alternatives: number of alternatives.
+        blocks: number of blocks.
+        seed: seed of the random numbers.
     """
     random = Random(seed)  # noqa: S311  # nothing here is secret
     found: list[tuple[int, ...]] = []

@@ -1,8 +1,9 @@
-"""What the repeats of runs tell of each figure in each row: the difference, its interval, and a verdict. Pure.
+"""Compares the repeats of runs, for each figure in each row: the difference, its interval, and a verdict. Pure.
 
-A repeat is a sample, and nothing smaller is: slices of one repeat share its processes, its connections and its minute,
-and a hundred of them are no more evidence than one. A repeat that failed is no figure: it counts as the worst one. And
-what was not measured in turns may differ, but nobody knows by what: no run is called better.
+The sample is a repeat, not a part of one: slices of a repeat share its processes, connections and time, so that a
+hundred slices are no more evidence than one. A failed repeat has no figure, and counts as the worst one. If runs did
+not
+take turns, the cause of a difference is unknown: no run is called better.
 """
 
 from __future__ import annotations
@@ -29,31 +30,31 @@ NO_SPREAD: Final = "no spread"
 DIFFERS: Final = "differs, cause unknown"
 
 _FEWEST: Final = 2
-"""Repeats without which nothing is known of their spread."""
+"""The minimum number of repeats for an estimate of their spread."""
 
 
 @dataclass(frozen=True, slots=True)
 class FigureComparison:
-    """One figure of one row in one run, against the base.
+    """One figure of one row in one run, compared with the base.
 
     Attributes:
         row: the row's name.
-        column: of the figure.
+        column: the column of the figure.
         base, other: names of the runs.
-        base_shown, other_shown: the figure as the runs' own tables have it.
+        base_shown, other_shown: the figure in the runs' own tables.
         kind: whether ``change`` is a share of the base (0.1: a tenth more), or a difference in the figure's unit, which
-            it is where a figure was 0.
-        change: other against base; None where it is not known.
-        low, high: its interval, infinite where it has no limit; None where there is none.
-        confidence: of that interval, so that all of its family together hold their truths in 95 %.
-        level: the mean of the base's repeats, where ``change`` is a difference.
-        p: two-sided; None without a verdict.
-        p_adjusted: the same, by Holm among the figures of its family.
-        repeats: of base and other that were compared; pairs where these are the same by being paired.
-        left_out: what was not compared and why, "" where all was.
-        verdict: what the other run is against the base; DIFFERS where they did not take turns; NO_DIFFERENCE;
-            NO_SPREAD where each has the same figure in all repeats, so that nothing tells what chance does; NO_VERDICT.
-        is_better: whether that is the better one; None where neither is, or nothing is shown.
+            is used if a figure was 0.
+        change: the change from base to other; None if unknown.
+        low, high: limits of the interval of ``change``, infinite if it has no limit; None if there is no interval.
+        confidence: confidence of the interval; all intervals of a family together contain the true values with 95 %.
+        level: the mean of the base's repeats, if ``change`` is a difference.
+        p: the two-sided p value; None without a verdict.
+        p_adjusted: the p value, adjusted by Holm among the figures of its family.
+        repeats: numbers of compared repeats of base and other; of paired repeats, the number of pairs.
+        left_out: the repeats that were not compared, and why; "" if all were.
+        verdict: how the other run differs; DIFFERS if the runs did not take turns; NO_DIFFERENCE; NO_SPREAD if each run
+            has the same figure in all repeats, so that the effect of chance is unknown; NO_VERDICT.
+        is_better: whether the other run is the better one; None if no difference is shown, or neither is better.
         reason: why there is no verdict.
     """
 
@@ -85,17 +86,17 @@ class FigureComparison:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything that a comparison tells.
+    """The result of a comparison.
 
     Attributes:
         sides: the runs; the first is the base.
         paired: whether repeats of the same number are pairs, because the runs took turns.
-        rows: those that all runs have.
-        primary: the figure that the runs are compared by.
-        first: that figure in each row and each other run; one family.
-        others: all other figures; one more family.
+        rows: the rows that all runs have.
+        primary: the column of the primary figure.
+        first: the primary figure in each row and each other run; one family.
+        others: all other figures; another family.
         unmatched: by a run's name, rows that not all runs have.
-        environment: what else differs.
+        environment: facts that differ between the runs.
     """
 
     sides: Sequence[ComparedRun]
@@ -112,12 +113,12 @@ def compare(sides: Sequence[ComparedRun], *, paired: bool, figure: str = "") -> 
     """Compares runs.
 
     Args:
-        sides: two or more; the first is the base.
+        sides: two or more runs; the first is the base.
         paired: whether their repeats took turns.
-        figure: the primary one; "": the usual.
+        figure: the primary figure; "": the default.
 
     Raises:
-        UsageError: they cannot be compared.
+        UsageError: the runs cannot be compared.
     """
     matching = match(sides)
     first = primary(sides, figure)
@@ -136,12 +137,12 @@ def compare(sides: Sequence[ComparedRun], *, paired: bool, figure: str = "") -> 
 def family(
     sides: Sequence[ComparedRun], rows: Sequence[MatchedRow], names: Sequence[str], *, paired: bool
 ) -> list[FigureComparison]:
-    """Figures in all rows and runs, with verdicts and intervals that together are wrong as rarely as one is.
+    """Compares figures in all rows and runs; verdicts and intervals are adjusted for their number.
 
     Args:
         sides: the runs.
-        rows: of them.
-        names: of the figures.
+        rows: rows that all runs have.
+        names: names of the figures.
         paired: whether repeats are pairs.
     """
     which = [(row, index, name) for name in names for row in rows for index in range(1, len(sides))]
@@ -162,14 +163,14 @@ def family(
 def _one(
     row: MatchedRow, sides: Sequence[ComparedRun], index: int, name: str, alpha: float, *, paired: bool
 ) -> FigureComparison:
-    """One figure of one run against the base, without a verdict yet.
+    """Compares one figure of one run with the base, without a verdict yet.
 
     Args:
-        row: of all runs.
+        row: the row of all runs.
         sides: the runs.
-        index: of the run.
-        name: of the figure.
-        alpha: how rarely the interval may miss the truth.
+        index: index of the run.
+        name: name of the figure.
+        alpha: probability that the interval misses the true value.
         paired: whether repeats are pairs.
     """
     base, other = row.rows[0], row.rows[index]
@@ -188,13 +189,13 @@ def _one(
     counts = (len(samples[0]), len(samples[1]))
     compared = replace(compared, repeats=counts, left_out=_left_out((base.repeats, other.repeats), name, paired))
     if below := sum(name in repeat.below for repeat in every):
-        return replace(compared, reason=f"{below} of {len(every)} repeats are below what the clocks can tell")
+        return replace(compared, reason=f"{below} of {len(every)} repeats are below the bound of the clocks")
     if not all(any(value is not None for value in its) for its in samples):
         return replace(compared, reason="it was never measured" if base.repeats and other.repeats else "no repeat")
     estimated = _estimated(compared, samples, alpha, paired=paired)
     if estimated.reason or not (without or (failed and not paired)):
         return estimated
-    # Which repeats have no figure is no chance: what the others show would be that of the good ones.
+    # Repeats do not lack a figure by chance: the others would show only the good cases.
     why = f"{without} of {len(every)} repeats have no such figure" if without else f"{failed} of {len(every)} failed"
     return replace(estimated, low=None, high=None, p=None, verdict=NO_VERDICT, reason=why)
 
@@ -205,19 +206,19 @@ def _value(repeat: RowRepeat, name: str) -> float | None:
 
 
 def _lacks(repeat: RowRepeat, name: str) -> bool:
-    """Whether it was measured, and has no such figure."""
+    """Whether the repeat was measured, but has no such figure."""
     return not repeat.problem and _value(repeat, name) is None
 
 
 def _counts(repeat: RowRepeat, name: str, partner: RowRepeat | None = None) -> bool:
-    """Whether a repeat is a sample, or a pair is one: a failed one is where it has a partner."""
+    """Whether a repeat, or a pair of repeats, is a sample; a failed repeat counts only in a pair."""
     if partner is None:
         return _value(repeat, name) is not None
     return all(each.failed or _value(each, name) is not None for each in (repeat, partner))
 
 
 def _left_out(repeats: tuple[Sequence[RowRepeat], Sequence[RowRepeat]], name: str, paired: bool) -> str:
-    """Repeats that failed, that nobody measured, that have no such figure, or that have no partner."""
+    """A text about repeats that failed, were not measured, lack the figure, or have no partner."""
     texts = []
     for which, its in zip(("base", "other"), repeats, strict=True):
         failed, without = sum(repeat.failed for repeat in its), sum(_lacks(repeat, name) for repeat in its)
@@ -233,21 +234,21 @@ def _left_out(repeats: tuple[Sequence[RowRepeat], Sequence[RowRepeat]], name: st
 def _estimated(
     compared: FigureComparison, samples: Sequence[Sequence[float | None]], alpha: float, *, paired: bool
 ) -> FigureComparison:
-    """The difference and its interval: of logarithms where all figures are above zero, otherwise of the figures.
+    """The difference and its interval: of logarithms if all figures are above zero, otherwise of the figures.
 
-    There is no logarithm of a loss of 0.
+    For example, a loss of 0 has no logarithm.
 
     Args:
-        compared: what is known besides.
-        samples: of base and other; None: a repeat that failed.
-        alpha: how rarely the interval may miss the truth.
-        paired: whether they are pairs.
+        compared: the comparison so far.
+        samples: the samples of base and other; None is a failed repeat.
+        alpha: probability that the interval misses the true value.
+        paired: whether the samples are pairs.
     """
     known = [[value for value in its if value is not None] for its in samples]
     is_ratio = min(map(min, known)) > 0
     if not is_ratio:
         compared = replace(compared, kind="difference", level=sum(known[0]) / len(known[0]))
-    # The worst that there is; where no side of a figure is the better one, nobody knows where it stands.
+    # A failed repeat is the worst one; if neither direction of a figure is better, its place is unknown.
     worst = {"higher": -math.inf, "lower": math.inf}.get(compared.column.better, math.nan)
     a, b = (
         np.array([worst if value is None else math.log(value) if is_ratio else value for value in its])
@@ -256,7 +257,7 @@ def _estimated(
     back = _expm1 if is_ratio else float
     if min(len(a), len(b)) < _FEWEST:
         change = float(b.mean() - a.mean())
-        reason = "one repeat tells nothing of the spread"
+        reason = "one repeat does not show the spread"
         return replace(compared, change=back(change) if math.isfinite(change) else None, reason=reason)
     if len(known[0]) + len(known[1]) < len(a) + len(b):
         with np.errstate(invalid="ignore"):  # both failed: neither was better
@@ -271,13 +272,13 @@ def _estimated(
 
 
 def _expm1(x: float) -> float:
-    """exp(x) − 1; infinite where two repeats tell as good as nothing, NaN where nothing is known."""
+    """exp(x) − 1; infinite for limits that are too large (of two repeats, for example), NaN if x is NaN."""
     return math.inf if x >= 700 else math.expm1(x)
 
 
 def _judged(compared: FigureComparison, p_adjusted: float, *, paired: bool) -> FigureComparison:
     compared = replace(compared, p_adjusted=p_adjusted, verdict=NO_DIFFERENCE)
-    # Without limits the signs cannot tell; what the interval leaves out is what the difference is not.
+    # Without limits the sign of the difference is unknown.
     if p_adjusted > ALPHA or compared.low is None or compared.high is None:
         return compared
     if not paired:

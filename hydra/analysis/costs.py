@@ -1,4 +1,4 @@
-"""What clients cost: linear budgets of CPU, memory and bandwidth, fitted to measured steps; named constants. Pure."""
+"""Costs of clients: linear budgets of CPU, memory and bandwidth, fitted to measured steps. Pure."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from hydra.analysis.scaling_models import LEAST, ThroughputInterval
 
 @dataclass(frozen=True, slots=True)
 class StepUsage:
-    """What a step used, as far as a budget asks for it.
+    """The resources that a step used, as a budget needs them.
 
     Attributes:
-        clients, publishers, servers: how many there were.
-        direct: whether publishers send to subscribers themselves, and not through servers.
-        seconds: the length of the window.
-        rate: messages/s that each publisher was asked for; None: as fast as it can.
-        held: whether that rate was held and all of it arrived in time: nothing was overloaded.
-        limit: what limited it, the row's verdict.
+        clients, publishers, servers: numbers of each.
+        direct: whether publishers send to subscribers directly, without servers.
+        seconds: length of the window in seconds.
+        rate: requested messages/s of each publisher; None: as fast as possible.
+        held: whether the rate was held and everything arrived in the window, so that nothing was overloaded.
+        limit: what limited the step: the row's verdict.
         throughput: messages/s that all subscribers together received in the window.
-        sent: messages of all publishers.
-        received: messages of all subscribers.
-        received_bytes: those, headers included.
-        subscriber_cpu_s, publisher_cpu_s: CPU time of all of them.
+        sent: messages sent by all publishers.
+        received: messages received by all subscribers.
+        received_bytes: bytes of these messages, headers included.
+        subscriber_cpu_s, publisher_cpu_s: CPU time of all subscribers, and of all publishers.
         publisher_memory_bytes: the largest resident memory of a publisher.
-        server_cpu_s: CPU time of all servers; None: nobody told.
-        network_bytes: what all interfaces of all hosts sent; None where everything was on one host.
-        swing: the highest rate over the mean one, of a load that changes during the step; 1: it does not.
+        server_cpu_s: CPU time of all servers; None: unknown.
+        network_bytes: bytes sent by all interfaces of all hosts; None if everything was on one host.
+        swing: the highest rate divided by the mean rate, for a load that changes during the step; 1 for a constant
+            load.
     """
 
     clients: int
@@ -57,23 +58,23 @@ class StepUsage:
 
     @property
     def message_bytes(self) -> float:
-        """Mean size of a message that subscribers received, its header included."""
+        """Mean size in bytes of a received message, its header included."""
         return self.received_bytes / self.received if self.received else 0.0
 
     @property
     def client_seconds(self) -> float:
-        """Seconds that all subscribers together were there."""
+        """The sum of the seconds of all subscribers."""
         return self.clients * self.seconds
 
     @property
     def listeners(self) -> float:
-        """Subscribers of each publisher."""
+        """The number of subscribers per publisher."""
         return self.clients / max(self.publishers, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class CostTerm:
-    """One cause of a cost: what each of it takes, in ``unit``, and how often it occurs in a step."""
+    """One cause of a cost: the unit of its cost per occurrence, and how often it occurs in a step."""
 
     name: str
     unit: str
@@ -82,7 +83,7 @@ class CostTerm:
 
 @dataclass(frozen=True, slots=True)
 class CostBudget:
-    """A cost as a sum of terms."""
+    """A cost as a sum of terms, with the measured figure of a step."""
 
     name: str
     unit: str
@@ -137,13 +138,13 @@ BUDGETS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class BudgetFit:
-    """A budget as fitted.
+    """A fitted budget.
 
     Attributes:
-        budget: what it is of.
-        terms: what each of its terms costs.
-        counts: the client counts that it was measured at, each once and ascending.
-        steps: how many steps.
+        budget: the budget.
+        terms: the cost of each of its terms.
+        counts: the measured client counts, each once, ascending.
+        steps: number of measured steps.
     """
 
     budget: CostBudget
@@ -154,7 +155,7 @@ class BudgetFit:
     y: Array
 
     def at(self, like: StepUsage) -> ThroughputInterval:
-        """What a new measurement of a step like this one would cost."""
+        """The predicted cost of a new measurement of a step like this one."""
         row = np.array([term.of(like) for term in self.budget.terms])
         found = predict([np.vstack([self.design, row])[None]], self.y[None], [len(row)])
         high = float(found.high[0])
@@ -162,7 +163,7 @@ class BudgetFit:
 
 
 def fit_budget(budget: CostBudget, steps: Sequence[StepUsage]) -> BudgetFit | None:
-    """None where the steps have fewer than six different client counts with this figure, or it was 0 in one."""
+    """Fits a budget; None if fewer than six client counts have this figure, or it was 0 in a step."""
     known = [(step, value) for step in steps if (value := budget.figure(step)) is not None]
     counts = tuple(sorted({step.clients for step, _ in known}))
     if len(counts) < LEAST or any(value <= 0 for _, value in known):
@@ -181,10 +182,10 @@ def fit_budget(budget: CostBudget, steps: Sequence[StepUsage]) -> BudgetFit | No
 
 
 def measured_cost(name: str, steps: Sequence[StepUsage], rate: float, source: str) -> Cost | None:
-    """What a subscriber costs a second (CPU time of a role) at a rate, from steps; None: they do not tell.
+    """The cost of a subscriber per second (CPU time of a role) at a rate, from steps; None: unknown.
 
-    Steps that were overloaded are left out if there are others: what is late is handled many at a time, and cheaper.
-    From fewer than six client counts it is the median of the costs of a message, between the least and the most.
+    Overloaded steps are left out if there are others, because late messages are handled in batches, which is cheaper.
+    With fewer than six client counts it is the median cost of a message, with the smallest and the largest as limits.
     """
     budget = next(budget for budget in BUDGETS if budget.name == name)
     steps = [step for step in steps if step.received > 0 and (budget.figure(step) or 0) > 0]
@@ -210,7 +211,7 @@ def measured_cost(name: str, steps: Sequence[StepUsage], rate: float, source: st
 
 
 def per_listener(steps: Sequence[StepUsage], source: str) -> Cost | None:
-    """Memory of a publisher for each of its listeners; None: the steps have too few client counts to tell."""
+    """Memory of a publisher per subscriber; None if the steps have too few client counts."""
     found = fit_budget(next(budget for budget in BUDGETS if budget.name == PUBLISHER_MEMORY), steps)
     if found is None:
         return None
@@ -219,5 +220,5 @@ def per_listener(steps: Sequence[StepUsage], source: str) -> Cost | None:
 
 
 def one_client(like: StepUsage, rate: float) -> StepUsage:
-    """A second of one subscriber at a rate."""
+    """A step of one second with one subscriber at a rate."""
     return replace(like, clients=1, publishers=1, seconds=1.0, sent=rate, received=rate, received_bytes=0.0)

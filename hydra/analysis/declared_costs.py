@@ -1,4 +1,4 @@
-"""What something costs, and how that is known. Pure, and without a library: systems tell it of themselves."""
+"""Costs and their sources. Pure, and without imports of libraries, because systems declare their costs with it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from dataclasses import dataclass
 from typing import Final
 
 WIDEST: Final = 2.0
-"""Upper over lower limit: where an interval is wider, its answer cannot be used."""
+"""The largest ratio of upper to lower limit with which an interval can be used."""
 FARTHEST: Final = 2.0
-"""Times the largest measured count: what is said of more clients is an extrapolation, unless several models agree."""
+"""The multiple of the largest measured count above which a figure is an extrapolation, unless several models agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What something costs, and how that is known.
+    """A cost and its source.
 
     Attributes:
         value: the estimate.
-        source: where it is from: a run, or a page.
-        clients: the largest client count that it was measured at: where the evidence ends.
-        low, high: its 95 % interval; None: it is a constant, or its ``source`` says what the limits are.
-        rates: the rates (messages/s of a client) that it was measured at, lowest and highest; None: it has none.
-        kind: how it is known.
-        sizes: the sizes of messages (bytes) that it was measured at, least and most; None: it is of no size.
-        swing: the highest rate over the mean one, where the load changed while it was measured; ``rates`` are means.
+        source: a run or a page.
+        clients: the largest client count with which it was measured, at which the evidence ends.
+        low, high: its 95 % interval; None: it is a constant, or ``source`` describes the limits.
+        rates: the lowest and the highest rate (messages/s of a client) with which it was measured; None: no rate.
+        kind: how the cost is known.
+        sizes: the smallest and the largest message size (bytes) with which it was measured; None: no size.
+        swing: the highest rate divided by the mean rate, if the load changed during the measurement; ``rates`` are
+            means.
     """
 
     value: float
@@ -38,27 +39,27 @@ class Cost:
 
     @property
     def unlimited(self) -> bool:
-        """Whether it is an interval without an upper limit: then nobody knows what it costs."""
+        """Whether the interval has no upper limit, so that the cost is unknown."""
         return self.low is not None and self.high is None
 
     @property
     def too_wide(self) -> bool:
-        """Whether its interval is too wide to be used."""
+        """Whether the interval is too wide to be used."""
         return self.low is not None and (self.high is None or self.high > WIDEST * self.low)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the clients of one implementation are known to cost where no run tells it; None: nobody has measured it.
+    """The measured costs of one implementation's clients, used if no run shows them; None: never measured.
 
     Attributes:
-        subscriber_message_s: CPU time of a subscriber for a message that comes alone.
-        publisher_message_s: CPU time of a publisher for a message to one subscriber that goes alone; where servers
-            are between them, for a message.
-        together_s: CPU time of both for a message where several go with one write, because all are late.
-        publisher_cores: how many cores one publisher can use.
-        frame_bytes: what the system puts around a message.
-        ran: with how many clients it was run at most, every count of theirs exact.
+        subscriber_message_s: CPU time of a subscriber for a message that arrives alone.
+        publisher_message_s: CPU time of a publisher for a message that it sends alone, to one subscriber or to a
+            server.
+        together_s: CPU time of both for a message if several are sent with one write, because all are late.
+        publisher_cores: number of cores that one publisher can use.
+        frame_bytes: bytes that the system adds to a message.
+        ran: the largest number of clients with which it was run and all counts were exact.
     """
 
     subscriber_message_s: Cost | None = None

@@ -1,8 +1,8 @@
 """Sums of terms that are not negative, fitted under multiplicative noise, with prediction intervals. Pure.
 
 The model is log y = log(d · p) + e with e ~ N(0, s²) and p ≥ 0: y is a cost (CPU seconds, seconds per message), the
-design d says how often each term occurs, and p is what each costs. All is made for many fits at a time, the first axis
-counts them. docs/models.md tells why it is done like this, and how it was tried.
+design d is how often each term occurs, and p is the cost of each term. All functions compute many fits at a time; the
+first axis counts the fits. docs/models.md gives the reasons for the method, and its tests.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 NOISE: Final = 0.05
-"""What two runs on the same machine differ by (standard deviation of the logarithm; docs/limits.md)."""
+"""The difference of two runs on one machine (standard deviation of the logarithm; docs/limits.md)."""
 NOISE_WEIGHT: Final = 3.0
-"""As how many degrees of freedom that counts beside what the residuals say (G. K. Smyth, Statistical Applications in
-Genetics and Molecular Biology 3:3, 2004)."""
+"""The degrees of freedom of ``NOISE`` in addition to those of the residuals (G. K. Smyth, Statistical Applications
+in Genetics and Molecular Biology 3:3, 2004)."""
 
 _ITERATIONS: Final = 40
 _STEPS: Final = (1.0, 0.4, 0.1, 0.02)
 _HALVINGS: Final = 10
 _FARTHEST: Final = 4.0
-"""How far from the estimate a limit is looked for, as a logarithm: a factor of 55."""
+"""The largest distance of a limit from the estimate, as a logarithm: a factor of 55."""
 _TINY: Final = 1e-300
 _LOWEST: Final = 1e-12
-"""The part of a measured figure that a fit says at least, so that it has a logarithm."""
+"""The smallest share of a measured figure that a fit may have, so that its logarithm exists."""
 _GRID: Final = 400
-"""Values of a term that are tried for its limits: 4 % from each to the next."""
+"""The number of values of a term that are tried for its limits, 4 % apart."""
 _HEAVY: Final = 1e8
 """The weight of a value that a fit has to go through."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermFits:
-    """``terms`` (fits, terms), and the sum of the squared residuals (fits,)."""
+    """The fitted ``terms`` (fits, terms), and the sums of the squared residuals (fits,)."""
 
     terms: Array
     squares: Array
@@ -47,11 +47,11 @@ class TermFits:
 
 @dataclass(frozen=True, slots=True)
 class PredictedFigure:
-    """A figure that was not measured: the estimate, and between which limits a new measurement of it lies in 95 %.
+    """A predicted figure: the estimate, and the limits between which a new measurement lies with 95 %.
 
     Attributes:
         estimate, low, high: (fits,); an infinite ``high``: there is no limit within a factor of 55.
-        law: which of several laws fits best, and gave the estimate.
+        law: index of the law that fits best, and gave the estimate.
     """
 
     estimate: Array
@@ -61,16 +61,16 @@ class PredictedFigure:
 
 
 def fit_terms(design: Array, y: Array, weights: Array | None = None) -> TermFits:
-    """The least squares of the logarithms under p ≥ 0, by Gauss and Newton's steps.
+    """Fits the least squares of the logarithms under p ≥ 0 by Gauss-Newton steps.
 
-    Each step is an exact non-negative least squares, made shorter where it would not descend.
+    Each step is an exact non-negative least-squares solution; it is shortened if the squares would not decrease.
 
     Args:
-        design: (fits, points, terms), not negative; every row has a term.
+        design: (fits, points, terms), not negative; every row has a positive term.
         y: (fits, points), above 0.
         weights: (fits, points) of the squared residuals; None: all 1.
     """
-    # In parts of what was measured, a fit's values are near 1, whatever the units.
+    # Relative to the measured figures, a fit's values are near 1 in any unit.
     parts = design / y[..., None]
     scale = np.maximum(np.sqrt(np.mean(parts**2, axis=1)), _TINY)
     columns = parts / scale[:, None, :]
@@ -98,16 +98,17 @@ def fit_terms(design: Array, y: Array, weights: Array | None = None) -> TermFits
 
 
 def predict(laws: Sequence[Array], y: Array, unknown: Sequence[int]) -> PredictedFigure:
-    """What a further measurement will be, by whichever of several laws agree with the points.
+    """Predicts a further measurement with all of several laws that agree with the points.
 
-    A value is in the interval where some law fits the points *with* it hardly worse than the best law fits them
-    without: by at most t² s², the profile of the predictive likelihood (J. F. Bjørnstad, Statistical Science 5, 1990).
-    For one law that is linear this is the usual prediction interval.
+    A value is in the interval if some law fits the points *with* it only slightly worse than the best law fits them
+    without it: by at most t² s², the profile of the predictive likelihood (J. F. Bjørnstad, Statistical Science 5,
+        1990).
+    For a single linear law this is the usual prediction interval.
 
     Args:
-        laws: of each law the design (fits, points + 1, terms); its last row is of the figure to predict.
-        y: (fits, points), the measured ones.
-        unknown: of each law how many things the points have to tell.
+        laws: the design (fits, points + 1, terms) of each law; its last row is that of the figure to predict.
+        y: (fits, points), the measured figures.
+        unknown: the number of unknowns of each law.
     """
     fits = [fit_terms(law[:, :-1], y) for law in laws]
     squares = np.stack([each.squares for each in fits])
@@ -129,11 +130,11 @@ def predict(laws: Sequence[Array], y: Array, unknown: Sequence[int]) -> Predicte
 
 
 def agreeing(squares: Array, freedom: NDArray[np.int_]) -> Array:
-    """The squared residuals up to which other fits agree with the points as well, at 95 %.
+    """The sum of squared residuals up to which other fits agree with the points, too, at 95 %.
 
     Args:
-        squares: (fits,), of the best.
-        freedom: (fits,), points less what they have to tell.
+        squares: (fits,), the sum of the best fit.
+        freedom: (fits,), the number of points minus the number of unknowns.
     """
     from scipy.special import stdtrit  # it takes a third of a second: only who fits waits for it
 
@@ -144,12 +145,12 @@ def agreeing(squares: Array, freedom: NDArray[np.int_]) -> Array:
 
 
 def limit(accepts: Callable[[Array], NDArray[np.bool_]], side: float, count: int) -> Array:
-    """How far an interval reaches to one side as a logarithm (count,), rounded outwards; infinite beyond ±4.
+    """The limit of an interval on one side, as a logarithm (count,), rounded outwards; infinite beyond ±4.
 
     Args:
-        accepts: of shifts (count,), which are in the interval; 0 is.
+        accepts: for shifts (count,), whether each is in the interval; 0 is.
         side: -1 or 1.
-        count: how many intervals there are.
+        count: number of intervals.
     """
     inside, outside = np.zeros(count), np.full(count, _FARTHEST)
     endless = accepts(side * outside)
@@ -162,16 +163,16 @@ def limit(accepts: Callable[[Array], NDArray[np.bool_]], side: float, count: int
 
 
 def terms_within(design: Array, y: Array, term: int, allowed: float) -> tuple[float, float | None]:
-    """Between which values one term's cost is; 0 and None where the points set no limit.
+    """The limits of one term's cost; 0 and None if the points set no limit.
 
     Args:
         design: (points, terms).
         y: (points,).
-        term: which.
-        allowed: the squared residuals up to which a fit agrees with the points.
+        term: index of the term.
+        allowed: the sum of squared residuals up to which a fit agrees with the points.
     """
     occurs = design[:, term] > 0
-    # More than this the term cannot cost, for it would be more than the whole.
+    # The term cannot cost more than this, because that would be far more than the whole.
     most = 30 * float(np.max(y[occurs] / design[occurs, term]))
     grid = np.geomspace(1e-7, 1.0, _GRID) * most
     through = np.tile(np.vstack([design, np.eye(design.shape[1])[term]]), (_GRID, 1, 1))
@@ -182,7 +183,7 @@ def terms_within(design: Array, y: Array, term: int, allowed: float) -> tuple[fl
 
 
 def accepted(grid: Array, good: NDArray[np.bool_]) -> tuple[float, float | None]:
-    """The limits of what is accepted of a rising grid, rounded outwards; open where the grid ends."""
+    """The limits of the accepted values of an ascending grid, rounded outwards; open at the ends of the grid."""
     found = np.flatnonzero(good)
     if not found.size:
         return 0.0, None
@@ -202,7 +203,7 @@ def _squares(columns: Array, root: Array, terms: Array) -> Array:
 
 
 def _least(a: Array, b: Array) -> Array:
-    """The least |a p − b|² under p ≥ 0, of few terms: the best of the feasible solutions of all subsets."""
+    """Minimises |a p − b|² under p ≥ 0 for few terms: the best feasible solution of all subsets."""
     size = a.shape[2]
     gram, right = np.einsum("bni,bnj->bij", a, a), np.einsum("bni,bn->bi", a, b)
     best, lowest = np.zeros((len(a), size)), np.zeros(len(a))
@@ -210,7 +211,7 @@ def _least(a: Array, b: Array) -> Array:
         for subset in combinations(range(size), count):
             part = list(subset)
             g = gram[:, part][:, :, part]
-            # A term that never occurs, or two that always occur together, have no solution of their own.
+            # A term that never occurs, or two that always occur together, have no unique solution.
             ridge = 1e-13 * np.trace(g, axis1=1, axis2=2) + _TINY
             solved = np.linalg.solve(g + ridge[:, None, None] * np.eye(count), right[:, part, None])[..., 0]
             # |a p − b|² without b², at the solution.

@@ -1,16 +1,16 @@
-"""Throughput by the number of clients: three models, how far each is believed, and the fit of a run. Pure.
+"""Throughput by the number of clients: three models, their ranges of validity, and the fit of a run. Pure.
 
 The law (N. J. Gunther, Guerrilla Capacity Planning, 2007, ch. 4-6)
 
     X(N) = λ N / (1 + σ (N − 1) + κ N (N − 1)),   λ > 0, σ ≥ 0, κ ≥ 0
 
-says of the cost N / X that it is a sum of terms that are not negative, 1/λ + σ/λ (N − 1) + κ/λ N (N − 1), which is
-what :mod:`hydra.analysis.nonnegative_fit` fits. What reaches a capacity all at once (a link, a thread, the rate that
-was asked for) has a knee at some K instead: N / X = a + b (N − 1) + c max(N − K, 0), and a plateau behind it. A power
-of N is what the last counts alone say, whatever the form of the curve.
+makes the cost N / X a sum of non-negative terms, 1/λ + σ/λ (N − 1) + κ/λ N (N − 1), which
+:mod:`hydra.analysis.nonnegative_fit` fits. If a capacity is reached suddenly (a link, a thread, the requested rate),
+the curve has a knee at some K instead: N / X = a + b (N − 1) + c max(N − K, 0), and a plateau after it. A power of N
+is fitted to the last counts only, for any form of the curve.
 
-Near the measured counts the law or the knee is believed, whichever agrees with the points. Farther away the form of
-the curve decides more than the noise does, and the points say little of it: there the interval is that of all three.
+Near the measured counts the laws and knees that agree with the points are used. Farther away the form of the curve
+has more effect than the noise, and the points show little of it: there the interval covers all three models.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from hydra.errors import UsageError
 
 UNKNOWN_OF_LAW: Final = 3
 _UNKNOWN_OF_KNEE: Final = 4
-"""Its three terms and where it is."""
+"""Unknowns of a knee: its three terms and its place."""
 _TAIL: Final = 4.0
-"""A power of N is that of the counts from the largest one down to this part of it."""
+"""The power of N is fitted to the counts down to the largest one divided by this number."""
 _LEAST_TAIL: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ThroughputInterval:
-    """An estimate and its 95 % interval. ``high`` None: the points set no upper limit; ``estimate`` None: none."""
+    """An estimate (None: there is none) and its 95 % interval (``high`` None: there is no upper limit)."""
 
     estimate: float | None
     low: float
@@ -52,34 +52,34 @@ class ThroughputInterval:
 
     @property
     def usable(self) -> bool:
-        """Whether the upper limit is at most twice the lower."""
+        """Whether the upper limit is at most twice the lower one."""
         return self.high is not None and self.high <= WIDEST * self.low
 
 
 def law_design(counts: Array) -> Array:
-    """How often each term of the law's cost occurs (points, 3)."""
+    """The design (points, 3) of the law: how often each term of its cost occurs."""
     return np.stack([np.ones_like(counts), counts - 1, counts * (counts - 1)], axis=-1)
 
 
 def knee_design(counts: Array, knee: float) -> Array:
-    """The same of a knee."""
+    """The design (points, 3) of a knee."""
     return np.stack([np.ones_like(counts), counts - 1, np.maximum(counts - knee, 0)], axis=-1)
 
 
 def knees(counts: Array) -> list[float]:
-    """Where a knee is looked for: at every count but the first and the last, and half-way between them."""
+    """The possible places of a knee: every count except the first and the last, and the middles between counts."""
     logs = np.log(np.unique(counts))
     between = (logs[:-2] + logs[1:-1]) / 2
     return [float(k) for k in np.exp(np.sort(np.concatenate([logs[1:-1], between])))]
 
 
 def throughputs_at(counts: Array, y: Array, asked: Array) -> list[ThroughputInterval]:
-    """What a new measurement of other counts will be.
+    """Predicts new measurements at other counts.
 
     Args:
         counts: (points,).
         y: (runs, points), the costs N / X of many runs at the same counts.
-        asked: (runs,), the count that is asked of each.
+        asked: (runs,), the count to predict for each run.
     """
     at = np.concatenate([np.tile(counts, (len(asked), 1)), asked[:, None]], axis=1)
     law, bent = law_design(at), [knee_design(at, knee) for knee in knees(counts)]
@@ -97,7 +97,7 @@ def throughputs_at(counts: Array, y: Array, asked: Array) -> list[ThroughputInte
 
 
 def _together(best: ThroughputInterval, models: Sequence[ThroughputInterval]) -> ThroughputInterval:
-    """The estimate of the best, within what any model holds for possible."""
+    """The best estimate, with an interval that covers those of all models."""
     every = (best, *models)
     highs = [each.high for each in every if each.high is not None]
     return ThroughputInterval(
@@ -108,14 +108,14 @@ def _together(best: ThroughputInterval, models: Sequence[ThroughputInterval]) ->
 def _of_costs(asked: Array, designs: Sequence[Array], y: Array, unknown: Sequence[int]) -> list[ThroughputInterval]:
     cost = predict(designs, y, unknown)
     limits = zip(asked.tolist(), cost.estimate.tolist(), cost.low.tolist(), cost.high.tolist(), strict=True)
-    # The limits of the throughput are those of its cost, the other way round: an endless cost is a throughput of 0.
+    # The limits of the throughput are the inverses of those of its cost; a cost without limit is a throughput of 0.
     return [
         ThroughputInterval(n / estimate, n / high, n / low if low > 0 else None) for n, estimate, low, high in limits
     ]
 
 
 def _power(counts: Array, y: Array, asked: Array) -> list[ThroughputInterval]:
-    """By X = a Nᵖ, through the logarithms of the last counts: the prediction interval of a straight line."""
+    """Predicts by X = a Nᵖ from the last counts, with the prediction interval of a straight line of logarithms."""
     from scipy.special import stdtrit  # it takes a third of a second: only who fits waits for it
 
     different = np.unique(counts)
@@ -135,19 +135,19 @@ def _power(counts: Array, y: Array, asked: Array) -> list[ThroughputInterval]:
 
 
 LEAST: Final = 6
-"""Different client counts that a fit needs."""
+"""The minimum number of different client counts for a fit."""
 LAW: Final = "universal scalability law"
 KNEE: Final = "knee"
 
 _GRID: Final = 240
-"""Values of a parameter that are tried for its limits."""
+"""The number of values of a parameter that are tried for its limits."""
 _DRAWN: Final = 24
-"""Points of the curve of a plot."""
+"""The number of points of a plot's curve."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThroughputPrediction:
-    """The throughput of ``clients``; ``beyond`` is how many times the largest measured count that is."""
+    """The throughput at ``clients``; ``beyond`` is ``clients`` as a multiple of the largest measured count."""
 
     clients: int
     throughput: ThroughputInterval
@@ -155,27 +155,27 @@ class ThroughputPrediction:
 
     @property
     def extrapolated(self) -> bool:
-        """Whether that is more than twice, and the models do not agree: there no figure is believed."""
+        """Whether ``beyond`` is more than 2 and the models do not agree, so that the figure cannot be used."""
         return self.beyond > FARTHEST and not self.throughput.usable
 
 
 @dataclass(frozen=True, slots=True)
 class ThroughputLaw:
-    """A fit.
+    """The fitted throughput of a run.
 
     Attributes:
         counts, throughputs: the points, ascending by count.
         rate: λ, messages/s of one client alone.
         contention: σ.
         coherency: κ.
-        peak: the count with the highest throughput, √((1 − σ)/κ); no estimate where κ is 0.
-        scatter: standard deviation of the points around the law, as a part of the throughput.
-        better: the law that fits better: ``LAW`` or ``KNEE``.
-        knee: where that one is; None: the law fits better.
-        predictions: of the counts that were asked for.
-        curve: of counts from the least to the largest of them all, for a plot.
-        held_out: what the other points say of the largest measured count; None where they are too few for that.
-        held_out_measured: the throughput that was measured there, the mean of the logarithms.
+        peak: the count with the highest throughput, √((1 − σ)/κ); it has no estimate if κ is 0.
+        scatter: standard deviation of the points around the law, as a share of the throughput.
+        better: the model that fits better: ``LAW`` or ``KNEE``.
+        knee: the client count of the knee; None if the law fits better.
+        predictions: predictions for the requested counts.
+        curve: predictions from the smallest to the largest count, for a plot.
+        held_out: the prediction for the largest measured count from the other points; None if these are too few.
+        held_out_measured: the throughput measured there, the mean of the logarithms.
     """
 
     counts: tuple[int, ...]
@@ -199,14 +199,14 @@ class ThroughputLaw:
 
 
 def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> ThroughputLaw:
-    """The law of measured throughputs, and what it says of other counts.
+    """Fits the law to measured throughputs, and predicts other counts.
 
     Args:
-        points: (clients, messages/s of all together), a count as often as it was measured.
+        points: (clients, messages/s of all together); a count occurs as often as it was measured.
         asked: client counts to predict.
 
     Raises:
-        UsageError: they are fewer than six different counts, or something was not above 0.
+        UsageError: there are fewer than six different counts, or a value is not above 0.
     """
     points = sorted(points)
     enough(len({clients for clients, _ in points}), "client counts")
@@ -225,7 +225,7 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Throu
     everything = _predictions(counts, y, [*asked, *wide.tolist()])
     tried = knees(counts)
     squares = fit_terms(np.stack([knee_design(counts, knee) for knee in tried]), np.tile(y, (len(tried), 1))).squares
-    # The knee has one unknown more.
+    # The knee has one more unknown.
     bent = squares.min() / max(freedom - 1, 1) < found.squares[0] / freedom
     held_out, measured = _hold_out(counts, throughputs)
     return ThroughputLaw(
@@ -246,20 +246,20 @@ def fit(points: Sequence[tuple[int, float]], asked: Sequence[int] = ()) -> Throu
 
 
 def enough(count: int, of: str) -> None:
-    """Refuses what is too little for a fit.
+    """Checks that there are enough counts for a fit.
 
     Raises:
         UsageError: there are fewer than six.
     """
     if count < LEAST:
         raise UsageError(
-            f"{count} different {of} are too few for a fit, which has three unknowns and says how wrong it may be",
+            f"{count} different {of} are too few for a fit, which has three unknowns and an error estimate",
             f"measure at least {LEAST}",
         )
 
 
 def _predictions(counts: Array, y: Array, asked: Sequence[int]) -> tuple[ThroughputPrediction, ...]:
-    """All of them at once."""
+    """The predictions for all counts, computed at once."""
     found = throughputs_at(counts, np.tile(y, (len(asked), 1)), np.array(asked, dtype=float))
     beyond = [clients / float(max(counts)) for clients in asked]
     return tuple(ThroughputPrediction(*each) for each in zip(map(int, asked), found, beyond, strict=True))
@@ -275,7 +275,7 @@ def _hold_out(counts: Array, throughputs: Array) -> tuple[ThroughputPrediction |
 
 
 def _rate(design: Array, y: Array, first: float, allowed: float) -> ThroughputInterval:
-    """λ is one over the first term."""
+    """The interval of λ, which is 1 / the first term."""
     low, high = terms_within(design, y, 0, allowed)
     return ThroughputInterval(
         1 / first if first > 0 else None, 0.0 if high is None else 1 / high, 1 / low if low > 0 else None
@@ -295,21 +295,21 @@ def _coherency(counts: Array, y: Array, estimate: float | None, allowed: float) 
 
 
 def _peak(counts: Array, y: Array, estimate: float | None, allowed: float) -> ThroughputInterval:
-    """With κ = (1 − σ)/M² the cost is 1/λ ((1 − σ) (1 + N (N − 1)/M²) + σ N)."""
+    """The interval of the peak M: with κ = (1 − σ)/M² the cost is 1/λ ((1 − σ) (1 + N (N − 1)/M²) + σ N)."""
     grid = np.geomspace(1, 100 * counts.max(), _GRID)
     first = 1 + counts * (counts - 1) / grid[:, None] ** 2
     return _accepted(grid, np.stack([first, np.tile(counts, (_GRID, 1))], axis=-1), y, estimate, allowed)
 
 
 def _accepted(grid: Array, designs: Array, y: Array, estimate: float | None, allowed: float) -> ThroughputInterval:
-    """The values of a grid at which the rest of the law still fits the points; beyond its ends it is open."""
+    """The interval of the values of a grid with which the law still fits the points; open at the ends of the grid."""
     return ThroughputInterval(
         estimate, *accepted(grid, fit_terms(designs, np.tile(y, (len(grid), 1))).squares <= allowed)
     )
 
 
 def _at_peak(first: float, second: float, third: float) -> float | None:
-    """√((1 − σ)/κ), at least 1; None where the throughput only grows."""
+    """The peak √((1 − σ)/κ), at least 1; None if the throughput only grows."""
     if third <= 0:
         return None
     return float(max(np.sqrt(max(first - second, 0.0) / third), 1.0))

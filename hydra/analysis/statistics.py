@@ -1,12 +1,13 @@
-"""Whether two samples of repeats differ, by how much, and with what certainty. Pure.
+"""Tests whether two samples of repeats differ, and estimates the difference with its interval. Pure.
 
 A paired comparison is Student's t test of the pairs' differences, an unpaired one is Welch's (B. L. Welch: The
 generalization of "Student's" problem when several different population variances are involved, Biometrika 34, 1947).
-Both are given logarithms where all figures are above zero, so that a difference of means is a ratio. Pairs of which a
-repeat failed have no difference that could be a mean: their median is judged by its signs (W. J. Dixon, A. M. Mood: The
-statistical sign test, Journal of the American Statistical Association 41, 1946).
+Both get logarithms if all figures are above zero, so that a difference of means is a ratio. If a repeat of a pair
+failed,
+differences have no mean: the sign test judges their median (W. J. Dixon, A. M. Mood: The statistical sign test, Journal
+of the American Statistical Association 41, 1946).
 
-Everything but the signs takes arrays whose last axis are the repeats, and gives arrays of the others.
+All functions except the sign test take arrays whose last axis is the repeats, and return arrays of the other axes.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, stdtr, stdtrit
 
 ALPHA: Final = 0.05
-"""The share of comparisons of the same with the same that may show a difference."""
+"""The share of comparisons without a true difference that may show one."""
 _CONSTANT: Final = 1e-12
-"""Spreads below this share of the figures are rounding."""
+"""Spreads below this share of the figures are rounding errors."""
 
 Floats = NDArray[np.float64]
 
@@ -33,9 +34,9 @@ class DifferenceEstimate:
 
     Attributes:
         mean: other − base.
-        low, high: its interval.
-        p: how likely a difference of at least this size is if there is none, two-sided; NaN where nothing spreads, so
-            that nothing tells what chance does.
+        low, high: limits of its interval.
+        p: the two-sided probability of a difference of at least this size if there is no true one; NaN if there is no
+            spread, so that the effect of chance is unknown.
     """
 
     mean: Floats
@@ -45,11 +46,11 @@ class DifferenceEstimate:
 
 
 def paired(differences: ArrayLike, alpha: float = ALPHA) -> DifferenceEstimate:
-    """The mean of the differences of pairs.
+    """Estimates the mean of the differences of pairs.
 
     Args:
         differences: other − base, of at least 2 pairs.
-        alpha: how rarely the interval may miss the truth.
+        alpha: probability that the interval misses the true value.
     """
     d = np.asarray(differences, dtype=np.float64)
     n = d.shape[-1]
@@ -57,7 +58,7 @@ def paired(differences: ArrayLike, alpha: float = ALPHA) -> DifferenceEstimate:
 
 
 def independent(base: ArrayLike, other: ArrayLike, alpha: float = ALPHA) -> DifferenceEstimate:
-    """The difference of the means of two samples that have nothing to do with each other, each of at least 2."""
+    """Estimates the difference of the means of two independent samples, each of at least 2."""
     a, b = np.asarray(base, dtype=np.float64), np.asarray(other, dtype=np.float64)
     n, m = a.shape[-1], b.shape[-1]
     va, vb = _spread(a) ** 2 / n, _spread(b) ** 2 / m
@@ -68,19 +69,19 @@ def independent(base: ArrayLike, other: ArrayLike, alpha: float = ALPHA) -> Diff
 
 
 def signs(differences: Sequence[float], alpha: float = ALPHA) -> DifferenceEstimate:
-    """The median of the differences of pairs, by their signs.
+    """Estimates the median of the differences of pairs by their signs.
 
     Args:
-        differences: other − base. Infinite where one of a pair was the worst that there is; NaN where nobody knows
-            which was better: such a pair speaks against whatever the others show.
-        alpha: how rarely the interval may miss the truth.
+        differences: other − base. A difference is infinite if one of the pair failed; NaN if it is unknown which one
+            was better: such a pair counts against the difference that the others show.
+        alpha: probability that the interval misses the true value.
     """
     d = np.asarray(differences, dtype=np.float64)
     n = len(d)
     lowest = np.sort(np.where(np.isnan(d), -np.inf, d))
     highest = np.sort(np.where(np.isnan(d), np.inf, d))
     against = n - max(int((d > 0).sum()), int((d < 0).sum()))
-    # How many of the pairs may be on the other side of the truth, at most: −1 where that can always be chance.
+    # The maximum number of pairs beyond a limit of the interval; −1 if there are too few pairs for any limit.
     beyond = int(sum(2 * bdtr(k, n, 0.5) <= alpha for k in range(n // 2 + 1))) - 1
     low, high = (lowest[beyond], highest[-1 - beyond]) if beyond >= 0 else (-np.inf, np.inf)
     middle = (lowest[(n - 1) // 2], highest[n // 2])
@@ -91,7 +92,7 @@ def signs(differences: Sequence[float], alpha: float = ALPHA) -> DifferenceEstim
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """The p values of one family, adjusted so that any false alarm among them has the chance of one.
+    """Adjusts the p values of a family, so that the probability of any false alarm among them is that of one.
 
     S. Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
     """
@@ -104,21 +105,21 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def levels(ps: Sequence[float], adjusted: Sequence[float]) -> list[float]:
-    """How rarely each interval of a family may miss its truth, so that they say what the adjusted p values say.
+    """The alpha of each interval of a family, such that the intervals agree with the adjusted p values.
 
-    It is Bonferroni's share, with which all of them together hold their truths in 95 %. A difference that Holm shows
-    and Bonferroni does not has the level at which Holm has tested it: its interval leaves 0 out as well.
+    It is Bonferroni's share, with which all intervals together contain the true values with 95 %. A difference that
+    Holm shows and Bonferroni does not has the alpha with which Holm tested it, so that its interval excludes 0, too.
 
     Args:
-        ps: of the family.
-        adjusted: the same, by :func:`holm`.
+        ps: the p values of the family.
+        adjusted: the p values adjusted by :func:`holm`.
     """
     each = ALPHA / max(len(ps), 1)
     return [ALPHA * p / its if p > each and its <= ALPHA else each for p, its in zip(ps, adjusted, strict=True)]
 
 
 def _spread(values: Floats) -> Floats:
-    """The standard deviation; 0 where all are the same but for rounding."""
+    """The standard deviation; 0 if all values are equal except for rounding."""
     spread = values.std(axis=-1, ddof=1)
     size = np.abs(values).max(axis=-1)
     return np.where(spread > _CONSTANT * size, spread, 0.0)

@@ -1,7 +1,7 @@
 """The domain classes of Hydra as frozen dataclasses. Standard library only.
 
-Invariants live in ``__post_init__`` and raise ``ValueError`` with a text that says what would be right, so
-that whoever builds a noun (the configuration loader, a test, a sweep) gets the same refusal.
+``__post_init__`` checks invariants and raises ``ValueError`` with a text that describes valid values, so that all
+code that makes an object (the configuration loader, a test, a sweep) gets the same error.
 """
 
 from hydra.model.base import (

@@ -1,4 +1,4 @@
-"""What all nouns are made of: numbers of the format, words for roles, one cell of a table."""
+"""Basic types and constants of the model: sizes of the format, roles, cells of a table, metadata of settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEADER_BYTES: Final = 24
 DAY_S: Final = 86_400
 MOST_RATE: Final = 1e9
 LEAST_RATE: Final = 1e-6
-"""Messages/s: clients take a rate as a fraction with a denominator of at most 10⁶, and count in ns."""
+"""In messages/s; clients represent a rate as a fraction with a denominator of at most 10⁶, and count in ns."""
 INT32: Final = 2**31 - 1
 
 LATENCY_LOWEST_US: Final = 1
@@ -23,30 +23,29 @@ LATENCY_DIGITS: Final = 3
 
 Role = Literal["publisher", "subscriber"]
 GroupRole = Literal["publisher", "subscriber", "server"]
-"""What a group runs: clients of a role, or one server."""
+"""The role of a group: it runs publishers, subscribers, or one server."""
 Rate = float | Literal["max"]
-"""Messages per second, or ``"max"``: as fast as the library takes them."""
+"""Messages per second, or ``"max"``: as fast as the library accepts them."""
 Figure = int | float | str | bool | None
 """One cell of a result row."""
 
 
 _SETTING: Final = "setting"
-"""Where a field's metadata keep what is known of it as a setting."""
+"""The key of a field's metadata for its :class:`Setting`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What is known of a key of a scenario beside its name, its type and its default: with its field stands all of it.
+    """Metadata of a scenario's key, stored with its field; the field itself has the name, the type and the default.
 
     Attributes:
-        help: one sentence; "": it has no flag.
-        flag: what the flag is called, and other names of it; (): like the field.
-        least, most: beyond, a value makes no sense, and is refused where a file or a flag is read. What cannot be at
-            all is refused by the noun itself: runs that earlier versions stored must still be read. Of a list, they are
-            those of its elements.
-        unit: how the flag is written: ``s`` and ``ms`` are times of which there are other units, ``%`` is a percentage,
-            ``fraction`` one that is written in percent, ``path`` a file of the user's; "": as the type says.
-        metavar: what stands behind the flag in its help; "": what its type is called.
+        help: one sentence; "": the key has no flag.
+        flag: the name of the flag, and aliases; (): the name of the field.
+        least, most: bounds that are checked when a file or a flag is read; for a list, they apply to each element. The
+            dataclass rejects only impossible values, because runs that earlier versions stored must still be read.
+        unit: the notation of the flag: ``s`` and ``ms`` are times, also with other units; ``%`` is a percentage;
+            ``fraction`` is a fraction written in percent; ``path`` is a file of the user; "": the type decides.
+        metavar: the text for the value in the flag's help; "": the name of the type.
     """
 
     help: str = ""
@@ -58,31 +57,31 @@ class Setting:
 
     @property
     def metadata(self) -> dict[str, Setting]:
-        """Of its field."""
+        """The metadata for a field with this setting."""
         return {_SETTING: self}
 
 
 def setting(default: Any, help: str = "", **more: Any) -> Any:  # noqa: A002  # click's word
-    """A field with a default and what is known of it; the rest is as for :class:`Setting`."""
+    """A field with a default and a :class:`Setting`, which gets the other arguments."""
     return field(default=default, metadata=Setting(help=help, **more).metadata)
 
 
 def setting_of(of: Field[Any]) -> Setting:
-    """What is known of a field."""
+    """The metadata of a field; an empty one if the field has none."""
     found: Setting = of.metadata.get(_SETTING) or Setting()
     return found
 
 
 def number(figure: Figure) -> float | None:
-    """The figure as a number, None if it is none."""
+    """The figure as a number; None if it is no number."""
     return float(figure) if isinstance(figure, int | float) and not isinstance(figure, bool) else None
 
 
 def require(condition: bool, message: str) -> None:
-    """Refuses what cannot be.
+    """Checks a condition.
 
     Raises:
-        ValueError: with that message, where the condition does not hold.
+        ValueError: the condition does not hold; the text is ``message``.
     """
     if not condition:
         raise ValueError(message)

@@ -13,7 +13,7 @@ Operator = Literal["UNIQUE", "CLUSTER", "GROUP_BY", "LIKE", "UNLIKE", "MAX_PER"]
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One of Marathon's placement constraints on an attribute or on ``hostname``; ``value`` as its operator needs."""
+    """One of Marathon's placement constraints on an attribute or on ``hostname``; the operator defines ``value``."""
 
     field: str
     operator: Operator
@@ -32,9 +32,9 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A host that runs processes, with the resources that are free on it now.
+    """A host that runs processes, with its free resources.
 
-    ``netns``: the network namespace of this machine in which its processes run, "" for the machine's own.
+    ``netns`` is the network namespace of this machine in which its processes run; "" is the machine's own.
     """
 
     id: str
@@ -57,11 +57,10 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the scheduler launches on an agent: one task whose parent process forks ``count`` clients of one kind.
+    """A process group: one task on an agent, whose parent process forks ``count`` clients of one kind.
 
-    ``role`` is the name under which constraints count ("publisher", "subscriber", "server"). ``command`` is the
-    program with its arguments, ``environment`` what it needs to dial in (it may hold the run's key; it is never
-    logged).
+    ``role`` is the name that constraints use ("publisher", "subscriber", "server"). ``command`` is the program with its
+    arguments. ``environment`` is what the program needs to connect; it may hold the run's key, and is never logged.
     """
 
     id: str
@@ -90,8 +89,8 @@ GroupState = Literal["starting", "running", "finished", "failed", "killed", "los
 class GroupEvent:
     """A change of a launched group's state.
 
-    ``detail`` is for the user (exit status, the end of its stderr). ``agent`` of ``running`` is where it really is.
-    ``refused``: the cluster would not have it, and to ask again at once would not help.
+    ``detail`` is a text for the user (exit status, the end of stderr). With ``running``, ``agent`` is the actual agent.
+    ``refused`` is whether the cluster rejected the group, so that another request at once would not help.
     """
 
     group: str
@@ -105,9 +104,9 @@ class GroupEvent:
 class ClusterSpec:
     """The cluster that ``conf/hydra.toml`` declares.
 
-    ``agents`` belong to the embedded engine; for others there may be none. ``max_group`` bounds the clients of one
-    group, unless one process has more; ``fork_window`` how many forked clients of a group may be unanswered at a time;
-    ``respawns`` how often one client is replaced.
+    ``agents`` are those of the local engine; with other engines there may be none. ``max_group`` is the maximum number
+    of clients of one group, unless one process has more. ``fork_window`` is the maximum number of forked clients of a
+    group that have not connected yet. ``respawns`` is how often one client may be replaced.
     """
 
     agents: tuple[Agent, ...]
@@ -123,5 +122,5 @@ class ClusterSpec:
         require(self.respawns >= 0, f"respawns must be 0 or more, not {self.respawns}")
 
     def most_in_group(self, packed: int) -> int:
-        """The most subscribers of one group, where so many are in a process: that is never cut."""
+        """The maximum number of subscribers of a group, with ``packed`` per process; a process is never split."""
         return max(self.max_group, packed)

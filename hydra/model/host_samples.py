@@ -1,4 +1,4 @@
-"""What a host did while a step was measured: its counters, and the busiest threads of what was measured on it."""
+"""Samples of a host during a step: its counters, and the busiest threads of the measured processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class CoreTimes(NamedTuple):
-    """Seconds that a core has spent since boot: at work, given to others by the hypervisor, and in all."""
+    """Seconds of a core since boot: busy, stolen by the hypervisor for other guests, and in total."""
 
     busy_s: float
     steal_s: float
@@ -15,7 +15,7 @@ class CoreTimes(NamedTuple):
 
 
 class InterfaceCounts(NamedTuple):
-    """What a network interface has carried and dropped since it came up; its speed in Mbit/s where it is known."""
+    """Counts of a network interface since it came up; its speed in Mbit/s, None if unknown."""
 
     rx_bytes: int
     tx_bytes: int
@@ -25,7 +25,7 @@ class InterfaceCounts(NamedTuple):
 
 
 class TcpCounts(NamedTuple):
-    """TCP segments that a network namespace has sent since boot, and those that it has sent once more as lost."""
+    """TCP segments that a network namespace has sent, and retransmitted, since boot."""
 
     segments_out: int
     segments_retransmitted: int
@@ -33,16 +33,16 @@ class TcpCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HostCounters:
-    """The counters of a host as they stand; they begin at boot.
+    """The counters of a host since boot.
 
     Attributes:
-        cores: of each core, in order.
-        pressure_us: for how many µs some task waited for "cpu", "memory" or "io" (the kernel's pressure stall
-            information); without those that the kernel does not tell.
-        memory_total, memory_available: bytes.
-        interfaces: by name, those of the sampler's network namespace but loopback.
-        tcp: of the sampler's network namespace.
-        context_switches: of all cores.
+        cores: the times of each core, in order.
+        pressure_us: the time in µs that some task waited for "cpu", "memory" or "io" (the kernel's pressure stall
+            information), if the kernel reports it.
+        memory_total, memory_available: memory in bytes.
+        interfaces: counts by name of the interfaces of the sampler's network namespace, except loopback.
+        tcp: counts of the sampler's network namespace.
+        context_switches: number of context switches of all cores.
     """
 
     cores: list[CoreTimes]
@@ -56,15 +56,15 @@ class HostCounters:
 
 @dataclass(frozen=True, slots=True)
 class BusyThread:
-    """A thread that was among the busiest since the sample before.
+    """A thread that was among the busiest since the previous sample.
 
     Attributes:
-        pid: its process.
-        name: its own.
-        cpu_pct: the part of the time that it ran, % of a core.
-        wait_pct: the part in which it could have run and had to wait: for a core, or until its cgroup's quota of CPU
-            let it on. What is left of 100 it slept.
-        tid: its number, that of its process for the first thread; 0: not known (runs of earlier versions).
+        pid: the id of its process.
+        name: the name of the thread.
+        cpu_pct: the share of the time that it ran, in % of a core.
+        wait_pct: the share of the time that it was ready but waited for a core, or for its cgroup's CPU quota. In the
+            rest of the time it slept.
+        tid: the id of the thread, which is the process id for the first thread; 0: unknown (runs of earlier versions).
     """
 
     pid: int
@@ -76,16 +76,17 @@ class BusyThread:
 
 @dataclass(frozen=True, slots=True)
 class TcpConnections:
-    """The TCP connections of a group's processes that carried something out since the sample before.
+    """The TCP connections of a group's processes that sent data since the previous sample.
 
     Attributes:
-        sending: how many did.
-        reader_limited: of those, how many waited for the other end to read for at least half of the time: its receive
-            window was shut.
-        network_limited: how many had data in flight for at least half of the time, have more that may not be sent yet,
-            and did not wait for a reader: the way is full (congestion window, or a queue in front of the link).
-        unsent_bytes: what waits in all of them now.
-        unread_bytes: what has come in and was not read yet.
+        sending: number of these connections.
+        reader_limited: number of them that waited for the other end to read for at least half of the time, because its
+            receive window was closed.
+        network_limited: number of them that had data in flight for at least half of the time, have more data that may
+            not be sent yet, and did not wait for a reader: the network is full (congestion window, or a queue before
+                the link).
+        unsent_bytes: bytes that wait in all connections now.
+        unread_bytes: bytes that have arrived and were not read yet.
     """
 
     sending: int
@@ -105,10 +106,10 @@ class HostSample:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSample:
-    """What a group's processes did since the sample before; ``time_ns`` is on the step's clock.
+    """What a group's processes did since the previous sample; ``time_ns`` is on the step's clock.
 
-    ``threads`` are the busiest ones, ``role`` is "publisher", "subscriber" or "server" ("": not known, of earlier
-    versions), ``connections`` None where nobody could look.
+    ``threads`` are the busiest threads. ``role`` is "publisher", "subscriber" or "server"; "" is unknown (runs of
+    earlier versions). ``connections`` is None if they could not be read.
     """
 
     time_ns: int

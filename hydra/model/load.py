@@ -1,4 +1,4 @@
-"""What a workload is over time: its load, what happens in the middle of it, and what has to hold."""
+"""The workload of a step over time: its load, its events, and its objectives."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, Final, Literal
 from hydra.model.base import require, setting
 
 Points = Sequence[tuple[float, float]]
-"""Seconds since the start, rising, and the rate (messages/s) there; two at one time are a jump."""
+"""Ascending times (s since the start) with the rate (messages/s) at each; two points with one time are a jump."""
 
 MAX_POINTS: Final = 8192
 
 BURST: Final = "burst"
 IMPAIRMENTS: Final = ("slow", "gone")
-"""The kinds of events that a part of the subscribers goes through."""
+"""The kinds of events that impair a part of the subscribers."""
 MAX_IMPAIRMENTS: Final = 64
-"""Spells of one subscriber in a step."""
+"""The maximum number of impairments of one subscriber in a step."""
 EVENT_KINDS: Final = (BURST, *IMPAIRMENTS)
 """The kinds of events of every system."""
 
@@ -27,10 +27,10 @@ LoadShape = Literal["constant", "ramp", "steps", "daily", "recorded"]
 
 
 def check_points(points: Points) -> None:
-    """Refuses what is no load.
+    """Checks the points of a load.
 
     Raises:
-        ValueError: the text says why.
+        ValueError: the points are invalid; the text gives the reason.
     """
     require(len(points) <= MAX_POINTS, f"a load of {len(points)} points, above the limit of {MAX_POINTS}")
     require(not points or points[0][0] == 0, "a load begins at 0 s")
@@ -43,12 +43,12 @@ def check_points(points: Points) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """How the rate of each publisher changes during a step; parts are those of ``settings.rate``.
+    """How the rate of each publisher changes during a step; all parts are parts of ``settings.rate``.
 
-    ``constant``: it does not. ``ramp``: from the part ``low`` to the part ``high`` in a line. ``steps``: each of
-    ``parts`` for as long as the others. ``daily``: a sine that begins at its lowest, ``low``, and is back after
-    ``period_s``. ``recorded``: what ``file`` says; its highest rate becomes ``settings.rate``, unless that is "max".
-    ``points`` is what was read from that file: seconds and messages/s.
+    ``constant``: the rate does not change. ``ramp``: it changes linearly from the part ``low`` to the part ``high``.
+    ``steps``: it has each of ``parts`` for an equal time. ``daily``: it is a sine that begins at its minimum ``low``,
+    and has the period ``period_s``. ``recorded``: it follows ``file``; its highest rate becomes ``settings.rate``,
+    unless that is "max". ``points`` are read from that file: seconds and messages/s.
     """
 
     shape: LoadShape = setting(
@@ -78,12 +78,13 @@ class LoadSpec:
 
 @dataclass(frozen=True, slots=True)
 class EventSpec:
-    """What happens in the middle of a step.
+    """An event during a step.
 
-    ``at_s`` is when, in seconds since its start, and ``for_s`` how long it goes on. ``burst``: the rate is ``factor``
-    times what it would be. ``slow``: the part ``fraction`` of the subscribers reads at most ``rate`` messages/s; None:
-    half of the step's mean rate. ``gone``: they have no connection. Other kinds are those of the system
-    (``SystemSpec.events``), and happen at once.
+    ``at_s`` is its begin in seconds since the start of the step, ``for_s`` its duration in seconds. ``burst``
+    multiplies the rate by ``factor``. With ``slow`` the part ``fraction`` of the subscribers reads at most ``rate``
+    messages/s;
+    None: half of the step's mean rate. With ``gone`` these subscribers are disconnected. Other kinds belong to the
+    system (``SystemSpec.events``), and have no duration.
     """
 
     at_s: float
@@ -102,16 +103,16 @@ class EventSpec:
 
 
 def _latency(flag: str, what: str) -> Any:
-    """The field of an objective of latency."""
+    """The field of a latency objective."""
     return setting(None, f"Limit for the {what} latency, such as 20ms.", flag=(flag,), unit="ms")
 
 
 @dataclass(frozen=True, slots=True)
 class SloSpec:
-    """What has to hold of a step: latency from the due time, loss, and how soon it holds again after each event.
+    """The objectives of a step: latency from the due time, loss, and the recovery time after each event.
 
-    None asks for nothing. ``loss_pct`` is a percentage of what every subscriber should get. ``stall_s`` is not an
-    objective: it is what one stall or burst of losses that was not seen may cost at most, in seconds of traffic.
+    None is no objective. ``loss_pct`` is a percentage of the messages that every subscriber should receive. ``stall_s``
+    is no objective: it is the longest stall or burst of losses, in seconds of traffic, that may have been missed.
     """
 
     p50_ms: float | None = _latency("--p50", "median")
@@ -140,6 +141,6 @@ class SloSpec:
         require(1e-6 <= self.stall_s <= 3600, f"stall_s is 1e-06 to 3600, not {self.stall_s:g}")
 
     def objectives(self) -> Mapping[str, float]:
-        """Those that are set, by their name."""
+        """The objectives that are set, by name."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "stall_s"}
         return {name: value for name, value in found.items() if value is not None}

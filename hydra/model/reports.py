@@ -1,7 +1,7 @@
-"""What clients say of an epoch: the report of one, the columns with the reports of many, and the seconds of a step.
+"""Reports of clients about an epoch: of one client, of many as columns, and the time series of a step.
 
-A field of a subscriber's report is declared here, in its report and among the columns: whatever carries, checks, adds
-up or stores it goes by :class:`SubscriberColumns`.
+A field of a subscriber's report is declared here, in its report and among the columns: all code that transfers,
+checks, adds up or stores it uses :class:`SubscriberColumns`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final, Generic, Literal, TypeVar, get_args
 from hydra.model.base import LATENCY_HIGHEST_US
 
 DrainEnd = Literal["complete", "marked", "quiet", "deadline"]
-"""Why a subscriber stopped draining: it had all, nothing could follow (every publisher's end marker had come), nothing
-came any more, or it had taken too long."""
+"""Why a subscriber stopped draining: it had received everything, had every publisher's end marker (so that nothing
+could follow), received nothing for a while, or reached the time limit."""
 DRAIN_ENDS: Final[tuple[DrainEnd, ...]] = get_args(DrainEnd)
 
 LAG_BINS: Final = 20
@@ -23,13 +23,13 @@ SequenceRange = tuple[int, int]
 """First and last sequence, both included."""
 
 PERCENTILES: Final = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
-"""The percentiles that are kept of anything; who keeps only some of them names those."""
+"""The percentiles in use by name; code that stores only some of them names these."""
 LARGEST: Final = 2**63 - 1
 LARGEST_ID: Final = 2**32 - 1
 MAX_MISSING_RANGES: Final = 256
-"""Missing ranges that one ledger lists before it says that there are more."""
+"""The maximum number of missing ranges in one ledger; a flag marks that there were more."""
 MAX_ABSENT: Final = 1024
-"""Absent intervals that one report lists."""
+"""The maximum number of absent intervals in one report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class Histogram:
     """HDR counts, sparse: ``counts`` alternates bucket index and count; indexes rise.
 
     The index of a value is HdrHistogram's counts index for 1 µs to 1 h at 3 digits (formula in
-    docs/control-protocol.md); that of a negative one, −v µs, is −1 − the index of v µs, so that it sorts below zero.
+    docs/control-protocol.md); the index of a negative value, −v µs, is −1 − the index of v µs, so that it sorts below
+    zero.
     """
 
     counts: list[int] = field(default_factory=list)
@@ -47,19 +48,19 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class LedgerCounts:
-    """A subscriber's exact account of one (publisher, epoch).
+    """A subscriber's exact counts for one (publisher, epoch).
 
     Attributes:
         received: distinct expected sequences received, drain included.
-        in_window: of those, received no later than the end of the step.
-        missing: expected sequences that never came.
-        missing_ranges: the first of them, at most the number that the protocol page allows.
-        truncated: whether there were more ranges than that, or more sequences than ``received_bits`` can hold.
+        in_window: those of them received no later than the end of the step.
+        missing: expected sequences that were never received.
+        missing_ranges: the first missing ranges, at most ``MAX_MISSING_RANGES``.
+        truncated: whether there were more ranges, or more sequences than ``received_bits`` can hold.
         duplicates: messages whose sequence had been received already.
-        reordered: messages that came after a later sequence.
+        reordered: messages received after a later sequence.
         extra: distinct sequences received that were not expected (sent but never acknowledged).
-        received_bits: of a member of a group, all sequences that it received (``hydra/wire/compact_encoding.py``); ""
-            otherwise, and where it is ``truncated``.
+        received_bits: all sequences that a member of a consumer group received (``hydra/wire/compact_encoding.py``); ""
+            for other subscribers, and if ``truncated``.
     """
 
     publisher: int
@@ -76,7 +77,7 @@ class LedgerCounts:
 
 @dataclass(frozen=True, slots=True)
 class ProcessUsage:
-    """getrusage over the step: CPU seconds spent in it, peak resident memory (bytes) of the process so far."""
+    """getrusage over the step: CPU seconds during the step, and peak resident memory (bytes) of the process so far."""
 
     cpu_user_s: float = 0.0
     cpu_system_s: float = 0.0
@@ -85,15 +86,15 @@ class ProcessUsage:
 
 @dataclass(frozen=True, slots=True)
 class AgentClock:
-    """CLOCK_MONOTONIC of an agent's host against the controller's, as a step used it.
+    """CLOCK_MONOTONIC of an agent's host relative to the controller's, as a step used it.
 
     Attributes:
-        offset_ns: the host's − the controller's when the step was started.
-        rate_ppb: how much faster than the controller's it was taken to run, in 1e-9.
-        error_ns: how wrong the step's clock can have been on that host, at any moment of the window.
-        rtt_min_ns: the shortest round trip of the exchanges that this is known from.
-        same_host: whether it is the controller's own clock: nothing had to be measured then.
-        jumps: how often in the step it was not where it had to be, and what was known of it had to be given up.
+        offset_ns: the host's − the controller's clock at the start of the step.
+        rate_ppb: the assumed difference of its speed from the controller's clock, in 1e-9.
+        error_ns: the largest possible error of the step's clock on that host during the window.
+        rtt_min_ns: the shortest round trip of the exchanges that were used.
+        same_host: whether it is the controller's own clock, which needs no measurement.
+        jumps: how often the clock jumped during the step, so that earlier exchanges were discarded.
     """
 
     offset_ns: int
@@ -106,15 +107,15 @@ class AgentClock:
 
 @dataclass(frozen=True, slots=True)
 class SubscriberReport:
-    """What one subscriber got in one epoch.
+    """What one subscriber received in one epoch.
 
     ``first_ns``/``last_ns`` are the arrival times of the first and last batch (ns, the step's clock), 0 if none;
-    ``first_batch`` the number of messages in the first; ``stale`` counts messages of other epochs; ``undrained`` is
-    what is known to be waiting behind the position that it has read; ``absent`` lists the intervals (ns) in which a
-    reconnecting client got nothing, each until data flowed again; ``felt`` is false for a slow reader without loss.
-    ``lag_bins_us`` is the mean age (µs) of the newest message of each batch, in each of ``LAG_BINS`` equal parts of the
-    window; None where no batch was read in that part. Empty at rate ``max``. ``system`` holds what only clients of this
-    system report.
+    ``first_batch`` is the number of messages in the first one. ``stale`` counts messages of other epochs. ``undrained``
+    is the known number of messages that wait after its read position. ``absent`` lists the intervals (ns) in which a
+    reconnecting client received nothing, each until data flowed again. ``felt`` is false for a slow reader without
+    loss. ``lag_bins_us`` is the mean age (µs) of the newest message of each batch, in each of ``LAG_BINS`` equal parts
+    of the window; None if no batch was read in that part; empty at rate ``max``. ``system`` has values that only
+    clients of this system report.
     """
 
     ledgers: list[LedgerCounts]
@@ -141,19 +142,19 @@ class PublisherReport:
 
     Attributes:
         sent: messages that the library accepted.
-        acknowledged: of those, acknowledged by a server; equal to ``sent`` where nobody acknowledges.
+        acknowledged: those of them that a server acknowledged; equal to ``sent`` if servers do not acknowledge.
         failed: messages for which the broker or the library reported an error.
-        unacknowledged: ranges of sequences that are failed or without an answer.
-        first_ns, last_ns: first send; last acknowledgement, or last send where nobody acknowledges; ns on the step's
-            clock.
+        unacknowledged: ranges of sequences that failed or have no answer.
+        first_ns, last_ns: time of the first send, and of the last acknowledgement, or of the last send if servers do
+            not acknowledge; ns on the step's clock.
         lag: histogram of send time − due time (µs) of every message; empty at rate ``max``.
         blocked_ns: time spent waiting for a full queue.
         stopped_early: why it stopped before the end of the step, or "".
         unacknowledged_joined: whether there were more ranges than a report holds, so that the last of
-            ``unacknowledged`` holds acknowledged sequences as well; ``acknowledged`` is exact all the same.
-        system: what only clients of this system report.
-        ack_latency: histogram of the time from a message's send to its acknowledgement (µs); empty where nobody
-            acknowledges.
+            ``unacknowledged`` includes acknowledged sequences; ``acknowledged`` is exact nevertheless.
+        system: values that only clients of this system report.
+        ack_latency: histogram of the time from a message's send to its acknowledgement (µs); empty if servers do not
+            acknowledge.
     """
 
     sent: int
@@ -181,21 +182,21 @@ Bytes = TypeVar("Bytes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchColumn:
-    """What stands in a column, and where it comes from.
+    """The definition of a column: its content and its source.
 
     Attributes:
-        name: of the column.
+        name: name of the column.
         items: ``Ints``, ``Floats`` (64 bits each) or ``Bytes``.
-        of: what it has an item of, or several: each client; each ledger; all clients together.
+        of: what its items belong to: each client, each ledger, or all clients together.
         noun: the attribute of the report or the ledger that it holds; "": its values are computed.
-        lengths: of a column with several items of each: the column with their numbers.
-        width: how many numbers one of several items is.
+        lengths: if a client or a ledger has several items: the column with their number.
+        width: the count of numbers in one item.
         least, most: bounds of its numbers.
-        added: whether the sum over the ledgers of a client is at most ``most`` as well.
-        choices: what the numbers 0, 1, ... stand for.
-        percentile: which one of the client's latencies it is.
-        sql: what the table of clients calls it; "": it is not there, or not as it is.
-        known: the column that is above 0 where there is something to store; "": there always is.
+        added: whether the sum over the ledgers of a client must be at most ``most``, too.
+        choices: the values for which the numbers 0, 1, ... stand.
+        percentile: the percentile of the client's latencies that it holds.
+        sql: its name in the table of clients; "": the table does not have it, or not in this form.
+        known: the column that is above 0 if there is a value to store; "": there always is one.
         moment: whether it is a time on the step's clock.
     """
 
@@ -216,7 +217,7 @@ class BatchColumn:
 
     @property
     def highest(self) -> int:
-        """The bound of its numbers."""
+        """The upper bound of its numbers."""
         return len(self.choices) - 1 if self.choices else self.most
 
 
@@ -225,7 +226,7 @@ def _column(of: str, noun: str = "", **rest: Any) -> dict[str, Any]:
 
 
 def _counted(noun: str, sql: str = "") -> dict[str, Any]:
-    """A count of messages in a ledger; ``sql``: where that is not the same name."""
+    """A count of messages in a ledger; ``sql`` is its name in the database if that differs."""
     return _column("ledger", noun, added=True, sql=sql or noun)
 
 
@@ -240,10 +241,10 @@ def _latency(**rest: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class SubscriberColumns(Generic[Ints, Floats, Bytes]):
-    """The reports of many subscribers; each column's items are those of one client, or ledger, after the other.
+    """The reports of many subscribers; each column has the items of one client, or ledger, after another.
 
-    They stand in the order of a ``batch`` in ``docs/control-protocol.md``, which says what they are; ``ids`` are the
-    clients'.
+    The columns have the order of a ``batch`` in ``docs/control-protocol.md``, which defines them; ``ids`` are the ids
+    of the clients.
     """
 
     ids: Ints
@@ -292,16 +293,16 @@ class SubscriberColumns(Generic[Ints, Floats, Bytes]):
 BATCH_COLUMNS: Final = tuple(
     BatchColumn(name=f.name, items=str(f.type), **f.metadata) for f in fields(SubscriberColumns) if f.metadata
 )
-"""All columns but ``ids``, in their order."""
+"""All columns except ``ids``, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSeriesFacts:
-    """What the seconds of a step belong to.
+    """Facts about the time series of a step.
 
-    ``start_ns`` is the begin of the window on the step's clock. Of each message that was due, so many copies are
-    expected at the subscribers outside the cohort: ``copies``, and ``cohort_copies`` at those inside. ``complete`` is
-    whether the seconds add up to what the clients reported in the end; None before that, or if the step never ended.
+    ``start_ns`` is the begin of the window on the step's clock. ``copies`` is the number of copies of each due message
+    that subscribers outside the cohort should receive, ``cohort_copies`` that of subscribers inside it. ``complete`` is
+    whether the time series adds up to the clients' final reports; None before that, or if the step never ended.
     """
 
     start_ns: int
@@ -314,10 +315,11 @@ class TimeSeriesFacts:
 
 @dataclass(frozen=True, slots=True)
 class TimeSeriesInterval:
-    """What happened in one interval of a step, a second or longer, which begins at ``begin_s`` after its start.
+    """Counts of one interval of a step, a second or longer, which begins ``begin_s`` after the start.
 
-    ``due`` and ``sent`` are of all publishers; ``received`` and ``latency`` of all subscribers outside the cohort, by
-    the time of arrival. ``lost`` are the copies that were due in the interval and were lost; None while nobody knows.
+    ``due`` and ``sent`` are counts of all publishers; ``received`` and ``latency`` are those of all subscribers outside
+    the cohort, by the time of arrival. ``lost`` is the number of lost copies that were due in the interval; None:
+    unknown.
     """
 
     begin_s: int

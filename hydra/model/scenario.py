@@ -1,4 +1,4 @@
-"""What to deploy, what to vary, for how long, and which table comes out."""
+"""Scenarios: what to deploy, what to vary, for how long, and which table results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TableKind = Literal["rates", "rate", "fixed", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class RoleSpec:
-    """Where one role of a scenario may run and what it needs there."""
+    """Where the groups of one role may run, and what they need there."""
 
     constraints: tuple[Constraint, ...] = ()
     demand: Demand = Demand()
@@ -25,10 +25,10 @@ class RoleSpec:
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec(RoleSpec):
-    """The servers that Hydra brings along where none are named: where each may run, what it needs, and how many.
+    """The servers that Hydra starts if the user names none: where each may run, what it needs, and how many there are.
 
-    On agents each is a group of one, and all together one cluster. What one needs unless a scenario says so is told by
-    its system (``SystemSpec.server_spec``).
+    On agents each server is a group, and all together are one cluster. The system has the default demand of a server
+    (``SystemSpec.server_spec``).
     """
 
     count: int = setting(1, least=1, most=1000)
@@ -39,13 +39,13 @@ class ServerSpec(RoleSpec):
 
 @dataclass(frozen=True, slots=True)
 class NativeSpec:
-    """What only the native clients can do; other implementations take the defaults only.
+    """Options that only native clients support; other implementations accept the defaults only.
 
-    ``system`` are the options of one system's clients by name, complete with their defaults and checked by
-    ``SystemSpec.native``, whose fields they are.
+    ``system`` has all options of one system's clients by name; they are the fields of ``SystemSpec.native``, which
+    checks them.
 
     Attributes:
-        clients_per_process: the subscribers in one process, each with a connection, an id and a ledger of its own.
+        clients_per_process: the number of subscribers in one process, each with its own connection, id and ledger.
         pacing: ``"smooth"`` spaces messages evenly; ``"bursty"`` sends all messages of a second at its start.
     """
 
@@ -63,11 +63,11 @@ class NativeSpec:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What to deploy, what to vary, for how long, and which table comes out.
+    """A scenario: what to deploy, what to vary, for how long, and which table results.
 
-    ``tables`` are the further tables of its system (``SystemSpec.tables``), built. ``publishers`` is the greatest
-    number of any row if the sweep lists points. ``load`` is how the rate changes during a step, ``events`` what happens
-    during each step, and ``slo`` the objectives of each step.
+    ``tables`` are the further tables of its system (``SystemSpec.tables``), as dataclasses. If the sweep lists points,
+    ``publishers`` is the largest number of any row. ``load`` is how the rate changes during a step, ``events`` are the
+    events during each step, and ``slo`` the objectives of each step.
 
     Attributes:
         system: the system under test.
@@ -126,18 +126,18 @@ class Scenario:
         require(self.ready_timeout_s > 0, f"ready_timeout_s must be above 0, not {self.ready_timeout_s}")
 
     def values_of(self, name: str) -> tuple[Figure, ...]:
-        """Every value that a setting has in some row, shared ones and the system's own alike."""
+        """Every value that a setting, shared or of the system, has in some row."""
         return self.sweep.values_of(name, value_of(self.settings, name))
 
     @property
     def keeps_seconds(self) -> bool:
-        """Whether the figures of each second of a step are kept: of grids whose messages are in flight all the time."""
+        """Whether time series are stored: if needed, and for grids without stored reads and ``messages``."""
         stored = any(value == "stored" for value in self.values_of("read"))
         return self.has_time_series or not (self.sweep.decided or stored or self.settings.messages is not None)
 
     @property
     def has_time_series(self) -> bool:
-        """Whether what was asked for needs the figures of each second of a step."""
+        """Whether the scenario needs the time series of each step."""
         asked = self.sweep.seconds or self.events or self.slo.objectives() or self.load.shape != "constant"
         return bool(asked)
 

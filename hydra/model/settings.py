@@ -1,4 +1,4 @@
-"""What can change between two steps without a new process."""
+"""Settings that can change between two steps without a new process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Figure, Rate, require, setting
 
 Payload = Literal["zeros", "random", "json", "lines"]
-"""What follows a message's header: zeros, bytes that do not compress, JSON records, or the lines of a file."""
+"""The content after a message's header: zeros, bytes that do not compress, JSON records, or lines of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class SharedSettings:
 class Settings(SharedSettings):
     """All settings of a step.
 
-    ``system`` are the system's own by name, complete with their defaults and checked by ``SystemSpec.settings``, whose
-    fields they are.
+    ``system`` has all of the system's own settings by name; they are the fields of ``SystemSpec.settings``, which
+    checks them.
     """
 
     system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
@@ -109,10 +109,10 @@ SHARED: Final = tuple(f.name for f in fields(SharedSettings))
 
 
 def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
-    """The settings with some of them replaced, shared ones and the system's own alike, by their names.
+    """The settings with some of them, shared or of the system, replaced by name.
 
     Raises:
-        ValueError: a shared one cannot be. The system's own are not checked here.
+        ValueError: a shared setting is invalid. The system's own settings are not checked here.
     """
     shared: dict[str, Any] = {name: value for name, value in values.items() if name in SHARED}
     own: dict[str, Any] = {name: value for name, value in values.items() if name not in SHARED}
@@ -120,11 +120,11 @@ def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
 
 
 def value_of(settings: Settings, name: str) -> Figure:
-    """The value of a setting, shared or of the system's own; None where this system has none of that name."""
+    """The value of a setting, shared or of the system; None if the system has no setting of this name."""
     value: Figure = getattr(settings, name) if name in SHARED else settings.system.get(name)
     return value
 
 
 def shared_of(settings: Settings) -> SharedSettings:
-    """The shared settings alone."""
+    """The shared settings without the system's own."""
     return SharedSettings(**{name: getattr(settings, name) for name in SHARED})

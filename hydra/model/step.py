@@ -1,4 +1,4 @@
-"""One point that a sweep asks for, and what came of it."""
+"""Plans of steps, and their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ImpairmentKind = Literal["slow", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class ImpairmentSpec:
-    """A part of the window, in seconds since its start, in which the cohort is slow (``rate`` messages/s) or gone."""
+    """A part of the window (s since its start) in which the cohort is slow (``rate`` messages/s) or disconnected."""
 
     kind: ImpairmentKind
     begin_s: float
@@ -26,10 +26,11 @@ class ImpairmentSpec:
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """A part of the subscribers that behaves differently in a step.
+    """A part of the subscribers that behaves differently during a step.
 
-    ``fraction`` of the subscribers, drawn with ``seed``; ``rate`` is messages/s read by a slow one, reconnections/s
-    of a reconnecting one. With ``spells`` it behaves differently for parts of the step only (``StepPlan.spells``).
+    It is ``fraction`` of the subscribers, drawn with ``seed``. ``rate`` is the messages/s that a slow subscriber reads,
+    or the reconnections/s of a reconnecting one. The kind ``"spells"`` is impaired in parts of the step only
+    (``StepPlan.spells``).
     """
 
     kind: CohortKind = "none"
@@ -43,14 +44,14 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """One point that a sweep asks for.
+    """The plan of one step of a sweep.
 
-    ``series`` names the search or grid that the point belongs to (``"grid"``, ``"max_rate"``, ``"loss"``, ``"slow"``,
-    ``"reconnecting"``). ``publishers`` is how many send; None: all of the scenario's. Without subscribers (``clients``
-    0) only the log tells what arrived. ``load`` is a rate that changes: seconds since the start and messages/s of each
-    publisher, of which ``settings.rate`` is the mean then. ``spells`` are those of the cohort, and ``course`` asks for
-    the figures of each second. ``point`` is the name of the sweep's point, "" where a sweep lists none.
-    ``rest_s`` is how long the system is left alone before the step.
+    ``series`` names the search or grid that the step belongs to (``"grid"``, ``"max_rate"``, ``"loss"``, ``"slow"``,
+    ``"reconnecting"``). ``publishers`` is how many publishers send; None: all of the scenario's. Without subscribers
+    (``clients`` 0) only the log shows what arrived. ``load`` is a changing rate: seconds since the start and messages/s
+    of each publisher; ``settings.rate`` is then its mean. ``spells`` are the impairments of the cohort, and ``course``
+    asks for a time series. ``point`` is the name of the sweep's point, "" if the sweep lists none. ``rest_s`` is a
+    pause without traffic before the step, in seconds.
     """
 
     clients: int
@@ -74,17 +75,17 @@ class StepPlan:
 
 StepStatus = Literal["ok", "failed", "skipped"]
 SKIPPED_BY: Final = "skipped_by"
-"""The figure of a skipped step that says who skipped it, where that was somebody."""
+"""The figure of a skipped step that is ``USER`` if the user skipped it."""
 USER: Final = "user"
-"""Who wanted no more of a row: it says nothing of other rows."""
+"""The value of ``SKIPPED_BY`` if the user skipped the row; other rows may still be measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What came of a step: its figures by column name, or why there are none.
+    """The result of a step: its figures by column name, or the reason why there are none.
 
-    ``histograms`` are the step's merged ones by their stored name, only where rows are repeated: percentiles of several
-    steps come of the sum of their counts.
+    ``histograms`` are the step's merged histograms by their stored name, only if rows are repeated: percentiles over
+    several steps are computed from the sum of their counts.
     """
 
     epoch: int
@@ -96,5 +97,5 @@ class StepResult:
 
     @property
     def passed_over(self) -> bool:
-        """Whether the user skipped it, and nothing kept it from being measured."""
+        """Whether the user skipped the step."""
         return self.figures.get(SKIPPED_BY) == USER

@@ -1,4 +1,4 @@
-"""What a scenario varies, as far as nouns and systems ask: the kinds of sweeps, which derive from it, know the rest."""
+"""What a scenario varies: the part that the model and systems use; the kinds of sweeps derive from it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hydra.model.base import DAY_S, Figure, Setting, require, setting
 
 @dataclass(frozen=True, slots=True)
 class SweepSpec:
-    """What all kinds of sweeps say: subscriber counts one after the other, and nothing else that varies.
+    """The common part of all kinds of sweeps: subscriber counts, one after another.
 
-    The kinds are in ``hydra/sweep``, a file each; ``hydra/sweep/kind.py`` has what results and tables ask of them.
+    Each kind has a file in ``hydra/sweep``; ``hydra/sweep/kind.py`` has the interface for results and tables.
 
     Attributes:
         clients: the numbers of subscribers, measured in ascending order; required unless ``points`` are listed.
@@ -25,7 +25,7 @@ class SweepSpec:
     """
 
     decided: ClassVar[tuple[str, ...]] = ()
-    """The settings that results decide: no step is known by them before it is measured."""
+    """The settings that results decide: their values are not known before a step is measured."""
 
     duration_s: float = field(
         metadata=Setting(
@@ -51,53 +51,53 @@ class SweepSpec:
 
     @property
     def rows(self) -> int:
-        """How many rows its table has when everything is measured."""
+        """The number of rows of the complete table."""
         return len(self.counts)
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Every client count that a row can have once, ascending."""
+        """The client counts that rows can have, each once, ascending."""
         return tuple(sorted(self.clients))
 
     def sizes(self, publishers: int) -> tuple[tuple[int, int], ...]:
-        """(publishers, subscribers) that a row can have, every size once and ascending by subscribers.
+        """The sizes (publishers, subscribers) that rows can have, each once, ascending by subscribers.
 
         Args:
-            publishers: of the scenario.
+            publishers: the scenario's number of publishers.
         """
         return tuple((publishers, clients) for clients in self.counts)
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """The settings that are not the same in all rows, in the order of the file."""
+        """The settings that vary between rows, in the order of the file."""
         return ()
 
     @property
     def crossed(self) -> tuple[str, ...]:
-        """Of these the settings of which every value is combined with every client count: they name rows and lines."""
+        """The varied settings whose values are combined with every client count; they name rows and lines of plots."""
         return ()
 
     def values_of(self, name: str, usual: Figure) -> tuple[Figure, ...]:
-        """Every value that a setting has in some row; ``usual`` is the scenario's."""
+        """Every value that a setting has in some row; ``usual`` is the scenario's value."""
         return (usual,)
 
     @property
     def first(self) -> Mapping[str, Figure]:
-        """How the settings of the first row differ from the scenario's."""
+        """The settings of the first row that differ from the scenario's."""
         return {}
 
     def key_of(self, name: str) -> tuple[str, ...]:
-        """The key under which the values of a setting stand."""
+        """The path of the key that sets the values of a setting."""
         return ("settings", name)
 
     @property
     def loss_target(self) -> float:
-        """The loss (a fraction) within which a step passes."""
+        """The maximum loss, as a fraction, with which a step passes."""
         return 0.0
 
     @property
     def cohorts(self) -> Mapping[str, tuple[str, ...]]:
-        """The kinds of cohorts that steps have, each with the key that asks for it."""
+        """The kinds of cohorts of the steps, each with the path of the key that asks for it."""
         return {}
 
     @property
@@ -111,5 +111,5 @@ class SweepSpec:
         return self.duration_s
 
     def length_s(self, point: str) -> float:
-        """The length of the steps of the point of this name in seconds; "" where no points are listed."""
+        """The length in seconds of the steps of a point; ``point`` is "" if no points are listed."""
         return self.duration_s

@@ -1,4 +1,4 @@
-"""One connection of paho-mqtt, driven by its owner: no thread and no loop of the library's own."""
+"""A connection of paho-mqtt that its owner drives, without a thread or a loop of the library."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S: Final = 10.0
 SESSION_KEPT_S: Final = 3600
-"""For how long the server keeps the session of a client that is away, where MQTT 5 can say so."""
+"""How long the server keeps the session of a disconnected client; only MQTT 5 can request it."""
 _MISC_EVERY_S: Final = 1.0
 _FAILURE: Final = 0x80
-"""Reason codes from here on are refusals."""
+"""Reason codes from this value on are errors."""
 
 
 class MqttConnection:
@@ -33,16 +33,16 @@ class MqttConnection:
 
     Arguments:
         name: the client id.
-        step: where the server is, and how to speak to it.
-        on_message: takes every message that arrives; called from :meth:`read` only.
-        on_answer: takes the message id of every answered message, and whether the server refused it.
-        timeout_s: how long the server may take for an answer.
+        step: the server's address and the settings of the connection.
+        on_message: called with every message that arrives, from :meth:`read` only.
+        on_answer: called with the message id of every answered message, and whether the server rejected it.
+        timeout_s: time limit in seconds for an answer of the server.
 
     Attributes:
-        lost: why there is no connection any more, or "".
+        lost: why the connection was lost, or "".
 
     Raises:
-        OSError: the server cannot be reached, or refuses us.
+        OSError: the server cannot be reached, or rejects the connection.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class MqttConnection:
         """Subscribes and waits until the server has agreed.
 
         Raises:
-            OSError: it has not.
+            OSError: the server rejected a subscription, or did not answer.
         """
         code, mid = self._client.subscribe([(one, qos) for one in filters])
         if code != mqtt.MQTT_ERR_SUCCESS or mid is None:
@@ -124,8 +124,8 @@ class MqttConnection:
                 raise OSError(f"the MQTT server refuses the subscription of {one}: {granted}")
 
     def publish(self, topic: str, payload: bytes, qos: int, *, retain: bool = False) -> int | None:
-        """Hands over one message; its message id, None if the connection is gone."""
-        # paho says "no connection" of a message that it keeps for the next one; there is none.
+        """Hands over one message; returns its message id, None if the connection is lost."""
+        # paho returns "no connection" for a message that it keeps for the next connection; there is no next one here.
         answer = self._client.publish(topic, payload, qos, retain)
         if answer.rc == mqtt.MQTT_ERR_SUCCESS:
             return answer.mid
@@ -133,16 +133,16 @@ class MqttConnection:
         return None
 
     def unsent(self) -> bool:
-        """Whether something waits for the socket to take more."""
+        """Whether data waits until the socket accepts more."""
         return self._client.want_write()
 
     def write(self) -> None:
-        """Sends of what waits as much as the socket takes."""
+        """Sends as much of the waiting data as the socket accepts."""
         if self._client.want_write():
             self._judge(self._client.loop_write())
 
     def read(self) -> bool:
-        """Takes one packet if one is there; returns at once. Whether there was something to read."""
+        """Reads one packet if one is there, and returns at once whether there was something to read."""
         if self.lost or not self._readable.poll(0):
             self._misc()
             return False
@@ -150,7 +150,7 @@ class MqttConnection:
         return True
 
     def wait(self, timeout_s: float, *, to_write: bool = False) -> None:
-        """Waits at most ``timeout_s`` for something to read, or for room to write; not at all where it is lost."""
+        """Waits at most ``timeout_s`` until it can read, or write; returns at once if the connection is lost."""
         if self.lost:
             return
         waiting = select.poll()
@@ -161,7 +161,7 @@ class MqttConnection:
         """Serves the connection until the condition holds.
 
         Raises:
-            OSError: it does not in time, or the connection is lost before; the text says that ``what`` had no answer.
+            OSError: the condition did not hold in time, or the connection was lost; the text contains ``what``.
         """
         server = f"the MQTT server at {self._step.host}:{self._step.port}"
         deadline = time.monotonic() + timeout_s
@@ -176,7 +176,7 @@ class MqttConnection:
                 self.wait(left_s, to_write=self.unsent())
 
     def close(self) -> None:
-        """Drops the connection at once; may be called twice."""
+        """Closes the connection at once; may be called twice."""
         with contextlib.suppress(OSError, ValueError):
             if not self.lost:
                 self._client.disconnect()
@@ -186,7 +186,7 @@ class MqttConnection:
         self.lost = self.lost or "it was closed"
 
     def _misc(self) -> None:
-        """Pings where the connection was silent for too long."""
+        """Pings the server if the connection was silent for too long."""
         now_s = time.monotonic()
         if now_s >= self._misc_at_s and not self.lost:
             self._misc_at_s = now_s + _MISC_EVERY_S

@@ -29,7 +29,7 @@ PROBE_FLUSH_S: Final = 0.05
 
 
 class PahoPublisher:
-    """Publishes to one topic of its own, with at most ``max_inflight`` messages that wait for their answer."""
+    """Publishes to its own topic, with at most ``max_inflight`` messages that wait for an answer."""
 
     marks_end = True
 
@@ -42,11 +42,11 @@ class PahoPublisher:
         self._retain = False
         self._most = 0
         self._waiting: dict[int, int] = {}
-        """Sequence by message id; -1 is a probe's or of a step before."""
+        """Sequences by message id; -1 stands for a probe, or a message of an earlier step."""
         self._answers = Answers()
 
     def configure(self, command: Configure) -> str:
-        """See transport.py. Whatever changes beside ``retain`` makes a new connection."""
+        """See transport.py. A change of any setting except ``retain`` makes a new connection."""
         step = read_system(command.system, MqttStep)
         if self._connection is not None:
             self._take_answers()
@@ -63,20 +63,20 @@ class PahoPublisher:
         return ""
 
     def probe(self, message: bytes) -> None:
-        """See transport.py. Of the same QoS as the data, or the server could let one overtake the other."""
+        """See transport.py. A probe has the QoS of the data, because otherwise one could overtake the other."""
         connection = self._opened()
         if not connection.unsent() and len(self._waiting) < self._most:
             mid = connection.publish(self._signals, message, self._qos)
             if mid is not None and self._qos:
                 self._waiting[mid] = -1
             if self._qos == 2:
-                self.flush(PROBE_FLUSH_S)  # subscribers are given it once the server has been answered
+                self.flush(PROBE_FLUSH_S)  # the server delivers it only after the handshake
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         """See transport.py."""
         connection, count = self._opened(), 0
         if connection.lost:
-            # What is under way has no answer and gets none: the report says so.
+            # Messages under way get no answer; they are reported as unacknowledged.
             time.sleep(FULL_WAIT_S)
             return 0
         topic, qos, retain, waiting = self._topic, self._qos, self._retain, self._waiting
@@ -93,7 +93,7 @@ class PahoPublisher:
                 break
             if qos:
                 waiting[mid] = first_sequence + count
-            self._answers.ledger.accept(1)  # one at a time: the answers of the first may come before the last is sent
+            self._answers.ledger.accept(1)  # one at a time: first answers may arrive before the last send
             count += 1
         return count
 
@@ -104,7 +104,7 @@ class PahoPublisher:
             self._take_answers()
 
     def framed_bytes(self, message_size: int) -> int:
-        """A PUBLISH packet: its type, its length, the topic, the message id of QoS 1 and 2, MQTT 5's properties."""
+        """The size of a PUBLISH packet: type, length, topic, message id (QoS 1 and 2), properties (MQTT 5), message."""
         is_5 = self._built_for is not None and self._built_for.protocol == "5"
         rest = 2 + len(self._topic.encode()) + (2 if self._qos else 0) + is_5 + message_size
         return 1 + max(1, (rest.bit_length() + 6) // 7) + rest
@@ -132,7 +132,7 @@ class PahoPublisher:
         return _account(self._connection)
 
     def close(self) -> None:
-        """See transport.py. What waits for an answer is given up."""
+        """See transport.py. Messages that wait for an answer are abandoned."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -155,7 +155,7 @@ class PahoPublisher:
 
 
 class PahoSubscriber(SubscriberTransport):
-    """Subscribed to the topic of every publisher."""
+    """Subscribes to the topics of its publishers."""
 
     def __init__(self, client: int, control: ControlClient) -> None:
         self._client = client
@@ -165,14 +165,14 @@ class PahoSubscriber(SubscriberTransport):
         self._arrived: deque[bytes] = deque()
 
     def configure(self, command: Configure) -> None:
-        """See transport.py. The subscription is kept unless something of it changed, or the connection is lost."""
+        """See transport.py. The subscription is kept unless one of its settings changed, or the connection is lost."""
         step = read_system(command.system, MqttStep)
         required = (
             _connected_by(step),
             filters(step, command.group, [p.publisher for p in command.publishers]),
         )
         if self._connection is not None and required == self._built_for:
-            # One that the server has closed meanwhile says so only when it is read.
+            # A read detects a connection that the server has closed meanwhile.
             self._take(len(self._arrived) + 1)
             if not self._connection.lost:
                 return
@@ -193,7 +193,7 @@ class PahoSubscriber(SubscriberTransport):
         self._connection = connection
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
-        """See transport.py. A lost connection gives nothing more: its report says so, the next configure connects."""
+        """See transport.py. A lost connection returns nothing; the report counts it, the next configure connects."""
         connection = self._connection
         if connection is None:
             return ()
@@ -205,10 +205,10 @@ class PahoSubscriber(SubscriberTransport):
         return [arrived.popleft() for _ in range(min(limit, len(arrived)))]
 
     def _wait(self, connection: MqttConnection, timeout_s: float) -> bool:
-        """Waits for data or for the controller; whether there is data."""
+        """Waits for data or for the controller; returns whether there is data."""
         if self._control.poll(0):
             return False
-        # Asked just now, ZeroMQ's descriptor tells of what comes from here on.
+        # After this poll, ZeroMQ's descriptor signals further messages.
         waiting = select.poll()
         waiting.register(self._control.fileno(), select.POLLIN)
         if not connection.lost:
@@ -217,16 +217,16 @@ class PahoSubscriber(SubscriberTransport):
         return any(descriptor != self._control.fileno() for descriptor, _ in ready)
 
     def _take(self, limit: int) -> None:
-        """Reads until ``limit`` messages are here, or no more is there."""
+        """Reads until ``limit`` messages have arrived, or no data is left."""
         connection = self._connection
         if connection is None:
             return
         while len(self._arrived) < limit and connection.read():
             pass
-        connection.write()  # answers that the socket did not take at once
+        connection.write()  # answers that the socket did not accept at once
 
     def reconnect(self) -> tuple[int, int]:
-        """See transport.py. Without a clean session the server keeps what comes meanwhile."""
+        """See transport.py. Without a clean session the server keeps messages that arrive meanwhile."""
         begin_ns = time.monotonic_ns()
         self._connect()
         return begin_ns, time.monotonic_ns()
@@ -246,7 +246,7 @@ class PahoSubscriber(SubscriberTransport):
 
 
 def _connected_by(step: MqttStep) -> MqttStep:
-    """What a connection depends on: everything but whether messages are retained."""
+    """The settings on which a connection depends: all except ``retain``."""
     return replace(step, retain=False)
 
 
@@ -259,7 +259,7 @@ def _versions() -> dict[str, str]:
 
 
 def kinds() -> Mapping[str, Kind]:
-    """The two kinds of client that this module offers."""
+    """The kinds of clients that this program offers, by name."""
     return {
         "mqtt-pub": Kind("publisher", "paho-mqtt", _versions, lambda client, _: PahoPublisher(client)),
         "mqtt-sub": Kind("subscriber", "paho-mqtt", _versions, PahoSubscriber),

@@ -1,4 +1,4 @@
-"""How mosquitto is found and started; see :class:`hydra.client.server_interface.ServerProgram`."""
+"""Finds and starts mosquitto; see :class:`hydra.client.server_interface.ServerProgram`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ KIND: Final = "mqtt-server"
 CONFIGURATION: Final = "mosquitto.conf"
 _PROGRAM: Final = "mosquitto"
 _LEAST: Final = (2, 0)
-"""Before 2.0 a server without users could not be told to let everybody in."""
+"""Before 2.0, a server without users had no setting to accept all clients."""
 _ANSWER_WITHIN_S: Final = 20.0
 
 
 class ServerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a server keeps for one client; what it has to know to start.
+    """The limits of a server for one client, which it needs to start.
 
     Attributes:
-        max_queued_messages: messages that wait for one client, those of QoS 0 in its connection; 0: no limit. Beyond
-            it the server drops.
-        max_inflight_messages: of QoS 1 and 2, those that are sent and not yet answered.
+        max_queued_messages: the most messages that wait for one client, including QoS 0 in its connection; 0: no limit.
+            Beyond, the server drops messages.
+        max_inflight_messages: the most messages of QoS 1 and 2 that are sent and not yet answered.
     """
 
     max_queued_messages: int
@@ -37,23 +37,23 @@ class ServerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class MosquittoProgram:
-    """A mosquitto that keeps nothing and lets everybody in."""
+    """A mosquitto that stores nothing on disk and accepts all clients."""
 
     kind = KIND
     title = "MQTT server mosquitto"
     ports = 1
 
     def prepare(self) -> Mapping[str, str]:
-        """Finds it and asks for its version; see :func:`version_of`."""
+        """Finds mosquitto and its version; see :func:`version_of`."""
         return {"mosquitto": version_of(find())}
 
     def command(self, folder: Path, endpoint: str, join: Mapping[str, Any] | None) -> Sequence[str]:
-        """Writes its configuration; returns the command that runs it with as many descriptors as it may have.
+        """Writes the configuration; returns the command that runs mosquitto with the highest limit of open files.
 
         Raises:
-            MissingDependencyError: it is not installed.
-            OSError: there is no room.
-            ValueError: ``join`` makes no sense.
+            MissingDependencyError: mosquitto is not installed.
+            OSError: the file cannot be written.
+            ValueError: ``join`` is invalid.
         """
         limits = msgspec.convert(join, ServerLimits)
         (folder / CONFIGURATION).write_text(configuration(endpoint, limits))
@@ -63,25 +63,25 @@ class MosquittoProgram:
 
 
 def find() -> str:
-    """The program's path.
+    """The path of mosquitto.
 
     Raises:
-        MissingDependencyError: it is not installed.
+    MissingDependencyError: mosquitto is not installed.
     """
-    remedy = "apt install mosquitto, or name a server of your own with --broker HOST:PORT"
+    remedy = "apt install mosquitto, or name your server with --broker HOST:PORT"
     return installed(_PROGRAM, "mosquitto, the MQTT server,", remedy)
 
 
 def version_of(program: str) -> str:
-    """The version that a mosquitto says it has.
+    """The version that a mosquitto program reports.
 
     Raises:
-        MissingDependencyError: it is too old, or says none.
+        MissingDependencyError: the program is too old, or reports no version.
     """
     said = subprocess.run([program, "-h"], capture_output=True, text=True, check=False, timeout=_ANSWER_WITHIN_S)
     found = re.search(r"mosquitto version (\d+)\.(\d+)(\S*)", said.stdout)
     if found is None:
-        raise MissingDependencyError(f"{program} does not say which version it is", "apt install mosquitto")
+        raise MissingDependencyError(f"{program} does not report its version", "apt install mosquitto")
     if (int(found[1]), int(found[2])) < _LEAST:
         least = ".".join(map(str, _LEAST))
         raise MissingDependencyError(f"{program} is too old: {found[0]}", f"Hydra needs {least} or newer")
@@ -89,7 +89,7 @@ def version_of(program: str) -> str:
 
 
 def configuration(endpoint: str, limits: ServerLimits) -> str:
-    """Mosquitto's configuration file."""
+    """The text of mosquitto's configuration file."""
     host, _, port = endpoint.rpartition(":")
     return "\n".join(
         [
@@ -104,8 +104,8 @@ def configuration(endpoint: str, limits: ServerLimits) -> str:
             "log_dest stderr",
             "log_type error",
             "log_type warning",
-            # Started by root it would become another user, and the kernel then no longer ends it with its supervisor.
-            # Others need no name: in a container a user may have none.
+            # Started by root, it would change to another user, and the kernel would no longer end it with its
+            # supervisor. Other users need no name; in a container a user may have none.
             *(["user root"] if os.geteuid() == 0 else []),
             "",
         ]

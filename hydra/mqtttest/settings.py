@@ -1,4 +1,4 @@
-"""The settings of MQTT: the table [mqtt] of a scenario, and the ``system`` object that a client is told."""
+"""The settings of MQTT, the table [mqtt] of a scenario, and the ``system`` object that clients get."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hydra.model import Scenario, Settings, setting
 
 TABLE: Final = "mqtt"
 PORT: Final = 1883
-"""Where a server listens that is named without a port."""
+"""The default port of a server that is named without a port."""
 Protocol = Literal["3.1.1", "5"]
 MOST_IN_FLIGHT: Final = 65_535
-"""MQTT numbers the messages that wait for an answer with 16 bits."""
+"""The largest ``max_inflight``, because MQTT's message ids have 16 bits."""
 _LEAST_KEEPALIVE_S: Final = 5
-"""libmosquitto takes no shorter one."""
+"""The shortest keepalive that libmosquitto accepts, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class MqttSettings:
-    """What can change between two steps.
+    """The settings that can change between two steps.
 
     Attributes:
         qos: 0: at most once, without acknowledgement. 1: at least once (PUBACK). 2: exactly once (PUBCOMP).
@@ -54,13 +54,13 @@ class MqttSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> MqttSettings:
-        """Those among the settings of a step."""
+        """The system's own part of a step's settings."""
         return cls(**settings.system)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class MqttSpec:
-    """The MQTT side of a scenario.
+    """The table [mqtt] of a scenario.
 
     Attributes:
         broker: your own server, ``HOST:PORT``; ``""``: Hydra starts a mosquitto.
@@ -89,7 +89,7 @@ def spec_of(scenario: Scenario) -> MqttSpec:
 
 
 def password_of(spec: MqttSpec) -> str:
-    """The password, from its file where one is named.
+    """The password, read from its file if one is named.
 
     Raises:
         RefusedKeyError: the file cannot be read.
@@ -105,7 +105,7 @@ def password_of(spec: MqttSpec) -> str:
 
 
 def most_in_flight(scenario: Scenario) -> int:
-    """The greatest ``max_inflight`` of a scenario's steps: what its server has to allow."""
+    """The largest ``max_inflight`` of a scenario's steps, which its server has to allow."""
     varied = [value for value in scenario.values_of("max_inflight") if value is not None]
     return max([MqttSettings.of(scenario.settings).max_inflight, *(int(str(value)) for value in varied)])
 
@@ -114,7 +114,7 @@ def split(address: str) -> tuple[str, int]:
     """Host and port of ``host:port`` or ``host``.
 
     Raises:
-        ValueError: it is neither; the text says what is wrong.
+        ValueError: the address is invalid; the text describes the error.
     """
     host, colon, port = address.rpartition(":")
     if not colon:
@@ -128,16 +128,15 @@ def split(address: str) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MqttStep(MqttSettings):
-    """One step's settings and where its data goes.
+    """The settings of one step, the server, and the topics of its data.
 
-    ``qos`` is that of data, probes and end markers alike, but only data are retained. Where the members of a group
-    share a subscription, probes and end markers have a topic of their own beside the data's, since every member needs
-    them.
+    ``qos`` applies to data, probes and end markers, but only data are retained. If the members of a group share a
+    subscription, probes and end markers have a separate topic, because every member needs them.
 
     Attributes:
-        host, port: of the server.
-        topic: a publisher's messages go to ``topic/ID``, so that the server keeps their order.
-        username, password: "": none is sent.
+        host, port: address of the server.
+        topic: prefix of topics; a publisher sends to ``topic/ID``, so that the server keeps the order of its messages.
+        username, password: credentials; "": none is sent.
     """
 
     host: str
@@ -148,20 +147,20 @@ class MqttStep(MqttSettings):
 
 
 def topic_of(step: MqttStep, publisher: int) -> str:
-    """Where a publisher's messages go."""
+    """The topic of a publisher's messages."""
     return f"{step.topic}/{publisher}"
 
 
 def signals_of(step: MqttStep, publisher: int) -> str:
-    """Where its probes and end markers go."""
+    """The topic of a publisher's probes and end markers."""
     return topic_of(step, publisher) + ("/signals" if step.shared else "")
 
 
 def filters(step: MqttStep, group: str, publishers: Sequence[int]) -> tuple[str, ...]:
-    """What a subscriber subscribes to.
+    """The topic filters to which a subscriber subscribes.
 
     Raises:
-        ValueError: subscriptions are to be shared, and it is in no group.
+        ValueError: the subscription is shared, but the subscriber is in no group.
     """
     if not step.shared:
         return tuple(topic_of(step, publisher) for publisher in publishers)
@@ -172,5 +171,5 @@ def filters(step: MqttStep, group: str, publishers: Sequence[int]) -> tuple[str,
 
 
 def client_id(step: MqttStep, client: int) -> str:
-    """The name under which the server knows a client: the same after a reconnect, another in another run."""
+    """The MQTT client id of a client; it is the same after a reconnect, and differs in every run."""
     return f"{step.topic.replace('/', '-')}-{client}"

@@ -1,4 +1,4 @@
-"""What generic code knows of MQTT."""
+"""The specification of MQTT."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, Syst
 
 
 class MqttSystemSpec(SystemSpec):
-    """MQTT: a server of ours or the user's."""
+    """MQTT: a server started by Hydra, or the user's."""
 
     name = "mqtt"
     title = "MQTT"
     queue = "broker's queue (max_queued_messages)"
     settings = MqttSettings
     tables = {TABLE: MqttSpec}
-    # Measured on one machine by counting in /proc (docs/mqtt.md says how), rounded up.
+    # Counted in /proc on one machine (method: docs/mqtt.md), and rounded up.
     implementations = {
         "paho-mqtt": Footprint(threads=3, files=17, memory_bytes=10_500_000),
         "native": Footprint(3, 17, 800_000, further=Footprint(0, 3, 60_000)),
@@ -47,7 +47,7 @@ class MqttSystemSpec(SystemSpec):
         return MqttSystem(scenario, deploy=deploy, is_local=is_local)
 
     def check(self, scenario: Scenario) -> Iterator[Refusal]:
-        """Addresses, ports, passwords, and more than one server."""
+        """Checks addresses, ports, passwords, and the number of servers."""
         spec = spec_of(scenario)
         if spec.broker:
             try:
@@ -55,7 +55,7 @@ class MqttSystemSpec(SystemSpec):
             except ValueError as e:
                 yield (TABLE, "broker"), str(e), "write host:port, ports are 1 to 65535"
         elif spec.username or spec.password or spec.password_file:
-            yield (TABLE, "username"), "a server of Hydra's own knows no users", "leave it out, or name a --broker"
+            yield (TABLE, "username"), "a server started by Hydra has no users", "leave it out, or name a --broker"
         if spec.password and spec.password_file:
             yield (TABLE, "password"), "the password is named twice, here and by password_file", "leave one out"
         if scenario.server.count != 1:
@@ -66,25 +66,25 @@ class MqttSystemSpec(SystemSpec):
             yield ("server", "demand", "ports"), what, ""
 
     def secrets(self, scenario: Scenario) -> Iterator[str]:
-        """The password."""
-        with contextlib.suppress(ConfigError):  # told when the run begins
+        """The password, if it can be read."""
+        with contextlib.suppress(ConfigError):  # the error is reported when the run begins
             if password := password_of(spec_of(scenario)):
                 yield password
 
     def users(self, scenario: Scenario) -> Iterator[str]:
-        """As ``mqtt.username`` says."""
+        """The value of ``mqtt.username``, if set."""
         return filter(None, [spec_of(scenario).username])
 
     def is_secret(self, key: str) -> bool:
-        """The password's key."""
+        """Whether a key is that of the password."""
         return key == f"{TABLE}.password"
 
     def address(self, scenario: Scenario) -> str:
-        """As ``mqtt.broker`` says."""
+        """The value of ``mqtt.broker``."""
         return spec_of(scenario).broker
 
     def group(self, settings: Settings) -> str:
-        """One that has no name where the subscription is shared."""
+        """The group ``all`` if the subscription is shared, else ""."""
         return "all" if MqttSettings.of(settings).shared else ""
 
 

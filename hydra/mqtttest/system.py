@@ -1,4 +1,4 @@
-"""MQTT as a system under test: a server of our own or the user's, what is asked of it, and the run's topics on it."""
+"""MQTT as a system under test: a server started by Hydra or the user's, and the run's topics on it."""
 
 from __future__ import annotations
 
@@ -33,68 +33,68 @@ _KEEPALIVE_S: Final = 10
 
 
 class SingleServer:
-    """One mosquitto by itself, embedded or on an agent: it forms no clusters; see :class:`hydra.system.ServerCluster`.
+    """A single mosquitto, embedded or on an agent; it forms no clusters. See :class:`hydra.system.ServerCluster`.
 
     Arguments:
-        limits: what it keeps for one client.
+        limits: the server's limits for one client.
     """
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
-        """The limits, to each."""
+        """The limits for each server."""
         return [msgspec.to_builtins(self._limits) for _ in endpoints]
 
     def address(self, endpoints: Sequence[str]) -> str:
-        """The first one's."""
+        """The endpoint of the only server."""
         return endpoints[0]
 
     def up(self, address: str) -> bool:
-        """Whether it takes a client."""
+        """Whether the server accepts a client."""
         with contextlib.suppress(OSError):
             reach(address)
             return True
         return False
 
     def warm_up(self, address: str) -> None:
-        """It is as quick as it will be."""
+        """Does nothing: mosquitto needs no warm-up."""
 
 
 def reach(address: str, username: str = "", password: str = "") -> None:
-    """Connects once.
+    """Connects to a server once.
 
     Raises:
-        OSError: the server does not answer, or refuses us.
+        OSError: the server does not answer, or rejects the connection.
     """
     with contextlib.closing(_connection(address, username, password)):
         pass
 
 
 class ConnectionMonitor:
-    """A connection that tells by being lost that the server is; arguments and errors as for :func:`reach`."""
+    """A connection whose loss shows that the server is dead; arguments and errors as for :func:`reach`."""
 
     def __init__(self, address: str, username: str = "", password: str = "") -> None:
         self._address = address
         self._connection = _connection(address, username, password)
 
     def failure(self) -> str:
-        """That it was lost, or ""; returns at once."""
+        """A text if the connection was lost, else ""; returns at once."""
         while self._connection.read():
             pass
         lost = self._connection.lost
         return f"the MQTT server at {self._address} closed the connection: {lost}" if lost else ""
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the connection."""
         self._connection.close()
 
 
 def forget(address: str, topic: str, username: str = "", password: str = "") -> int:
-    """Has the server forget what it retains under a topic; how many messages it was.
+    """Makes the server delete its retained messages under a topic; returns their number.
 
     Raises:
-        OSError: it did not answer in time.
+        OSError: the server did not answer in time.
     """
     retained: list[str] = []
     marker, seen = f"{topic}/{secrets.token_hex(4)}", 0
@@ -107,7 +107,7 @@ def forget(address: str, topic: str, username: str = "", password: str = "") -> 
 
     with contextlib.closing(_connection(address, username, password, note)) as connection:
         connection.subscribe([f"{topic}/#"], 0)
-        # What the server has for us comes before what we publish now, and it obeys in this order.
+        # The server sends the retained messages before the marker, and handles publications in order.
         connection.publish(marker, b"", 0)
         connection.await_(lambda: seen == 1, _FORGET_WITHIN_S, "about retained messages")
         for one in retained:
@@ -133,7 +133,7 @@ _T = TypeVar("_T")
 
 
 class MqttSystem(ServerSystem):
-    """See :class:`hydra.system.System`; without ``broker`` in the scenario the server is ours.
+    """See :class:`hydra.system.System`; without ``broker`` in the scenario, Hydra starts the server.
 
     Arguments as for :class:`hydra.system.server_system.ServerSystem`.
     """
@@ -145,13 +145,13 @@ class MqttSystem(ServerSystem):
         self._retained = False
 
     def program(self, role: Role) -> Program:
-        """The client that the scenario names."""
+        """The program of the implementation that the scenario names."""
         if self._scenario.client == "native":
             return Program(command("mqtt", role, self._scenario.native), {})
         return Program.of_module("hydra.mqtttest.paho_mqtt", kind_of("mqtt", role), libraries=("paho-mqtt",))
 
     def configure(self, settings: Settings) -> dict[str, Any]:
-        """All settings of MQTT, the server's address, and what the topics begin with."""
+        """All settings of MQTT, the server's address, and the prefix of the topics."""
         self._retained = self._retained or MqttSettings.of(settings).retain
         host, port = split(self._address)
         return {
@@ -164,12 +164,12 @@ class MqttSystem(ServerSystem):
         }
 
     def proof(self, settings: Settings) -> Hashable:
-        """The address and whatever makes a subscriber connect anew."""
+        """The address, and all settings that make a subscriber connect again."""
         own = {name: value for name, value in settings.system.items() if name != "retain"}
         return (self._address, tuple(sorted(own.items())))
 
     def metadata(self) -> dict[str, str]:
-        """Where the data goes, and the version of a server of ours."""
+        """The server, the prefix of the topics, and the version of a server that Hydra started."""
         return {"broker": self._address, "topic": self._run, **(self._own.versions if self._own else {})}
 
     def _unique(self, run: str) -> str:
@@ -179,7 +179,7 @@ class MqttSystem(ServerSystem):
         try:
             reach(self._spec.broker, self._spec.username, password_of(self._spec))
         except OSError as e:
-            raise UsageError(str(e), "look at --broker, or leave it out for a server of Hydra's own") from e
+            raise UsageError(str(e), "check --broker, or leave it out: then Hydra starts a server") from e
 
     def _server_program(self) -> MosquittoProgram:
         return MosquittoProgram()
@@ -200,7 +200,7 @@ class MqttSystem(ServerSystem):
         return self._on_a_thread(partial(ConnectionMonitor, self._address, self._spec.username, self._password))
 
     def _disconnect(self) -> None:
-        """Has the user's server forget what it retains of this run."""
+        """Makes the user's server delete the retained messages of this run."""
         if self._retained and self._theirs and self._address:
             self._retained = False
             try:
@@ -209,10 +209,10 @@ class MqttSystem(ServerSystem):
                 self._warnings.append(CleanupFailed(f"retained messages under {self._run}", self._address, CLEAN))
 
     def _on_a_thread(self, question: Callable[[], _T]) -> _T:
-        """The server's answer.
+        """Calls the server on a separate thread, and returns its answer.
 
         Raises:
-            ServerError: there is none.
+            ServerError: the server does not answer.
         """
         with contextlib.closing(WorkerThread(self._wait)) as background:
             try:

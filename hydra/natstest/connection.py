@@ -1,8 +1,8 @@
-"""nats-py, which wants an event loop, in a client that has one thread and a control channel to serve.
+"""Runs nats-py, which needs an event loop, in a client with one thread that also serves a control channel.
 
-The loop runs only inside the methods here: while a client waits for data or hands over messages. What the library does
-by itself (reading, flushing, pings) happens then, so nothing of it needs a lock, and a command of the controller ends a
-wait for data as it does with every other system.
+The loop runs only inside the methods of this module, while a client waits for data or hands over messages. The
+library's own work (reading, flushing, pings) happens then, so that nothing needs a lock, and a command of the
+controller ends a wait for data, as with every other system.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ ANSWER_TIMEOUT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 1.0
 LOOK_EVERY_S: Final = 0.001
 TURNS: Final = 5
-"""Of the loop: what the library needs to write what it was given, where the socket takes it at once."""
+"""Turns of the loop that the library needs to write messages if the socket accepts them at once."""
 OUTBOUND_BYTES: Final = 256 * 1024 * 1024
-"""The library's own limit of what waits to be written. It is never reached: a client stops at a lower one, where the
-library would wait without end."""
+"""The library's limit for bytes that wait to be written. It is never reached: a client stops at a lower limit, because
+at this one the library would wait forever."""
 
 _T = TypeVar("_T")
 
 
 class NatsConnection:
-    """One connection to the servers, and the account of its troubles.
+    """A connection to the servers, with counts of its errors.
 
     Arguments:
-        name: as the server lists it.
-        control: the control channel, whose messages end :meth:`wait_for`; None for whoever has none.
+        name: the connection's name in the server's list.
+        control: the control channel, whose messages end :meth:`wait`; None if there is none.
     """
 
     def __init__(self, name: str, control: ControlClient | None = None) -> None:
         self._name = name
         self._control = control
         self._loop = asyncio.new_event_loop()
-        # What becomes of the library's own tasks is told to :meth:`_on_error`, and not on the terminal.
+        # Errors of the library's own tasks reach :meth:`_on_error`; they are not printed.
         self._loop.set_exception_handler(lambda _loop, _context: None)
         self._stirred = asyncio.Event()
         if control is not None:
@@ -60,13 +60,13 @@ class NatsConnection:
     # --- the connection --------------------------------------------------------------------------------------------
 
     def open(self, servers: Sequence[str]) -> bool:
-        """Connects unless it is connected to these servers already; whether it is a new connection.
+        """Connects unless it is connected to these servers already; returns whether the connection is new.
 
         Raises:
-            OSError: no server lets us in.
+            OSError: no server accepts the connection.
         """
         for _ in range(TURNS if self._client is not None else 0):
-            # The loop may not have run for long: a connection that was lost meanwhile is found out here.
+            # The loop may not have run for a long time: these turns detect a connection that was lost meanwhile.
             self.turn()
         if self.connected and self._servers == list(servers):
             return False
@@ -94,10 +94,10 @@ class NatsConnection:
         )
 
     async def _somebody_listens(self) -> None:
-        """Asked first, because the library goes on trying for as long as it may reconnect.
+        """Checks first that a server listens, because the library would try to connect forever.
 
         Raises:
-            OSError: nobody does.
+            OSError: no server listens.
         """
         for number, server in enumerate(self._servers, start=1):
             host, _, port = server.rpartition(":")
@@ -123,21 +123,21 @@ class NatsConnection:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection just now."""
+        """Whether there is a connection now."""
         return self._client is not None and self._client.is_connected
 
     def close(self) -> None:
-        """Drops the connection; may be called twice."""
+        """Closes the connection; may be called twice."""
         client, self._client = self._client, None
         if client is not None:
-            # What is said while it closes is no trouble of the step.
+            # A disconnect by this close does not count for the step.
             disconnects = self._disconnects
             with contextlib.suppress(OSError):
                 self.do(client.close(), CLOSE_TIMEOUT_S)
             self._disconnects = disconnects
 
     def end(self) -> None:
-        """Closes the loop as well; nothing else may be called afterwards but this."""
+        """Closes the connection and the loop; afterwards only this method may be called."""
         if self._loop.is_closed():
             return
         self.close()
@@ -153,10 +153,10 @@ class NatsConnection:
     # --- running the loop ------------------------------------------------------------------------------------------
 
     def do(self, work: Coroutine[Any, Any, _T], timeout_s: float) -> _T:
-        """What the work comes to.
+        """Runs a coroutine and returns its result.
 
         Raises:
-            OSError: it failed, or took too long.
+            OSError: the coroutine failed, or took too long.
         """
         try:
             return self._loop.run_until_complete(asyncio.wait_for(work, timeout_s))
@@ -168,16 +168,16 @@ class NatsConnection:
             raise OSError(str(e) or type(e).__name__) from None
 
     def task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Work that goes on whenever the loop runs."""
+        """Starts a task that continues whenever the loop runs."""
         return self._loop.create_task(work)
 
     def turn(self) -> None:
-        """Lets the library do what it can do at once."""
+        """Runs one turn of the loop, in which the library does what it can do at once."""
         self._loop.call_soon(self._loop.stop)
         self._loop.run_forever()
 
     def wait(self, timeout_s: float) -> None:
-        """Runs the loop until :meth:`stir`, until the controller has something to say, or for ``timeout_s``."""
+        """Runs the loop until :meth:`stir` is called, a message of the controller arrives, or ``timeout_s`` is over."""
         self._stirred.clear()
         if self._control is not None and self._control.socket.poll(0):
             self.turn()
@@ -187,11 +187,11 @@ class NatsConnection:
         timer.cancel()
 
     def stir(self) -> None:
-        """Ends :meth:`wait_for`."""
+        """Ends :meth:`wait`."""
         self._stirred.set()
 
     def run_while(self, condition: Callable[[], bool], timeout_s: float) -> bool:
-        """Runs the loop until the condition does not hold, for at most ``timeout_s``; whether it does not."""
+        """Runs the loop until the condition is false, for at most ``timeout_s``; returns whether it is false."""
         deadline = time.monotonic() + timeout_s
         for _ in range(TURNS):
             if not condition():
@@ -206,23 +206,23 @@ class NatsConnection:
         return True
 
     def _look_at_control(self) -> None:
-        # Asking also makes the descriptor unreadable until the next one.
+        # The poll also makes the descriptor unreadable until the next message.
         if self._control is not None and self._control.socket.poll(0):
             self._stirred.set()
 
     # --- troubles --------------------------------------------------------------------------------------------------
 
     def begin_step(self) -> None:
-        """From here on troubles are the next step's."""
+        """Resets the counts for the next step."""
         self._slow = False
         self._slow_consumers = self._dropped = self._disconnects = 0
 
     def caught_up(self) -> None:
-        """A message got through: the next one that is dropped begins another time of being slow."""
+        """Notes that a message was delivered: the next dropped one counts as a new slow-consumer event."""
         self._slow = False
 
     def trouble(self) -> NatsTrouble:
-        """What happened since :meth:`begin_step`."""
+        """The counts since :meth:`begin_step`."""
         return NatsTrouble(slow_consumers=self._slow_consumers, dropped=self._dropped, disconnects=self._disconnects)
 
     async def _on_error(self, error: Exception) -> None:

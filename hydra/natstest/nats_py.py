@@ -25,7 +25,7 @@ from hydra.natstest.connection import ANSWER_TIMEOUT_S, CLOSE_TIMEOUT_S, NatsCon
 from hydra.wire.messages import Configure, SystemObject
 
 UNWRITTEN_BYTES: Final = 2 * 1024 * 1024
-"""What may wait to be written before no more is accepted: nats-py's own default."""
+"""The number of bytes that may wait to be written before the client accepts no more; nats-py's default."""
 FULL_WAIT_S: Final = 0.005
 HAND_OVER_S: Final = 0.01
 _PROBE: Final = -1
@@ -34,9 +34,8 @@ _PROBE: Final = -1
 class NatsPublisher:
     """Publishes on one subject.
 
-    Every message to a stream names a reply subject that ends with its sequence; what the server answers there is the
-    account. That is what the library's ``publish_async`` does, without a future for each message: 28,000 messages a
-    second instead of 16,000.
+    Every message to a stream names a reply subject that ends with its sequence; the server's replies there are counted.
+    The library's ``publish_async`` does the same with a future for each message: 16,000 messages/s instead of 28,000.
     """
 
     def __init__(self, client: int, control: ControlClient) -> None:
@@ -51,11 +50,11 @@ class NatsPublisher:
 
     @property
     def marks_end(self) -> bool:
-        """Core: a connection keeps the order. A stream's last sequence says more than a marker."""
+        """True in core mode, because a connection keeps the order; a stream's last sequence replaces the marker."""
         return self._step is not None and not self._step.stream
 
     def configure(self, command: Configure) -> str:
-        """See transport.py. The connection is kept unless the servers changed."""
+        """See transport.py. The connection is kept if the servers are the same."""
         step = read_system(command.system, settings.NatsStep)
         if self._connection.open(step.servers):
             self._replies = None
@@ -69,7 +68,7 @@ class NatsPublisher:
             raise ValueError(
                 f"the NATS server takes messages of at most {self._connection.client.max_payload} bytes (max_payload)"
             )
-        # Its answer says that the server has everything of before, and lets us publish.
+        # The reply shows that the server has received everything before, and accepts messages.
         self._connection.do(self._connection.client.flush(), ANSWER_TIMEOUT_S)
         self._connection.begin_step()
         self._step, self._epoch = step, command.epoch
@@ -82,7 +81,7 @@ class NatsPublisher:
         """See transport.py."""
         step = self._configured()
         reply = f"{self._prefix}{_PROBE}" if step.stream else ""
-        # One that is not answered yet says that the server is slow; more of them would make it slower.
+        # An unanswered probe shows that the server is slow; more probes would make it slower.
         if (step.stream and self._probes > 0) or not self._room():
             self._connection.turn()
             return
@@ -91,7 +90,7 @@ class NatsPublisher:
         self._hand_over()
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
-        """See transport.py. Full are the window of unacknowledged messages, or what waits to be written."""
+        """See transport.py. Returns 0 if the window of unacknowledged messages, or the write buffer, is full."""
         step = self._configured()
         acknowledged = bool(step.stream) and step.publish_acks
         room = step.publish_window - self._outstanding() if acknowledged else len(messages)
@@ -118,14 +117,14 @@ class NatsPublisher:
         self._answers.take()
 
     def framed_bytes(self, message_size: int) -> int | None:
-        """``PUB SUBJECT  SIZE``, the message, and the two ends of lines; with a reply subject its length varies."""
+        """The size of ``PUB SUBJECT  SIZE``, the message, and two line ends; None if a reply subject varies it."""
         step = self._configured()
         if step.stream and step.publish_acks:
             return None
         return len(f"PUB {step.subject}  {message_size}\r\n\r\n".encode()) + message_size
 
     def flush(self, timeout_s: float) -> bool:
-        """See transport.py. Core has no answers but that of a ping, which comes after everything before it."""
+        """See transport.py. In core mode only a ping has a reply, which arrives after everything before it."""
         step, deadline = self._configured(), time.monotonic() + timeout_s
         try:
             self._connection.do(self._connection.client.flush(round(max(timeout_s, 1))), timeout_s)
@@ -179,7 +178,7 @@ class NatsPublisher:
             raise OSError(f"NATS refuses a message for {subject}: {e}") from None
 
     def _hand_over(self) -> None:
-        """Lets the library write what it was given, before the client waits for something else."""
+        """Runs the loop until the library has written its messages, for a short time at most."""
         client = self._connection.client
         self._connection.run_while(lambda: client.is_connected and client.pending_data_size > 0, HAND_OVER_S)
 
@@ -187,7 +186,7 @@ class NatsPublisher:
         _, epoch, sequence = message.subject.rsplit(".", 2)
         if int(epoch) != self._epoch:
             return
-        # The answer to a message that no stream takes has a status and no data.
+        # The reply to a message that no stream accepts has a status and no data.
         refused = b'"error"' in message.data or not message.data
         if int(sequence) == _PROBE:
             self._probes -= 1
@@ -200,22 +199,22 @@ class NatsPublisher:
 
 
 AT_HAND: Final = 2000
-"""Messages taken from the library and not yet by the client; beyond, they wait in the subscription, whose pending
-limits are what is measured."""
+"""The maximum number of messages that wait here for the client; others wait in the subscription, whose pending limits
+are measured."""
 FETCH_FOR_S: Final = 5.0
-"""How long a pull request waits at the server where there is nothing; then it is asked anew."""
+"""How long a pull request without messages waits at the server; then a new request is sent."""
 _SHORT_REPLY: Final = 9
-"""Parts of a message's reply subject, $JS.ACK.stream.consumer.deliveries.stream_sequence.…; newer servers put two more
-in front of the stream."""
+"""The number of parts of a message's reply subject, $JS.ACK.stream.consumer.deliveries.stream_sequence.…; newer servers
+have two more parts before the stream."""
 
 _Subscribed = Subscription | JetStreamContext.PushSubscription | JetStreamContext.PullSubscription
 
 
 class NatsSubscriber:
-    """Takes messages as its loop runs.
+    """Receives messages while its loop runs.
 
-    A slow reader does not run it while it waits: like an application that is busy, it leaves messages in the
-    subscription and in the socket, until the library or the server calls it a slow consumer.
+    A slow reader does not run the loop while it waits: like a busy application, it leaves messages in the subscription
+    and in the socket, until the library or the server treats it as a slow consumer.
     """
 
     def __init__(self, client: int, control: ControlClient) -> None:
@@ -230,13 +229,13 @@ class NatsSubscriber:
         self._failure = ""
 
     def configure(self, command: Configure) -> None:
-        """See transport.py. A consumer that stands where the step begins is kept."""
+        """See transport.py. A consumer whose position is the step's begin is kept."""
         step = read_system(command.system, settings.NatsStep)
         anew = self._connection.open(step.servers) or self._step is None or self._failure != ""
         same = self._step is not None and replace(self._step, first=step.first) == step
         if anew or not same or (step.stream and self._position + 1 != step.first):
             self._leave()
-            self._step = None  # told again after a failure, it tries again
+            self._step = None  # after a failure, the next configure tries again
             self._position = step.first - 1
             self._messages.clear()
             self._failure = ""
@@ -252,7 +251,7 @@ class NatsSubscriber:
         }
         if not step.stream:
             self._subscribed = do(client.subscribe(step.subject, cb=self._take, **limits), ANSWER_TIMEOUT_S)
-            # The server has heard of it when it has answered this.
+            # The reply to this shows that the server has the subscription.
             do(client.flush(), ANSWER_TIMEOUT_S)
             return
         config = api.ConsumerConfig(
@@ -290,7 +289,7 @@ class NatsSubscriber:
         return taken
 
     def reconnect(self) -> tuple[int, int]:
-        """See transport.py. A consumer goes on behind the last message that was taken."""
+        """See transport.py. A consumer continues after the last received message."""
         began_ns, step = time.monotonic_ns(), self._step
         if step is None:
             raise OSError("the subscriber is not configured")
@@ -301,7 +300,7 @@ class NatsSubscriber:
         return began_ns, time.monotonic_ns()
 
     def undrained(self, system: SystemObject) -> int:
-        """See transport.py. Core keeps nothing that could be known."""
+        """See transport.py. In core mode the server stores nothing, so the result is 0."""
         if system is None or self._step is None or not self._step.stream:
             return 0
         return max(0, read_system(system, settings.NatsEnd).last - self._position)
@@ -311,12 +310,12 @@ class NatsSubscriber:
         return msgspec.to_builtins(self._connection.trouble())  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """See transport.py. The server forgets a consumer that nobody listens to by itself."""
+        """See transport.py. The server deletes a consumer without a subscriber by itself."""
         self._stop_fetching()
         self._connection.close()
 
     def _leave(self) -> None:
-        """Ends the subscription, and its consumer with it."""
+        """Ends the subscription and its consumer."""
         subscribed, self._subscribed = self._subscribed, None
         consumer, self._consumer = self._consumer, ""
         self._stop_fetching()
@@ -335,7 +334,7 @@ class NatsSubscriber:
             self._connection.turn()
 
     async def _take(self, message: Msg) -> None:
-        """Called by the library for every message of a subscription; it waits where the client is behind."""
+        """Called by the library for each message of a subscription; waits if too many messages wait for the client."""
         while len(self._messages) >= AT_HAND:
             self._room.clear()
             await self._room.wait()
@@ -376,7 +375,7 @@ def _versions() -> dict[str, str]:
 
 
 def kinds() -> Mapping[str, Kind]:
-    """The clients that this program offers."""
+    """The kinds of clients that this program offers, by name."""
     return {
         "nats-pub": Kind("publisher", "nats-py", _versions, NatsPublisher),
         "nats-sub": Kind("subscriber", "nats-py", _versions, NatsSubscriber),

@@ -1,4 +1,4 @@
-"""How one nats-server is prepared and started; see :class:`hydra.client.server_interface.ServerProgram`."""
+"""Prepares and starts a nats-server; see :class:`hydra.client.server_interface.ServerProgram`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from hydra.errors import MissingDependencyError, ServerError
 KIND: Final = "nats-server"
 PROGRAM: Final = "nats-server"
 OLDEST: Final = (2, 7)
-"""The first version that gives a pull consumer without a name what the clients here ask for."""
+"""The first version whose unnamed pull consumers have what Hydra's clients need."""
 MAX_PAYLOAD_BYTES: Final = 64 * 1024 * 1024
-"""The most that the server knows, and what Hydra's messages may have."""
-_INSTALL: Final = "install the package nats-server, or name servers of yours with --servers host:port"
+"""The largest payload that the server supports, which is also the largest size of Hydra's messages."""
+_INSTALL: Final = "install the package nats-server, or name your servers with --servers host:port"
 
 
 class NatsJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """To one server: its name, which tells it from a stranger at its port, and the servers of its cluster.
+    """What one server gets to start: its name, which identifies it at its port, and the servers of its cluster.
 
-    ``endpoints`` are what they said in ``ready``: where each listens for clients and for the others.
+    ``endpoints`` are those that the servers sent in ``ready``: where each listens for clients and for other servers.
     """
 
     name: str
@@ -35,18 +35,18 @@ class NatsJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class NatsProgram:
-    """nats-server with JetStream, as this machine has it installed."""
+    """The installed nats-server, with JetStream."""
 
     kind = KIND
     title = "NATS server"
     ports = 2
 
     def prepare(self) -> Mapping[str, str]:
-        """Finds the program and asks for its version.
+        """Finds the program and its version.
 
         Raises:
-            MissingDependencyError: there is none, or it is too old.
-            ServerError: it does not run.
+            MissingDependencyError: the program is missing or too old.
+            ServerError: the program does not run.
         """
         program = find_server()
         try:
@@ -64,12 +64,12 @@ class NatsProgram:
         """Writes the server's configuration; returns the command that runs it.
 
         Raises:
-            MissingDependencyError: it is not installed any more.
-            OSError: there is no room.
-            ValueError: ``join`` makes no sense.
+            MissingDependencyError: the program is not installed any more.
+            OSError: the file cannot be written.
+            ValueError: ``join`` is invalid.
         """
         file = folder / "server.conf"
-        # Its own format takes JSON as well.
+        # The server's configuration format includes JSON.
         file.write_text(json.dumps(configuration(folder, endpoint, msgspec.convert(join, NatsJoin)), indent=2))
         return (find_server(), "-c", str(file))
 
@@ -78,13 +78,13 @@ def find_server() -> str:
     """The path of nats-server.
 
     Raises:
-        MissingDependencyError: there is none.
+        MissingDependencyError: the program is not installed.
     """
     return installed(PROGRAM, f"the program {PROGRAM}", _INSTALL)
 
 
 def configuration(folder: Path, endpoint: str, join: NatsJoin) -> dict[str, Any]:
-    """What one server reads: where it listens and keeps streams, and where the others of its cluster are."""
+    """The configuration of one server: its addresses, its folder for streams, and the other servers of its cluster."""
     clients, routes = endpoint.split(",")
     values: dict[str, Any] = {
         "server_name": join.name,

@@ -1,4 +1,4 @@
-"""The settings of NATS: the table [nats] of a scenario, and the ``system`` objects that clients are told."""
+"""The settings of NATS, the table [nats] of a scenario, and the ``system`` objects that clients get."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Consumer = Literal["push", "pull"]
 AckPolicy = Literal["none", "explicit"]
 
 LARGEST: Final = 2**31 - 1
-"""Of every limit: libnats counts them in 32 bits."""
+"""The largest value of every limit, because libnats uses 32 bits."""
 
 
 def _limit(default: int) -> Any:
@@ -25,7 +25,7 @@ def _limit(default: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class NatsSettings:
-    """What can change between two steps.
+    """The settings that can change between two steps.
 
     Attributes:
         mode: ``"core"`` delivers messages to the subscribers that listen at that time and keeps nothing;
@@ -63,13 +63,13 @@ class NatsSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> NatsSettings:
-        """Those among the settings of a step."""
+        """The system's own part of a step's settings."""
         return cls(**settings.system)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class NatsSpec:
-    """The NATS side of a scenario.
+    """The table [nats] of a scenario.
 
     Attributes:
         servers: your own servers, ``HOST:PORT``, separated by commas; ``""``: Hydra starts servers.
@@ -85,7 +85,7 @@ class NatsSpec:
 
 
 def spec_of(scenario: Scenario) -> NatsSpec:
-    """The table [nats] of a scenario."""
+    """The table [nats] of a scenario, or its defaults."""
     spec: NatsSpec = scenario.tables.get(TABLE, NatsSpec())
     return spec
 
@@ -95,9 +95,9 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NatsStep(NatsSettings):
-    """Of ``configure``: the settings but for the stream's own (``NatsSystem.configure``), and where a step's data goes.
+    """The object in ``configure``: settings except the stream's own (``NatsSystem.configure``), and the data's place.
 
-    ``stream`` is "" in core mode; ``first`` is the stream sequence that the step's first message gets.
+    ``stream`` is "" in core mode; ``first`` is the stream sequence of the step's first message.
     """
 
     servers: list[str]
@@ -107,16 +107,16 @@ class NatsStep(NatsSettings):
 
 
 class NatsEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of ``finish``: the stream's last sequence when every publisher had reported."""
+    """The object in ``finish``: the stream's last sequence after every publisher has reported."""
 
     last: Count
 
 
 class NatsTrouble(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of the reports: what a connection went through in a step.
+    """The object in reports: counts of a connection's errors in a step.
 
-    ``slow_consumers`` is how often a subscription became too slow for its pending limits, ``dropped`` how many messages
-    the library threw away because of it, ``disconnects`` how often the connection was lost.
+    ``slow_consumers`` is how often a subscription exceeded its pending limits, ``dropped`` the number of messages that
+    the library dropped because of it, and ``disconnects`` how often the connection was lost.
     """
 
     slow_consumers: Count = 0

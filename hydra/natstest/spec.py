@@ -1,4 +1,4 @@
-"""What generic code knows of NATS."""
+"""The specification of NATS."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SERVER: Final = ServerFootprint(
     connections=1,
     memory_bytes=200_000_000,
     record_bytes=30,
-    steps_kept=2,  # the step that runs and the one before it; see system.py
+    steps_kept=2,  # the current step and the previous one; see system.py
     late_s=1.0,
 )
 
 
 class NatsSystemSpec(SystemSpec):
-    """NATS: servers of ours or the user's, with JetStream or without."""
+    """NATS: servers started by Hydra or the user's, with or without JetStream."""
 
     name = "nats"
     title = "NATS"
@@ -42,25 +42,25 @@ class NatsSystemSpec(SystemSpec):
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2))
     elsewhere = (setting_flag(f"{TABLE}.servers", of=NatsSpec),)
     columns = (
-        wire_bytes("its `PUB` line and the end of a line. Empty where the stream's acknowledgements are asked for"),
+        wire_bytes("its `PUB` line and the end of a line. Empty if publishers request the stream's acknowledgements"),
         ReportColumn(
             "slow_consumers",
             "",
-            "how often a subscriber's library found it too slow for its pending limits, see [nats.md](nats.md)",
+            "how often a subscriber exceeded the pending limits of its library, see [nats.md](nats.md)",
             role="subscriber",
             key="slow_consumers",
         ),
         ReportColumn(
             "dropped",
             MESSAGES,
-            "messages that subscribers' libraries threw away because of that",
+            "messages that subscribers' libraries dropped because of these limits",
             role="subscriber",
             key="dropped",
         ),
         ReportColumn(
             "disconnects",
             "",
-            "how often a subscriber lost its connection: a server ends that of one which is too slow",
+            "how often a subscriber lost its connection; a server disconnects subscribers that are too slow",
             role="subscriber",
             key="disconnects",
         ),
@@ -74,7 +74,7 @@ class NatsSystemSpec(SystemSpec):
         return NatsSystem(scenario, deploy=deploy, is_local=is_local)
 
     def check(self, scenario: Scenario) -> Iterator[Refusal]:
-        """Addresses, ports, and replicas."""
+        """Checks addresses, ports and replicas."""
         spec, servers = spec_of(scenario), scenario.server
         for address in spec.servers.split(",") if spec.servers else ():
             try:
@@ -92,19 +92,19 @@ class NatsSystemSpec(SystemSpec):
             yield (
                 (TABLE, "replicas"),
                 f"{spec.replicas} replicas need as many servers, and server.count is {servers.count}",
-                "raise server.count, or name servers of yours with --servers",
+                "raise server.count, or name your servers with --servers",
             )
 
     def address(self, scenario: Scenario) -> str:
-        """As ``nats.servers`` says."""
+        """The value of ``nats.servers``."""
         return spec_of(scenario).servers
 
     def copies_of(self, scenario: Scenario) -> int:
-        """As ``nats.replicas`` says."""
+        """The value of ``nats.replicas``."""
         return spec_of(scenario).replicas
 
     def log_acknowledges(self, settings: Settings) -> bool:
-        """Where publishers wait for no acknowledgement."""
+        """Whether publishers request no acknowledgements."""
         return not NatsSettings.of(settings).publish_acks
 
 

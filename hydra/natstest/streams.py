@@ -1,6 +1,6 @@
-"""The controller's side of NATS: a run's own streams, how far they go, and where it is written down which are there.
+"""The streams of a run, managed by the controller, and the file that lists them.
 
-Every question to the servers is asked by a thread of its own, so that the controller serves its clients meanwhile.
+A separate thread sends all requests to the servers, so that the controller serves its clients meanwhile.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ CHANGE_TIMEOUT_S: Final = 10.0
 _STORAGE: Final = {"memory": api.StorageType.MEMORY, "file": api.StorageType.FILE}
 
 FILE: Final = "nats-streams"
-"""In a run's folder: a stream a line. It is there while one of them may be."""
+"""The file in a run's folder with a stream per line. It exists as long as one of the streams may exist."""
 
 _T = TypeVar("_T")
 
 
 class JetStreams:
-    """The streams of one run; it deletes those that it created.
+    """The streams of one run.
 
     Arguments:
-        servers: ``host:port`` of each.
-        wait: how to wait for them.
+        servers: ``host:port`` of each server.
+        wait: how to wait for the servers.
     """
 
     def __init__(self, servers: Sequence[str], wait: Waiting = wait_alone) -> None:
@@ -46,10 +46,10 @@ class JetStreams:
         return tuple(self._ours)
 
     def reach(self, *, jetstream: bool) -> str:
-        """The servers' version.
+        """Connects to the servers and returns their version.
 
         Raises:
-            ServerError: they do not answer, or have no JetStream where it is needed.
+            ServerError: the servers do not answer, or lack JetStream although it is needed.
         """
 
         def ask() -> str:
@@ -63,22 +63,22 @@ class JetStreams:
         return self._ask(ask, "JetStream" if jetstream else "")
 
     def create(self, name: str, subject: str, storage: str, replicas: int = 1) -> None:
-        """Makes a stream of one subject; one that is there like this is taken as it is.
+        """Makes a stream of one subject; an identical existing stream is used.
 
         Raises:
-            ServerError: the servers refuse it.
+            ServerError: the servers reject the stream.
         """
-        # Written down before it is there: one that was interrupted is deleted as well.
+        # The name is noted before the stream is made, so that the stream is deleted after an interruption, too.
         if name not in self._ours:
             self._ours.append(name)
         config = api.StreamConfig(name=name, subjects=[subject], storage=_STORAGE[storage], num_replicas=replicas)
         self._ask(lambda: self._connection.do(self._stream().add_stream(config), CHANGE_TIMEOUT_S), f"stream {name}")
 
     def names(self) -> Sequence[str]:
-        """All streams of these servers.
+        """The names of all streams of these servers.
 
         Raises:
-            ServerError: they do not tell.
+            ServerError: the servers do not answer.
         """
 
         def ask() -> list[str]:
@@ -88,10 +88,10 @@ class JetStreams:
         return self._ask(ask, "the streams")
 
     def last(self, name: str) -> int:
-        """The sequence of the stream's last message, 0 if there was none yet.
+        """The sequence of the stream's last message; 0 if there was none yet.
 
         Raises:
-            ServerError: the servers do not tell.
+            ServerError: the servers do not answer.
         """
 
         def ask() -> int:
@@ -100,7 +100,7 @@ class JetStreams:
         return self._ask(ask, f"stream {name}")
 
     def forget(self, name: str, before: int) -> None:
-        """Deletes what is in front of a sequence; one that cannot be deleted just now is so the next time."""
+        """Deletes the messages before a sequence; what cannot be deleted now is deleted by the next call."""
 
         def purge() -> None:
             self._connection.do(self._stream().purge_stream(name, seq=before), CHANGE_TIMEOUT_S)
@@ -109,10 +109,10 @@ class JetStreams:
             self._background.submit(purge)
 
     def delete(self, name: str) -> None:
-        """Removes a stream with all that is in it, if it is there.
+        """Deletes a stream and its messages, if it exists.
 
         Raises:
-            ServerError: the servers do not do it.
+            ServerError: the servers did not delete it.
         """
         if name in self.names():
             self._ask(
@@ -122,7 +122,7 @@ class JetStreams:
             self._ours.remove(name)
 
     def close(self) -> None:
-        """Ends the connection; what was not deleted stays."""
+        """Ends the connection; streams that were not deleted stay."""
         self._background.submit(self._connection.end)
         self._background.close()
 
@@ -142,30 +142,30 @@ class JetStreams:
 
 
 class StreamRegistry:
-    """What a run has on the user's servers, by name in its folder: if it is killed, its resumption removes that.
+    """The file that lists the run's streams on the user's servers: if the run is killed, its resumption deletes them.
 
     Arguments:
-        folder: the run's.
+        folder: the run directory.
     """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / FILE
 
     def all(self) -> Sequence[str]:
-        """Every name, oldest first."""
+        """All names, oldest first."""
         try:
             return self._file.read_text().split()
         except FileNotFoundError:
             return ()
 
     def add(self, name: str) -> None:
-        """To be called before the stream is made; raises OSError."""
+        """Adds a name, before the stream is made; raises OSError."""
         if name not in self.all():
             with self._file.open("a") as file:
                 file.write(f"{name}\n")
 
     def remove(self, name: str) -> None:
-        """To be called after it was deleted; raises OSError."""
+        """Removes a name, after the stream was deleted; raises OSError."""
         left = [other for other in self.all() if other != name]
         if left:
             self._file.write_text("".join(f"{other}\n" for other in left))

@@ -1,4 +1,4 @@
-"""NATS as a system under test: servers of our own or the user's, and the run's subjects and streams on them."""
+"""NATS as a system under test: servers started by Hydra or the user's, with the run's subjects and streams."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _ASK_AGAIN_S: Final = 0.2
 
 
 class NatsCluster:
-    """One server, or several with a route from each to all others."""
+    """A single server, or several with a route from each to all others."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
-        """New names, and to each server the addresses of all."""
+        """New names, and for each server the addresses of all servers."""
         cluster = f"hydra-{secrets.token_hex(8)}"
         self._names = [f"{cluster}-{number}" for number in range(1, len(endpoints) + 1)]
         return [
@@ -48,18 +48,18 @@ class NatsCluster:
         ]
 
     def address(self, endpoints: Sequence[str]) -> str:
-        """``host:port`` of every server, with commas."""
+        """``host:port`` of every server, separated by commas."""
         return ",".join(endpoint.split(",")[0] for endpoint in endpoints)
 
     def up(self, address: str) -> bool:
-        """Whether each of them answers there; its name tells it from a stranger who was quicker to bind the port."""
+        """Whether each server answers; its name shows that no other program has bound the port before it."""
         return [greeting(server).get("server_name") for server in address.split(",")] == self._names
 
     def warm_up(self, address: str) -> None:
-        """A stream that comes and goes: several servers agree on one only when they have a leader.
+        """Makes and deletes a stream: several servers can do this only after they have elected a leader.
 
         Raises:
-            ServerError: they do not in time.
+            ServerError: they could not in time.
         """
         deadline = time.monotonic() + _WARM_UP_WITHIN_S
         name = f"hydra-warm-up-{secrets.token_hex(4)}"
@@ -77,7 +77,7 @@ class NatsCluster:
 
 
 def greeting(server: str) -> dict[str, Any]:
-    """What the server at ``host:port`` says of itself to everybody who connects; empty if nothing does."""
+    """The INFO object that the server at ``host:port`` sends to every client; {} if no server answers."""
     host, _, port = server.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), _ANSWER_TIMEOUT_S) as connection:
@@ -93,14 +93,14 @@ EVERY_S: Final = 1.0
 GONE_AFTER_S: Final = 3.0
 _ANSWER_WITHIN_S: Final = 1.0
 _LONGEST_PART: Final = 100
-"""Characters of a run's name in its streams'."""
+"""The maximum number of characters of a run's name in the names of its streams."""
 _BLOCK_BYTES: Final = 512
 _OF_STREAMS: Final = ("mode", "storage")
-"""Settings that no client is told: they follow from the stream."""
+"""Settings that clients do not get, because they follow from the stream."""
 
 
 class NatsSystem(ServerSystem):
-    """See :class:`hydra.system.System`; without ``servers`` in the scenario they are ours.
+    """See :class:`hydra.system.System`; without ``servers`` in the scenario, Hydra starts servers.
 
     Arguments as for :class:`hydra.system.server_system.ServerSystem`.
     """
@@ -109,21 +109,21 @@ class NatsSystem(ServerSystem):
         self._spec = spec_of(scenario)
         super().__init__(scenario, self._spec.servers, deploy=deploy, is_local=is_local)
         self._streams: JetStreams | None = None
-        self._registry: StreamRegistry | None = None  # of what is on the user's
+        self._registry: StreamRegistry | None = None  # of the streams on the user's servers
         self._version = ""
-        self._stream = ""  # of the present step, "" in core mode
-        self._began: dict[str, int] = {}  # by stream, where its last step did
+        self._stream = ""  # the stream of the current step, "" in core mode
+        self._began: dict[str, int] = {}  # the first sequence of the last step, by stream
 
     def program(self, role: Role) -> Program:
-        """The client that the scenario names."""
+        """The program of the implementation that the scenario names."""
         if self._scenario.client == "native":
             return Program(command("nats", role, self._scenario.native), {})
         return Program.of_module("hydra.natstest.nats_py", kind_of("nats", role), libraries=("nats-py",))
 
     def configure(self, settings: Settings) -> dict[str, Any]:
-        """The settings, and where the data goes: a subject, and in JetStream its stream as it ends now.
+        """The settings, and where the data goes: a subject, and with JetStream a stream and its next sequence.
 
-        What a stream holds of steps before its last one is deleted.
+        Messages of steps before the stream's last step are deleted.
         """
         own = NatsSettings.of(settings)
         stream, subject, first = "", f"{self._run}.core", 1
@@ -136,7 +136,7 @@ class NatsSystem(ServerSystem):
         return {**told, **where}
 
     def _first(self, stream: str, subject: str, storage: str) -> int:
-        """The sequence that the stream's next message gets; the stream is made if it is not there yet."""
+        """The sequence of the stream's next message; the stream is made if it does not exist yet."""
         streams = self._opened()
         if stream not in self._began:
             if self._registry is not None:
@@ -149,7 +149,7 @@ class NatsSystem(ServerSystem):
         return first
 
     def finish(self) -> dict[str, Any] | None:
-        """The stream's last sequence; nobody knows an end in core mode, but the servers have to be there still."""
+        """The stream's last sequence; None in core mode, in which only the servers are checked."""
         streams, stream = self._opened(), self._stream
         if not stream:
             self._asked(lambda: streams.reach(jetstream=False))
@@ -157,12 +157,12 @@ class NatsSystem(ServerSystem):
         return msgspec.to_builtins(NatsEnd(last=self._asked(lambda: streams.last(stream))))  # type: ignore[no-any-return]
 
     def proof(self, settings: Settings) -> Hashable:
-        """The servers, and all settings but a publisher's: with others a subscriber subscribes anew."""
+        """The servers, and all settings except a publisher's: if one changes, a subscriber subscribes again."""
         own = NatsSettings.of(settings)
         return (self._address, astuple(replace(own, publish_acks=True, publish_window=1)))
 
     def log_end(self, settings: Settings) -> int | None:
-        """The messages that were ever put into the stream; None without one."""
+        """The number of messages that were ever put into the stream; None without a stream."""
         if NatsSettings.of(settings).mode == "core" or not self._stream:
             return None
         streams, stream = self._opened(), self._stream
@@ -174,7 +174,7 @@ class NatsSystem(ServerSystem):
         return self._streams
 
     def stored_bytes(self) -> int:
-        """What streams in files take on this machine's disk, of servers of our own."""
+        """Disk space of the streams in files, of a server that Hydra started on this machine."""
         total = 0
         for path in self._folder.glob(f"**/streams/**/{self._run}-file/**/*") if self._own else ():
             with contextlib.suppress(OSError):  # the server has just removed it
@@ -182,7 +182,7 @@ class NatsSystem(ServerSystem):
         return total
 
     def metadata(self) -> dict[str, str]:
-        """The servers' version, and where the data goes."""
+        """The servers, their version, and the run's subjects."""
         return {"servers": self._address, "subjects": f"{self._run}.*", PROGRAM: self._version}
 
     def _unique(self, run: str) -> str:
@@ -210,7 +210,7 @@ class NatsSystem(ServerSystem):
         return NatsCluster()
 
     def _connect(self) -> None:
-        """Removes what a killed predecessor left on the user's servers; streams are made when a step asks for one."""
+        """Connects, and removes what a killed run left on the user's servers; a step makes the streams it needs."""
         self._began = {}
         self._streams = JetStreams(self._address.split(","), self._wait)
         self._version = self._streams.reach(jetstream=self._needs_streams())
@@ -233,13 +233,13 @@ class NatsSystem(ServerSystem):
         return ServerMonitor(self._address.split(",")) if self._theirs else None
 
     def _return(self) -> None:
-        """A stream in memory may have gone with its server."""
+        """Connects again; streams are made again, because a stream in memory may be lost with its server."""
         self._opened().reach(jetstream=self._needs_streams())
         self._watch()
         self._began = {}
 
     def _disconnect(self) -> None:
-        """Deletes the streams, unless they go with our servers' data."""
+        """Deletes the streams on the user's servers; those on Hydra's servers are deleted with the servers' data."""
         streams, self._streams = self._streams, None
         if streams is None:
             return
@@ -249,7 +249,7 @@ class NatsSystem(ServerSystem):
                     streams.delete(stream)
                 except ServerError as e:
                     self._warnings.append(
-                        CleanupFailed(stream, self._address, f"remove it once they answer again: {e.what}")
+                        CleanupFailed(stream, self._address, f"remove it when the servers answer again: {e.what}")
                     )
                 else:
                     if self._registry is not None:
@@ -257,12 +257,12 @@ class NatsSystem(ServerSystem):
 
 
 class ServerMonitor:
-    """Tries to connect to the user's servers, again and again on a thread of its own, until it is closed.
+    """Connects to the user's servers repeatedly on a separate thread, until it is closed.
 
-    Where one of several is gone clients go to another; that is no failure of the step.
+    If one of several servers is dead, clients connect to another one; this is no failure of the step.
 
     Arguments:
-        servers: ``host:port`` of each.
+        servers: ``host:port`` of each server.
     """
 
     def __init__(self, servers: Sequence[str]) -> None:
@@ -274,11 +274,11 @@ class ServerMonitor:
         self._thread.submit(self._run)
 
     def failure(self) -> str:
-        """That all are gone, or ""; returns at once. It stays so when they come back: data may have gone with them."""
+        """A text if no server answered, else ""; returns at once. It stays when servers are back: data may be lost."""
         return self._gone
 
     def close(self) -> None:
-        """Ends the watch; the thread ends by itself soon."""
+        """Ends the monitor; the thread ends soon by itself."""
         self._closed.set()
         self._thread.close()
 
@@ -288,5 +288,5 @@ class ServerMonitor:
             if any(accepts(*address, _ANSWER_WITHIN_S) for address in self._addresses):
                 heard = time.monotonic()
             elif time.monotonic() - heard >= GONE_AFTER_S:
-                self._gone = f"NATS at {','.join(self._servers)} is gone"
+                self._gone = f"NATS at {','.join(self._servers)} does not answer any more"
                 return

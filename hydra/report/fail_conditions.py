@@ -94,7 +94,7 @@ def parse(text: str, columns: Sequence[str], of_base: Sequence[str] = ()) -> Con
     columns = of_base if is_of_base else columns
     if form[1] not in columns:
         near = get_close_matches(form[1], columns, 1)
-        remedy = f"did you mean {near[0]}?" if near else f"some that there are: {', '.join(columns[:8])}"
+        remedy = f"did you mean {near[0]}?" if near else f"some known columns: {', '.join(columns[:8])}"
         raise UsageError(f"--fail-if {text!r}: this scenario's rows have no number called {form[1]}", remedy)
     return Condition(form[1], form[2], number, is_of_base)
 

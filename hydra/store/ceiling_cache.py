@@ -1,4 +1,4 @@
-"""The ceilings that were measured on this machine: a file in the user's cache."""
+"""Stores the ceilings that were measured on this machine in a file in the user's cache."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _FILE: Final = "ceilings.json"
 
 
 class _Stored(msgspec.Struct):
-    """``machine`` is what they depend on beside their own fields: of another one they say nothing."""
+    """The content of the file; the ceilings are valid only for this ``machine``."""
 
     machine: dict[str, str]
     ceilings: list[Ceiling]
 
 
 def machine() -> dict[str, str]:
-    """What ceilings depend on: processor and cores, kernel, and the versions of Hydra and Python."""
+    """The facts on which ceilings depend: processor and cores, kernel, and the versions of Hydra and Python."""
     info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     models = [line.partition(":")[2].strip() for line in info if line.startswith("model name")]
     return {
@@ -40,12 +40,12 @@ def machine() -> dict[str, str]:
 
 
 def path() -> Path:
-    """Where they are kept."""
+    """The path of the file with the ceilings."""
     return cache_folder() / _FILE
 
 
 def load() -> list[Ceiling]:
-    """Those of this machine; none where none were measured, or what is there cannot be read."""
+    """The ceilings of this machine; [] if none were measured, or the file cannot be read."""
     try:
         stored = msgspec.json.decode(path().read_bytes(), type=_Stored)
     except (OSError, msgspec.MsgspecError):
@@ -54,7 +54,7 @@ def load() -> list[Ceiling]:
 
 
 def add(ceilings: Iterable[Ceiling]) -> None:
-    """Keeps these with the others of this machine; one that was measured again is replaced.
+    """Stores ceilings with the others of this machine; a ceiling that was measured again is replaced.
 
     Raises:
         UsageError: the cache cannot be written.

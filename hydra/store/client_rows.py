@@ -1,4 +1,4 @@
-"""Rows of clients in the database: one's of one step, compact; those of subscribers from a table of arrays."""
+"""The rows of a step's clients in the database; those of subscribers are made from a table of arrays."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from hydra.wire.report_batch import NULL
 from hydra.wire.subscriber_table import SubscriberTable
 
 MOST_RANGES: Final = 32
-"""Ranges that are stored of a client: with all that a report may carry, a long lossy run would pass 100 MB."""
+"""The maximum number of stored ranges of a client; with all ranges of reports, a long lossy run would pass 100 MB."""
 AT_ONCE: Final = 4096
-"""Subscribers whose rows are made at once: the numbers of all of them would be objects at the same time."""
+"""The number of subscribers whose rows are made at once; more would need more Python objects at a time."""
 STORED: Final[Mapping[str, BatchColumn]] = {
     column.sql: column for of in ("ledger", "client") for column in BATCH_COLUMNS if column.of == of and column.sql
 }
-"""Columns of the table of clients that hold one of a report's, those of ledgers added up."""
+"""The columns of the table of clients that hold a field of a report; fields of ledgers are added up."""
 _json = msgspec.json.Encoder()
 
 
 def compact(value: object) -> str | None:
-    """Compact JSON, NULL for nothing."""
+    """Compact JSON; None (NULL) for an empty value."""
     return _json.encode(value).decode() if value else None
 
 
 def subscriber_rows(reports: SubscriberTable, start_ns: int, reading_ns: int | None) -> Iterator[tuple[Any, ...]]:
-    """The columns ``STORED`` and those behind them of each subscriber with a report, in the order of their ids.
+    """The columns ``STORED`` and the three after them, for each subscriber with a report, in the order of ids.
 
     Args:
-        reports: theirs.
-        start_ns: when the step's window began.
-        reading_ns: when they were told to read what had been stored; None: they read while it was sent.
+        reports: the subscribers' reports.
+        start_ns: start of the step's window.
+        reading_ns: the time of the command to read the stored messages; None: they read while messages were sent.
     """
     for part in reports.parts(AT_ONCE):
         cut = part.of_clients(((part.truncated > 0) | (part.range_counts > MOST_RANGES)).astype(np.int64)) > 0
@@ -49,7 +49,7 @@ def subscriber_rows(reports: SubscriberTable, start_ns: int, reading_ns: int | N
 
 
 def _numbers(r: SubscriberTable, start_ns: int) -> Iterator[list[Any]]:
-    """The columns ``STORED``."""
+    """The values of the columns ``STORED``, a list for each column."""
     for column in STORED.values():
         values = getattr(r, column.name)
         if column.of == "ledger":
@@ -61,7 +61,7 @@ def _numbers(r: SubscriberTable, start_ns: int) -> Iterator[list[Any]]:
 
 
 def _known(values: Ints, known: Flags) -> list[Any]:
-    """These numbers, in lists of their rows where they have some; None where nothing is known."""
+    """The numbers as (nested) lists, with None for unknown numbers."""
     found: np.ndarray[Any, Any] = values
     if not known.all():
         found = values.astype(object)
@@ -71,7 +71,7 @@ def _known(values: Ints, known: Flags) -> list[Any]:
 
 
 def _ranges(r: SubscriberTable) -> list[str | None]:
-    """The first missing ranges of each publisher, by its id."""
+    """For each subscriber, JSON of the first missing ranges by publisher id; None if there are none."""
     found: list[str | None] = [None] * len(r)
     listed = np.minimum(r.range_counts, MOST_RANGES)
     texts = iter(_pairs(r.ranges.reshape(-1, 2)[item_indices(r.range_offsets[:-1], listed)], listed))
@@ -83,11 +83,11 @@ def _ranges(r: SubscriberTable) -> list[str | None]:
 
 
 def _pairs(ranges: Ints, counts: Ints) -> list[str]:
-    """Each run of so many ranges as JSON without its outer brackets, ``1,3],[9,9``; nothing of an empty one.
+    """Groups of ``counts`` ranges, each as JSON without outer brackets, ``1,3],[9,9``; empty groups are left out.
 
-    All of them are one flat list, which is written as a whole: a list of each range would take three times as long.
+    One flat list with all ranges is encoded at once; a list for each range would take three times as long.
     """
-    # What stands behind each range: null between two of a run, true behind the last of one.
+    # The element after each range: null between two ranges of a group, true after the last range of a group.
     behind = np.full(len(ranges), None, object)
     behind[np.cumsum(counts)[counts > 0] - 1] = True
     flat: list[object] = [None] * (3 * len(ranges))
@@ -97,7 +97,7 @@ def _pairs(ranges: Ints, counts: Ints) -> list[str]:
 
 
 def _more(r: SubscriberTable, start_ns: int, reading_ns: int | None) -> list[str | None]:
-    """What few subscribers have, and what load tools print of each."""
+    """JSON of the facts that only few subscribers have, and of the figures that load tools print."""
     systems = dict(zip(np.flatnonzero(r.system_bytes).tolist(), r.systems(), strict=True))
     rebalance_ms = np.zeros(len(r))
     for row, system in systems.items():
@@ -127,7 +127,7 @@ def _more(r: SubscriberTable, start_ns: int, reading_ns: int | None) -> list[str
         if not felt:
             more["felt"] = False
         if ledgers[row + 1] - ledgers[row] > 1:
-            # The columns are sums over publishers; with one publisher that says it all.
+            # The columns are sums over publishers, which is enough if there is one publisher.
             of_client = slice(ledgers[row], ledgers[row + 1])
             more["received"] = dict(zip(publishers[of_client], received[of_client], strict=True))
         found.append(compact(more))
@@ -137,13 +137,13 @@ def _more(r: SubscriberTable, start_ns: int, reading_ns: int | None) -> list[str
 def _of_subscribers(
     r: SubscriberTable, since_ns: int, rebalance_ms: Floats, stored: bool
 ) -> Iterator[dict[str, float]]:
-    """The figures of :func:`hydra.store.client_rows.client_figures` of each.
+    """The figures of :func:`hydra.store.client_rows.client_figures` for each subscriber.
 
     Args:
-        r: their reports.
+        r: the subscribers' reports.
         since_ns: when they began to read.
-        rebalance_ms: how long each had nothing to read.
-        stored: whether that is part of the time since then.
+        rebalance_ms: how long each had no partition to read.
+        stored: whether the time since ``since_ns`` includes ``rebalance_ms``.
     """
     messages = r.of_clients(r.received)
     read = r.of_clients(r.received + r.extra + r.duplicates)
@@ -164,7 +164,7 @@ def _of_subscribers(
 
 
 def _per_second(amounts: Ints | Floats, took_ms: Floats) -> Floats:
-    """0 where it took no time."""
+    """Amounts per second; 0 if the time is 0."""
     some = took_ms > 0
     found: Floats = np.where(some, amounts * 1000 / np.where(some, took_ms, 1.0), 0.0)
     return found
@@ -175,7 +175,7 @@ COLUMNS: Final = (
     *STORED,
     *("missing_ranges", "truncated", "more"),
 )
-"""Those of the table."""
+"""The columns of the table of clients."""
 
 _MIDDLE: Final = {sql: column.percentile for sql, column in STORED.items() if column.percentile}
 _COUNTED: Final = [sql for sql, column in STORED.items() if column.added]
@@ -183,7 +183,7 @@ _TOLD: Final = {"p50_ms": "p50", "p95_ms": "p95", "p99_ms": "p99", "p99_9_ms": "
 
 
 def client_rows(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
-    """Rows in the order of ``COLUMNS``, one for every client that was asked."""
+    """A row for every client of the step, with the values of ``COLUMNS``."""
     start_ns = o.window_ns[0]
     for client in sorted(o.publishers):
         publisher = o.publisher_reports.get(client)
@@ -205,20 +205,20 @@ def _subscribers(epoch: int, o: Observation) -> Iterator[tuple[Any, ...]]:
 
 
 def _nothing(last_word: int | None = None) -> tuple[Any, ...]:
-    """Of a client without a report; only ``truncated`` is never NULL."""
+    """The values for a client without a report; only ``truncated`` is never NULL."""
     return (*[None] * len(STORED), None, 0, compact({"last_word": last_word} if last_word else None))
 
 
 def client_figures(rows: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
-    """What load tools print of a producer or a consumer, by client.
+    """The figures that load tools print for a producer or a consumer, by client.
 
     Args:
-        rows: of a step, from ``RunStore.clients``.
+        rows: the rows of a step, from ``RunStore.clients``.
 
-    Returns of a publisher ``records`` (acknowledged), ``records_per_sec``, ``mb_per_sec``; and where servers
+    Returns for a publisher ``records`` (acknowledged), ``records_per_sec``, ``mb_per_sec``, and if servers
     acknowledge ``avg_latency_ms``, ``max_latency_ms``, ``p50_ms``, ``p95_ms``, ``p99_ms`` and ``p99_9_ms`` from the
-    send to the acknowledgement. Of a subscriber ``messages``, ``mb_consumed``, ``mb_per_sec``, ``records_per_sec``
-    (from the begin to the last batch), ``rebalance_ms``, and ``fetch_ms``, ``fetch_mb_per_sec``,
+    send to the acknowledgement. For a subscriber it returns ``messages``, ``mb_consumed``, ``mb_per_sec``,
+    ``records_per_sec`` (from the begin to the last batch), ``rebalance_ms``, and ``fetch_ms``, ``fetch_mb_per_sec``,
     ``fetch_records_per_sec`` without the time of rebalances in a stored step. (In any other a group is complete before
     the begin.) A megabyte has 2²⁰ bytes.
     """
@@ -246,7 +246,7 @@ def _publisher(r: PublisherReport, start_ns: int) -> tuple[Any, ...]:
     more = {k: v for k in ("blocked_ns", "stopped_early", "unacknowledged_joined") if (v := getattr(r, k))}
     more |= r.system or {}
     more["figures"] = _of_publisher(r) | more.get("figures", {})
-    # What only a subscriber counts is 0 here; what it alone can have, it alone has.
+    # Columns that only subscribers count are 0 for a publisher; other columns of subscribers are NULL.
     row = dict.fromkeys((*_COUNTED, "stale", "undrained"), 0) | {
         "messages": r.sent,
         "in_window": r.acknowledged,

@@ -1,8 +1,8 @@
-"""The run directory: one SQLite file with every raw fact, written step by step.
+"""The database of a run directory: one SQLite file with all raw facts, written step by step.
 
-A step and everything that belongs to it is one transaction, so a killed run has whole steps only. The database is in
-WAL mode with ``synchronous=NORMAL``: a committed step survives the death of the process at any moment (the data is
-with the kernel); a power cut may take the last steps, never the file.
+A step and everything that belongs to it is one transaction, so a killed run has complete steps only. The database is
+in WAL mode with ``synchronous=NORMAL``: a committed step survives a kill of the process at any moment, because the
+kernel has the data. A power cut may lose the last steps, but not the file.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
 
 BUSY_S: Final = 10.0
-"""How long a reader (a report of a run that goes on) may be in the way before it is an error."""
+"""How long a reader, such as a report of a running run, may block the writer before this is an error."""
 
 CLIENTS_KEY: Final = "clients"
-"""What clients said in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
+"""The key for what clients reported in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
 
 ENDED_KEY: Final = "ended"
-"""How the run ended: ``finished``, ``interrupted``, ``failed``; "" while it goes on."""
+"""The key for how the run ended: ``finished``, ``interrupted``, ``failed``; "" while it is running."""
 ERROR_KEY: Final = "error"
-"""Says why a run failed, one line; "" where it did not."""
+"""The key for the reason of a failure, one line; "" if the run did not fail."""
 _OFFERED_AGAIN: Final = "offered_again"
-"""Holds the epochs of failed steps that a resumed run measures again."""
+"""The key for the epochs of failed steps that a resumed run measures again."""
 
 _HISTOGRAMS: Final = ("latency", "cohort_latency", "lag", "ack")
 
@@ -72,7 +72,7 @@ _DAMAGED: Final = (
     sqlite3.Error, msgspec.MsgspecError, zlib.error, ValueError, TypeError, KeyError, IndexError, AttributeError,
     OverflowError,
 )  # fmt: skip
-"""What reading bytes that Hydra did not write may raise."""
+"""The exceptions that reading a damaged database may raise."""
 
 
 class _Transaction:
@@ -124,12 +124,12 @@ class _Transaction:
 
 
 class RunStore:
-    """A run that is written or read; made by :meth:`create` or :meth:`open`, closed as a context manager.
+    """The store of a run; made by :meth:`create` or :meth:`open`, closed as a context manager.
 
-    Every method raises HydraError when the disk is full or fails; what was committed before stays.
+    Every method raises HydraError if the disk is full or fails; steps that were committed before are kept.
 
     Attributes:
-        directory: the run's.
+        directory: the run directory.
         redact: hides the run's secrets in the text of events.
     """
 
@@ -145,17 +145,17 @@ class RunStore:
         """Makes the run directory and its database.
 
         Args:
-            directory: may exist, but must hold no run.
-            metadata: what is known of the run (``scenario`` redacted: secrets are never stored; versions, hosts,
-                limits, command line), JSON values by key.
-            system: what the system adds to the columns whose meanings are stored.
+            directory: the run directory, which may exist, but must hold no run.
+            metadata: facts about the run (``scenario`` redacted: secrets are never stored; versions, hosts, limits,
+                command line), JSON values by key.
+            system: the columns that the system adds; the meanings of all columns are stored.
 
         Raises:
-            RunDirectoryError: it holds a run already, or cannot be written.
+            RunDirectoryError: the directory holds a run already, or cannot be written.
         """
         path = directory / DATABASE
         refuse_run_in(directory)
-        # Under its final name only when it is whole: a run.db without tables would be no run and in the way.
+        # The file gets its final name only when it is complete: a run.db without tables would be no run, but block one.
         draft = directory / f"{DATABASE}.new"
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -177,10 +177,10 @@ class RunStore:
 
     @classmethod
     def open(cls, directory: Path, writable: bool = False) -> RunStore:
-        """Opens a run that exists.
+        """Opens an existing run.
 
         Raises:
-            RunDirectoryError: there is none, or it is of another format.
+            RunDirectoryError: there is no run, or it has another format.
         """
         return cls(directory, _connect(database(directory), writable))
 
@@ -197,7 +197,7 @@ class RunStore:
     # --- writing -----------------------------------------------------------------------------------------------
 
     def set_meta(self, key: str, value: object) -> None:
-        """Stores one entry of the run's metadata, in place of an older one."""
+        """Stores an entry of the run's metadata; replaces an older value."""
         with self._transaction():
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, _to_json(value)))
 
@@ -208,13 +208,14 @@ class RunStore:
         histograms: MergedHistograms | None = None,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
-        """Commits a step with all that belongs to it, as one transaction.
+        """Commits a step with everything that belongs to it, as one transaction.
 
         Args:
-            result: its plan, status and figures.
+            result: plan, status and figures of the step.
             observation: the raw reports and samples; None for a step that was skipped or never ran.
-            histograms: what ``figures.merged`` gave for the observation, if it was asked already.
-            meanwhile: called after every few thousand clients, for a million take half a minute; it stores nothing.
+            histograms: the merged histograms of the observation, if they were computed already.
+            meanwhile: called after every few thousand clients, because a million clients take half a minute; it must
+                not store anything.
         """
         o = observation
         start_ns, stop_ns = o.window_ns if o else (0, 0)
@@ -242,19 +243,19 @@ class RunStore:
             samples.add(self._db, result.epoch, o)
 
     def begin_time_series(self, epoch: int, plan: StepPlan, facts: TimeSeriesFacts) -> None:
-        """Keeps what the seconds of a step belong to, in place of what was kept."""
+        """Stores the plan and the facts of a step's time series; replaces earlier ones."""
         with self._transaction():
             time_series.begin(self._db, epoch, plan, facts)
 
     def add_seconds(self, epoch: int, intervals: Iterable[TimeSeriesInterval]) -> None:
-        """Adds what happened in intervals of a step to what was stored of them before."""
+        """Adds counts of intervals of a step to their stored counts."""
         with self._transaction():
             for interval in intervals:
                 stored = time_series.of(self._db, epoch, interval.begin_s)
                 time_series.put(self._db, epoch, [added(stored[0], interval) if stored else interval])
 
     def add_lost(self, epoch: int, lost: Mapping[int, int]) -> None:
-        """Keeps how many copies were lost of what was due in each interval, by its begin."""
+        """Stores how many of the copies due in each interval were lost, by the interval's begin."""
         with self._transaction():
             time_series.put_lost(self._db, epoch, lost)
 
@@ -263,7 +264,7 @@ class RunStore:
         self.set_meta(_OFFERED_AGAIN, sorted({*self.meta(_OFFERED_AGAIN, []), *epochs}))
 
     def add_event(self, event: Event, epoch: int | None = None) -> None:
-        """Keeps that something happened now, in the step of this number or between steps."""
+        """Stores an event that happened now, in the step with this epoch or between steps."""
         with self._transaction():
             data = _to_json(self._redacted(msgspec.to_builtins(event.data())))
             self._db.execute(
@@ -272,7 +273,7 @@ class RunStore:
             )
 
     def _redacted(self, value: object) -> object:
-        """A value as JSON has it, without the run's secrets, field by field."""
+        """A JSON value with the run's secrets hidden in every text."""
         match value:
             case str():
                 return self.redact(value)
@@ -290,10 +291,10 @@ class RunStore:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """Whatever is wrong with what is stored is one error.
+        """Turns every error about stored data into one kind of error.
 
         Raises:
-            UnreadableRunError: the database is damaged, or holds what no Hydra stores.
+            UnreadableRunError: the database is damaged, or holds data that no Hydra stores.
         """
         try:
             yield
@@ -307,7 +308,7 @@ class RunStore:
             ) from e
 
     def meta(self, key: str, default: Any = None) -> Any:
-        """One entry of the run's metadata as it was stored."""
+        """An entry of the run's metadata as it was stored."""
         with self.reading():
             row = self._db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
             return default if row is None else json.loads(row[0])
@@ -318,32 +319,32 @@ class RunStore:
             return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM run")}
 
     def last_epoch(self) -> int:
-        """The highest epoch of a step of which anything is stored, 0 if there is none."""
+        """The highest epoch with stored data, 0 if there is none."""
         with self.reading():
             last = int(self._db.execute("SELECT coalesce(max(epoch), 0) FROM steps").fetchone()[0])
             return max([last, *(time_series.epochs(self._db) if self._has("courses") else [])])
 
     def course(self, epoch: int) -> tuple[StepPlan, TimeSeriesFacts, list[TimeSeriesInterval]] | None:
-        """The seconds of a step with what they belong to, also of one that never ended; None where none were kept."""
+        """Plan, facts and time series of a step, even of one that never ended; None if none was stored."""
         with self.reading():
             found = time_series.facts_of(self._db, epoch) if self._has("courses") else None
             return None if found is None else (*found, time_series.of(self._db, epoch))
 
     def time_series_epochs(self) -> list[int]:
-        """The epochs of the steps whose seconds were kept."""
+        """The epochs of the steps whose time series was stored."""
         with self.reading():
             return time_series.epochs(self._db) if self._has("courses") else []
 
     def window_ns(self, epoch: int) -> tuple[int, int]:
-        """The start and the end of a step's window (ns since 1970); zeros where it has none."""
+        """The start and the end of a step's window (ns since 1970); zeros if it has none."""
         with self.reading():
             row = self._db.execute("SELECT start_ns, stop_ns FROM steps WHERE epoch = ?", (epoch,)).fetchone()
             return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
     def results(self) -> list[StepResult]:
-        """Every committed step in order: what a sweep continues from. Repeated ones bring their histograms.
+        """Every committed step in order, from which a sweep continues. Repeated steps include their histograms.
 
-        Failed steps that were offered again are left out.
+        Failed steps that are to be measured again are left out.
         """
         with self.reading():
             scenario = self.meta("scenario", {})
@@ -372,7 +373,7 @@ class RunStore:
             found = self._db.execute("SELECT * FROM clients WHERE epoch = ? ORDER BY client", (epoch,))
             names = [name for name, *_ in found.description]
             for values in found:
-                # Runs of earlier versions lack what they did not report.
+                # Runs of earlier versions lack columns that their clients did not report.
                 row: dict[str, Any] = dict.fromkeys(COLUMNS) | dict(zip(names, values, strict=True))
                 for name in ("missing_ranges", "more"):
                     row[name] = json.loads(row[name]) if row[name] else {}
@@ -380,9 +381,10 @@ class RunStore:
         return result
 
     def role_sums(self, epoch: int) -> dict[str, dict[str, float]]:
-        """What a step's clients that reported did together, by role: without a row for each of a million.
+        """Sums over a step's clients with a report, by role, computed in the database.
 
-        ``clients``, ``messages``, ``bytes``, ``cpu_s``, and ``max_rss_bytes`` of the largest.
+        The sums are ``clients``, ``messages``, ``bytes`` and ``cpu_s``; ``max_rss_bytes`` is that of the largest
+        client.
         """
         with self.reading():
             rows = self._db.execute(
@@ -394,20 +396,20 @@ class RunStore:
             return {role: {n: float(v or 0) for n, v in zip(names, sums, strict=True)} for role, *sums in rows}
 
     def histogram(self, epoch: int, name: str = "latency") -> Histogram:
-        """A merged histogram of a step, empty if nothing was counted.
+        """A merged histogram of a step; empty if nothing was counted.
 
-        It is ``latency``, ``cohort_latency``, ``lag`` or ``ack``.
+        ``name`` is ``latency``, ``cohort_latency``, ``lag`` or ``ack``.
         """
         with self.reading():
             row = self._db.execute("SELECT * FROM histograms WHERE epoch = ? AND name = ?", (epoch, name)).fetchone()
             if row is None:
                 return Histogram()
-            # Runs of earlier versions have no column of what is below zero.
+            # Runs of earlier versions have no column for values below zero.
             _, _, min_us, max_us, hdr, *below = row
             return latency.decode(hdr, min_us, max_us, json.loads(below[0]) if any(below) else ())
 
     def servers(self, epoch: int) -> dict[str, dict[str, float]]:
-        """What each server told of a step: rates and means by name (``measure/observation.py``), by the server."""
+        """Figures of each server in a step: rates and means by name (``measure/observation.py``)."""
         with self.reading():
             if not self._has("servers"):
                 return {}
@@ -415,7 +417,7 @@ class RunStore:
             return {server: msgspec.json.decode(figures, type=dict[str, float]) for server, figures in rows}
 
     def clocks(self, epoch: int) -> dict[str, AgentClock]:
-        """The clock of each agent's host as a step used it, by agent; empty for runs of earlier versions."""
+        """The clock of each agent's host that a step used, by agent; empty for runs of earlier versions."""
         with self.reading():
             if not self._has("clocks"):
                 return {}
@@ -436,7 +438,7 @@ class RunStore:
             return samples.host_of(self._db, epoch) if self._has("agent_hosts") else {}
 
     def threads(self, epoch: int) -> dict[str, list[ThreadSample]]:
-        """What groups told of their busiest threads, oldest first, by agent; empty for runs of earlier versions."""
+        """Samples of the groups' busiest threads, oldest first, by agent; empty for runs of earlier versions."""
         with self.reading():
             return samples.of_threads(self._db, epoch) if self._has("threads") else {}
 
@@ -446,7 +448,7 @@ class RunStore:
         *about: Asked.args,
         **more: Asked.kwargs,
     ) -> Answer:
-        """What a function that reads the database says, such as those of :mod:`hydra.store.subscriber_losses`."""
+        """The result of a function that reads the database, such as those of :mod:`hydra.store.subscriber_losses`."""
         with self.reading():
             return question(self._db, *about, **more)
 
@@ -455,7 +457,7 @@ class RunStore:
         return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone())
 
     def events(self) -> list[StoredEvent]:
-        """What happened, oldest first."""
+        """The events of the run, oldest first."""
         with self.reading():
             there = self._db.execute("SELECT 1 FROM pragma_table_info('events') WHERE name = 'data'").fetchone()
             data = "data" if there else "NULL"
@@ -468,11 +470,11 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
     """A connection to a run's database.
 
     Raises:
-        UnreadableRunError: it is no run of this format, or cannot be opened.
+        UnreadableRunError: the file is no run of this format, or cannot be opened.
     """
     db: sqlite3.Connection | None = None
     try:
-        # A reader of WAL makes a file beside the database; where it may not, nobody writes it either.
+        # A reader of WAL makes a file next to the database. If it may not, no process writes the database either.
         fixed = not writable and not os.access(path.parent, os.W_OK)
         name = f"{path.absolute().as_uri()}?{'immutable=1' if fixed else 'mode=rw'}"
         db = sqlite3.connect(name, uri=True, timeout=BUSY_S, isolation_level=None)
@@ -502,7 +504,7 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
 
 
 def _unreadable(before: str, path: Path, after: str, remedy: str) -> UnreadableRunError:
-    """What is wrong with the database, around its path; in brief around its name."""
+    """The error about a database: the text has its path, the brief text only its name."""
     return UnreadableRunError(f"{before}{path}{after}", f"{before}{path.name}{after}", remedy)
 
 

@@ -1,4 +1,4 @@
-"""Runs of earlier versions: what they stored as this version has it, and those whose rows are shown as they were."""
+"""Converts what earlier versions stored to this version's form, and reads rows that are shown as they were stored."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ from hydra.system import SystemSpec
 
 ROWS: Final = "rows.json"
 _PASSED_OVER: Final = "by hand, with the key s"
-"""Said of a step that its user skipped, and nothing else told."""
+"""The stored reason of a step that the user skipped; earlier versions stored nothing else about it."""
 OWN: Final = "system"
-"""The key under which nouns have what is a system's own."""
+"""The key of model classes for the system's own values."""
 
 
 def searched_otherwise(scenario: Mapping[str, Any]) -> bool:
-    """Whether a stored scenario's rates were searched for in another way: its search lacks what this one's has."""
+    """Whether a stored scenario used an earlier search method; its search table then lacks a key of the current one."""
     search = scenario.get("sweep", {}).get("search")
     return bool(search) and "fresh_steps" not in search
 
 
 def stored_scenario(stored: Mapping[str, Any]) -> ResolvedScenario:
-    """What a run was asked for, from its metadata; errors as for :func:`upgraded` and ``msgspec.convert``."""
+    """The scenario of a run from its metadata; errors as for :func:`upgraded` and ``msgspec.convert``."""
     return ResolvedScenario.of(from_stored(upgraded(stored)))
 
 
 def from_stored(stored: Mapping[str, Any]) -> Scenario:
-    """A scenario as this version stores it; errors as for ``msgspec.convert``."""
+    """A scenario from this version's stored form; errors as for ``msgspec.convert``."""
     sweep = of_table(msgspec.convert(stored["sweep"], SweepTable))
     return replace(msgspec.convert(stored, Scenario), sweep=sweep)
 
 
 def as_stored(scenario: Scenario) -> dict[str, Any]:
-    """A scenario as it is stored: its sweep with the keys of all kinds."""
+    """The stored form of a scenario; its sweep has the keys of all kinds."""
     told: dict[str, Any] = msgspec.to_builtins(scenario)
     return {**told, "sweep": msgspec.to_builtins(as_table(scenario.sweep))}
 
 
 def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored scenario as this version stores it: what is the system's own stands apart from what all share.
+    """Converts a stored scenario to this version's form, which separates the system's own values from the shared ones.
 
-    One that is like that already gets the settings that its system has had since. What an earlier version stored of
-    other systems is left out.
+    A scenario that has this form already gets the settings that its system has added since. Values that an earlier
+    version stored for other systems are left out.
 
     Raises:
-        ConfigError: its system is not installed.
-        KeyError, TypeError, AttributeError: it is no scenario.
+        ConfigError: the scenario's system is not installed.
+        KeyError, TypeError, AttributeError: the value is no scenario.
     """
     if OWN in scenario["settings"]:
         spec = plugins.systems().get(scenario["system"])
@@ -74,7 +74,7 @@ def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:
-    """A stored plan of a step of this system as this version stores it; errors as for :func:`upgraded`."""
+    """Converts a stored plan of a step of this system to this version's form; errors as for :func:`upgraded`."""
     if OWN in plan["settings"]:
         return {**plan, "settings": _completed(plan["settings"], plugins.systems().get(system))}
     spec, old = _of_earlier({"settings": plan["settings"]}, system)
@@ -82,14 +82,14 @@ def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:
 
 
 def _of_earlier(stored: Mapping[str, Any], system: str) -> tuple[SystemSpec, dict[str, Any]]:
-    """The system of what an earlier version stored, which has to be installed, and that by the keys that are meant."""
+    """The system of an earlier version's data, which must be installed, and the data with aliases replaced by keys."""
     spec = plugins.system(system)
     _, named = KeyAliases(spec.aliases).resolve("", dict(stored))
     return spec, dict(named)  # type: ignore[call-overload]  # a table stays one
 
 
 def _completed(settings: Mapping[str, Any], spec: SystemSpec | None) -> dict[str, Any]:
-    """Settings with what their system has had only since, as it is unless somebody says otherwise."""
+    """Settings, completed with the defaults of those that their system has added since."""
     return {**settings, OWN: _usual(spec.settings if spec else None) | settings[OWN]}
 
 
@@ -106,7 +106,7 @@ def _apart(values: Mapping[str, Any], shared: Iterable[str], own: type | None) -
 
 
 def _usual(own: type | None) -> dict[str, Any]:
-    """What the fields of a system's own noun are unless somebody says otherwise."""
+    """The default values of the fields of a system's own dataclass."""
     known = fields(own) if own else ()
     made = {f.name: f.default_factory() for f in known if f.default_factory is not MISSING}
     return made | {f.name: f.default for f in known if f.default is not MISSING}
@@ -117,16 +117,16 @@ def _fields(noun: type | None) -> tuple[str, ...]:
 
 
 def skipped_by(status: str, reason: str) -> dict[str, Figure]:
-    """What the figures of a stored step lack that its user skipped."""
+    """The figure that is missing in an earlier version's step that the user skipped."""
     return {SKIPPED_BY: USER} if (status, reason) == ("skipped", _PASSED_OVER) else {}
 
 
 def event_of(kind: str, text: str) -> EventData:
-    """An event of which no more than its kind and its text are stored."""
+    """An event of which only the kind and the text are stored."""
     known = Event.kinds.get(kind)
     name, _, value = text.partition(": ")
     fields = {"name": name, "value": value} if kind == SystemFact.kind else {}
-    # One that this version does not know either is worth a look.
+    # Events of unknown kinds are shown as notes.
     return EventData(kind, known.level if known else Level.NOTE, text, "", fields)
 
 
@@ -134,7 +134,7 @@ def stored_rows(directory: Path) -> list[Row]:
     """The rows of a run directory as the Hydra that made it wrote them.
 
     Raises:
-        RunDirectoryError: they are not there, or are none.
+        RunDirectoryError: the file with the rows is missing or damaged.
     """
     path = directory / ROWS
     try:

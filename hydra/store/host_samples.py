@@ -1,4 +1,4 @@
-"""What was sampled on the hosts of a step, in the run's database."""
+"""Reads and writes samples of a step's hosts in the run's database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _busiest: Final = msgspec.json.Decoder(list[BusyThread])
 
 
 def add(db: sqlite3.Connection, epoch: int, o: Observation) -> None:
-    """Writes the samples of a step, in the transaction that has begun."""
+    """Writes the samples of a step in the current transaction."""
     db.executemany("INSERT INTO agent_hosts VALUES (?, ?, ?)", [(epoch, *pair) for pair in o.host_of.items()])
     counters = ((epoch, host, s.time_ns, _text(s.counters)) for host, samples in o.hosts.items() for s in samples)
     db.executemany("INSERT INTO host_counters VALUES (?, ?, ?, ?)", counters)
@@ -50,7 +50,7 @@ def of_hosts(db: sqlite3.Connection, epoch: int) -> dict[str, list[HostSample]]:
 
 
 def of_threads(db: sqlite3.Connection, epoch: int) -> dict[str, list[ThreadSample]]:
-    """What groups on each agent told of their threads and connections in a step, oldest first."""
+    """The groups' samples of their threads and connections in a step, oldest first, by agent."""
     found: dict[str, list[ThreadSample]] = {}
     rows = db.execute("SELECT * FROM threads WHERE epoch = ? ORDER BY agent, time_ns", (epoch,))
     # Runs of earlier versions have neither role nor connections.

@@ -1,4 +1,4 @@
-"""The folder of runs that took turns: who they are, in which order they were measured, and how it ended."""
+"""The record in a folder of interleaved runs: the runs, the order of their turns, and how the measurement ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RECORD: Final = "interleaved.json"
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """One turn: in which block, of which part and repeat of the sweep, whose, and when it began."""
+    """A turn: its block, the part and repeat of the sweep, the run, and when it began."""
 
     block: int
     part: int
@@ -25,18 +25,18 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class InterleavedRecord:
-    """What is kept of runs that were measured together; no secrets.
+    """The stored record of runs that were measured together; it contains no secrets.
 
     Attributes:
-        scenario: the name of what all of them measured.
-        sides: the folder of each run, and what it replaces in the scenario, by dotted key.
-        interleaved: whether they took turns; otherwise one was measured after the other.
-        seed: of the order.
-        overrides: keys that the user replaced in all of them.
-        command_line, began: how and when.
-        ended: ``finished``, ``interrupted`` or ``failed``; "" while it goes on.
-        error: why it failed.
-        turns: those that were begun, in their order.
+        scenario: the name of the common scenario.
+        sides: for each run, by its folder, the values that it replaces in the scenario, by dotted key.
+        interleaved: whether the runs took turns; otherwise one was measured after another.
+        seed: seed of the order of turns.
+        overrides: keys that the user replaced in all runs.
+        command_line, began: how and when the command was started.
+        ended: ``finished``, ``interrupted`` or ``failed``; "" while the command is running.
+        error: why the command failed.
+        turns: the turns that were begun, in order.
     """
 
     scenario: str
@@ -57,10 +57,10 @@ def is_interleaved(folder: Path) -> bool:
 
 
 def read_record(folder: Path) -> InterleavedRecord:
-    """What is kept of the runs in a folder.
+    """Reads the record of the runs in a folder.
 
     Raises:
-        RunDirectoryError: it cannot be read.
+        RunDirectoryError: the record cannot be read.
     """
     return read_json(folder / RECORD, InterleavedRecord)
 
@@ -76,7 +76,7 @@ def write_record(folder: Path, record: InterleavedRecord) -> None:
 
 
 def folders_of(folders: Sequence[Path]) -> list[Path]:
-    """The run directories that are meant: in place of a folder of runs that were measured together, these."""
+    """Run directories; each folder of runs that were measured together is replaced by its runs."""
     return [
         run
         for folder in folders

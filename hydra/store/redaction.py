@@ -1,4 +1,4 @@
-"""Hides secrets in whatever is stored, printed or reported: by the key that they stand under, and by their value."""
+"""Hides secrets in everything that is stored or printed, by their keys and by their values."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ from hydra.options import KEY_VALUE, SET
 from hydra.options.plugin_commands import commands, params_of
 
 TYPED: Final = "HYDRA_TYPED"
-"""The variable by which whoever runs a command elsewhere tells it how it was typed: arguments, as JSON."""
+"""The environment variable that passes the typed arguments, as JSON, to a command that runs elsewhere."""
 HIDDEN: Final = "***"
-"""What stands in the place of a secret."""
+"""The text that replaces a secret."""
 
 _LEAST: Final = 4
-"""Characters of a secret that is looked for by its value: shorter ones are a part of ordinary words and numbers."""
+"""The minimum length of a secret that is found by its value; shorter ones occur in ordinary words and numbers."""
 
 _LOGIN: Final = re.compile(r"(://)[^/?#\s@'\"]+@")
 """User and password in front of the host of a URL."""
 
 _ASSIGNED: Final = re.compile(r"""(?<![\w.-])[\w.-]++["']?\s*[=:]\s*""")
-"""A key and what stands between it and its value."""
+"""A key and the characters between the key and its value."""
 
 
 class Redactor:
-    """Knows the secrets of a run and hides them.
+    """Hides the secrets of a run.
 
     Args:
-        secrets: values that must not be seen. One with fewer than 4 characters is hidden under its key only.
+        secrets: secret values. A value with fewer than 4 characters is hidden under its key only.
         users: names that may stand before a secret in HTTP's basic authentication.
     """
 
     def __init__(self, secrets: Iterable[str], users: Iterable[str] = ()) -> None:
         names = [user for user in users if user]
         found = {form for secret in secrets for form in _forms(secret, names)}
-        # The longest first: one secret may be the beginning of another.
+        # The longest form comes first, because one secret may be the beginning of another.
         forms = sorted(found, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
 
     @classmethod
     def of_run(cls, resolved: ResolvedScenario, secrets: Iterable[str] = (), users: Iterable[str] = ()) -> Redactor:
-        """For everything that a run says: the secrets of its scenario, and the engine's."""
+        """A redactor for the texts of a run, with the secrets of its scenario and of the engine."""
         scenario, spec = resolved.scenario, resolved.system
         return cls([*spec.secrets(scenario), *secrets], [*spec.users(scenario), *users])
 
     @classmethod
     def of_command(cls, words: Sequence[str]) -> Redactor:
-        """For what is said before there is a scenario: the secrets that stand on a command line, however misspelt."""
+        """A redactor for texts before the scenario is known, with the secrets on the command line, misspelt or not."""
         return cls(_on_command_line(words))
 
     def text(self, text: str) -> str:
-        """The text without any secret, whatever it was encoded with: JSON, a URL, base64."""
+        """The text with all secrets hidden, also those encoded for JSON, a URL or in base64."""
         if self._pattern is not None:
             text = self._pattern.sub(HIDDEN, text)
         return _LOGIN.sub(rf"\1{HIDDEN}@", text)
 
     @contextlib.contextmanager
     def in_errors(self) -> Iterator[None]:
-        """Hides every secret in what is raised within."""
+        """Hides every secret in errors that are raised in its block."""
         try:
             yield
         except HydraError as e:
@@ -76,11 +76,11 @@ class Redactor:
             raise
 
     def value(self, value: object, key: str = "") -> object:
-        """A value as JSON or TOML has it, with every secret in it hidden.
+        """A JSON or TOML value with every secret in it hidden.
 
         Args:
-            value: tables and lists are gone through; keys stay.
-            key: the dotted key that it stands under.
+            value: the value; tables and lists are searched, and keys stay.
+            key: the dotted key of the value.
         """
         if is_secret(key):
             return HIDDEN
@@ -95,7 +95,7 @@ class Redactor:
                 return value
 
     def command_line(self, words: Sequence[str]) -> list[str]:
-        """The words of a command; what they assign to a secret key is hidden whatever it is."""
+        """The words of a command; every value assigned to a secret key is hidden."""
         hidden: list[str] = []
         assigns, assigning = False, _assigning(words)
         for word in words:
@@ -118,32 +118,32 @@ class Redactor:
         except ConfigError:
             return self.text(text)
         shown = self.value(value, name)
-        # Written anew only where it has to be: TOML may spell a secret in many ways.
+        # The value is written again only if necessary, because TOML has several notations for a secret.
         return self.text(text) if shown == value else f"{name}={json.dumps(shown, default=str)}"
 
 
 def typed() -> list[str]:
-    """The words of this command as its user has typed them, here or where it was handed on."""
+    """The words of this command as the user typed them, on this machine or where the command was handed over."""
     told = os.environ.get(TYPED)
     return ["hydra", *(json.loads(told) if told else sys.argv[1:])]
 
 
 def is_secret(key: str) -> bool:
-    """Whether what stands under a (dotted) key is secret, in whatever system."""
+    """Whether the value of a (dotted) key is secret in any system."""
     return any(spec.is_secret(key) for spec in plugins.systems().values())
 
 
 def _assigning(words: Sequence[str]) -> set[str]:
-    """The flags whose value is KEY=VALUE: ``--set``, and those of the command of a command line, or of all."""
+    """The flags whose value is KEY=VALUE: ``--set``, and the flags of the named command, or of all commands."""
     known = commands({})
-    # Behind the program; hydra run has the flags of any of them.
+    # The command follows the program; hydra run may have the flags of any command.
     named = [known[word] for word in words[1:2] if word in known] or known.values()
     params = [param for load in named for param in params_of(load()) if param.metavar == KEY_VALUE]
     return {SET, *(name for param in params for name in param.opts)}
 
 
 def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
-    """Every way in which a secret may be written."""
+    """Every form in which a secret may be written."""
     for value in {secret, secret.strip()}:
         if len(value) < _LEAST or value == HIDDEN:
             continue
@@ -173,7 +173,7 @@ def _on_command_line(words: Sequence[str]) -> Iterator[str]:
             quoted = re.match(r"""(["'])(.*?)\1""", rest, re.DOTALL)
             if quoted:
                 yield quoted[2]
-        # Without an assignment the next word may be what was meant.
+        # Without an assignment the next word may be the secret.
         assigns = word.startswith(tuple(f"{flag}=" for flag in assigning)) or words[number - 1] in assigning
         if assigns and not ends and is_secret(word):
             yield from words[number + 1 : number + 2]

@@ -1,4 +1,4 @@
-"""Folders of runs: told by their files, chosen, locked, files written as a whole. Imports nothing that takes long."""
+"""Folders of runs: recognises, chooses and locks them, and writes complete files. Imports nothing that is slow."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import msgspec
 from hydra.errors import HydraError, RunDirectoryError, UsageError
 
 DATABASE: Final = "run.db"
-"""Of a run."""
+"""The file that marks the folder of a run."""
 RECORD: Final = "experiment.json"
-"""Of an experiment."""
+"""The file that marks the folder of an experiment."""
 
 
 def database(directory: Path) -> Path:
@@ -33,35 +33,35 @@ def database(directory: Path) -> Path:
 
 
 def is_experiment(folder: Path) -> bool:
-    """Whether a folder is that of an experiment."""
+    """Whether a folder holds an experiment."""
     return (folder / RECORD).is_file()
 
 
 def refuse_no_folder(folder: Path) -> None:
-    """Refuses what is no folder to look for runs in.
+    """Rejects a path that is no folder.
 
     Raises:
-        RunDirectoryError: it is none.
+        RunDirectoryError: there is no such folder.
     """
     if not folder.is_dir():
         raise RunDirectoryError(f"there is no folder {folder}", "name the folder that holds your runs")
 
 
 def refuse_run_in(directory: Path) -> None:
-    """Refuses a folder that holds a run.
+    """Rejects a folder that holds a run.
 
     Raises:
-        RunDirectoryError: it does.
+        RunDirectoryError: the folder holds a run.
     """
     if (directory / DATABASE).exists():
         raise RunDirectoryError(f"{directory} already holds a run", "choose another folder with --out")
 
 
 def check_folder(out: Path) -> None:
-    """Refuses a run directory that cannot be made, before anything starts.
+    """Rejects a run directory that cannot be made, before anything starts.
 
     Raises:
-        RunDirectoryError: it has no name or one that is too long, is to be in what cannot be written, or holds a run.
+        RunDirectoryError: its name is missing or too long, its parent cannot be written, or it holds a run.
     """
     try:
         if not out.resolve().name:
@@ -87,29 +87,29 @@ def resumed_folder(flags: Mapping[str, Any]) -> Path | None:
 
 
 def target_folder(name: str, flags: Mapping[str, Any]) -> Path:
-    """Where a command goes on or begins.
+    """The folder in which a command starts or continues.
 
     Args:
-        name: what it runs.
-        flags: of ``options.run_flags``.
+        name: name of the scenario or experiment.
+        flags: the values of ``options.run_flags``.
     """
     folder: Path | None = resumed_folder(flags) or flags["out"]
     return folder or fresh_folder(name)
 
 
 def fresh_folder(name: str) -> Path:
-    """Where a run of this name goes unless the user says so."""
+    """The default folder for a new run of this name."""
     return Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"  # local time
 
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Keeps other commands from writing the run in this directory; the lock ends with the process at the latest.
+    """Prevents other commands from writing the run in this directory; the lock ends with the process at the latest.
 
-    The directory itself is locked, so that no file is needed. A file system that has no locks is used without.
+    The directory itself is locked, so that no lock file is needed. On a file system without locks nothing is locked.
 
     Raises:
-        RunDirectoryError: another command is writing it.
+        RunDirectoryError: another command is writing the run.
     """
     folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -130,10 +130,10 @@ T = TypeVar("T")
 
 
 def write_whole(path: Path, text: str, remedy: str) -> Path:
-    """Writes a file under its final name only when it is whole; returns its path.
+    """Writes a file, which gets its final name only when it is complete; returns its path.
 
     Raises:
-        HydraError: it cannot be written; the error has this remedy.
+        HydraError: the file cannot be written; the error has this remedy.
     """
     draft = path.with_name(f".{path.name}.new")
     try:
@@ -147,15 +147,15 @@ def write_whole(path: Path, text: str, remedy: str) -> Path:
 
 
 def json_of(value: object) -> str:
-    """A record as a file of its own has it."""
+    """A record as the text of a JSON file."""
     return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """A record of this kind.
+    """Reads a record of this kind from a JSON file.
 
     Raises:
-        RunDirectoryError: it cannot be read.
+        RunDirectoryError: the file cannot be read.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
@@ -166,4 +166,4 @@ def read_json(path: Path, kind: type[T]) -> T:
 NOTEBOOK: Final = "report.ipynb"
 PAGE: Final = "report.html"
 IMAGES: Final = "images"
-"""The folder of images beside a page, unless another is named."""
+"""The default folder for the images of a page, next to the page."""

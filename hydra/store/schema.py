@@ -7,10 +7,10 @@ from typing import Final
 from hydra.store.client_rows import STORED
 
 FORMAT: Final = 2
-"""``user_version`` of the database; a run of another format is refused."""
+"""``user_version`` of the database; a run with another format is rejected."""
 
 SINCE: Final = """
-CREATE TABLE IF NOT EXISTS servers ( -- what servers told of a step; runs of earlier versions lack it
+CREATE TABLE IF NOT EXISTS servers ( -- what servers reported for a step; runs of earlier versions lack it
     epoch INTEGER NOT NULL REFERENCES steps (epoch),
     server TEXT NOT NULL,
     figures TEXT NOT NULL,           -- JSON object: rates (x_per_s) and means of gauges by name
@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS courses ( -- steps whose seconds are kept, also those
     plan TEXT NOT NULL,              -- JSON of model.StepPlan, as it was carried out
     facts TEXT NOT NULL              -- JSON of model.CourseFacts
 );
-CREATE TABLE IF NOT EXISTS seconds ( -- what happened in each second of a step, stored while it goes on
+CREATE TABLE IF NOT EXISTS seconds ( -- counts of each second of a step, stored while the step is running
     epoch INTEGER NOT NULL,
     begin_s INTEGER NOT NULL,        -- since the start of the window; courses.facts has the length (interval_s)
     due INTEGER NOT NULL,            -- messages of all publishers
@@ -68,7 +68,7 @@ CREATE TABLE IF NOT EXISTS seconds ( -- what happened in each second of a step, 
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS threads_of_step ON threads (epoch, agent, time_ns);
 """
-"""Tables that are made whenever a run is opened to be written: one that an earlier version began gets them as well."""
+"""Tables that are made if missing when a run is opened for writing, so that runs of earlier versions get them, too."""
 
 _REPORTED: Final = {name: "REAL" if column.items == "Floats" else "INTEGER" for name, column in STORED.items()}
 
@@ -79,7 +79,7 @@ ADDED: Final = (
     ("events", "data", "TEXT"),
     *(("clients", name, kind) for name, kind in _REPORTED.items()),
 )
-"""The same of columns that tables got only later: table, name, type."""
+"""Columns that are added in the same way: table, name, type."""
 
 SCHEMA: Final = (
     """

@@ -1,4 +1,4 @@
-"""Whether a stored step has kept what its scenario asked for, and what its events have done."""
+"""Whether a stored step met the objectives of its scenario, and the effects of its events."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from hydra.store.database import RunStore
 
 @dataclass(frozen=True, slots=True)
 class SloResult:
-    """What came of a step that had something to keep.
+    """The result of a step that had objectives or events.
 
-    ``holds`` is None where that is unknown; ``highest_backlog`` are most copies outstanding; ``complete`` whether all
-    figures of its seconds have arrived.
+    ``holds`` is None if unknown; ``highest_backlog`` is the largest backlog in copies; ``complete`` is whether all
+    figures of the time series have arrived.
     """
 
     holds: bool | None
@@ -32,7 +32,7 @@ class SloResult:
 
 
 def workload_of(store: RunStore) -> tuple[SloSpec, tuple[EventSpec, ...]]:
-    """What the stored scenario asks for, and its events; nothing in runs of earlier versions."""
+    """The objectives and the events of the stored scenario; runs of earlier versions have none."""
     scenario = store.meta("scenario", {})
     with store.reading():
         slo = msgspec.convert(scenario.get("slo", {}), SloSpec)
@@ -40,7 +40,7 @@ def workload_of(store: RunStore) -> tuple[SloSpec, tuple[EventSpec, ...]]:
 
 
 def answer_of(store: RunStore, epoch: int) -> SloResult | None:
-    """The answer of this step; None where its seconds were not kept."""
+    """The answer of a step; None if its time series was not stored."""
     found = store.course(epoch)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Which subscribers lost how much, from the clients of a run's database, without a row for each of many thousands."""
+"""Losses of subscribers, computed by queries to a run's database, without a row for each of many thousands."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from hydra.measure.loss_pattern import LossySubscriber
 _gaps: Final = msgspec.json.Decoder(dict[int, list[tuple[int, int]]])
 _bins: Final = msgspec.json.Decoder(list[int | None])
 _MOST_LAGS: Final = 4096
-"""Subscribers of a step whose lag is read: the median of so many is that of all, to a percent of their ranks."""
+"""The maximum number of subscribers whose lag is read; their median has the rank of that of all to within 1 %."""
 _LOST: Final = (
     "CASE WHEN json_extract(more, '$.drain') = 'deadline' THEN 0 ELSE max(missing - coalesce(undrained, 0), 0) END"
 )
-"""What a subscriber lost. What is missing where the drain ran into its deadline may have been on its way."""
+"""Messages that a subscriber lost; 0 if its drain ended by the deadline, because they may have been on their way."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLoss:
-    """What some subscribers with neighbouring ids lost in a step.
+    """The loss of a group of subscribers with consecutive ids in a step.
 
     Attributes:
-        group: its number.
-        clients: how many there were.
-        silent: how many of them never reported: what they lost is not known.
-        expected: messages that the others should have got.
-        lost: messages of these that they never got.
+        group: number of the group.
+        clients: number of its subscribers.
+        silent: number of subscribers without a report, whose loss is unknown.
+        expected: messages that the other subscribers should have received.
+        lost: messages of these that were lost.
     """
 
     group: int
@@ -42,13 +42,13 @@ class GroupLoss:
 
 
 def ids(db: sqlite3.Connection) -> range:
-    """From the lowest to the highest id of a subscriber in any step."""
+    """The ids from the lowest to the highest of a subscriber in any step."""
     first, last = db.execute("SELECT min(client), max(client) FROM clients WHERE role = 'subscriber'").fetchone()
     return range(0) if first is None else range(int(first), int(last) + 1)
 
 
 def by_group(db: sqlite3.Connection, epoch: int, first: int, size: int) -> list[GroupLoss]:
-    """What groups of ``size`` ids, the first of which begins with the id ``first``, lost in a step."""
+    """The losses in a step of groups of ``size`` ids; the first group begins with the id ``first``."""
     rows = db.execute(
         f"SELECT (client - ?) / ? AS part, count(*), sum(messages IS NULL), total(messages + missing), total({_LOST}) "  # noqa: S608  # a constant
         "FROM clients WHERE epoch = ? AND role = 'subscriber' GROUP BY part ORDER BY part",
@@ -58,7 +58,7 @@ def by_group(db: sqlite3.Connection, epoch: int, first: int, size: int) -> list[
 
 
 def losers(db: sqlite3.Connection, epoch: int) -> list[LossySubscriber]:
-    """The subscribers that lost something in a step, in the order of their ids."""
+    """The subscribers that lost messages in a step, in the order of their ids."""
     rows = db.execute(
         f"SELECT client, messages + missing, {_LOST} AS lost, missing_ranges FROM clients "  # noqa: S608  # a constant
         "WHERE epoch = ? AND role = 'subscriber' AND missing > 0 AND lost > 0 ORDER BY client",
@@ -71,15 +71,16 @@ def losers(db: sqlite3.Connection, epoch: int) -> list[LossySubscriber]:
 
 
 def most_sent(db: sqlite3.Connection, epoch: int) -> int:
-    """Messages of the publisher that sent most in a step."""
+    """The largest number of messages that a publisher sent in a step."""
     query = "SELECT coalesce(max(messages), 0) FROM clients WHERE epoch = ? AND role = 'publisher'"
     return int(db.execute(query, (epoch,)).fetchone()[0])
 
 
 def lags(db: sqlite3.Connection, epoch: int) -> Lags:
-    """The mean lag (s) of subscribers outside the cohort in equal parts of the window, a row each; NaN where unknown.
+    """The mean lag (s) of subscribers outside the cohort in equal parts of the window, a row each; NaN if unknown.
 
-    Of more than some thousand subscribers as many are taken evenly. Without a row where no lag was stored.
+    If there are more than some thousand subscribers, an even sample of them is read. There is no row without stored
+    lag.
     """
     (count,) = db.execute("SELECT count(*) FROM clients WHERE epoch = ?", (epoch,)).fetchone()
     rows = db.execute(

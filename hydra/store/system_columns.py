@@ -1,4 +1,4 @@
-"""What a report asks of a scenario's system: it has the scenario alone, of a run that is stored."""
+"""Columns and queues of a stored scenario's system, for reports, which have the scenario only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hydra.system import QueueCapacity
 
 
 def added_by(scenario: Scenario) -> SystemColumns:
-    """The columns of its system's own."""
+    """The columns that the scenario's system adds."""
     return ResolvedScenario.of(scenario).added
 
 
@@ -33,5 +33,5 @@ def in_order(scenario: Scenario, rows: Iterable[Mapping[str, object]]) -> list[C
 
 
 def held_by(scenario: Scenario) -> QueueCapacity | None:
-    """What waits for a slow subscriber before messages are lost; None: the system does not say."""
+    """How many messages can wait for a slow subscriber before messages are lost; None: unknown."""
     return ResolvedScenario.of(scenario).system.held(scenario)

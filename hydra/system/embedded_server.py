@@ -1,4 +1,4 @@
-"""A server on this machine that lives exactly as long as its owner wants it, of whatever system."""
+"""A server of any system on this machine that its owner starts and ends."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ from hydra.system.worker_thread import WorkerThread
 
 START_TIMEOUT_S: Final = 60.0
 PREPARE_TIMEOUT_S: Final = 900.0
-"""The first time on a machine, programs may have to be fetched and made ready."""
+"""It is long, because at the first start on a machine programs may have to be fetched and prepared."""
 STOP_TIMEOUT_S: Final = 600.0
-"""It is killed within 4 s; removing what it kept may take a slow disk long."""
+"""It is long, because a slow disk needs time to remove the server's data; the server itself is killed within 4 s."""
 PORT_ATTEMPTS: Final = 5
 LOG: Final = "server.log"
 _TAKEN: Final = "in use"
-"""How the last words of a server that found its port taken read, in the kernel's words (EADDRINUSE)."""
+"""A part of the kernel's text for EADDRINUSE; a server whose port is in use logs it before it ends."""
 
 
 @dataclass(eq=False)
 class EmbeddedServer:
-    """One server by itself; its data is thrown away with it. See :class:`hydra.system.Servers`.
+    """A single server, whose data is deleted when it ends. See :class:`hydra.system.Servers`.
 
-    It runs under a supervisor process: it dies within 2 s of its owner, even by SIGKILL, and the folder goes with it.
+    A supervisor process runs the server: if the owner ends, even by SIGKILL, the server ends and its folder is deleted
+    within 2 s.
 
     Attributes:
-        program: how it is started.
-        cluster: what it is told as the only one, and when it is up.
-        folder: for data and settings; created, and removed on every exit path. Must not exist, or be empty.
-        log: where the server's output goes; None is inside ``folder`` and goes with it.
-        host: the address to bind and to tell clients.
-        ports: picks so many free ports of a host; another may be quicker to bind them.
-        warm: warms it up before ``start`` returns.
-        wait: how ``start`` and ``stop`` wait for it.
-        versions: of what it runs, once started.
+        program: starts the server.
+        cluster: configures the server as the only member of a cluster, and checks whether it is up.
+        folder: folder for data and settings. It must not exist, or be empty; it is created, and always removed at the
+            end.
+        log: file for the server's output; None: a file in ``folder``, which is removed with it.
+        host: the address that the server binds and that clients use.
+        ports: picks this many free ports of a host; another process may bind them first.
+        warm: whether ``start`` warms the server up before it returns.
+        wait: how ``start`` and ``stop`` wait for the server.
+        versions: versions of the server's programs, once it is started.
     """
 
     program: ServerProgram
@@ -65,10 +67,10 @@ class EmbeddedServer:
 
     @property
     def address(self) -> str:
-        """Its address for clients.
+        """The server's address for clients.
 
         Raises:
-            ServerError: it is not started.
+            ServerError: the server is not started.
         """
         if not self._address:
             raise ServerError(f"the embedded {self.program.title} is not started", "call start() first")
@@ -76,15 +78,15 @@ class EmbeddedServer:
 
     @property
     def pids(self) -> tuple[int, int] | None:
-        """Process ids of the supervisor and of the server, None when it does not run."""
+        """Process ids of the supervisor and of the server; None if the server is not running."""
         return (self._running.pid, self._running.command_pid) if self._running else None
 
     def start(self, timeout_s: float = START_TIMEOUT_S) -> str:
-        """Starts it, waits until it answers, warms it up; returns its address for clients.
+        """Starts the server, waits until it answers, warms it up, and returns its address for clients.
 
         Raises:
-            ServerError: it did not come up in ``timeout_s``; holds the last lines of its log.
-            MissingDependencyError: a program that it needs is missing.
+            ServerError: the server did not start within ``timeout_s``; the text has the last lines of its log.
+            MissingDependencyError: a program that the server needs is missing.
         """
         title = self.program.title
         if self._running is not None:
@@ -100,27 +102,27 @@ class EmbeddedServer:
         raise ServerError(f"the {title} found its ports taken {PORT_ATTEMPTS} times in a row", "try again")
 
     def alive(self) -> bool:
-        """Whether the server's process runs; costs one system call."""
+        """Whether the server's process is running; costs one system call."""
         return self._running is not None and not self._running.wait_for_end(0.0)
 
     def failure(self) -> str:
-        """That the server's process ended, and its last words, or ""; costs one system call while it runs."""
+        """A text that the server's process ended, with the end of its log; "" if it is running (one system call)."""
         return "" if self.alive() else f"the embedded {self.program.title} ended: {tail(self._log)}"
 
     def endpoints(self) -> Sequence[str]:
-        """Where it listens, for clients and for all else; nowhere unless it is started."""
+        """The endpoint at which the server listens; [] if it is not started."""
         return [self._endpoint] if self._address else []
 
     def processes(self) -> Sequence[int]:
-        """The server's; none unless it runs."""
+        """The id of the server's process; [] if it is not running."""
         return [self._running.command_pid] if self._running else []
 
     def kill(self, address: str, when: str) -> None:  # noqa: ARG002
-        """Refuses: a server by itself leaves nobody who could go on."""
+        """Raises an error: without the only server, no server would be left."""
         raise ServerError(f"the {self.program.title} at {address} is the only one", "ask for several")
 
     def detach(self) -> None:
-        """Lets the server live on without this process; SIGTERM to the supervisor ends it."""
+        """Keeps the server running after this process ends; SIGTERM to the supervisor ends the server."""
         if self._running is not None:
             self._running.detach()
 
@@ -135,7 +137,7 @@ class EmbeddedServer:
             shutil.rmtree(self.folder, ignore_errors=True)
 
         if created:
-            # On a thread of its own: what the start has asked of another may take long.
+            # On a separate thread, because a call of an interrupted start may still be running on the other one.
             with contextlib.closing(WorkerThread(self.wait)) as background:
                 background.ask(clear, STOP_TIMEOUT_S)
 
@@ -147,7 +149,7 @@ class EmbeddedServer:
         self.stop()
 
     def _start(self, background: WorkerThread, ports: list[int], deadline: float) -> bool:
-        """Starts it at these ports; False when another was quicker to bind one of them."""
+        """Starts the server at these ports; False if another process has bound one of them."""
         title = self.program.title
         endpoint = endpoint_of(self.host, ports)
         (join,) = self.cluster.join([endpoint])
@@ -167,7 +169,7 @@ class EmbeddedServer:
             self.stop()
             raise ServerError(f"the {title} could not be started: {e}") from None
         except BaseException:
-            # Ctrl-C as well: nothing may stay behind.
+            # This includes Ctrl-C: no process or file may be left behind.
             self.stop()
             raise
         self.stop()
@@ -178,7 +180,7 @@ class EmbeddedServer:
     def _wait_until_up(
         self, background: WorkerThread, running: SupervisedProcess, port: int, address: str, deadline: float
     ) -> bool:
-        """True when it answers; False when its process ended."""
+        """Waits until the server answers (True) or its process ends (False)."""
         answers = background.repeated(lambda: accepts(self.host, port) and self.cluster.up(address))
         if not self.wait(lambda: running.wait_for_end(0.0) or answers(), deadline - time.monotonic()):
             raise ServerError(

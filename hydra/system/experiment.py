@@ -1,4 +1,4 @@
-"""A published experiment: which runs repeat it, and how their figures stand beside the published ones."""
+"""Published experiments: the runs that repeat one, and tables that compare measured and published figures."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from hydra.model import Figure, Scenario, number
 Row = Mapping[str, Figure]
 
 FEWEST_RECORDS: Final = 1000
-"""Below which no scale brings a published number of records: fewer measure nothing but the beginning."""
+"""The smallest number of records at any scale: fewer would measure only the start of a transfer."""
 PUBLISHED: Final = "_published"
 RATIO: Final = "_ratio"
-"""Suffixes of the columns beside a measured one: the published figure, and measured over published."""
+"""Suffixes of the columns for the published figure, and for measured / published."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentOptions:
-    """What the user asked for.
+    """The options of an experiment that the user chose.
 
     Attributes:
-        scale: multiplies the published numbers of records and lengths; 1 is the original.
-        options: the experiment's own (``Experiment.options``) by name; those that were not given are absent.
-        hosts: how many hosts the cluster has.
+        scale: factor for the published numbers of records and durations; 1 is the original.
+        options: values of the experiment's own flags (``Experiment.options``) by name; flags that were not given are
+            absent.
+        hosts: number of hosts of the cluster.
     """
 
     scale: float
@@ -35,13 +36,13 @@ class ExperimentOptions:
     hosts: int = 1
 
     def records(self, published: int) -> int:
-        """A published number of records at this scale."""
+        """The number of records at this scale, for a published number."""
         return max(round(published * self.scale), min(published, FEWEST_RECORDS))
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentPart:
-    """One run of an experiment: its name, which is that of its folder, and its scenario as a file would have it."""
+    """One run of an experiment: its name, which its folder has, too, and its scenario as the content of a file."""
 
     name: str
     scenario: Mapping[str, Any]
@@ -49,17 +50,17 @@ class ExperimentPart:
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """A part that was run.
+    """The result of a part.
 
     Attributes:
-        part: what was asked for.
-        scenario: what was run: with the user's flags.
-        rows: its table.
-        publishers: of each row, what each of its publishers did: the figures of
-            ``store.client_rows.client_figures``, its ``agent``, and ``began_ns``, when its data began (ns since 1970).
-        subscribers: of each row, what each of its subscribers did, likewise.
-        servers: of each row, what each server did: figures by name (``System.server_counters`` as rates).
-        reason: why it could not be run; "": it was.
+        part: the part as the experiment defines it.
+        scenario: the scenario that was run, with the user's flags.
+        rows: the rows of its table.
+        publishers: for each row, figures of each publisher: those of ``store.client_rows.client_figures``, its
+            ``agent``, and ``began_ns``, the time of its first data (ns since 1970).
+        subscribers: for each row, the same figures of each subscriber.
+        servers: for each row, figures of each server by name (``System.server_counters`` as rates).
+        reason: why the part could not be run; "" if it was run.
     """
 
     part: ExperimentPart
@@ -73,9 +74,10 @@ class PartResult:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentTable:
-    """A table of an experiment: measured beside published.
+    """A table of an experiment, with measured and published figures.
 
-    ``x`` and ``y`` name the columns of its picture, ``marks`` the vertical lines in it by their text.
+    ``x`` and ``y`` name the columns of its plot; ``marks`` has the positions of vertical lines in the plot by their
+    text.
     """
 
     title: str
@@ -88,11 +90,11 @@ class ExperimentTable:
 
 
 Parts = Callable[[ExperimentOptions], Sequence[ExperimentPart]]
-"""All parts of an experiment, where they are known before anything is measured."""
+"""A function that returns all parts of an experiment, if they are known before anything is measured."""
 
 
 def in_turn(parts: Parts) -> Callable[[ExperimentOptions, Sequence[PartResult]], ExperimentPart | None]:
-    """``Experiment.next_part`` of an experiment whose parts are known before: each in its turn."""
+    """Makes ``Experiment.next_part`` from parts that are known before: they are run in order."""
 
     def next_part(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentPart | None:
         finished = {each.part.name for each in done}
@@ -103,20 +105,20 @@ def in_turn(parts: Parts) -> Callable[[ExperimentOptions, Sequence[PartResult]],
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Experiment:
-    """An experiment as it was published.
+    """A published experiment.
 
     Attributes:
-        name: by which it is called.
+        name: the experiment's name on the command line.
         title: one line for lists.
-        source: who published it, and when.
-        scale: the scale unless the user says otherwise: it takes less than three minutes on two cores.
-        takes_s: about how long that is, on two cores.
-        next_part: the run after those that are done, None when there is none. Pure and repeatable: an experiment that
-            was interrupted goes on by asking again. ``in_turn`` makes it of ``parts``.
-        views: its tables, from what has been done so far.
-        parts: all of them, where they are known before anything is measured.
-        options: flags of its own (click options): an order has the values of those that were given.
-        lines: what is printed after the tables for scripts that parse it, line by line.
+        source: its authors and year.
+        scale: the default scale, with which it takes less than three minutes on two cores.
+        takes_s: approximate duration at this scale on two cores, in seconds.
+        next_part: returns the part after those that are done, None after the last one. It is pure, so that an
+            interrupted experiment continues with the same call. ``in_turn`` makes it from ``parts``.
+        views: makes the tables from the parts that are done.
+        parts: returns all parts, if they are known before anything is measured.
+        options: the experiment's own flags (click options); ``ExperimentOptions.options`` has the given values.
+        lines: makes the lines that are printed after the tables for scripts that parse them.
     """
 
     name: str
@@ -140,25 +142,25 @@ class Preset:
 
 
 def beside(columns: Sequence[Column]) -> list[Column]:
-    """The columns of figures, each with its published one and the ratio behind it."""
+    """The columns, each followed by the columns of its published figure and of the ratio."""
     return [
         each
         for column in columns
         for each in (
             column,
-            Column(f"{column.name}{PUBLISHED}", column.unit, "as it was published", "published", column.digits),
+            Column(f"{column.name}{PUBLISHED}", column.unit, "the published figure", "published", column.digits),
             Column(f"{column.name}{RATIO}", "", "measured / published", "ratio"),
         )
     ]
 
 
 def with_published(measured: Row, published: Row | None, figures: Sequence[str]) -> dict[str, Figure]:
-    """A measured row with the published figures and the ratios behind them.
+    """A measured row, extended by the published figures and the ratios.
 
     Args:
         measured: figures by name.
-        published: those of the published row with the same keys; None: there is none.
-        figures: which of them were published at all.
+        published: the published row with the same keys; None: there is none.
+        figures: names of the published figures.
     """
     row = dict(measured)
     for name in figures:
@@ -169,6 +171,6 @@ def with_published(measured: Row, published: Row | None, figures: Sequence[str])
 
 
 def ratio(measured: Figure, published: Figure) -> float | None:
-    """Measured over published; None where either is unknown or the published one is 0."""
+    """Measured / published; None if one is unknown, or the published one is 0."""
     ours, theirs = number(measured), number(published)
     return ours / theirs if ours is not None and theirs else None

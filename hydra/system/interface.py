@@ -1,4 +1,4 @@
-"""What a system does for a run, and what its servers are told to become one."""
+"""The interfaces that a system implements for a run, and by which its servers become one cluster."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from hydra.events.warnings import HydraWarning
 
 Waiting = Callable[[Callable[[], bool], float], bool]
-"""Waits until a condition holds, for at most so many seconds, and says whether it does.
+"""Waits until a condition holds, for at most the given seconds, and returns whether it does.
 
 A run waits through its controller (``Controller.wait_until``), so that clients are served meanwhile. The condition is
-asked often and returns at once.
+called often and returns at once.
 """
 
 _LOOK_EVERY_S: Final = 0.005
 
 
 def wait_alone(condition: Callable[[], bool], timeout_s: float) -> bool:
-    """A :data:`Waiting` for whoever has nobody to serve."""
+    """A :data:`Waiting` for a process without clients to serve."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() >= deadline:
@@ -36,10 +36,10 @@ def wait_alone(condition: Callable[[], bool], timeout_s: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How an agent starts a group of one kind: the group's own flags are appended to ``command``.
+    """The program of one kind of group: an agent appends the group's flags to ``command``.
 
-    ``files`` are what it needs beside Hydra's modules, by their name in the package ``hydra``; ``libraries`` are the
-    distributions that it imports beside those of ``hydra.control.LIBRARIES``, with what these need in turn.
+    ``files`` are files that it needs in addition to Hydra's modules, by their path in the package ``hydra``.
+    ``libraries`` are distributions that it imports in addition to ``hydra.control.LIBRARIES``, with their dependencies.
     """
 
     command: tuple[str, ...]
@@ -51,76 +51,76 @@ class Program:
     def of_module(
         cls, module: str, kind: str, *, files: Mapping[str, Path] | None = None, libraries: tuple[str, ...] = ()
     ) -> Program:
-        """A module of ours as a program; numpy must not start threads in a parent that forks."""
+        """A module of Hydra as a program; numpy must not start threads in a parent that forks."""
         return cls((sys.executable, "-m", module, kind), {"OPENBLAS_NUM_THREADS": "1"}, files or {}, libraries)
 
 
 class Servers(Protocol):
-    """Servers of our own, wherever they run."""
+    """The servers that Hydra starts, on this machine or on agents."""
 
     versions: Mapping[str, str]
-    """Of what they run, once started."""
+    """Versions of the servers' programs, once they are started."""
 
     def start(self) -> str:
-        """Brings them up; returns their address for clients. May be called again after ``stop``.
+        """Starts the servers and returns their address for clients. May be called again after ``stop``.
 
         Raises:
-            ServerError, MissingDependencyError, PlacementError: they cannot be.
+            ServerError, MissingDependencyError, PlacementError: the servers cannot be started.
         """
 
     def failure(self) -> str:
-        """Why they are not all there any more, or ""; returns at once."""
+        """Why a server failed, "" if none did; returns at once."""
 
     def endpoints(self) -> Sequence[str]:
-        """Where each of them listens, as it told it, in the order in which they were joined."""
+        """The endpoint that each server reported, in the order in which they were joined."""
 
     def processes(self) -> Sequence[int]:
-        """The ids of those processes that are no groups: of a server by itself on this machine."""
+        """The ids of server processes that are no groups: that of an embedded server."""
 
     def kill(self, address: str, when: str) -> None:
-        """Kills the one whose address for clients this is, with SIGKILL: that is no failure, and no wait.
+        """Kills the server with this address for clients by SIGKILL; this counts as no failure, and returns at once.
 
         Args:
             address: ``host:port``.
-            when: for people.
+            when: text for the event.
         """
 
     def stop(self) -> None:
-        """Ends them with all their data; may be called twice."""
+        """Ends the servers and deletes their data; may be called twice."""
 
 
 class ServerCluster(Protocol):
-    """How a system's servers become one, each of which has told where it will listen (``host:port``, with commas).
+    """Joins a system's servers to one cluster; each has reported where it will listen (``host:port``, comma-separated).
 
-    Whoever starts servers (:class:`Servers`) is given one of these, and has each server start with what ``join`` says.
+    The code that starts servers (:class:`Servers`) gets this object, and passes each server what ``join`` returns.
     """
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
-        """What each server has to know of the others to start, in their order; a cluster of its own by every call."""
+        """What each server has to know of the others to start, in order; each call makes a new cluster."""
 
     def address(self, endpoints: Sequence[str]) -> str:
-        """Their address for clients."""
+        """The cluster's address for clients."""
 
     def up(self, address: str) -> bool:
-        """Whether those that were joined last all answer there; asked on a thread, may take about a second."""
+        """Whether all servers that were joined last answer; called on a thread, may take about a second."""
 
     def warm_up(self, address: str) -> None:
-        """Whatever makes fresh servers as quick as they will be; on a thread, ends by itself within some 55 s.
+        """Warms up new servers until they reach their full speed; called on a thread, ends within about 55 s.
 
         Raises:
-            ServerError: it did not succeed.
+            ServerError: the warm-up failed.
         """
 
 
 class System:
-    """A system under test for the length of a run: derive a class, and override what is different in the system.
+    """A system under test during a run: derive a class, and override what differs for the system.
 
-    What stands here is right for one that has neither servers nor a log. A class that has all of these methods without
-    being derived will do as well.
+    The default methods are for a system that has neither servers nor a log. A class that has all of these methods need
+    not be derived.
     """
 
     def check(self) -> None:
-        """Looks whether the system could be brought up at all; starts and writes nothing.
+        """Checks whether the system could be started; starts and writes nothing.
 
         Raises:
             UsageError: a property cannot be used, or a program is missing.
@@ -128,60 +128,59 @@ class System:
         self.program("subscriber")
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
-        """Brings up what is needed on the side of the servers, with its files under ``folder``.
+        """Starts what the servers need, with its files in ``folder``.
 
         Args:
             run: the run's name.
             folder: the run's directory.
-            wait: how this and every later call waits for others.
-            servers: those on the cluster's agents, where ``server`` has named a program for them.
+            wait: how this and every later call waits.
+            servers: the servers on the cluster's agents, if ``server`` has named a program for them.
 
         Raises:
-            ServerError, MissingDependencyError, PlacementError: it cannot.
+            ServerError, MissingDependencyError, PlacementError: the system cannot be started.
         """
 
     def program(self, role: Role) -> Program:
-        """The program of a role's clients."""
+        """The program of the clients of a role."""
         raise NotImplementedError
 
     def server(self) -> Program | None:
-        """The program of a server on an agent; None if none are to be there."""
+        """The program of a server on an agent; None if no servers run on agents."""
         return None
 
     def cluster(self) -> ServerCluster | None:
-        """How servers on agents become one; None as above."""
+        """Joins servers on agents to one cluster; None if no servers run on agents."""
         return None
 
     def configure(self, settings: Settings) -> dict[str, Any] | None:
-        """The ``system`` object of the next step's ``configure``: what is the system's own, and where its data goes.
+        """The ``system`` object of the next step's ``configure``: the system's own settings, and where its data goes.
 
-        Asked once whenever a step is begun, before anybody is configured.
+        It is called once for each start of a step, before any client is configured.
 
         Raises:
-            StepError: servers of our own do not tell, and count as failed from now on.
-            ServerError: the user's do not.
+            StepError: servers started by Hydra do not answer; they count as failed from now on.
+            ServerError: the user's servers do not answer.
         """
         return dict(settings.system)
 
     def finish(self) -> dict[str, Any] | None:
-        """The ``system`` object of ``finish``: where this step's data ends, None where nobody knows it but publishers.
+        """The ``system`` object of ``finish``: where this step's data ends; None if only publishers know that.
 
         Errors as above.
         """
         return None
 
     def proof(self, settings: Settings) -> Hashable:
-        """What a subscriber's readiness depends on beside the processes at both ends.
+        """What a subscriber's readiness depends on, in addition to the processes at both ends.
 
-        While it stays the same, whoever has received everything of a step is ready for the next one.
+        As long as this value is the same, a subscriber that received all messages of a step is ready for the next one.
         """
         return tuple(sorted(settings.system.items()))
 
     def log_end(self, settings: Settings) -> int | None:
-        """The messages that the servers' log ever took; None with settings with which nobody keeps one.
+        """The total number of messages that the servers' log has accepted; None if these settings have no log.
 
-        Errors as above. Whether nothing but its growth acknowledges messages is told by
-        ``SystemSpec.log_acknowledges``.
+        Errors as above. ``SystemSpec.log_acknowledges`` is whether only its growth acknowledges messages.
         """
         return None
 
@@ -189,64 +188,64 @@ class System:
         """Called a few times a second in a step's window; returns at once.
 
         Args:
-            settings: the step's.
+            settings: the settings of the step.
             elapsed_s: seconds since the window began.
-            duration_s: how long it is at most.
+            duration_s: maximum length of the window in seconds.
         """
 
     def after_step(self) -> None:
-        """A step is over, however it ended: what was broken on purpose in its window counts as a failure now."""
+        """Called after a step, however it ended: a server that was killed on purpose counts as failed from now on."""
 
     def server_counters(self) -> Mapping[str, Mapping[str, float]]:
-        """Figures of this moment by server and name, {} where nobody tells.
+        """Current figures by server and name; {} if servers report none.
 
-        A name that ends in ``_total`` is of a counter, which only grows; all others are gauges. Asked on a thread of
-        its own when a window begins and when it ends; may take about a second.
+        A name that ends with ``_total`` is a counter, which only grows; all others are gauges. The method is called on
+        a separate thread when a window begins and when it ends; it may take about a second.
 
         Raises:
-            HydraError: they cannot be asked.
+            HydraError: the servers cannot be queried.
         """
         return {}
 
     def server_processes(self) -> Sequence[int]:
-        """The processes of a server of our own that is no group: they are looked at by whoever runs the step."""
+        """The processes of an embedded server, which is no group; the process that runs the step samples them."""
         return ()
 
     def failure(self) -> str:
-        """Why this system can carry no more steps just now, or ""; returns at once.
+        """Why this system cannot run a step now, "" if it can; returns at once.
 
-        Nothing is said of a server that :meth:`during` ended on purpose, until :meth:`after_step`.
+        A server that :meth:`during` ended on purpose is not reported before :meth:`after_step`.
         """
         return ""
 
     def revive(self) -> None:
-        """Recovers from a failure, by a new server for instance, or waits for the recovery.
+        """Recovers from a failure, for instance by a new server, or waits for the recovery.
 
         Raises:
-            ServerError: it did not end.
+            ServerError: the system did not recover.
         """
 
     def stored_bytes(self) -> int:
-        """What servers of our own keep of the last steps on this machine's disk: the next ones take its place."""
+        """Bytes that Hydra's servers store on this machine's disk for the last steps; the next steps replace them."""
         return 0
 
     def metadata(self) -> dict[str, str]:
-        """What to record of it: versions, its configuration, no secrets."""
+        """Facts to store with the run: versions and configuration, without secrets."""
         return {}
 
     def warnings(self) -> list[HydraWarning]:
-        """What the user has to know of it and was not told yet; empties the list."""
+        """Warnings about the system that were not returned yet; empties the list."""
         return []
 
     def close(self) -> None:
-        """Removes all that :meth:`open` made; may be called twice."""
+        """Removes everything that :meth:`open` made; may be called twice."""
 
 
 def programs(system: System) -> list[Program]:
-    """The programs of all groups of a run: of clients, and of servers if some are groups.
+    """The programs of all groups of a run: of clients, and of servers if they are groups.
 
     Raises:
-        MissingDependencyError: something that one needs is not there and cannot be fetched.
+        MissingDependencyError: a program needs something that is missing and cannot be fetched.
     """
     server = system.server()
     return [*(system.program(role) for role in get_args(Role)), *([] if server is None else [server])]

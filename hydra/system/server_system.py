@@ -1,4 +1,4 @@
-"""A system that has servers: ours, embedded or on agents, which are replaced when they fail, or the user's."""
+"""The base of systems with servers: started by Hydra (embedded or on agents), or the user's."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
     from hydra.model import Scenario
 
 COMES_BACK_WITHIN_S: Final = 30.0
-"""How long the user's servers have, between two steps, to answer again."""
+"""Time limit for the user's servers to answer again between two steps."""
 _ASK_AGAIN_S: Final = 0.5
 
 _T = TypeVar("_T")
 
 
 class Monitor(Protocol):
-    """Notices while a step goes on that servers are gone."""
+    """Detects during a step that servers are dead or disconnected."""
 
     def failure(self) -> str:
-        """That they are, or ""; returns at once."""
+        """What was detected, or ""; returns at once."""
 
     def close(self) -> None:
-        """Ends it; may be called twice."""
+        """Ends the monitor; may be called twice."""
 
 
 class ServerSystem(System):
-    """What systems do alike for their servers; what each does by itself are the methods behind the public ones.
+    """What all systems with servers do alike; the private methods below are what each system implements.
 
     Arguments:
-        scenario: what is run.
-        theirs: the address of servers of the user's own; "": they are ours.
-        deploy: whether ours run as groups on agents; otherwise there is one, embedded.
-        is_local: whether they run on this machine.
+        scenario: the scenario.
+        theirs: the address of the user's servers; "": Hydra starts servers.
+        deploy: whether Hydra's servers run as groups on agents; otherwise there is one embedded server.
+        is_local: whether the servers run on this machine.
     """
 
     def __init__(self, scenario: Scenario, theirs: str, *, deploy: bool = False, is_local: bool = True) -> None:
@@ -62,7 +62,7 @@ class ServerSystem(System):
         self._wait: Waiting = wait_alone
 
     def check(self) -> None:
-        """The clients' program is there; the user's servers let us in, or ours are installed if they run here."""
+        """Checks the clients' program, and either access to the user's servers or the installed server program."""
         super().check()
         if self._theirs:
             self._reach()
@@ -70,33 +70,33 @@ class ServerSystem(System):
             self._server_program().prepare()
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
-        """Starts our servers or reaches the user's."""
+        """Starts servers, or connects to the user's."""
         self._run, self._folder, self._wait, self._deployed = self._unique(run), folder, wait, servers
         self._bring_up()
 
     def server(self) -> Program | None:
-        """One of ours by itself, where they are groups."""
+        """The program of one server, if servers run as groups."""
         return self._server_node() if self._deploy else None
 
     def cluster(self) -> ServerCluster | None:
-        """Of those."""
+        """Joins these servers to one cluster."""
         return self._server_cluster() if self._deploy else None
 
     def server_processes(self) -> Sequence[int]:
-        """Of an embedded server."""
+        """The processes of an embedded server."""
         return self._own.processes() if self._own else ()
 
     def failure(self) -> str:
-        """Servers that did not answer, ended, or are gone."""
+        """The failure of servers that did not answer, ended or disconnected; "" if there is none."""
         own = self._own.failure() if self._own and not self._mute else ""
         return self._mute or own or (self._monitor.failure() if self._monitor else "")
 
     def revive(self) -> None:
-        """New servers in the place of our own that failed or were killed; the user's are waited for.
+        """Replaces Hydra's servers if one failed or was killed; waits for the user's servers.
 
         Raises:
-            ServerError: the user's did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` where that is
-                less.
+            ServerError: the user's servers did not answer within ``COMES_BACK_WITHIN_S``, or ``ready_timeout_s`` if
+                that is less.
         """
         if not self.failure():
             return
@@ -105,83 +105,83 @@ class ServerSystem(System):
             self._bring_up()
         else:
             self._mute = ""
-            # Nobody tells of their silence again while they are waited for.
+            # The monitor would report the same silence again during the wait.
             self._unwatch()
             await_return(self._return, self._wait, self._scenario.ready_timeout_s)
 
     def warnings(self) -> list[HydraWarning]:
-        """What is left behind, and what became of what earlier parts of the run have left."""
+        """Warnings about things that this run, or an earlier part of it, has left behind; empties the list."""
         warnings, self._warnings = self._warnings, []
         return warnings
 
     def close(self) -> None:
-        """Removes what the run has on the user's servers, or ends ours."""
+        """Removes what the run has made on the user's servers, or ends Hydra's servers."""
         own, self._own = self._own, None
         self._unwatch()
         try:
             self._disconnect()
         finally:
             if own is not None:
-                # What is the run's goes with their data.
+                # Everything of the run is deleted with the servers' data.
                 own.stop()
 
-    # --- what each system does by itself -----------------------------------------------------------------------------
+    # --- what each system implements ---------------------------------------------------------------------------------
 
     def _unique(self, run: str) -> str:
-        """How what a run has on the servers is called: a suffix keeps two runs of the same name on them apart."""
+        """A unique name for what a run makes on the servers: the run's name with a suffix."""
         raise NotImplementedError
 
     def _reach(self) -> None:
-        """Looks whether the user's servers answer.
+        """Checks whether the user's servers answer.
 
         Raises:
-            UsageError: they do not.
+            UsageError: the servers do not answer.
         """
         raise NotImplementedError
 
     def _server_program(self) -> ServerProgram:
-        """How a server of ours is started."""
+        """The program of a server that Hydra starts on this machine."""
         raise NotImplementedError
 
     def _server_node(self) -> Program:
-        """The same as a program on an agent."""
+        """The program of a server on an agent."""
         raise NotImplementedError
 
     def _server_cluster(self) -> ServerCluster:
-        """How several become one."""
+        """Joins servers to one cluster."""
         raise NotImplementedError
 
     def _connect(self) -> None:
-        """The servers at ``_address`` are up, or the user's: prepares there whatever all steps need."""
+        """Prepares what all steps need on the servers at ``_address``, which are up."""
         self._watch()
 
     def _observed(self) -> Monitor | None:
-        """What looks after the servers that are up from now on; None: whoever has started them does."""
+        """The monitor of the servers that are up from now on; None if the code that started them watches them."""
         return None
 
     def _return(self) -> None:
-        """Prepares anew what the user's servers have lost while they were gone.
+        """Prepares again what the user's servers lost while they did not answer.
 
         Raises:
-            ServerError: they do not answer yet.
+            ServerError: the servers do not answer yet.
         """
         self._watch()
 
     def _disconnect(self) -> None:
-        """Ends what was begun in ``_connect``, and removes what the run has on the user's servers."""
+        """Ends what ``_connect`` began, and removes what the run has made on the user's servers."""
 
-    # --- for them ----------------------------------------------------------------------------------------------------
+    # --- common ------------------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Looks after the servers as they are now, and no more as they were."""
+        """Starts to monitor the current servers in place of the earlier ones."""
         self._unwatch()
         self._monitor = self._observed()
 
     def _asked(self, question: Callable[[], _T]) -> _T:
-        """The servers' answer in a step.
+        """The answer of the servers during a step.
 
         Raises:
-            StepError: there is none; they count as failed from now on.
+            StepError: the servers do not answer; they count as failed from now on.
         """
         try:
             return question()
@@ -209,23 +209,23 @@ class ServerSystem(System):
 
 
 def unused_folder(run: Path) -> Path:
-    """A folder of the run for a server's data that is not there yet.
+    """A folder of the run for a server's data that does not exist yet.
 
-    What was left behind, by a machine that went down, is not touched.
+    Data that was left behind, for instance by a machine that crashed, is not touched.
     """
     return next(folder for n in count(1) if not (folder := run / f"server-{n}").exists())
 
 
 def await_return(ask: Callable[[], _T], wait: Waiting, ready_timeout_s: float) -> _T:
-    """What the servers answer once they do.
+    """Waits until the servers answer, and returns their answer.
 
     Args:
-        ask: raises ServerError as long as they do not.
+        ask: queries the servers; raises ServerError as long as they do not answer.
         wait: how the caller waits meanwhile.
-        ready_timeout_s: the scenario's; they get no more than that, and at most ``COMES_BACK_WITHIN_S``.
+        ready_timeout_s: the scenario's value; the time limit is the smaller of it and ``COMES_BACK_WITHIN_S``.
 
     Raises:
-        ServerError: the last one, when the time is over.
+        ServerError: the servers did not answer within the time limit.
     """
     deadline = time.monotonic() + min(COMES_BACK_WITHIN_S, ready_timeout_s)
     while True:

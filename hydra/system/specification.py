@@ -1,4 +1,4 @@
-"""What a system tells of itself: everything that generic code knows of it."""
+"""The specification of a system: everything that generic code knows about it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hydra.system.interface import System
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What one subscriber process of an implementation takes: memory as PSS and what the kernel keeps for it.
+    """The resources of one subscriber process of an implementation; memory is PSS plus the kernel's memory for it.
 
-    ``further`` is what each further subscriber takes that is packed into the same process; None: it cannot be packed.
-    ``packed`` is how many connections a process has, and with one each, how many subscribers, unless the scenario says
-    otherwise. ``cpus`` is what one subscriber asks of its agent, unless the scenario says that. ``ports`` is how many
-    connections to an address share a local address, where not all of a host do. ``server`` is what each server beyond
-    the first adds to every subscriber, packed or not: a library may have a thread for each that it knows of.
+    ``further`` is the need of each further subscriber in the same process; None: the implementation cannot be packed.
+    ``packed`` is the default number of connections of a process, which is its number of subscribers if each has one.
+    ``cpus`` is the default demand of one subscriber. ``ports`` is the number of connections to one address that share a
+    local address; None: all connections of a host do. ``server`` is what each server beyond the first adds to every
+    subscriber, packed or not: a library may have a thread for each known server.
     """
 
     threads: int
@@ -38,10 +38,10 @@ class Footprint:
     server: Footprint | None = None
 
     def of(self, packed: int, servers: int = 1) -> Footprint:
-        """What a process with so many subscribers takes where they know of so many servers.
+        """The resources of a process with this many subscribers that know this many servers.
 
         Raises:
-            ValueError: more than one, of an implementation that cannot be packed.
+            ValueError: there are several subscribers, and the implementation cannot be packed.
         """
         it = self
         if packed > 1:
@@ -62,11 +62,11 @@ class Footprint:
 
 @dataclass(frozen=True, slots=True)
 class ServerFootprint:
-    """What one server of a system takes on its machine.
+    """The resources that one server of a system needs on its machine.
 
-    ``connections`` is how many of its descriptors each client takes; ``record_bytes`` what it keeps of a message beside
-    its payload, 0 where it keeps none on disk; ``most_bytes_a_second`` the fastest that one was seen to write.
-    ``memory_of`` is what each of so many on one machine takes, where that is not ``memory_bytes`` of one alone.
+    ``connections`` is the number of its descriptors for each client. ``record_bytes`` is what it stores for a message
+    in addition to the payload, 0 if it stores no messages on disk. ``most_bytes_a_second`` is the highest measured
+    write rate. ``memory_of`` returns the memory of each of N servers on one machine; None: always ``memory_bytes``.
     """
 
     processes: int
@@ -81,18 +81,18 @@ class ServerFootprint:
     memory_of: Callable[[int], int] | None = None
 
     def memory(self, sharing: int) -> int:
-        """What each of so many servers on one machine takes, in bytes."""
+        """The memory in bytes of each of ``sharing`` servers on one machine."""
         return self.memory_bytes if self.memory_of is None else self.memory_of(sharing)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueCapacity:
-    """What waits for a slow subscriber before any message is lost.
+    """How many messages can wait for a slow subscriber before a message is lost.
 
     Attributes:
         queue: messages that the system's queues hold; None: there is no limit.
-        queues: the settings that limit it, in words.
-        kernel: messages that the kernel's buffers hold beside those at most; how many it is depends on the traffic.
+        queues: the names of the settings with this limit, as text.
+        kernel: maximum number of further messages in the kernel's buffers; the actual number depends on the traffic.
     """
 
     queue: float | None
@@ -102,12 +102,12 @@ class QueueCapacity:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Where an experiment's published table is, and what tells its rows apart.
+    """The published table of an experiment.
 
     Attributes:
         file: a file of ``conf/reference`` or a path.
-        experiment: the scenario that comes with Hydra and asks for what was published.
-        keys: columns in which a measured row and its published counterpart agree.
+        experiment: name of Hydra's scenario that repeats the experiment.
+        keys: columns that identify the same row in the measured and the published table.
     """
 
     file: str
@@ -116,50 +116,50 @@ class Reference:
 
 
 Refusal = tuple[tuple[str, ...], str, str]
-"""Why a scenario cannot be: the key's path, what is wrong, what to try."""
+"""Why a scenario is invalid: the key's path, what is wrong, what to try."""
 
 
 class SystemSpec:
-    """Everything that generic code knows of a system: derive a class, and override what is different in the system.
+    """Everything that generic code knows about a system: derive a class, and override what differs for the system.
 
-    A package may give every attribute and every method by its keyword instead: ``SystemSpec(name=…, group=…)``.
+    A package may also pass attributes and methods as keywords: ``SystemSpec(name=…, group=…)``.
 
     Attributes:
-        name: in scenarios, and of its entry point.
-        title: for people.
-        queue: what fills when the system is the bottleneck, for verdicts, such as ``high-water mark``.
-        settings: a frozen dataclass: what can change between two steps beside what all systems share; every field has
-            a default, checks in ``__post_init__`` raise ValueError. In a scenario's [settings] its fields stand beside
-            the shared ones.
-        implementations: footprint by name; the default first.
-        make: the system for a run: the scenario, whether its servers are groups on agents, whether these are local.
-        costs: what its clients are known to cost, by implementation, where no run tells it.
-        bounds: for its numbers, by dotted key: least and most.
-        tables: further tables of its scenarios, by their name: frozen dataclasses whose fields have defaults.
-        native: its further keys under [native], a frozen dataclass; None: it has none.
-        listener_bytes: what each subscriber takes at its publisher, where there is no server between them.
-        natives: those of the implementations that are Hydra's native program and have the options of [native].
-        tools: those of the implementations that drive a program of the system's own, once in every step. Its messages
-            have no header: they are counted by the log, and whose they are and how long they took is not known.
-        servers: footprint of a server that Hydra brings along; None: the system has none.
-        server_spec: how many servers, where and with what, unless a scenario says so; None as above.
-        aliases: other names of keys in scenarios and ``--set``: the dotted key by the dotted alias, both of one table.
-        table_words: other words for a scenario's ``table``.
-        elsewhere: flags that name servers of the user's own (``hydra.options.keyed``), for commands that prepare a run.
-        commands: click commands, added to ``hydra``, of a package that has none under its entry points
-            (``hydra.commands``): for them ``hydra --help`` has to import the specification.
-        batch: the column of the setting that says how many messages travel together, where it is not ``burst``.
-        scenarios: a folder with further scenarios, which are known by their names like those of ``conf/scenarios``.
-        columns: what its clients report that others do not.
-        differs: settings in which a run is compared with another one of this system.
-        has_log: whether servers keep what is sent, so that a step may have no subscribers.
-        presets: for design goals, by name: ``--preset`` of every command of the system, ``preset`` in a scenario.
-        experiments: published ones that it repeats.
-        events: the kinds of events (``[[events]]``) that it makes beside those of all systems; each with why a scenario
-            cannot have it, or "".
+        name: name in scenarios, and of its entry point.
+        title: name in texts.
+        queue: name of the queue that fills if the system is the bottleneck, for verdicts, such as ``high-water mark``.
+        settings: a frozen dataclass of the system's own settings, which can change between steps. Every field has a
+            default; checks in ``__post_init__`` raise ValueError. A scenario's [settings] has its fields, too.
+        implementations: footprint of each implementation by name; the default first.
+        make: makes the system for a run from the scenario, whether servers are groups on agents, and whether they are
+            local.
+        costs: measured costs of its clients by implementation, used if no run shows them.
+        bounds: least and most of numbers, by dotted key.
+        tables: further tables of its scenarios by name: frozen dataclasses whose fields have defaults.
+        native: a frozen dataclass of its further keys under [native]; None: there are none.
+        listener_bytes: memory of a publisher for each subscriber, if there is no server between them.
+        natives: names of the implementations that are Hydra's native program and have the options of [native].
+        tools: names of the implementations that run a program of the system, once in every step. Its messages have no
+            header: the log counts them; their subscribers and latencies are unknown.
+        servers: footprint of a server that Hydra starts; None: the system has no servers.
+        server_spec: default number, place and demand of servers; None: the system has no servers.
+        aliases: aliases of keys in scenarios and ``--set``: the dotted key by the dotted alias, both in one table.
+        table_words: other names for kinds of a scenario's ``table``.
+        elsewhere: flags that name the user's servers (``hydra.options.keyed``), for commands that prepare a run.
+        commands: click commands of a package without entry points in ``hydra.commands``; for them ``hydra --help`` has
+            to import the specification.
+        batch: the column of the setting with the number of messages sent together, if this is not ``burst``.
+        scenarios: a folder with further scenarios, which are found by name like those of ``conf/scenarios``.
+        columns: columns that only this system's clients report.
+        differs: settings that are compared between runs of this system.
+        has_log: whether servers store what is sent, so that a step may have no subscribers.
+        presets: presets for design goals by name, for ``--preset`` and the key ``preset`` of scenarios.
+        experiments: published experiments that it repeats.
+        events: further kinds of events (``[[events]]``), each with a function that returns why a scenario cannot have
+            it, or "".
 
     Raises:
-        TypeError: a keyword is no part of a specification, or what every system has is missing.
+        TypeError: a keyword is unknown, or a required attribute is missing.
     """
 
     name: str
@@ -199,85 +199,85 @@ class SystemSpec:
             raise TypeError(f"a SystemSpec needs {', '.join(missing)}")
 
     def check(self, scenario: Scenario) -> Iterable[Refusal]:
-        """What is wrong with a scenario that its types cannot see."""
+        """Checks a scenario beyond its types; returns what is wrong."""
         return ()
 
     # --- of a scenario -----------------------------------------------------------------------------------------------
 
     def address(self, scenario: Scenario) -> str:
-        """Of the user's own servers; "": there are none, or Hydra brings them along."""
+        """The address of the user's servers; "" if there are none, or Hydra starts them."""
         return ""
 
     def servers_of(self, scenario: Scenario) -> int:
-        """How many servers of ours it needs."""
+        """The number of servers that Hydra starts for a scenario."""
         return 0 if self.servers is None or self.address(scenario) else scenario.server.count
 
     def copies_of(self, scenario: Scenario) -> int:
-        """On how many servers each message is kept."""
+        """The number of servers that store each message."""
         return 1
 
     def connections_of(self, scenario: Scenario) -> int:
-        """To how many addresses each subscriber connects, at most."""
+        """The maximum number of addresses to which each subscriber connects."""
         return 1
 
     def held(self, scenario: Scenario) -> QueueCapacity | None:
-        """What waits for a slow subscriber before messages are lost; None: nobody can say."""
+        """How many messages can wait for a slow subscriber before messages are lost; None: unknown."""
         return None
 
     def reference(self, scenario: Scenario) -> Reference | None:
-        """The published table of the experiment that it repeats; None: there is none."""
+        """The published table of the experiment that a scenario repeats; None: there is none."""
         return None
 
     def secrets(self, scenario: Scenario) -> Iterable[str]:
-        """Values that must not be seen."""
+        """Secret values of a scenario."""
         return ()
 
     def users(self, scenario: Scenario) -> Iterable[str]:
-        """Names that may stand before a secret in HTTP's basic authentication."""
+        """User names that may stand before a secret in HTTP's basic authentication."""
         return ()
 
     def is_secret(self, key: str) -> bool:
-        """Whether what stands under this (dotted) key must not be seen."""
+        """Whether the value of this (dotted) key is secret."""
         return False
 
     # --- of a step ---------------------------------------------------------------------------------------------------
 
     def burst(self, system: Mapping[str, Figure]) -> int:
-        """Messages sent back to back where a scenario does not say so, from the system's settings."""
+        """The default number of messages sent back to back, from the system's settings."""
         return 100
 
     def batch_of(self, settings: Settings) -> Figure:
-        """How many messages travel together: the figure of the batch column."""
+        """The number of messages sent together: the figure of the batch column."""
         value = value_of(settings, self.batch.name)
         return self.burst(settings.system) if value is None else value
 
     def group(self, settings: Settings) -> str:
-        """The consumer group that the subscribers are members of, each message going to at least one of them.
+        """The consumer group of the subscribers; at least one member receives each message.
 
-        "": there is none, each message goes to all of them.
+        "" means no group: every subscriber receives each message.
         """
         return ""
 
     def one_publisher(self, settings: Settings) -> bool:
-        """Whether each subscriber listens to one publisher only (:mod:`hydra.wire.arrays`)."""
+        """Whether each subscriber subscribes to one publisher only (:mod:`hydra.wire.arrays`)."""
         return False
 
     def stored(self, settings: Settings) -> bool:
-        """Whether subscribers begin to read when everything has been sent, from the log."""
+        """Whether subscribers read from the log, after everything has been sent."""
         return False
 
     def log_acknowledges(self, settings: Settings) -> bool:
-        """Whether nothing but the growth of that log tells what the servers took."""
+        """Whether only the growth of the log shows how many messages the servers accepted."""
         return False
 
     def keeps(self, settings: Settings) -> bool:
-        """Whether servers of ours keep what all steps have sent, and not only the last ones."""
+        """Whether Hydra's servers store the messages of all steps, and not only of the last ones."""
         return False
 
     def disturbed(self, settings: Settings, event: EventSpec, duration_s: float) -> Settings:
-        """The settings with one of its events, given the length of the step in seconds."""
+        """The settings of a step with one of the system's events; ``duration_s`` is the length of the step."""
         return settings
 
     def undisturbed(self, settings: Settings) -> Settings:
-        """The settings without what the step breaks on purpose: those of its warm-up."""
+        """The settings of a step's warm-up: without the failures that the step causes on purpose."""
         return settings

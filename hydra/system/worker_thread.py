@@ -1,4 +1,4 @@
-"""Calls that wait for somebody else, made on a thread of their own while their caller goes on serving."""
+"""Makes calls that wait for other processes on a separate thread, while the caller continues to serve clients."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any, Final, TypeVar
 from hydra.system import Waiting, wait_alone
 
 THREAD: Final = "hydra-background"
-"""What its thread is called."""
+"""The name of the thread."""
 _MARGIN_S: Final = 2.0
-"""What a call may take beyond its own timeout: threads get their turn late on a busy machine."""
+"""Extra time for a call beyond its own timeout: on a busy machine threads run late."""
 
 _T = TypeVar("_T")
 
 
 class WorkerThread:
-    """One thread that makes the calls handed to it, one after the other.
+    """A thread that makes the calls handed to it, one after another.
 
-    It is a daemon: a call that still waits for somebody does not keep this process from ending.
+    It is a daemon: a call that is still waiting does not keep this process from ending.
 
     Arguments:
-        wait: how the caller waits for an answer.
+        wait: how the caller waits for a result.
     """
 
     def __init__(self, wait: Waiting = wait_alone) -> None:
@@ -33,16 +33,16 @@ class WorkerThread:
         self._thread: threading.Thread | None = None
 
     def ask(self, call: Callable[[], _T], within_s: float) -> _T:
-        """What the call returns, or raises.
+        """Makes a call, and returns or raises what it does.
 
-        Whoever leaves this by an exception, Ctrl-C for instance, takes the call back if it has not begun.
+        If an exception such as Ctrl-C ends the wait, a call that has not begun is cancelled.
 
         Args:
-            call: ends by itself within about ``within_s``.
-            within_s: how long it is waited for; calls before it that were given up count, too.
+            call: the call, which ends by itself within about ``within_s``.
+            within_s: time limit in seconds; earlier calls that are still running count, too.
 
         Raises:
-            TimeoutError: it has not ended by then.
+            TimeoutError: the call has not ended by then.
         """
         future = self.submit(call)
         try:
@@ -53,7 +53,7 @@ class WorkerThread:
             future.cancel()
 
     def submit(self, call: Callable[[], _T]) -> Future[_T]:
-        """Hands over a call and waits for nothing."""
+        """Hands over a call without waiting."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=THREAD, daemon=True)
             self._thread.start()
@@ -62,7 +62,7 @@ class WorkerThread:
         return future
 
     def repeated(self, question: Callable[[], bool]) -> Callable[[], bool]:
-        """A condition for a :data:`Waiting`: whether the question, asked again and again, was answered with yes."""
+        """A condition for a :data:`Waiting` that repeats a call until it returns True."""
         answer = self.submit(question)
 
         def condition() -> bool:
@@ -74,7 +74,7 @@ class WorkerThread:
         return condition
 
     def close(self) -> None:
-        """Ends the thread after the calls that it has; may be called twice."""
+        """Ends the thread after its pending calls; may be called twice."""
         if self._thread is not None:
             self._thread = None
             self._calls.put(None)
@@ -86,7 +86,7 @@ class WorkerThread:
                 continue
             try:
                 future.set_result(call())
-            except BaseException as e:  # noqa: BLE001  # it belongs to whoever asked
+            except BaseException as e:  # noqa: BLE001  # the caller gets the exception
                 future.set_exception(e)
-            # Nothing of the last call is kept while there is no next one.
+            # The last call's objects are released before the wait for the next call.
             del item, future, call

@@ -1,1 +1,1 @@
-"""ZeroMQ as a system that Hydra measures: raw PUB/SUB over its clients' transports."""
+"""ZeroMQ as a system that Hydra measures: raw PUB/SUB, without servers."""

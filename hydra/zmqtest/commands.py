@@ -62,7 +62,7 @@ def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, **_: Any) -> dict[str,
     if len(marks) == 1:
         more: dict[str, object] = {"settings.sndhwm": marks[0]}
     elif marks:
-        # The original's table of its C++ clients, and one column more.
+        # The columns of the original's table of C++ clients, and one more.
         more = {"sweep.search.sndhwms": marks, "sweep.search.series": ["max_rate", "loss", "nodrop"]}
     else:
         more = {}

@@ -21,7 +21,7 @@ from hydra.zmqtest.settings import ZmqSettings
 
 _receive: Final = zmq.backend.Socket.recv
 _send: Final = zmq.backend.Socket.send
-"""The backend's own send saves the convenience layer's cost for every message."""
+"""The backend's send avoids the cost of pyzmq's convenience layer for every message."""
 _get: Final = zmq.backend.Socket.get
 _EVENTS: Final = zmq.EVENTS
 _POLLIN: Final = int(zmq.POLLIN)
@@ -29,13 +29,13 @@ _NOBLOCK: Final = int(zmq.NOBLOCK)
 _BACKLOG: Final = 4096
 _DEAF_MS: Final = round(DEAF_AT_MOST_S * 1000)
 _PATIENCE_MS: Final = 300
-"""How long a stream waits for its next batch, as long as it has that much time: a wait in vain costs as much as a
-hundred messages."""
+"""How long a stream waits for its next batch if it has the time: an unsuccessful wait costs as much as a hundred
+messages."""
 _REBIND_WITHIN_S: Final = 2.0
-"""A fixed port stays taken until libzmq's own thread has really closed the socket before."""
+"""A fixed port stays in use until libzmq's thread has actually closed the previous socket."""
 _SEND_TIMEOUT_MS: Final = 10
-"""XPUB_NODROP: how long one send waits before the control channel is looked at again. On XPUB, POLLOUT is always
-true while a send may still return EAGAIN, so there is nothing better to wait for."""
+"""XPUB_NODROP: how long one send waits before the control channel is read again. On XPUB, POLLOUT is always true even
+if a send would return EAGAIN, so that polling does not help."""
 
 
 class ZmqPublisher(PublisherTransport):
@@ -53,7 +53,7 @@ class ZmqPublisher(PublisherTransport):
         self._flags = _NOBLOCK
 
     def configure(self, command: Configure) -> str:
-        """A new socket where the high-water mark or ``nodrop`` changed; the data endpoint."""
+        """Makes a new socket if the high-water mark or ``nodrop`` changed; returns the data endpoint."""
         settings = read_system(command.system, ZmqSettings)
         nodrop = settings.nodrop
         required = (settings.sndhwm, nodrop)
@@ -73,21 +73,21 @@ class ZmqPublisher(PublisherTransport):
         return self._endpoint
 
     def probe(self, message: bytes) -> None:
-        """Sends it to whoever is subscribed by now."""
+        """Sends a probe to all subscribers that are subscribed by now."""
         self.send([message], 0)
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:  # noqa: ARG002  # zmq needs no sequence
-        """Sends until the queue is full (``nodrop``), or all of them."""
+        """Sends all messages; with ``nodrop``, until the queue is full."""
         if self._socket is None:
             return 0
         accepted: list[None] = []
-        # What was sent before the exception is in the list. No line of Python runs between two messages.
+        # The list has what was sent before the exception. No Python code runs between two messages.
         with contextlib.suppress(zmq.Again):
             accepted.extend(map(_send, repeat(self._socket), messages, repeat(self._flags)))
         return len(accepted)
 
     def poll(self) -> None:
-        """Throws away the subscription messages that XPUB collects."""
+        """Discards the subscription messages that XPUB collects."""
         if self._socket is not None and self._socket.socket_type == zmq.XPUB:
             try:
                 while True:
@@ -96,21 +96,21 @@ class ZmqPublisher(PublisherTransport):
                 pass
 
     def framed_bytes(self, message_size: int) -> int:
-        """A frame of ZMTP 3: a byte of flags, and the length in one byte, or in eight where it is above 255."""
+        """The size of a ZMTP 3 frame: a byte of flags, and the length in one byte, or in eight if it is above 255."""
         return message_size + (2 if message_size <= 255 else 9)
 
     def close(self) -> None:
-        """Drops the socket and all that is queued in it."""
+        """Closes the socket and discards its queue."""
         if self._socket is not None:
             self._socket.close(0)
             self._socket, self._built_for = None, None
 
 
 def _made(context: zmq.Context[zmq.Socket[bytes]], kind: int) -> zmq.Socket[bytes]:
-    """A new socket.
+    """Makes a socket.
 
     Raises:
-        OSError: there is none to be had.
+        OSError: no socket can be made.
     """
     try:
         return context.socket(kind)
@@ -119,10 +119,10 @@ def _made(context: zmq.Context[zmq.Socket[bytes]], kind: int) -> zmq.Socket[byte
 
 
 def _bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
-    """The endpoint that was bound.
+    """Binds a socket; returns the bound endpoint.
 
     Raises:
-        OSError: it cannot be bound; the text names it.
+        OSError: the endpoint cannot be bound; the text names it.
     """
     deadline = time.monotonic() + _REBIND_WITHIN_S
     while True:
@@ -142,13 +142,13 @@ class ZmqSubscriber(SubscriberTransport):
         self._context = control.context
         self._control = control
         self._socket: zmq.Socket[bytes] | None = None
-        self._emptied = False  # whether the last call on the socket found nothing left
-        self._expected = 0  # as many messages as the last batches had
+        self._emptied = False  # whether the last call on the socket found no message left
+        self._expected = 0  # the number of messages of the last batches
         self._waits_ms = 0  # the socket's RCVTIMEO
         self._built_for: tuple[int, tuple[str, ...]] | None = None
 
     def configure(self, command: Configure) -> None:
-        """A new socket where the publishers or the high-water mark changed."""
+        """Makes a new socket if the publishers or the high-water mark changed."""
         required = (read_system(command.system, ZmqSettings).rcvhwm, tuple(p.endpoint for p in command.publishers))
         if required != self._built_for or self._socket is None:
             self._built_for = required
@@ -169,11 +169,11 @@ class ZmqSubscriber(SubscriberTransport):
             try:
                 self._socket.connect(endpoint)
             except zmq.ZMQError as e:
-                self.close()  # told again, it tries again
+                self.close()  # the next configure tries again
                 raise OSError(f"cannot connect to {endpoint!r}: {e.strerror}") from None
 
     def receive(self, timeout_s: float, limit: int) -> Sequence[bytes]:
-        """One drained batch; returns early when the control channel has something."""
+        """Receives one batch until the socket is empty; returns early if the control channel has a message."""
         socket = self._socket
         if socket is None or (self._emptied and not self._control.wait_beside(socket, timeout_s)):
             return ()
@@ -184,7 +184,7 @@ class ZmqSubscriber(SubscriberTransport):
         return messages
 
     def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:
-        """Batches as they come: the first message of each is waited for, the others are there."""
+        """Receives batches: waits for the first message of each, and takes the others that are there."""
         messages: list[bytes] = []
         batches: list[tuple[int, int]] = []
         socket, before, now_ns = self._socket, 0, time.monotonic_ns()
@@ -199,11 +199,11 @@ class ZmqSubscriber(SubscriberTransport):
             now_ns = time.monotonic_ns()
             batches.append((now_ns, len(messages) - before))
             before = len(messages)
-        self._emptied = False  # nobody knows
+        self._emptied = False  # unknown
         return messages, batches
 
     def _set_patience(self, now_ns: int, until_ns: int) -> int:
-        """How long the next batches are waited for; until when, so that a wait in vain ends in time."""
+        """Sets how long to wait for a batch; returns when the stream ends, so that its last wait ends in time."""
         early_ns = until_ns - _PATIENCE_MS * 1_000_000
         waits_ms = _PATIENCE_MS if now_ns < early_ns else _DEAF_MS
         if self._socket is not None and waits_ms != self._waits_ms:
@@ -211,14 +211,14 @@ class ZmqSubscriber(SubscriberTransport):
         return early_ns if waits_ms == _PATIENCE_MS else until_ns
 
     def _drain(self, socket: zmq.Socket[bytes], messages: list[bytes], limit: int) -> None:
-        """Takes what is there into a list, at most so many.
+        """Takes the messages that are there into a list, at most ``limit``.
 
         Raises:
             zmq.Again: nothing is left.
         """
-        # No line of Python runs between two messages. As long as a batch is as long as the one before, or one longer,
-        # no exception ends it, and so it is where messages come one by one or fill what libzmq reads at once. The
-        # exception takes as long as ten messages, and ten times that in a process whose turn comes seldom.
+        # No Python code runs between two messages. If a batch has the length of the previous one, or is one longer, no
+        # exception ends it; this is usual if messages arrive singly or fill libzmq's reads. The exception takes as long
+        # as ten messages, and ten times that in a process that is rarely scheduled.
         begin, expected = len(messages), self._expected
         try:
             for some in (expected, 1, limit):
@@ -235,13 +235,13 @@ class ZmqSubscriber(SubscriberTransport):
                 self._expected = taken
 
     def reconnect(self) -> tuple[int, int]:
-        """A new socket in the place of the old one; what was queued in the old one is lost, as it would be."""
+        """Replaces the socket by a new one; the messages queued in the old one are lost, as after a real disconnect."""
         begin_ns = time.monotonic_ns()
         self._connect()
         return begin_ns, time.monotonic_ns()
 
     def close(self) -> None:
-        """Drops the socket and all that is queued in it."""
+        """Closes the socket and discards its queue."""
         if self._socket is not None:
             self._socket.close(0)
             self._socket = None
@@ -252,7 +252,7 @@ def _versions() -> dict[str, str]:
 
 
 def kinds() -> Mapping[str, Kind]:
-    """The clients that this program offers."""
+    """The kinds of clients that this program offers, by name."""
     return {
         "zmq-pub": Kind("publisher", "pyzmq", _versions, lambda _client, control: ZmqPublisher(control)),
         "zmq-sub": Kind("subscriber", "pyzmq", _versions, lambda _client, control: ZmqSubscriber(control)),

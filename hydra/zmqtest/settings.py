@@ -1,4 +1,4 @@
-"""The settings and options that only ZMQ's sockets have."""
+"""The settings and options of ZMQ's sockets."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hydra.model import Settings, setting
 
 INT32: Final = 2**31 - 1
 HighWaterMark = Annotated[int, msgspec.Meta(le=INT32)]
-"""Messages; 0 is unbounded."""
+"""A high-water mark in messages; 0 is unbounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZmqSettings:
-    """What can change between two steps.
+    """The settings that can change between two steps.
 
     Attributes:
         sndhwm: the publisher's high-water mark for each subscriber, in messages; 0: no limit.
@@ -46,13 +46,13 @@ class ZmqSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> ZmqSettings:
-        """Those among the settings of a step."""
+        """The system's own part of a step's settings."""
         return cls(**settings.system)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class ZmqNative:
-    """What only the native clients' sockets can do, and who publishes for native subscribers.
+    """Options of the native clients' sockets, and the implementation of their publishers.
 
     Attributes:
         publisher: the implementation of the publishers.

@@ -1,4 +1,4 @@
-"""What generic code knows of raw ZMQ PUB/SUB."""
+"""The specification of raw ZMQ PUB/SUB."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from hydra.zmqtest.settings import ZmqNative, ZmqSettings
 _PYTHON: Final = Reference("hydra_zmq_python.csv", "zmqrate")
 _NATIVE: Final = Reference("hydra_zmq_cpp.csv", "zmqrate")
 _KERNEL_BYTES: Final = {"sndbuf": 4 * 1024 * 1024, "rcvbuf": 6 * 1024 * 1024}
-"""What Linux lets the buffers of a TCP connection grow to unless somebody sets them (tcp_wmem, tcp_rmem).
+"""The default maximum sizes of a TCP connection's buffers in Linux (tcp_wmem, tcp_rmem).
 
-A subscriber on the same machine that did not read at all had 93,000 messages of 24 bytes waiting for it before one was
-lost, with marks of 1,000: more than the marks, and a quarter of what these buffers could take beside them.
+With marks of 1,000, 93,000 messages of 24 bytes waited for a subscriber on the same machine that did not read, before
+one was lost: more than the marks, and a quarter of what these buffers could hold in addition.
 """
 _FRAME_BYTES: Final = 2
 """Flags and length of a short message (ZMTP 3.0, RFC 23)."""
 _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
-"""A fixed rate was published for Kafka only; ZMQ at the same rate is laid beside it on purpose."""
+"""Figures at a fixed rate were published for Kafka only; ZMQ at the same rate is compared with them on purpose."""
 _OTHER: Final = "or use client native"
 _PUBLISHER_CORES: Final = Cost(1.3, "docs/zmq.md", 480)
-"""One thread that sends and one that writes to sockets."""
+"""A publisher has one thread that sends and one that writes to sockets."""
 
 _COSTS: Final = {
     ZMTP: Costs(
@@ -47,11 +47,11 @@ _COSTS: Final = {
     ),
     "pyzmq": Costs(publisher_cores=_PUBLISHER_CORES, frame_bytes=_FRAME_BYTES, ran=1_000),
 }
-"""Measured on a virtual machine with 2 cores (docs/limits.md): for `hydra plan`."""
+"""Costs for `hydra plan`, measured on a virtual machine with 2 cores (docs/limits.md)."""
 
 
 class ZmqSystemSpec(SystemSpec):
-    """Raw ZMQ: no server, and subscribers that dial their publishers themselves."""
+    """Raw ZMQ: no servers; subscribers connect to their publishers."""
 
     name = "zmq"
     title = "raw ZMQ PUB/SUB"
@@ -70,14 +70,14 @@ class ZmqSystemSpec(SystemSpec):
         ReportColumn(
             "lost_connections",
             "connections",
-            "connections of `zmtp` subscribers that were lost in the step and made anew. Empty where none was",
+            "connections of `zmtp` subscribers that were lost in the step and made again. Empty if none was lost",
             role="subscriber",
             key="lost_connections",
         ),
         ReportColumn(
             "refused_connections",
             "connections",
-            "those among them that the subscriber ended, because what came was no ZMTP",
+            "lost connections that the subscriber ended, because it received something that is not ZMTP",
             role="subscriber",
             key="refused_connections",
         ),
@@ -90,22 +90,22 @@ class ZmqSystemSpec(SystemSpec):
         return ZmqSystem(scenario)
 
     def check(self, scenario: Scenario) -> Iterator[Refusal]:
-        """What the native clients, and publishers of pyzmq, do not have."""
+        """Checks for options that the scenario's clients do not have."""
         if scenario.client == ZMTP:
             yield from _of_zmtp(scenario)
         if scenario.native.system.get("publisher") == "pyzmq":
             yield from _of_pyzmq(scenario)
 
     def connections_of(self, scenario: Scenario) -> int:
-        """A subscriber dials its publishers itself."""
+        """The number of publishers to which a subscriber connects."""
         return scenario.publishers if "all" in scenario.values_of("subscriptions") else 1
 
     def one_publisher(self, settings: Settings) -> bool:
-        """As ``subscriptions`` says."""
+        """Whether ``subscriptions`` is ``"one"``."""
         return settings.system["subscriptions"] == "one"
 
     def held(self, scenario: Scenario) -> QueueCapacity:
-        """Queues at both ends, and the kernel's buffers between them."""
+        """The queues at both ends, and the kernel's buffers between them."""
         own, native = {**asdict(ZmqSettings()), **scenario.settings.system}, scenario.native.system
         marks = [int(own[name]) for name in ("sndhwm", "rcvhwm")]
         if not all(marks):
@@ -116,16 +116,16 @@ class ZmqSystemSpec(SystemSpec):
         )
 
     def reference(self, scenario: Scenario) -> Reference | None:
-        """By the implementation, and by what changes from row to row."""
+        """The published table for the implementation and the kind of table."""
         if scenario.client == ZMTP:
-            return None  # nobody has published any, and others' measure other subscribers
+            return None  # there are no published figures for these subscribers
         if scenario.table == "rates":
             return _NATIVE if scenario.client == "native" else _PYTHON
         return _FIXED if scenario.table == "fixed" else None
 
 
 def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
-    """What a publisher of pyzmq has not."""
+    """Options that publishers of pyzmq do not have."""
     usual, native = ZmqNative(), scenario.native
     given = [n for n in ("io_threads", "transport", "sndbuf", "secure") if native.system[n] != getattr(usual, n)]
     for name in [*given, *(["pacing"] if native.pacing != "smooth" else [])]:
@@ -134,7 +134,7 @@ def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
 
 
 def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:
-    """What only libzmq's subscribers can do."""
+    """Settings that only libzmq's subscribers support."""
     bounded = " (native.rcvbuf sets the kernel's buffer)"
     for name, usual, why, instead in (
         ("rcvhwm", ZmqSettings().rcvhwm, "that could have a high-water mark", bounded),

@@ -1,4 +1,4 @@
-"""Raw ZMQ PUB/SUB as a system under test: no server, only clients."""
+"""Raw ZMQ PUB/SUB as a system under test, without servers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hydra.zmqtest.footprints import NATIVES, ZMTP
 
 
 class ZmqSystem(System):
-    """The raw baseline: pyzmq is a dependency of ours, and every setting of a socket rebuilds it."""
+    """The raw baseline: Hydra depends on pyzmq, and a socket is made again if one of its settings changes."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._keys: tuple[str, str] | None = None
 
     def program(self, role: Role) -> Program:
-        """The client that the scenario names."""
+        """The program of the implementation that the scenario names."""
         client, native = self._scenario.client, self._scenario.native
         if client == ZMTP and role == "subscriber":
             own = {"zmtp_rcvbuf": native.system["rcvbuf"]}
@@ -33,7 +33,7 @@ class ZmqSystem(System):
         return Program.of_module("hydra.zmqtest.pyzmq", kind_of("zmq", role))
 
     def _data_keys(self, role: Role) -> dict[str, str]:
-        """CURVE keys of the data plane, made for this run; subscribers get the public one only."""
+        """CURVE keys for the data messages, made for this run; subscribers get the public key only."""
         if not self._scenario.native.system.get("secure"):
             return {}
         if self._keys is None:
@@ -43,7 +43,7 @@ class ZmqSystem(System):
         return {**keys, "HYDRA_DATA_SERVER_SECRET": self._keys[1]} if role == "publisher" else keys
 
     def configure(self, settings: Settings) -> dict[str, Any]:
-        """High-water marks, as far as the clients have them, and what happens at the publisher's."""
+        """The settings of the clients' sockets: high-water marks that they have, and ``nodrop``."""
         left_out = {"subscriptions", *(["rcvhwm"] if self._scenario.client == ZMTP else [])}
         return {name: value for name, value in settings.system.items() if name not in left_out}
 

@@ -69,7 +69,7 @@ def test_no_loss_is_no_difference_and_one_repeat_has_no_verdict(paired: bool) ->
     found = first([100], [150], paired=paired)
     assert (found.verdict, found.p, found.low) == (NO_VERDICT, None, None)
     assert found.change == pytest.approx(0.5)
-    assert found.reason == "one repeat tells nothing of the spread"
+    assert found.reason == "one repeat does not show the spread"
 
 
 SLOW, FAST = [100.0 + n for n in range(10)], [130.0 + n % 3 for n in range(10)]
@@ -142,7 +142,7 @@ def test_what_the_clocks_cannot_tell_has_no_verdict() -> None:
     b = with_first(b, replace(b.rows[0].repeats[0], below=frozenset({P99})))
     (found,) = compare([a, b], paired=True, figure=P99).first
     assert (found.verdict, found.change) == (NO_VERDICT, None)
-    assert found.reason == "1 of 6 repeats are below what the clocks can tell"
+    assert found.reason == "1 of 6 repeats are below the bound of the clocks"
 
 
 def test_other_figures_are_a_family_of_their_own() -> None:
@@ -192,7 +192,7 @@ def test_the_usual_figure_is_a_result_and_not_what_was_asked_for(asked: Scenario
     [
         ("avg_rx_rate", "did you mean avg_rx_rate_pps"),
         ("latency_p99_us", "not known in all of these runs"),
-        ("zzzzzz", "some that there are: avg_rx_rate_pps"),
+        ("zzzzzz", "some known figures: avg_rx_rate_pps"),
         ("clients", "is no figure of these runs"),
     ],
 )

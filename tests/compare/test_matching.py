@@ -51,7 +51,7 @@ def test_points_are_told_by_their_name() -> None:
 
 @pytest.mark.parametrize("name", ["rate", "message_size", "message_size_min", "payload", "publishers", "messages"])
 def test_another_workload_is_another_row_and_the_refusal_says_which(name: str) -> None:
-    with pytest.raises(UsageError, match=f"no row stands in all of these runs: {name}: a 7; b 8"):
+    with pytest.raises(UsageError, match=f"no row is in all of these runs: {name}: a 7; b 8"):
         match([run("a", {**A, name: 7}), run("b", {**A, name: 8})])
 
 
@@ -60,7 +60,7 @@ def test_another_workload_is_another_row_and_the_refusal_says_which(name: str) -
     [
         ((run("b", A, system="other"),), "a measured some and b other"),
         ((run("b", A, searches="searches for x"),), "different experiments: a searches for nothing, b searches for x"),
-        ((run("b"),), "no row stands in all of these runs: b has none"),
+        ((run("b"),), "no row is in all of these runs: b has none"),
         ((run("b", A), run("c", B)), "clients: a 30; b 30; c 60"),
         ((run("b", {**A, "clients": 60}, {**B, "rate": 5.0, "clients": 30}),), "other combinations|rate"),
     ],

@@ -90,7 +90,8 @@ def launch(role: str, host: str) -> Launch:
         (warnings.Interrupted("runs/x"), "interrupted: what was measured is kept; continue with --resume runs/x"),
         (
             warnings.Interrupted("runs/x", by_key=True),
-            "ended after this step, because the user pressed a key: what was measured is kept; continue with --resume runs/x",
+            "ended after this step, because the user pressed a key: what was measured is kept; "
+            "continue with --resume runs/x",
         ),
         (
             run_events.RunResumeSummary("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
@@ -99,8 +100,8 @@ def launch(role: str, host: str) -> Launch:
         ),
         (
             run_events.RunResumeSummary("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
-            "runs/x continues: 8 of 9 rows are there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; 5 clients; "
-            "2 more); the results decide how many steps are to go, about 10 min",
+            "runs/x continues: 8 of 9 rows are there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; "
+            "5 clients; 2 more); the results decide how many steps are to go, about 10 min",
         ),
         (
             run_events.RunResumeSummary("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
@@ -133,10 +134,13 @@ SLOW = (
 @pytest.mark.parametrize(
     ("warning", "text"),
     [
-        (warnings.RunIncomplete("failed", "x", "60 more"), "the run could not continue: x; the next step would be 60 more"),
+        (
+            warnings.RunIncomplete("failed", "x", "60 more"),
+            "the run could not continue: x; the next step would be 60 more",
+        ),
         (warnings.RunIncomplete("finished", "", "60 clients"), "the next step would be 60 clients"),
         (warnings.RunEndedBadly("interrupted", ""), "the run was interrupted, after its last step"),
-        (warnings.RunEndedBadly("strange", ""), "it ended as 'strange', after its last step"),
+        (warnings.RunEndedBadly("strange", ""), "the run ended as 'strange', after its last step"),
         (rows.RowSkipped("needs 9 GB"), "SKIPPED: needs 9 GB"),
         (rows.RowFailed("the broker died"), "FAILED: the broker died"),
         (rows.StepRetried("one repeat failed"), "one repeat failed"),
@@ -184,8 +188,8 @@ SLOW = (
         (rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0), f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step"),  # noqa: E501
         (
             rows.SlowClientsWithoutEffect(9e3, 8e3, 2.0, 2000.0, "sndhwm and rcvhwm", 40_329.8),
-            f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step; sndhwm and rcvhwm hold 2,000 "
-            "messages, and the kernel's buffers up to 40,000 more",
+            f"{SLOW}: the backlog of each slow subscriber grows by 2,000 messages in a step; sndhwm and rcvhwm hold "
+            "2,000 messages, and the kernel's buffers up to 40,000 more",
         ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Event) else "",

@@ -39,7 +39,7 @@ def test_one_that_is_missing_is_named_with_its_package(monkeypatch: pytest.Monke
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
-    ("says", "named"), [("mosquitto version 1.6.12", "too old"), ("nothing of the kind", "does not say which version")]
+    ("says", "named"), [("mosquitto version 1.6.12", "too old"), ("nothing of the kind", "does not report its version")]
 )
 def test_one_that_is_too_old_is_refused(tmp_path: Path, says: str, named: str) -> None:
     script = tmp_path / "mosquitto"

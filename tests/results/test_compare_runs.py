@@ -96,7 +96,7 @@ def test_other_runs_are_independent_samples_with_a_warning(own_pair: Path) -> No
 def test_a_run_without_repeats_has_no_verdict(tmp_path: Path) -> None:
     runs = [make(tmp_path / name, replace(FIXED, client=client)) for name, client in (("a", "pyzmq"), ("b", "native"))]
     text = compare(*runs).stdout
-    for said in ("one repeat has no spread", "no verdict: one repeat tells nothing of the spread"):
+    for said in ("one repeat has no spread", "no verdict: one repeat does not show the spread"):
         assert said in text
     (first, *_) = told(*runs)["comparisons"]
     assert (first["verdict"], first["p"], first["low"]) == ("no verdict", None, None)
@@ -203,7 +203,7 @@ BAD: dict[str, tuple[Folders, str]] = {
     "other system": (_beside(BATCH), "a measured zmq and c kafka"),
     "search": (_beside(SHORT), "different experiments: a searches for nothing, c searches"),
     "searches": (lambda _, t: [make(t / "c", SHORT), make(t / "d", HIGHEST)], "different experiments: c searches for"),
-    "no row": (_beside(OTHER_RATE), "no row stands in all of these runs: rate: a 10000.0; c 5.0"),
+    "no row": (_beside(OTHER_RATE), "no row is in all of these runs: rate: a 10000.0; c 5.0"),
     "not begun": (_beside(FIXED, 0), "c has none"),
     "earlier": (lambda _, t: [bisected(t / "c"), make(t / "d", SHORT)], "a search of an earlier Hydra"),
     "experiment": (_experiment, "is an experiment of several runs"),

@@ -41,7 +41,7 @@ def test_a_condition_compares_a_column_with_a_number(text: str, row: Row, holds:
         ("__import__('os') > 1", "no comparison"),
         ("client_loss_pct > 1 or 1 == 1", "no comparison"),
         ("client_loss_pc > 1", "did you mean client_loss_pct"),
-        ("zzz > 1", "some that there are: clients"),
+        ("zzz > 1", "some known columns: clients"),
     ],
 )
 def test_what_is_no_condition_is_refused_with_what_to_try(text: str, said: str) -> None:
