@@ -25,7 +25,7 @@ _MOST_SAMPLES: Final = 2400
 """The most samples of a host in a step: four a second in ten minutes, two in three seconds in an hour. Each takes 1 to
 2 kB of the database."""
 _MOST_APART_NS: Final = 3_000_000_000
-"""The longest time between two samples; a relay without a sample for longer is replaced (``watch_assignment.py``)."""
+"""The longest time between two samples, below the silence after which a relay is replaced (``watch_assignment.py``)."""
 _APART_NS: Final = 900_000_000
 """The least time between two samples that are compared; over less, the kernel's ticks of CPU time are visible."""
 _LAST_WITHIN_S: Final = 0.5
