@@ -1,6 +1,6 @@
-"""The control channel: the controller, the connection of a client or relay, keys, clocks of other hosts."""
+"""The control channel: the controller, the connections of clients and relays, keys, and clocks of other hosts."""
 
 from typing import Final
 
 LIBRARIES: Final = ("msgspec", "numpy", "psutil", "pyzmq")
-"""The distributions that every Python client imports: for the channel, what it counts, and what its host does."""
+"""The distributions that every Python client imports, for the channel, its counts, and the samples of its host."""

@@ -1,10 +1,10 @@
-"""What is known of the clocks of other hosts, and which relay is asked for its time when. No sockets, no clock.
+"""Estimates of the clocks of other hosts, and the schedule of the pings for them. No sockets, no clock.
 
-A host's clock is its CLOCK_MONOTONIC; its offset is that clock minus the controller's. Nothing is assumed of the
-network: a ping's answer says only that the host's clock was read between the sending and the answer's arrival. Of a
-clock it is assumed that its rate stays within `_WANDER` of some rate, which is at most `_MOST_RATE` away from the
-controller's. One that contradicts this (it was set, the host was suspended) is counted, and what was known of it is
-forgotten.
+A host's clock is its CLOCK_MONOTONIC; its offset is that clock minus the controller's. Nothing is assumed about the
+network: a ping's answer shows only that the host's clock was read between the sending of the ping and the arrival of
+the answer. A clock's rate is assumed to stay within `_WANDER` of some rate, which differs from the controller's by at
+most `_MOST_RATE`. A clock that contradicts this (it was set, or the host was suspended) is counted as a jump, and its
+estimate starts again.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _MOST_RATE: Final = 1e-3
 """Each of the two clocks may be slewed by as much as NTP does, 500 ppm."""
 _WANDER: Final = 1e-6
 _RATE_FROM_NS: Final = 500_000_000
-"""Bursts that are closer together tell nothing of the rate."""
+"""Bursts that are closer together are not used for the rate."""
 _NOISE_NS: Final = 10_000
-"""Round trips that differ by less say nothing of which of them was delayed."""
+"""A smaller difference of two round trips does not show which of them was delayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PingExchange:
-    """A ping and its answer, ns: sent and received by the controller's clock, and what the host's clock showed."""
+    """A ping and its answer, ns: the times of sending and receiving on the controller's clock, and the host's clock."""
 
     sent_ns: int
     remote_ns: int
@@ -38,12 +38,12 @@ class PingExchange:
 
     @property
     def rtt_ns(self) -> int:
-        """The round trip."""
+        """The round trip time."""
         return self.received_ns - self.sent_ns
 
     @property
     def middle_ns(self) -> int:
-        """The controller's clock half-way."""
+        """The middle of the round trip on the controller's clock."""
         return (self.sent_ns + self.received_ns) // 2
 
 
@@ -53,9 +53,9 @@ class ClockLine:
 
     Attributes:
         offset_ns: the host's clock minus the controller's, at `at_ns`.
-        at_ns: by the controller's clock.
-        rate_ppb: how much the offset grows in a second of the controller's, ns.
-        error_ns: the offset at `at_ns` is wrong by at most this.
+        at_ns: the time of `offset_ns` on the controller's clock.
+        rate_ppb: the growth of the offset in a second of the controller's clock, ns.
+        error_ns: the largest error of the offset at `at_ns`.
     """
 
     offset_ns: int
@@ -68,7 +68,7 @@ class ClockLine:
         return self.offset_ns + (controller_ns - self.at_ns) * self.rate_ppb // 10**9
 
     def controller_ns(self, host_ns: int) -> int:
-        """What the controller's clock showed when the host's showed this, within a few ns."""
+        """The controller's clock at this time of the host's clock, within a few ns."""
         return host_ns - self.offset_at(host_ns - self.offset_ns)
 
     @property
@@ -80,13 +80,13 @@ class ClockLine:
 class HostClockEstimate:
     """The clock of one host, from bursts of pings to it.
 
-    The offset was at most what the host showed minus the time of sending, at that time, and at least what it showed
-    minus the time of arrival, at that time. Between such points the offset lies between the lower convex hull of the
-    first and the upper convex hull of the second (Moon, Skelly and Towsley, INFOCOM 1999), whatever the rate is and
-    however the delays are distributed over the two directions; beyond them, within the rates that the points allow.
+    At the time of sending, the offset was at most the host's clock minus that time; at the time of arrival, it was at
+    least the host's clock minus that time. Between such points the offset lies between the lower convex hull of the
+    first and the upper convex hull of the second (Moon, Skelly and Towsley, INFOCOM 1999), for any rate and any
+    distribution of the delay over the two directions; beyond the points, within the rates that they allow.
 
     Attributes:
-        jumps: how often the clock contradicted what was known of it.
+        jumps: how often the clock contradicted its estimate.
     """
 
     def __init__(self) -> None:
@@ -95,11 +95,11 @@ class HostClockEstimate:
 
     @property
     def rtt_min_ns(self) -> int:
-        """The shortest round trip of those that are kept; 0 before the first."""
+        """The shortest kept round trip; 0 before the first."""
         return min((e.rtt_ns for e in self._kept), default=0)
 
     def add(self, burst: Sequence[PingExchange]) -> None:
-        """Takes the tightest exchange of a burst, which is later than those before; an empty burst is ignored."""
+        """Adds the exchange of a burst with the shortest round trip; ignores an empty burst. Bursts come in order."""
         if not burst:
             return
         self._kept.append(min(burst, key=lambda e: e.rtt_ns))
@@ -110,10 +110,10 @@ class HostClockEstimate:
             self.jumps += 1
 
     def line(self, now_ns: int) -> ClockLine | None:
-        """The clock now and its rate as well as they are known; None before the first burst.
+        """The best estimate of the clock now and its rate; None before the first burst.
 
-        The rate and the offset come from the exchanges that are least delayed for their age, as if what a round trip
-        takes at least were shared alike by both directions. The error does not rely on that.
+        The rate and the offset come from the exchanges with the least delay for their age, and assume that both
+        directions of the shortest round trip take the same time. The error does not rely on that assumption.
         """
         if not self._kept:
             return None
@@ -127,31 +127,31 @@ class HostClockEstimate:
         return ClockLine(offset, now_ns, round(rate * 1e9), max(most - offset, offset - least))
 
     def bound(self, line: ClockLine, first_ns: int, last_ns: int) -> int:
-        """How far this line may have been from the truth at any time from `first_ns` to `last_ns`, ns.
+        """The largest error of this line at any time from `first_ns` to `last_ns`, ns.
 
         Args:
-            line: what was told before.
-            first_ns: by the controller's clock.
-            last_ns: by the controller's clock. The bound is tightest when a burst after it has been heard.
+            line: an earlier result of :meth:`line`.
+            first_ns: a time on the controller's clock.
+            last_ns: a time on the controller's clock. The bound is tightest if a later burst has been answered.
 
         Raises:
             ValueError: there was no burst yet.
         """
         if not self._kept:
-            raise ValueError("nothing was heard of this clock")
+            raise ValueError("this clock has answered no ping")
         allowed = _Allowed(self._kept)
         heard = (at for e in self._kept for at in (e.sent_ns, e.received_ns) if first_ns < at < last_ns)
         moments = [first_ns, *heard, last_ns]
         worst = max(
             max(allowed.most(at) - line.offset_at(at), line.offset_at(at) - allowed.least(at)) for at in moments
         )
-        # Between two moments it may have swung out and back.
+        # Between two moments the clock may have drifted away and back.
         between_ns = _WANDER / 2 * max(later - at for at, later in pairwise(moments))
-        # The rate is told to the host in whole ppb, once more rounded.
+        # The host gets the rate in whole ppb, which is a second rounding.
         return worst + ceil(between_ns + max(0, last_ns - line.at_ns) / 1e9)
 
     def _rate(self, shortest_ns: int) -> tuple[float, float]:
-        """The rate between the two exchanges that tell it best, and by how much it is wrong if the paths are alike."""
+        """The rate between the two exchanges that fix it best, and its error if both directions are equally fast."""
         best, doubt = 0.0, _MOST_RATE
         for a, b in combinations(self._kept, 2):
             apart = b.middle_ns - a.middle_ns
@@ -163,7 +163,7 @@ class HostClockEstimate:
         return best, doubt + _WANDER
 
     def _thin_out(self) -> None:
-        """Drops the looser of the two that are closest together, never the first or last: the past stays covered."""
+        """Drops one of the two closest exchanges, that with the longer round trip, but never the first or the last."""
         kept = self._kept
         near = min(range(1, len(kept) - 2), key=lambda i: kept[i + 1].sent_ns - kept[i].sent_ns)
         del kept[near + (kept[near + 1].rtt_ns >= kept[near].rtt_ns)]
@@ -173,8 +173,8 @@ class _Allowed:
     """The offsets and rates that exchanges allow.
 
     Attributes:
-        slowest, fastest: the rates that a straight line through all of them can have.
-        contradictory: there is no such line, even if it bends by the wander.
+        slowest, fastest: the lowest and highest rate of a straight line that fits all of them.
+        contradictory: whether no line fits, even if its rate varies by the wander.
     """
 
     def __init__(self, exchanges: Sequence[PingExchange]) -> None:
@@ -186,7 +186,7 @@ class _Allowed:
                 self.fastest = min(self.fastest, (high + low_negated) / (high_at - low_at))
             elif low_at > high_at:
                 self.slowest = max(self.slowest, (-low_negated - high) / (low_at - high_at))
-        # Each of the two may be off by the wander, and what the clock does beyond the points as well.
+        # Both limits may be off by the wander, and so may the clock's rate beyond the points.
         self.contradictory = self.slowest - _WANDER > self.fastest + _WANDER
         self._reach = self.slowest - 2 * _WANDER, self.fastest + 2 * _WANDER
 
@@ -206,10 +206,10 @@ _Point = tuple[int, int]
 
 
 def _ceiling(points: Sequence[_Point], at_ns: int, slowest: float, fastest: float) -> int:
-    """The largest value at this time of what stays below all points, with a rate between these two beyond them.
+    """The largest value at this time of a line that stays below all points, with a rate between the two given ones.
 
-    What has one rate stays below the chord of any two points. What wanders does, if each point is raised by as much as
-    can be made up for on the way from there.
+    A line of one rate stays below the chord of any two points. A line whose rate wanders does so if each point is
+    raised by the drift that is possible between the point and this time.
     """
     hull = _lower_hull((at, value + ceil(_WANDER * abs(at_ns - at))) for at, value in points)
     for left, right in pairwise(hull):
@@ -240,12 +240,12 @@ _LOST_AFTER_NS: Final = 250_000_000
 
 @dataclass(slots=True)
 class _Host:
-    """One host's relays and servers, the first of which is asked, and the burst that is under way.
+    """One host's relays and servers, the first of which is pinged, and the present burst.
 
     Attributes:
-        asked: the times of the burst's pings that were not answered yet.
-        last_ns: that of the last of them.
-        due_ns: when the next ping is sent, unless the last is answered before.
+        asked: the times of the burst's unanswered pings.
+        last_ns: the time of the last ping.
+        due_ns: the time of the next ping, unless the last one is answered before.
     """
 
     due_ns: int
@@ -267,7 +267,7 @@ class _Host:
         self.due_ns = now_ns + _LOST_AFTER_NS
 
     def end_burst(self) -> None:
-        """Takes what was answered; who answered nothing is asked last from now on."""
+        """Adds the answers of the burst; a relay or server that answered nothing moves to the end of the list."""
         if self.answers:
             self.estimate.add(self.answers)
             self.bursts += 1
@@ -280,12 +280,13 @@ class _Host:
 
 
 class ClockPings:
-    """Whom to ask for the time and when: one relay or server of each host, eight times in a row, each second or sooner.
+    """The schedule of pings: a burst of eight to one relay or server of each host, every second or sooner.
 
-    Each of the eight is sent when the one before is answered, or after 0.25 s. Times are the controller's, ns.
+    Each ping of a burst is sent when the one before is answered, or after 0.25 s. Times are on the controller's clock,
+    ns.
 
     Args:
-        own: the controller's host, which is never asked.
+        own: the controller's host, which is never pinged.
     """
 
     def __init__(self, own: HostKey) -> None:
@@ -294,7 +295,7 @@ class ClockPings:
         self._host_of: dict[bytes, _Host] = {}
 
     def joined(self, identity: bytes, host_key: HostKey, now_ns: int) -> None:
-        """A relay or server said hello; the first of its host is asked at once. Saying it again changes nothing."""
+        """Adds a relay or server after its hello; the first of a host is pinged at once. A second call does nothing."""
         if host_key == self._own or identity in self._host_of:
             return
         host = self._hosts.setdefault(host_key, _Host(now_ns))
@@ -302,7 +303,7 @@ class ClockPings:
         self._host_of[identity] = host
 
     def left(self, identity: bytes) -> None:
-        """A connection is gone: another of its host takes its place, if it was one that was asked."""
+        """Removes a connection; if it was the pinged one, another of its host takes its place."""
         host = self._host_of.pop(identity, None)
         if host is None:
             return
@@ -313,7 +314,7 @@ class ClockPings:
         host.posts.remove(identity)
 
     def due(self, now_ns: int) -> list[tuple[bytes, int]]:
-        """The pings to send right now: to whom, and with which time."""
+        """The pings to send now: the identity and the time in each."""
         pings: list[tuple[bytes, int]] = []
         for host in self._hosts.values():
             if host.posts and now_ns >= host.due_ns and host.sent == _PINGS:
@@ -324,19 +325,19 @@ class ClockPings:
         return pings
 
     def hurry(self) -> None:
-        """The next burst of every host begins now, unless one is under way."""
+        """Starts the next burst of every host now, unless one is in progress."""
         for host in self._hosts.values():
             if not host.sent:
                 host.due_ns = 0
 
     def next_due_ns(self, now_ns: int) -> int:
-        """When :meth:`due` has something to do next; a second from now where nobody is asked."""
+        """The next time at which :meth:`due` has pings; a second from now if there are no hosts to ping."""
         return min((h.due_ns for h in self._hosts.values() if h.posts), default=now_ns + _BURST_EVERY_NS)
 
     def heard(self, identity: bytes, echo: int, remote_ns: int, received_ns: int) -> None:
-        """Takes an answer: the time in the ping, what the host's clock showed, and when the answer came.
+        """Adds an answer: the time in the ping, the host's clock, and the time of arrival.
 
-        What was not asked in the burst under way is ignored.
+        Answers to pings of other bursts are ignored.
         """
         host = self._host_of.get(identity)
         if host is None or host.posts[0] != identity or echo not in host.asked:
@@ -351,11 +352,11 @@ class ClockPings:
             host.due_ns = received_ns
 
     def estimate(self, host_key: HostKey) -> HostClockEstimate | None:
-        """What is known of this host's clock; None for one of which nobody was ever here, and for our own."""
+        """The estimate of this host's clock; None for an unknown host, and for the controller's own."""
         host = self._hosts.get(host_key)
         return None if host is None else host.estimate
 
     def bursts(self, host_key: HostKey) -> int:
-        """How many bursts were answered by this host."""
+        """The number of bursts that this host has answered."""
         host = self._hosts.get(host_key)
         return 0 if host is None else host.bursts

@@ -1,4 +1,4 @@
-"""One connection of the channel and the processes whose clients it carries. No sockets, no clock."""
+"""One connection of the control channel, and the processes of its clients. No sockets, no clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ProcessExit:
     """The end of a process: the clients in it, and its exit status (None: not known).
 
     ``replaced``: whether a new process takes its place. ``present``: whether its clients counted as connected until
-    then; those of a process that we were ending, or that had not joined yet, did not.
+    then; those of a process that was being ended, or that had not joined yet, did not.
     """
 
     ids: list[int]
@@ -28,7 +28,7 @@ class ProcessExit:
 
 @dataclass(frozen=True, slots=True)
 class JoinResult:
-    """What a ``joined`` means: who is there now, who cannot be the one it says, and which processes are gone."""
+    """The effect of a ``joined``: clients to welcome, clients with a wrong process, and processes that ended."""
 
     welcome: BitMap
     doubtful: BitMap
@@ -36,14 +36,14 @@ class JoinResult:
 
 
 class RelayConnection:
-    """A relay's or a server's connection; of its clients it keeps arrays, indexed by id − first id.
+    """A relay's or a server's connection, with arrays about its clients, indexed by id − first id.
 
     Attributes:
-        identity: names it on the socket.
+        identity: its identity on the socket.
         hello: its first message.
-        ids: the clients that it may speak for.
-        present: those of them that are there.
-        last_seq: of its messages.
+        ids: the clients that its messages may be about.
+        present: its clients that have joined and not ended.
+        last_seq: the sequence number of its last message.
         echo_ns: the time in the last ping that it has answered.
     """
 
@@ -56,31 +56,31 @@ class RelayConnection:
         self.echo_ns = 0
         self._first = ids.min()
         clients = ids.max() - self._first + 1
-        # Of each client's last process that has joined; before the first one, an incarnation below all.
+        # The incarnation and pid of each client's last process that has joined; before the first one −1 and 0.
         self._incarnations = np.full(clients, -1, np.int64)
         self._pids = np.zeros(clients, np.uint32)
-        # The least incarnation that its next process can have: one more than that of the last whose end was told.
+        # The least incarnation of each client's next process: one more than that of its last process reported to end.
         self._next_incarnations = np.zeros(clients, np.int64)
-        # The pid of its last process that has ended (below all: of none), and whether its exit status is known.
+        # The pid of each client's last process that has ended (-1: none), and whether its exit status is known.
         self._ended_pids = np.full(clients, -1, np.int64)
         self._status_known = np.zeros(clients, np.bool_)
 
     def incarnation(self, client: int) -> int:
-        """Of the process that carries this client, or will."""
+        """The incarnation of the client's present process; if there is none, the least one of its next."""
         known = self._incarnations if client in self.present else self._next_incarnations
         return int(known[client - self._first])
 
     def process(self, client: int) -> BitMap:
-        """All clients of the process that carries this one."""
+        """All clients of this client's process."""
         return self._carried(int(self._pids[client - self._first]))
 
     def join(self, message: Joined, ids: BitMap, wanted: BitMap) -> JoinResult:
-        """Takes who has joined.
+        """Records clients that have joined.
 
         Args:
-            message: says with which incarnations and pids.
-            ids: those of the message.
-            wanted: those that belong to this connection's group, maybe with others.
+            message: their incarnations and pids.
+            ids: the ids of the message.
+            wanted: the clients of this connection's group, maybe with others.
         """
         numbers = array(ids)
         at = numbers - self._first
@@ -101,14 +101,14 @@ class RelayConnection:
         )
 
     def end(self, message: ChildExit, ids: BitMap) -> tuple[BitMap, ProcessExit | None]:
-        """Takes the end of a process, of whose clients these still belong to the group.
+        """Records the end of a process; ``ids`` are its clients that still belong to the group.
 
-        Returns those that were there until now, and the exit unless it is known.
+        Returns the clients that were present until now, and the exit unless it is known already.
         """
         numbers = array(ids)
         at = numbers - self._first
         self._next_incarnations[at] = np.maximum(self._next_incarnations[at], message.incarnation + 1)
-        # The replacement may have joined before the message about its predecessor's death came.
+        # The replacement may have joined before the message about its predecessor's death arrived.
         left = ids & self._carried(message.pid)
         self.present -= left
         exit_ = ProcessExit(list(ids), message.pid, message.status, message.replaced, bool(left))
@@ -118,13 +118,13 @@ class RelayConnection:
         return BitMap(np.flatnonzero(self._pids == pid) + self._first) & self.present
 
     def _replaced(self, pid: int) -> ProcessExit:
-        """A client of this process has come back in another: all of it is gone, though nobody has told its end."""
+        """The exit of a process without a message about its end, after one of its clients joined in another process."""
         carried = self._carried(pid)
         self.present -= carried
         return ProcessExit(list(carried), pid, None, replaced=True, present=True)
 
     def _is_news(self, exit_: ProcessExit) -> bool:
-        """Records a death once, however often the message about it comes.
+        """Records a death, and returns whether it was unknown; the message about it may arrive several times.
 
         A death that is known from the replacement's arrival is recorded a second time when its cause arrives.
         """
@@ -139,7 +139,7 @@ class RelayConnection:
 
 
 def _among(ids: BitMap, numbers: Array, others: BitMap) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which of the ids, as a bitmap and as numbers, are among others; nearly always all or none are."""
+    """The flags of the ids (given as a bitmap and as numbers) that are among others; usually all or none are."""
     common = ids.intersection_cardinality(others)
     if common in (0, len(ids)):
         return np.full(len(ids), common > 0)

@@ -1,4 +1,4 @@
-"""The far end of a channel: a client's to its group's relay, and a relay's or server's to the controller."""
+"""The client's end of a channel: from a client to its group's relay, and from a relay or server to the controller."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 
 def poll_ms(timeout_s: float) -> int:
-    """The whole milliseconds in a wait, rounded down: a poll never goes on beyond what is due."""
+    """The whole milliseconds of a wait, rounded down, so that a poll never lasts longer than the wait."""
     return max(int(timeout_s * 1000), 0)
 
 
@@ -45,21 +45,21 @@ def wait_for(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Waits until something comes, for at most ``timeout_s``.
+    """Waits until a message arrives, for at most ``timeout_s``.
 
-    The last fraction of a millisecond is slept: what arrives in it is found after it.
+    It sleeps for the last fraction of a millisecond; a message that arrives in it is found afterwards.
 
     Args:
-        poll: waits for at most so many ms (below 0: without end), and says whether something came.
-        timeout_s: until when, in seconds from now; infinity: for as long as it takes.
-        clock: the time in seconds.
-        sleep: sleeps for so many seconds.
+        poll: waits for at most this many ms (below 0: without limit), and returns whether a message arrived.
+        timeout_s: the longest wait in seconds; infinity: no limit.
+        clock: returns the time in seconds.
+        sleep: sleeps for this many seconds.
     """
     if timeout_s == math.inf:
         poll(-1)
         return
     due = clock() + timeout_s
-    # A poll that was cut short by a signal or by a coarse clock is followed by another one.
+    # If a signal or a coarse clock cuts a poll short, another one follows.
     while (milliseconds := poll_ms(due - clock())) > 0:
         if poll(milliseconds):
             return
@@ -69,17 +69,17 @@ def wait_for(
 
 _KNOCK_EVERY_NS: Final = 1_000_000_000
 _REFUSALS: Final = 3
-"""So many in a row, a second apart: a network that refuses for a moment is not the end of a group."""
+"""A group ends after this many refused attempts in a row, a second apart; a network may refuse for a moment."""
 
 
 class LostConnection:
-    """What is known of a connection that has been lost.
+    """The state of a lost connection to the controller.
 
-    Whoever has lost it knocks at the controller's port once a second. As long as its process lives, the kernel takes
-    the knock; where nothing listens any more, the kernel of that host refuses it at once.
+    The client tries to connect to the controller's port once a second. If the controller's process lives, the kernel
+    of its host accepts; if it has ended, the kernel refuses at once.
 
     Attributes:
-        due_ns: when to knock next; None while there is a connection.
+        due_ns: the time of the next attempt; None while there is a connection.
     """
 
     def __init__(self) -> None:
@@ -92,17 +92,17 @@ class LostConnection:
         return self._refusals >= _REFUSALS
 
     def lost(self, now_ns: int) -> None:
-        """The connection has been lost."""
+        """Records the loss of the connection."""
         if self.due_ns is None:
             self.due_ns = now_ns + _KNOCK_EVERY_NS
 
     def found(self) -> None:
-        """There is a connection again."""
+        """Records that there is a connection again."""
         self.due_ns = None
         self._refusals = 0
 
     def knocked(self, now_ns: int, *, refused: bool) -> None:
-        """Takes what became of a knock."""
+        """Records the result of an attempt."""
         self.due_ns = now_ns + _KNOCK_EVERY_NS
         self._refusals = self._refusals + 1 if refused else 0
 
@@ -112,12 +112,12 @@ _MONITORED: Final = struct.Struct("=Hi")
 """An event of a socket's monitor and its value (zmq_socket_monitor(3)); pyzmq's own reader would import asyncio."""
 _KNOCK_S: Final = 0.5
 _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
-"""How often a client says hello until it is welcomed."""
+"""The time between two hellos of a client that is not welcomed yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLocation:
-    """Where a process runs, as ``hello`` has it: the same for all whom it forks, so that it reads that for them."""
+    """The location of a process in its ``hello``: equal for all processes that it forks, so that it is read once."""
 
     agent: str
     host: str
@@ -127,14 +127,14 @@ class ProcessLocation:
 
     @classmethod
     def read(cls) -> ProcessLocation:
-        """Where this process runs."""
+        """The location of this process."""
         agent = os.environ.get("HYDRA_AGENT", "")
         return cls(agent, socket.gethostname(), boot_id(), time_namespace(), network_namespace())
 
 
 @dataclass(frozen=True, slots=True)
 class ClientIdentity:
-    """What a connection reports about itself in ``hello``."""
+    """The facts that a connection reports about itself in ``hello``."""
 
     ids: Sequence[int]
     role: GroupRole
@@ -146,9 +146,9 @@ class ClientIdentity:
 
 
 class _Beside:
-    """Waits for two sockets by their descriptors, which is a single system call: zmq_poll takes five.
+    """Waits for two sockets by their descriptors with a single system call; zmq_poll needs five.
 
-    A descriptor tells of what comes after a call has found nothing on its socket.
+    A descriptor signals only messages that arrive after a call has found nothing on its socket.
     """
 
     def __init__(self, socket: zmq.Socket[bytes], own: zmq.Socket[bytes]) -> None:
@@ -160,7 +160,7 @@ class _Beside:
         self._poll.register(self._own_fd, select.POLLIN)
 
     def wait(self, timeout_ms: int) -> tuple[bool, bool]:
-        """Waits at most so long; whether something came for the socket, and for our own."""
+        """Waits for at most ``timeout_ms``; returns whether the other socket, and Hydra's own, have something."""
         ready = [fd for fd, _ in self._poll.poll(timeout_ms)]
         return self._fd in ready, self._own_fd in ready
 
@@ -169,14 +169,14 @@ class ControlClient:
     """Connects to a relay or to the controller and exchanges messages with it.
 
     Args:
-        to: the endpoint of a relay; or the controller's, with keys: that connection is encrypted.
-        identity: what it says about itself.
-        context: a relay's ZeroMQ context, which has other sockets as well and is left as it is; None makes one, which
-            ends with this connection.
+        to: the endpoint of a relay; or the controller's with keys, to which the connection is encrypted.
+        identity: the facts in its hello.
+        context: a relay's ZeroMQ context, which has other sockets as well and is not ended; None makes one, which ends
+            with this connection.
 
     Attributes:
-        socket: for polling beside a data socket; ``POLLIN`` means that :meth:`receive` may have something.
-        context: the one it was given or made, the process's only one.
+        socket: the socket, for polling together with a data socket; ``POLLIN``: :meth:`receive` may have a message.
+        context: the given or new ZeroMQ context, the only one of the process.
     """
 
     def __init__(
@@ -207,23 +207,23 @@ class ControlClient:
         self._heard_ns = time.monotonic_ns()
         self.welcomed = False
         self._quiet = False
-        # Whether the socket's descriptor will tell of whatever comes: of what came before, it does not once any call
-        # has taken note of it, a send as well (ZMQ_FD in zmq_getsockopt(3)).
+        # Whether the socket's descriptor will signal the next message. It does not signal messages that any earlier
+        # call on the socket, even a send, has noticed (ZMQ_FD in zmq_getsockopt(3)).
         self._exhausted = False
         self._beside: _Beside | None = None
         self._hello_due_ns = 0
-        # Both are written in the words of hello.
+        # Both have the field names of hello.
         words = asdict(identity) | asdict(identity.here) | {"ids": list(identity.ids)}
         del words["here"]
         self._hello = Hello(**words, seq=1, pid=os.getpid())
         self.introduce()
 
     def send(self, message: FromClient, payload: bytes | None = None) -> None:
-        """Sends a message, and the second frame of one that has two; its ``seq`` is set here. Never waits.
+        """Sends a message, with a second frame if it has one, and sets its ``seq``. Never waits.
 
-        To wait for a controller that is gone would never end. So the queue has no high-water mark: it grows until the
-        controller has been silent for too long and the relay exits. A message is lost if libzmq has closed the
-        connection; the controller is silent then as well.
+        A wait for a dead controller would never end. So the queue has no high-water mark: it grows until the controller
+        has been silent for too long and the relay exits. A message is lost if libzmq has closed the connection; the
+        controller is silent in that case, too.
         """
         self._seq += 1
         self._exhausted = False
@@ -232,10 +232,10 @@ class ControlClient:
             self.socket.send_multipart([frame] if payload is None else [frame, payload], zmq.NOBLOCK)
 
     def receive(self, timeout_s: float) -> FromController | None:
-        """The next message, waiting at most ``timeout_s`` for it; None if there is none.
+        """Waits for the next message for at most ``timeout_s``, and returns it; None if there is none.
 
-        Pings are answered (a relay does that by itself), and a welcome is recorded, before they are returned. Before
-        the welcome, hello is sent again when that is due, and the wait is no longer than until then.
+        Before it returns a ping, it answers it (a relay answers by itself); before it returns a welcome, it records it.
+        Until the welcome, it resends hello when that is due, and waits no longer than until then.
         """
         timeout_s = min(timeout_s, self.introduce())
         quiet, self._quiet = self._quiet, False
@@ -264,14 +264,14 @@ class ControlClient:
         return message
 
     def wait_beside(self, socket: zmq.Socket[bytes], timeout_s: float) -> bool:
-        """Waits until that socket or this connection may have something to receive; whether that socket may.
+        """Waits until ``socket`` or this connection may have a message; returns whether ``socket`` may.
 
-        Where this connection has nothing, the next :meth:`receive` that would not wait does not look again: to be
-        told so by an exception takes longer than ten messages of data.
+        If this connection has no message, the next :meth:`receive` without a wait does not try, because the exception
+        for an empty socket takes longer than ten messages of data.
 
         Args:
-            socket: the same one every time; its last call was one that found nothing to receive.
-            timeout_s: at most how long, rounded down to whole milliseconds.
+            socket: the same socket in every call; its last call must have found nothing to receive.
+            timeout_s: the longest wait in seconds, rounded down to whole milliseconds.
         """
         if self._beside is None or self._beside.socket is not socket:
             self._beside = _Beside(socket, self.socket)
@@ -282,7 +282,7 @@ class ControlClient:
         return readable
 
     def introduce(self) -> float:
-        """Sends hello if that is due; returns the seconds until it is due again, infinity once it has been answered."""
+        """Sends hello if that is due; returns the seconds until the next one, infinity after the welcome."""
         if self.welcomed:
             return math.inf
         now_ns = time.monotonic_ns()
@@ -292,18 +292,18 @@ class ControlClient:
         return (self._hello_due_ns - now_ns) / 1e9
 
     def acknowledge(self, epoch: int, command: str, ids: Sequence[int] = (), *, echo: int = 0) -> None:
-        """Confirms that a command took effect, for these clients or all clients of this connection."""
+        """Acknowledges a command for these clients, or for all clients of this connection."""
         named = list(ids or self.identity.ids)
         self.send(Ack(ids=named, seq=1, epoch=epoch, command=command, time_ns=time.monotonic_ns(), echo=echo))
 
     def gone(self) -> str:
-        """Why the controller is taken to have gone, as a part of a sentence; "" while it is not.
+        """Why the controller counts as dead, as a part of a sentence; "" if it does not.
 
         It has been silent for longer than its welcome allowed, or its process has ended: the connection is lost, and
-        its host refuses another. May wait for a moment, but not while there is a connection.
+        its host refuses a new one. May wait for a moment if there is no connection.
         """
         if self._silence_ns and time.monotonic_ns() - self._heard_ns > self._silence_ns and not self.socket.poll(0):
-            # (If this process was stopped or had no CPU, pings may have arrived that it has not read yet.)
+            # (If this process was stopped or had no CPU, there may be unread pings.)
             return "has been silent for too long"
         return "has ended" if self._refused() else ""
 
@@ -323,7 +323,7 @@ class ControlClient:
         return self._refusal.gone
 
     def close(self) -> None:
-        """Closes the channel; messages that were sent get a second to leave the socket."""
+        """Closes the channel; sent messages have a second to leave the socket."""
         if self._monitor is not None:
             self.socket.disable_monitor()
             self._monitor.close(0)
@@ -333,12 +333,12 @@ class ControlClient:
 
 
 def _refuses(endpoint: str) -> bool:
-    """Whether the host of this endpoint says that nobody listens there."""
+    """Whether the host of this endpoint refuses a connection, so that no process listens there."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     try:
         socket.create_connection((host, int(port)), _KNOCK_S).close()
     except ConnectionRefusedError:
         return True
     except OSError:
-        return False  # the network is silent, which proves nothing
+        return False  # the network is silent, which does not show that the process ended
     return False

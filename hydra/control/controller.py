@@ -1,4 +1,4 @@
-"""The controller's end of the channel: one ROUTER socket, served while the run waits for something."""
+"""The controller's end of the channel: one ROUTER socket, which is served while the run waits."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from hydra.wire.protocol_constants import RESEND_EVERY_S
 from hydra.wire.report_batch import MAX_BATCH_BYTES
 
 _PING_EVERY_NS: Final = 10_000_000_000
-"""A third of the silence after which a relay exits by default."""
+"""The time between two pings: a third of the default silence after which a relay exits."""
 _QUIT_AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 _QUITS: Final = 5
-"""How often a relay is told which of its clients have to quit: it may have lost that."""
+"""How often a relay gets the command for clients to quit, which may be lost."""
 _DRAIN_AT_MOST: Final = 2000
 _DRAIN_FOR_AT_MOST_NS: Final = 200_000_000
 _BACKLOG: Final = 4096
@@ -36,15 +36,14 @@ _REFUSED_HANDSHAKES: Final = (
 
 
 class Controller:
-    """Talks to every client of a run, through the relay of its group, and to servers.
+    """Exchanges messages with every client of a run, through the relay of its group, and with servers.
 
-    It has no thread: the sockets are served inside :meth:`poll` and :meth:`wait_until`, which the runner calls
-    all the time.
+    It has no thread: :meth:`poll` and :meth:`wait_until`, which the run calls all the time, serve the sockets.
 
     Attributes:
-        roster: who is there and what they answered.
-        environment: what a group needs in its environment to connect (holds the run's client key).
-        undeliverable: messages that the socket could not take (peer gone, its queue full).
+        roster: the connected clients and their answers.
+        environment: the environment variables with which a group connects (they contain the run's client key).
+        undeliverable: messages that the socket rejected (peer disconnected, or its queue full).
     """
 
     def __init__(self, run: str, *, host: str = "127.0.0.1", silence_s: float = 30.0) -> None:
@@ -63,7 +62,7 @@ class Controller:
         self._socket.router_mandatory = 1
         self._socket.router_handover = 1
         self._socket.sndhwm = 1000
-        # Twice the protocol's limit: a message that is a little too long is refused with its reason, not by a closed
+        # Twice the protocol's limit, so that a slightly too long message is rejected with its reason, not by a closed
         # connection.
         self._socket.maxmsgsize = 2 * MAX_BATCH_BYTES
         self._socket.linger = 1000
@@ -81,7 +80,7 @@ class Controller:
             self._poller.register(socket, zmq.POLLIN)
 
     def refused(self) -> Counter[str]:
-        """Peers and messages that were refused so far, by reason; and our own messages that could not be sent."""
+        """The numbers of rejected peers and messages by reason, and of the controller's messages that were not sent."""
         counts = Counter(self.roster.refused)
         if self._handshakes_refused:
             counts["handshake"] = self._handshakes_refused
@@ -92,9 +91,9 @@ class Controller:
         return counts
 
     def poll(self, timeout_s: float) -> None:
-        """Serves what has arrived, waiting at most ``timeout_s`` for something; pings when that is due."""
+        """Waits for messages for at most ``timeout_s``, and handles them; sends pings when they are due."""
         now_ns = time.monotonic_ns()
-        # Waits are rounded up: rounded down, the last part of a millisecond would be many polls.
+        # Waits are rounded up; otherwise the last part of a millisecond would be many polls.
         due_ms = -((now_ns - self.roster.timekeeper.next_due_ns(now_ns)) // 1_000_000)
         ready = dict(self._poller.poll(max(0, min(math.ceil(timeout_s * 1000), due_ms))))
         if self._gatekeeper.socket in ready:
@@ -133,19 +132,19 @@ class Controller:
             self._send(identity, frame)
 
     def watch_hosts(self, epoch: int, every_s: float) -> None:
-        """Has every host but this one watched until :meth:`end_watch`, and the threads of publishers and servers."""
+        """Has other hosts watched until :meth:`end_watch`, and the threads of publishers and servers."""
         self.roster.watch.begin(epoch, every_s)
         self._have_hosts_watched()
 
     def end_watch(self) -> None:
-        """Ends the watch; the last that was read comes soon."""
+        """Ends the watch; the last samples arrive soon."""
         self.roster.watch.end()
         self._have_hosts_watched()
 
     def quit(self, ids: Iterable[int] | None = None) -> None:
-        """Tells these clients, or everyone, to exit; their relays say it to those that have not joined yet as well.
+        """Sends these clients, or all, the command to exit; relays pass it to clients that have not joined yet, too.
 
-        There is no answer to that: the command is sent again every 2 s to relays that are there, a few times at most.
+        The command has no answer: it is resent a few times, every 2 s, to relays that are connected.
         """
         if ids is None:
             self.broadcast(Quit())
@@ -158,13 +157,13 @@ class Controller:
         self._next_quit_ns = time.monotonic_ns() + _QUIT_AGAIN_NS
 
     def evict(self, group: str, ids: Iterable[int], incarnation: int) -> None:
-        """Tells the group's relay to have these clients killed, up to this incarnation; the group replaces them."""
+        """Has the group's relay kill these clients, up to this incarnation; the group replaces them."""
         identity = self.roster.relay(group)
         if identity is not None:
             self._send(identity, encode(Evict(incarnation=incarnation), encode_ids(bitmap(ids))))
 
     def close(self) -> None:
-        """Closes the channel; messages that were sent get a second to leave the socket."""
+        """Closes the channel; sent messages have a second to leave the socket."""
         if self._socket.closed:
             return
         self._socket.disable_monitor()
@@ -174,7 +173,7 @@ class Controller:
         self._context.term()
 
     def _addressed(self, shares: Iterable[tuple[bytes, BitMap]], message: FromController) -> list[tuple[bytes, bytes]]:
-        """Each of these connections with the frame for its clients: the same one for all that are meant as a whole."""
+        """Each of these connections with the frame for its clients; the same frame if all of its clients are meant."""
         everyone = encode(message)
         return [
             (
@@ -185,18 +184,18 @@ class Controller:
         ]
 
     def _ask_the_time(self) -> None:
-        """Sends what is due of the pings that compare the hosts' clocks with ours."""
+        """Sends the due pings that compare the hosts' clocks with the controller's."""
         for identity, time_ns in self.roster.timekeeper.due(time.monotonic_ns()):
-            # One that cannot be sent is as good as lost: another follows.
+            # A ping that cannot be sent counts as lost: another follows.
             self._reaches(identity, encode(Ping(time_ns=time_ns, reply=True)))
 
     def _have_hosts_watched(self) -> None:
         for identity, watch in self.roster.watch.due(time.monotonic_ns()):
-            # Like the pings: it is said again.
+            # Like the pings, the command is resent.
             self._reaches(identity, encode(watch))
 
     def _quit_again(self) -> None:
-        # A relay whose group has ended cannot be reached, which is as it should be.
+        # A relay that cannot be reached has ended with its group, as wanted.
         self._leaving = [(identity, frame) for identity, frame in self._leaving if self._reaches(identity, frame)]
         self._next_quit_ns = time.monotonic_ns() + _QUIT_AGAIN_NS
         self._quits_left -= 1
@@ -207,14 +206,14 @@ class Controller:
         self.undeliverable += not self._reaches(identity, frame)
 
     def _reaches(self, identity: bytes, frame: bytes) -> bool:
-        """Sends a frame; False if the peer is gone, or its queue is full.
+        """Sends a frame; False if the peer is disconnected, or its queue is full.
 
         Raises:
-            StepError: it is longer than clients take.
+            StepError: it is longer than clients accept.
         """
         if len(frame) > MAX_MESSAGE_BYTES:
             raise StepError(
-                f"a command of {len(frame)} bytes is longer than the {MAX_MESSAGE_BYTES} that clients take",
+                f"a command of {len(frame)} bytes is longer than the {MAX_MESSAGE_BYTES} bytes that clients accept",
                 "use fewer partitions or publishers",
             )
         try:
@@ -226,7 +225,7 @@ class Controller:
         return True
 
     def _receive(self) -> None:
-        # Limited, so that very many messages, or batches that take long to read, cannot delay handshakes and pings.
+        # Limited, so that many messages, or batches that take long to decode, cannot delay handshakes and pings.
         enough_ns = time.monotonic_ns() + _DRAIN_FOR_AT_MOST_NS
         for _ in range(_DRAIN_AT_MOST):
             try:

@@ -1,4 +1,4 @@
-"""CURVE on the channel: the pairs of keys of a run, and who is let in by them (ZAP, ZeroMQ RFC 27)."""
+"""CURVE on the control channel: the key pairs of a run, and the authentication by them (ZAP, ZeroMQ RFC 27)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEY: Final = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
 
 @dataclass(frozen=True, slots=True)
 class CurveKeys:
-    """Both pairs of a run, Z85 text of 40 characters each; only the controller has the server's secret."""
+    """Both key pairs of a run, Z85 text of 40 characters each; only the controller has the server's secret."""
 
     server_public: str
     server_secret: str = field(repr=False)
@@ -32,7 +32,7 @@ class CurveKeys:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a client needs to connect to the controller."""
+    """The endpoint and keys with which a client connects to the controller."""
 
     endpoint: str
     server_public: str
@@ -48,7 +48,7 @@ def generate() -> CurveKeys:
 
 
 def environment(keys: CurveKeys, endpoint: str) -> dict[str, str]:
-    """The environment that a group's task is given; holds the client's secret, so it is never logged."""
+    """The environment variables of a group; they contain the client's secret and are never logged."""
     return {
         ENDPOINT: endpoint,
         SERVER_KEY: keys.server_public,
@@ -80,10 +80,10 @@ _ZAP: Final = "inproc://zeromq.zap.01"
 class ZapHandler:
     """Answers libzmq's authentication requests of one context.
 
-    pyzmq's own authenticator needs a thread and costs about three times as much per connection.
+    pyzmq's own authenticator needs a thread and about three times the CPU time for each connection.
 
     Attributes:
-        denied: how many handshakes were refused.
+        denied: the number of rejected handshakes.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], allowed: set[str]) -> None:

@@ -1,4 +1,4 @@
-"""What has been received about one epoch, and which clients are told a command again. No sockets, no clock."""
+"""The replies of one epoch, and the clients to which a command is resent. No sockets, no clock."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _PAGES_FROM: Final = 65_536
 
 
 class ReceivedReports:
-    """The subscribers' reports, as relays send them: a batch is a table, and all of them together are one.
+    """The subscribers' reports in the batches of relays: each batch is a table, and all of them form one table.
 
     Attributes:
-        ids: who has reported.
+        ids: the subscribers that have reported.
     """
 
     def __init__(self) -> None:
         self.ids = BitMap()
         self._tables: list[SubscriberTable] = []
-        # What each batch said, by its first client: enough to know it again.
+        # The digest of each batch by its first client, to recognise a resent one.
         self._digests: dict[int, bytes] = {}
 
     def add(self, ids: BitMap, columns: Sequence[tuple[str, int]], payload: bytes) -> bool:
-        """Takes a batch, or one that came before once more; False if it says something else than before.
+        """Adds a batch, or ignores a resent one; False if it differs from the first one of its clients.
 
         Raises:
-            ValueError: it is not what a correct relay sends.
+            ValueError: the batch is malformed.
         """
         digest = _digest(ids, columns, payload)
         if self.ids.intersect(ids):
@@ -48,27 +48,27 @@ class ReceivedReports:
         return True
 
     def table(self) -> SubscriberTable:
-        """All reports so far, by rising ids; made once, until the next batch comes."""
+        """All reports so far, by rising ids; computed once until the next batch arrives."""
         if len(self._tables) != 1:
-            # The parts are not kept: they would take as much memory once more.
+            # The parts are not kept, since they would take as much memory again.
             self._tables = [concatenate(self._tables)]
         return self._tables[0]
 
 
 @dataclass(slots=True)
 class EpochReplies:
-    """What has been received about one epoch.
+    """The replies of clients in one epoch.
 
     Attributes:
         ready: publishers and servers that are ready, and subscribers that have proven that they are.
-        endpoints: of publishers and servers.
-        publisher_reports: by client.
-        subscriber_reports: as one table.
-        progress: the last of each client that tells it.
-        errors: the last text of each client.
-        sent: what publishers have told of the seconds of the step, and nobody has taken yet.
-        received: likewise of subscribers, but for those of the cohort.
-        cohort_received: of the cohort.
+        endpoints: the endpoints of publishers and servers.
+        publisher_reports: the reports of publishers by id.
+        subscriber_reports: the reports of subscribers as one table.
+        progress: the last progress message of each client that sends them.
+        errors: the last error of each client.
+        sent: the publishers' counts of the step's seconds that the time series does not contain yet.
+        received: the same counts of subscribers outside the cohort.
+        cohort_received: the same counts of the cohort.
     """
 
     epoch: int
@@ -84,7 +84,7 @@ class EpochReplies:
     _acks: dict[str, BitMap] = field(default_factory=dict)
 
     def acknowledge(self, command: str, clients: BitMap) -> None:
-        """These clients have acknowledged this command."""
+        """Records that these clients have acknowledged this command."""
         acked = self._acks.setdefault(command, BitMap())
         acked |= clients
 
@@ -93,18 +93,18 @@ class EpochReplies:
         return self._acks.get(command, BitMap())
 
     def configured(self) -> BitMap:
-        """The publishers that took their settings and named their endpoints."""
+        """The publishers that have applied their settings and reported their endpoints."""
         return self.acked("configure") & self.ready
 
     def forget(self, command: str, clients: Iterable[int]) -> None:
-        """Drops these clients' acknowledgements: they get the command once more and have to acknowledge it again."""
+        """Drops these clients' acknowledgements, before they get the command again."""
         self._acks[command] = self.acked(command) - bitmap(clients)
 
 
 def _apart(payload: bytes) -> bytes | mmap:
-    """The payload in pages of its own, where it has many: they go back to the system as soon as it is in a table.
+    """The payload in memory pages of its own if it is large, which are freed as soon as it is in a table.
 
-    What many megabytes of bytes objects took stays with the process, though the next table has no use for it.
+    The memory of many megabytes of bytes objects would stay with the process, without use for the next table.
     """
     if len(payload) < _PAGES_FROM:
         return payload
@@ -122,24 +122,24 @@ def _digest(ids: BitMap, columns: Sequence[tuple[str, int]], payload: bytes) -> 
 _AT_A_TIME: Final = 100
 _AT_A_TIME_IN_SILENCE: Final = 1_000
 _BYTES_AT_A_TIME: Final = 16_000_000
-"""Limit for the network and the controller's time in one round, however long the command is: 1,000 of 16 kB."""
+"""The most bytes of a command in one round of resends, 1,000 of 16 kB, to limit the load of network and controller."""
 
 
 class CommandRetry:
-    """Clients that were given a command and have not answered it.
+    """Clients that got a command and have not answered it.
 
-    A command or its answer may be lost between the controller and a relay, so the command is sent again, once for all
-    clients of a connection that are still to answer. Many relays may need longer than that to answer, and must not be
-    slowed down: while answers arrive, only a hundred of them at a time get it again, in turn; when no answer has come
-    for 2 s, a thousand, or fewer if the command is long. During a drain no answers come either, though nothing was
-    lost.
+    A command or its answer may be lost between the controller and a relay, so that the command is resent, once for all
+    clients of a connection that have not answered. Many relays may need longer to answer, and resends must not slow
+    them down: while answers arrive, only a hundred relays at a time get it again, in turn; if no answer has arrived for
+    2 s, a thousand get it, or fewer if the command is long. During a drain no answers arrive either, although nothing
+    is lost.
 
     Arguments:
-        connections: the clients that the command was sent to, those of each connection.
-        now_s: when, on the clock of all later calls, in seconds.
-        timeout_s: how long to wait for all answers.
-        margin_s: the wait goes on at least until no answer has come for this long.
-        every_s: how often the command is sent again.
+        connections: the clients that the command was sent to, by connection.
+        now_s: the time of sending in seconds, on the clock of all later calls.
+        timeout_s: the time limit for all answers in seconds.
+        margin_s: the wait continues for at least this many seconds after the last new answer.
+        every_s: the seconds between two resends.
         command_bytes: the length of the command.
     """
 
@@ -163,23 +163,23 @@ class CommandRetry:
         self._heard_s = now_s
 
     def heard(self, answers: int, now_s: float) -> None:
-        """Takes how many have answered by now; if they are more than the last time, the wait goes on for the margin."""
+        """Records how many have answered; a higher number than before extends the wait by the margin."""
         if answers > self._answers:
             self._answers = answers
             self._heard_s = now_s
             self._deadline_s = max(self._deadline_s, now_s + self._margin_s)
 
     def expired(self, now_s: float) -> bool:
-        """Whether to stop waiting for those that have not answered."""
+        """Whether the wait for the remaining answers is over."""
         return now_s >= self._deadline_s
 
     def due(self, answered: BitMap, gone: BitMap, now_s: float) -> BitMap:
-        """The clients to send the command to again now; none while that is not due.
+        """The clients to which the command is resent now; empty if that is not due.
 
         Args:
-            answered: those that have answered.
-            gone: those that never will.
-            now_s: the time.
+            answered: the clients that have answered.
+            gone: the clients that will never answer.
+            now_s: the present time in seconds.
         """
         if now_s < self._due_s:
             return BitMap()

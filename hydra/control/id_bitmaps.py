@@ -1,4 +1,4 @@
-"""Clients' ids as the controller holds them: as bitmaps, whose cost does not grow with a run of ids. Pure."""
+"""Sets of client ids as bitmaps, whose memory does not grow with the length of a run of ids. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = npt.NDArray[np.int64]
 
 
 def bitmap(ids: Iterable[int]) -> BitMap:
-    """These ids as a bitmap; one that is one already is not copied."""
+    """These ids as a bitmap; a bitmap is not copied."""
     if isinstance(ids, BitMap):
         return ids
     if isinstance(ids, range) and ids.step == 1:
@@ -23,14 +23,14 @@ def bitmap(ids: Iterable[int]) -> BitMap:
 
 
 def span(first: int, behind: int) -> BitMap:
-    """The ids from ``first`` on, up to the one before ``behind``."""
+    """The ids from ``first`` to ``behind`` − 1."""
     found = BitMap()
     found.add_range(first, max(first, behind))
     return found
 
 
 def array(ids: BitMap) -> Array:
-    """The ids in their order."""
+    """The ids in rising order."""
     return np.array(ids.to_array(), np.int64)
 
 
@@ -57,5 +57,5 @@ def runs(ids: BitMap) -> list[tuple[int, int]]:
 
 
 def encode_ids(ids: BitMap) -> compact_encoding.Written:
-    """The ids as a message writes them."""
+    """The ids in the form of messages."""
     return [first if first == last else (first, last) for first, last in runs(ids)]

@@ -1,4 +1,4 @@
-"""Lists of which a message holds a limited number of entries: how the rest is joined to those, not dropped. Pure."""
+"""Lists with a limited number of entries in a message: further entries are joined, not dropped. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hydra.wire.messages import MAX_MESSAGE_BYTES
 from hydra.wire.report_validation import MAX_ABSENT, MAX_UNACKNOWLEDGED_RANGES
 
 MAX_FINISH_RANGES_BYTES: Final = MAX_MESSAGE_BYTES // 2
-"""The unacknowledged ranges of all publishers in one ``finish``: the other half is for ids and end offsets."""
+"""The most bytes of the unacknowledged ranges in one ``finish``; the other half is for ids and end offsets."""
 
 
 def join_beyond(ranges: Sequence[SequenceRange], most: int) -> tuple[list[SequenceRange], bool]:
     """At most ``most`` ranges (1 or more), and whether the last ones had to be joined into one.
 
-    Messages between joined ranges are then not expected of a subscriber, and count as extra if they come.
+    Subscribers do not expect messages between joined ranges, and count them as extra if they arrive.
     """
     if len(ranges) <= most:
         return list(ranges), False
@@ -27,10 +27,9 @@ def join_beyond(ranges: Sequence[SequenceRange], most: int) -> tuple[list[Sequen
 
 
 def add_absence(absent: list[tuple[int, int]], begin_ns: int, end_ns: int) -> None:
-    """Adds the next interval of a subscriber's absence.
+    """Adds the next interval in which a subscriber was disconnected.
 
-    When the list is full, it is joined to the last one: the time between the two then counts as absent, and no absence
-    is left out.
+    If the list is full, the interval is joined to the last one, and the time between the two counts as disconnected.
     """
     end_ns = max(begin_ns, end_ns)
     if len(absent) < MAX_ABSENT:
@@ -40,9 +39,9 @@ def add_absence(absent: list[tuple[int, int]], begin_ns: int, end_ns: int) -> No
 
 
 def fit_unacknowledged(reports: Mapping[int, PublisherReport]) -> dict[int, PublisherReport]:
-    """The publishers' reports with so few unacknowledged ranges that one ``finish`` holds those of all of them.
+    """The publishers' reports, with their unacknowledged ranges limited so that all of them fit into one ``finish``.
 
-    Clients ignore a longer message. Reports whose ranges were joined are marked as such.
+    Clients ignore a longer message. Reports with joined ranges are marked.
     """
     most = MAX_UNACKNOWLEDGED_RANGES
     while True:

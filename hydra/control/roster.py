@@ -1,7 +1,7 @@
-"""Which clients are there and what each has answered in the current epoch. No sockets, no clock.
+"""The connected clients, and their replies in the current epoch. No sockets, no clock.
 
-Relays speak for whole groups: of a client there is a bit in bitmaps and an item in arrays, but no Python object. Every
-message passes :meth:`Roster.receive`; one that breaks a rule is refused, counted by its reason and dropped.
+Relays send messages for whole groups: a client is a bit in bitmaps and an item in arrays, but no Python object. Every
+message passes :meth:`Roster.receive`; one that breaks a rule is rejected, counted by its reason and dropped.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _IDS_AT_LEAST: Final = 1000
 
 
 class PeerWelcome(NamedTuple):
-    """What a peer is to be told at once.
+    """The immediate answer to a peer.
 
-    ``welcome``: the clients that it is told are known now; empty: the connection itself; None: no word of it.
-    ``dismissed``: those that belong to nobody, or to another group by now, and have to end.
+    ``welcome``: the clients in the welcome; empty: the welcome is for the connection itself; None: no welcome.
+    ``dismissed``: clients that belong to no group or to another one, and have to end.
     """
 
     welcome: BitMap | None
@@ -58,17 +58,17 @@ class PeerWelcome(NamedTuple):
 
 
 class Roster:
-    """The controller's knowledge of its clients.
+    """The controller's record of its clients.
 
     Attributes:
-        answers: of the current epoch; :meth:`begin` starts a new one.
-        refused: messages that changed nothing, by reason.
+        answers: the replies of the current epoch; :meth:`begin` starts a new one.
+        refused: the number of rejected messages by reason.
         own: the host of the controller.
-        timekeeper: asks the relays and servers of other hosts for their time.
-        watch: has them watch what these hosts do.
+        timekeeper: the schedule of pings to other hosts.
+        watch: the watch of other hosts by relays and servers.
 
     Arguments:
-        own: as above.
+        own: the host of the controller.
         network: the network namespace of the controller.
     """
 
@@ -78,17 +78,17 @@ class Roster:
         self.own = own
         self.timekeeper = ClockPings(own)
         self.watch = HostWatch((*own, network))
-        # The clients of each group: those that it was launched with, and those that belong to it still.
+        # The clients of each group: those that it was launched with, and those that still belong to it.
         self._launched: dict[str, BitMap] = {}
         self._expected: dict[str, BitMap] = {}
         self._all_expected = BitMap()
-        # The runs of ids that the groups have, by rising first id; made anew when it is asked for.
+        # The runs of ids of the groups, by rising first id; None: to be computed again.
         self._homes: list[tuple[int, int, str]] | None = None
-        # A few bytes can name a million ids. Nobody carries more than were ever expected at once.
+        # A few bytes can name a million ids, but no message has more than were ever expected at once.
         self._most_ids = _IDS_AT_LEAST
         self._connections: dict[bytes, RelayConnection] = {}
         self._by_group: dict[str, RelayConnection] = {}
-        # Those whose groups have no clients any more: what they still say of their ends is no offence.
+        # Connections whose groups have no clients any more: their last messages are ignored, not rejected.
         self._ended: set[bytes] = set()
         self._present = BitMap()
         self._exits: list[ProcessExit] = []
@@ -96,7 +96,7 @@ class Roster:
     # --- commands of the runner --------------------------------------------------------------------------------------
 
     def expect(self, group: str, ids: Iterable[int]) -> None:
-        """Admits clients with these ids; those of any other id, or from another group, are refused."""
+        """Accepts clients with these ids in this group; others are rejected."""
         clients = bitmap(ids)
         if self._all_expected.intersect(clients):
             self.forget(self._all_expected & clients)
@@ -107,7 +107,7 @@ class Roster:
         self._most_ids = max(self._most_ids, len(self._all_expected))
 
     def disconnect(self, ids: Iterable[int]) -> None:
-        """The processes of these clients are being ended; new ones with the same ids may join."""
+        """Counts these clients, whose processes are being ended, as disconnected; new ones with their ids may join."""
         clients = bitmap(ids) & self._present
         if not clients:
             return
@@ -116,7 +116,7 @@ class Roster:
             connection.present -= clients
 
     def forget(self, ids: Iterable[int]) -> None:
-        """These clients will not come back; a relay without clients is neither heard nor told anything any more."""
+        """Removes these clients for good; a relay without clients is disconnected."""
         clients = bitmap(ids) & self._all_expected
         self.disconnect(clients)
         self._all_expected -= clients
@@ -130,55 +130,55 @@ class Roster:
                 self._drop(self._by_group.pop(group, None))
 
     def begin(self, epoch: int) -> None:
-        """Starts a new epoch; answers about older ones are ignored from now on."""
+        """Starts a new epoch; replies to older ones are ignored."""
         self.answers = EpochReplies(epoch)
 
     def take_exits(self) -> list[ProcessExit]:
-        """The deaths that have become known since the last call."""
+        """The deaths reported since the last call."""
         exits, self._exits = self._exits, []
         return exits
 
     # --- questions of the runner -------------------------------------------------------------------------------------
 
     def present(self) -> BitMap:
-        """Clients that have joined and are not known to be dead; what is returned changes with that."""
+        """Clients that have joined and are not known to be dead, as a bitmap that changes later."""
         return self._present
 
     def relays(self) -> Set[str]:
-        """Groups whose relay, or server, has said hello."""
+        """The groups whose relay, or server, has sent its hello."""
         return self._by_group.keys()
 
     def relay(self, group: str) -> bytes | None:
-        """The identity of this group's relay, None before its hello."""
+        """The identity of this group's relay; None before its hello."""
         connection = self._by_group.get(group)
         return None if connection is None else connection.identity
 
     def hello(self, client: int) -> Hello:
-        """The hello of the client's relay, or of the server itself; KeyError if the client is not there."""
+        """The hello of the client's relay, or of the server itself; KeyError if the client is not connected."""
         return self._carrier(client).hello
 
     def host(self, client: int) -> HostKey:
-        """The host that the client is on; KeyError if it is not there."""
+        """The host of the client; KeyError if it is not connected."""
         return _host(self.hello(client))
 
     def process(self, client: int) -> BitMap:
-        """All clients of the process that carries this one: nobody else, as far as is known, if it is not there."""
+        """All clients of this client's process; only the client itself if it is not connected."""
         return self._carrier(client).process(client) if client in self._present else BitMap([client])
 
     def incarnation(self, client: int) -> int:
-        """Of the process that carries this client, or will: 0 for one of which nothing is known."""
+        """The incarnation of this client's present or next process; 0 for an unknown client."""
         connection = self._by_group.get(self._home(client))
         return 0 if connection is None or client not in connection.ids else connection.incarnation(client)
 
     def clock(self, host: HostKey, now_ns: int) -> ClockLine | None:
-        """A host's clock against the controller's, whose own is exact; None where nothing has been heard of it."""
+        """A host's clock relative to the controller's, whose own is exact; None for an unknown clock."""
         if host == self.own:
             return ClockLine(offset_ns=0, at_ns=now_ns, rate_ppb=0, error_ns=0)
         estimate = self.timekeeper.estimate(host)
         return None if estimate is None else estimate.line(now_ns)
 
     def answered_ping(self, time_ns: int) -> BitMap:
-        """Those whose connection has answered a ping of that time or a later one: what they said before is here."""
+        """The clients whose connection has answered a ping of that time or later, so that earlier messages are here."""
         found = BitMap()
         for connection in self._by_group.values():
             if connection.echo_ns >= time_ns:
@@ -186,21 +186,21 @@ class Roster:
         return found
 
     def identities(self, ids: Iterable[int]) -> Iterator[tuple[bytes, BitMap]]:
-        """Each connection that carries some of these clients, with those of them that are there."""
+        """Each connection of some of these clients, with those of them that are connected."""
         clients = bitmap(ids)
         for connection in self._by_group.values():
             if connection.present.intersect(clients):
                 yield connection.identity, connection.present & clients
 
     def responsible(self, ids: Iterable[int]) -> Iterator[tuple[bytes, BitMap]]:
-        """Each connection to whose group some of these clients belong, with those, whether they are there or not."""
+        """Each connection whose group has some of these clients, with those, connected or not."""
         clients = bitmap(ids)
         for group, connection in self._by_group.items():
             if self._expected[group].intersect(clients):
                 yield connection.identity, self._expected[group] & clients & connection.ids
 
     def carries_only(self, identity: bytes, ids: BitMap) -> bool:
-        """Whether these are all clients of that connection."""
+        """Whether ``ids`` are all clients of that connection."""
         return len(self._connections[identity].ids) == len(ids)
 
     def everyone(self) -> list[bytes]:
@@ -212,9 +212,9 @@ class Roster:
     def receive(
         self, identity: bytes, frame: bytes, received_ns: int = 0, payload: bytes | None = None
     ) -> PeerWelcome | None:
-        """Takes one message from a peer; returns what is to be answered to a ``hello`` or ``joined``.
+        """Handles one message from a peer; returns the answer to a ``hello`` or ``joined``.
 
-        ``received_ns`` is when it came, on CLOCK_MONOTONIC; ``payload`` its second frame, where it has one.
+        ``received_ns`` is its time of arrival on CLOCK_MONOTONIC; ``payload`` its second frame, if it has one.
         """
         if identity in self._ended:
             return None
@@ -261,13 +261,13 @@ class Roster:
         self.timekeeper.joined(identity, _host(hello), received_ns)
         self.watch.joined(identity, source_of(hello))
         if hello.role == "server":
-            # It is what it speaks for.
+            # A server is its own and only client.
             itself = Joined(ids=hello.ids, seq=1, incarnations=[0] * len(ids), pids=[hello.pid] * len(ids))
             self._joined(connection, itself, ids)
         return PeerWelcome(BitMap(), BitMap())
 
     def _hello_again(self, known: RelayConnection, hello: Hello) -> PeerWelcome | None:
-        """A peer that has not received its welcome repeats its hello."""
+        """Handles a resent hello, of a peer that has not received its welcome."""
         if msgspec.structs.replace(hello, seq=known.hello.seq) != known.hello:
             self.refused["repeated_hello"] += 1
         elif hello.seq <= known.last_seq:
@@ -291,7 +291,7 @@ class Roster:
         return PeerWelcome(arrivals.welcome or None, dismissed)
 
     def _drop(self, connection: RelayConnection | None) -> None:
-        """Forgets a connection: nothing is sent to it or taken from it any more."""
+        """Removes a connection: nothing is sent to it or accepted from it any more."""
         if connection is not None:
             del self._connections[connection.identity]
             self._ended.add(connection.identity)
@@ -310,12 +310,12 @@ class Roster:
             case HostReadings():
                 self.watch.heard(connection.identity, message, received_ns)
             case Error(epoch=0):
-                # It belongs to no epoch; it is kept for the user.
+                # The error belongs to no epoch, and is shown in the current one.
                 self.answers.errors.update(dict.fromkeys(ids, message.message))
             case EpochReply():
                 if message.epoch > self.answers.epoch:
                     self.refused["out_of_epoch"] += 1
-                elif message.epoch == self.answers.epoch:  # one that is over: it is late, or a repetition
+                elif message.epoch == self.answers.epoch:  # older ones are late, or resent
                     self._answer(connection, message, ids, payload)
 
     def _answer(self, connection: RelayConnection, message: EpochReply, ids: BitMap, payload: bytes) -> None:
@@ -360,13 +360,13 @@ class Roster:
             self.refused["repeated_report"] += 1
 
     def _child_exit(self, connection: RelayConnection, message: ChildExit, ids: BitMap) -> None:
-        # Ids that now belong to another group are new clients: the end of their old process does not matter any more.
+        # Ids that now belong to another group are new clients, to which the end of the old process does not apply.
         left, exit_ = connection.end(message, ids & self._expected[connection.hello.group])
         self._present -= left
         if exit_ is not None:
             self._exits.append(exit_)
 
-    # --- whose client it is ------------------------------------------------------------------------------------------
+    # --- the group of a client ---------------------------------------------------------------------------------------
 
     def _carrier(self, client: int) -> RelayConnection:
         if client not in self._present:
@@ -374,7 +374,7 @@ class Roster:
         return self._by_group[self._home(client)]
 
     def _home(self, client: int) -> str:
-        """The group that expects this client, "" if none does."""
+        """The group that expects this client; "" if none does."""
         if self._homes is None:
             self._homes = sorted((*run, group) for group, ids in self._expected.items() for run in id_sets.runs(ids))
         at = bisect_right(self._homes, (client, 2**32)) - 1

@@ -1,4 +1,4 @@
-"""Who watches which host during a step, and when that is said. No sockets, no clock."""
+"""The relays and servers that watch each host during a step, and the commands to them. No sockets, no clock."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _json: Final = msgspec.json.Encoder()
 _sample: Final = msgspec.json.Decoder(Sample)
 _AGAIN_NS: Final = round(RESEND_EVERY_S * 1e9)
 _REPEAT_NS: Final = 10_000_000_000
-"""A third of the time after which a watch ends by itself."""
+"""The time between two repeats of the command: a third of the time after which a watch ends by itself."""
 _SUBSCRIBERS: Final = 32
-"""Groups of subscribers that are watched."""
+"""The most groups of subscribers that are watched."""
 _MUTE_NS: Final = 2 * _AGAIN_NS
 
 
@@ -39,27 +39,27 @@ class WatchSource:
 
     @property
     def host(self) -> HostKey:
-        """Whose clock it reads."""
+        """The host whose clock it reads."""
         return self.place[:2]
 
 
 def source_of(hello: Hello) -> WatchSource:
-    """The post of whoever says this; an agent without a name is known by its group."""
+    """The watch source of a hello; an agent without a name is named by its group."""
     place = (hello.boot_id, hello.time_namespace, hello.network_namespace)
     return WatchSource(place, hello.agent or hello.group, hello.group, hello.role)
 
 
 @dataclass(slots=True)
 class _Watcher:
-    """One post in the watch that is on, or was last.
+    """One source in the present or last watch.
 
     Attributes:
-        told: the last that was said to it, None if nothing was.
-        told_ns: when that was said last.
-        asked_ns: since when it has been told to read the host, None if it was not.
-        heard_ns: when it told something last in this watch, None if it has not.
-        ended: whether it has told something since the end. (That may have been on its way then. What it has read since
-            is right behind it, and the reports that are waited for come later still.)
+        told: the last command that was sent to it; None: none was.
+        told_ns: the time of that command.
+        asked_ns: the time of the first command to read the host; None: it does not read the host.
+        heard_ns: the time of its last readings in this watch; None: it has sent none.
+        ended: whether readings have arrived since the end of the watch. (They may have been sent before. Later readings
+            follow directly, before the clients' reports, which the run waits for.)
     """
 
     post: WatchSource
@@ -72,41 +72,41 @@ class _Watcher:
 
 @dataclass(slots=True)
 class _Watching:
-    """A watch; ``on`` until its end is told."""
+    """A watch; ``on`` until its end."""
 
     epoch: int
     every_s: float
     on: bool = True
-    # Packed: of an hour there are thousands, each with dozens of objects.
+    # Compressed, because an hour has thousands of samples, each with dozens of objects.
     samples: list[tuple[WatchSource, bytes]] = field(default_factory=list)
 
 
 class HostWatch:
-    """Has every host but the controller's own watched by one of its posts, and of the groups those that tell most.
+    """The watch of every host but the controller's own by one of its sources, and of the threads of some groups.
 
-    These are every publisher and server, and one group of subscribers for each agent, up to ``_SUBSCRIBERS``: they all
-    do the same, and there may be thousands.
+    These groups are all publishers and servers, and one group of subscribers for each agent, up to ``_SUBSCRIBERS``,
+    since all subscribers behave alike and there may be thousands of groups.
 
-    Times are the controller's, ns.
+    Times are on the controller's clock, ns.
 
     Args:
-        own: the controller's place, which it reads itself.
+        own: the controller's place, which the controller reads itself.
     """
 
     def __init__(self, own: Place) -> None:
         self.own = own
         self._watchers: dict[bytes, _Watcher] = {}
         self._by_place: dict[Place, list[bytes]] = {}
-        # Asked for between any two messages: among a thousand relays few have threads to tell of, or are told to watch.
+        # These sets are read after every message; among a thousand relays few have watched threads, or get commands.
         self._with_threads: dict[bytes, None] = {}
         self._subscribers: dict[str, dict[bytes, None]] = {}
         self._told: dict[bytes, None] = {}
         self._now: _Watching | None = None
 
-    # --- who is there ------------------------------------------------------------------------------------------------
+    # --- the sources -------------------------------------------------------------------------------------------------
 
     def joined(self, identity: bytes, post: WatchSource) -> None:
-        """A relay or server said hello."""
+        """Adds a relay or server after its hello."""
         self._watchers[identity] = _Watcher(post)
         self._by_place.setdefault(post.place, []).append(identity)
         if post.role == "subscriber":
@@ -115,7 +115,7 @@ class HostWatch:
             self._with_threads[identity] = None
 
     def left(self, identity: bytes) -> None:
-        """A connection is gone; another of its place reads the host from now on, if it was the one that did."""
+        """Removes a connection; if it read its host, another one of its place does so."""
         watcher = self._watchers.pop(identity, None)
         if watcher is not None:
             self._by_place[watcher.post.place].remove(identity)
@@ -124,26 +124,26 @@ class HostWatch:
             self._told.pop(identity, None)
 
     def posts(self) -> list[WatchSource]:
-        """Those that are there, and those that have told something in this watch."""
+        """The connected sources, and those that have sent readings in this watch."""
         told = [] if self._now is None else [post for post, _ in self._now.samples]
         return list(dict.fromkeys([*(w.post for w in self._watchers.values()), *told]))
 
     # --- a watch -----------------------------------------------------------------------------------------------------
 
     def begin(self, epoch: int, every_s: float) -> None:
-        """From now on, until :meth:`end`, everything is watched; what was read before is forgotten."""
+        """Starts a watch, which lasts until :meth:`end`, and drops the samples of the last one."""
         self._now = _Watching(epoch, every_s)
         self._told.clear()
         for identity, watcher in self._watchers.items():
             self._watchers[identity] = _Watcher(watcher.post)
 
     def end(self) -> None:
-        """Nothing has to be read any more; what has been read is still taken."""
+        """Ends the watch; samples that were read before are still accepted."""
         if self._now is not None:
             self._now.on = False
 
     def due(self, now_ns: int) -> list[tuple[bytes, Watch]]:
-        """What to say right now, and to whom."""
+        """The commands to send now, with the identity of each receiver."""
         if self._now is None:
             return []
         wanted = self._wanted(self._now, now_ns) if self._now.on else self._ends(self._now.epoch)
@@ -161,7 +161,7 @@ class HostWatch:
         return messages
 
     def heard(self, identity: bytes, message: HostReadings, now_ns: int) -> None:
-        """Takes what was read; of another watch than this, or from nobody who is there, it is ignored."""
+        """Adds readings; those of another watch, or from an unknown connection, are ignored."""
         watcher, watching = self._watchers.get(identity), self._now
         if watcher is not None and watching is not None and message.epoch == watching.epoch:
             watcher.heard_ns = now_ns
@@ -169,11 +169,11 @@ class HostWatch:
             watching.samples += [(watcher.post, zlib.compress(_json.encode(s), 1)) for s in message.samples]
 
     def answered(self) -> bool:
-        """Whether everybody who was told to watch, and is still there, has answered the end."""
+        """Whether every connected source with a command has sent readings since the end."""
         return all(self._watchers[identity].ended for identity in self._told)
 
     def samples(self, first: int = 0) -> list[tuple[WatchSource, Sample]]:
-        """What was read in the watch that is on, or was last, in the order of arrival, from number ``first`` on."""
+        """The samples of the present or last watch in the order of arrival, from number ``first``."""
         packed = [] if self._now is None else self._now.samples[first:]
         return [(post, _sample.decode(zlib.decompress(text))) for post, text in packed]
 
@@ -189,7 +189,7 @@ class HostWatch:
                 yield identity, Watch(epoch=epoch, every_s=0.0, host=False)
 
     def _reader(self, place: Place, now_ns: int) -> bytes | None:
-        """Who reads the host there: who is mute is asked last from then on."""
+        """The source that reads the host of a place; a silent one moves to the end of the list."""
         posts = self._by_place[place]
         for _ in range(len(posts) - 1):
             if not self._mute(posts[0], now_ns):

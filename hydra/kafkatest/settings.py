@@ -129,10 +129,10 @@ class KafkaSpec:
     """The Kafka side of a scenario.
 
     Attributes:
-        bootstrap: ``HOST:PORT`` of your own cluster, several separated by commas; ``""``: Hydra starts brokers.
+        bootstrap: your own cluster, as ``HOST:PORT``, several separated by commas; ``""``: Hydra starts brokers.
         partitions: partitions of the run's topic.
         replication_factor: replicas of the run's topic, at most ``server.count``.
-        metrics: ``HOST:PORT`` of each JMX exporter of your own brokers; brokers started by Hydra have exporters.
+        metrics: each JMX exporter on your own brokers, as ``HOST:PORT``; brokers started by Hydra have exporters.
         topic: settings of the run's topic by Kafka's names: ``[kafka.topic]``, ``min.insync.replicas = 2``.
         broker: settings of the brokers started by Hydra, by Kafka's names; they override those of
             ``conf/kafka/server.properties``. Rejected with ``bootstrap``. Listeners, ids and folders, by which brokers

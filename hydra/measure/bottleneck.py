@@ -1,4 +1,4 @@
-"""What the hosts of a step did, and what limited it, as columns. Pure."""
+"""The load of a step's hosts, and the stage that limited the step, as columns. Pure."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from hydra.model import BusyThread, Figure, Role, ThreadSample, number
 
 
 def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | None) -> dict[str, Figure]:
-    """What the hosts did, and what limited the point, by column name.
+    """The load of the hosts, and the stage that limited the step, by column name.
 
     Args:
         o: the step.
         columns: its other figures.
-        passed: whether the rate passes, of those alone who reported: a subscriber that died or fell silent says nothing
-            about a queue. None: nobody knows.
+        passed: whether the rate passes by the subscribers that reported, since a dead or silent subscriber is no
+            evidence of a full queue. None: not known.
     """
     summaries = {host: s for host, samples in o.hosts.items() if (s := summarise(samples, o.window_ns)) is not None}
-    # All but a controller's host that nothing runs on: what it sends once more says nothing of the messages' way.
+    # A controller's host without clients is left out: its retransmissions do not concern the messages.
     with_agents = [s for host, s in summaries.items() if host in o.host_of.values()]
     network_share = largest(s.network_share for s in summaries.values())
     retransmitted = largest(s.segments_retransmitted for s in with_agents)
@@ -69,7 +69,7 @@ def bottleneck(o: Observation, columns: Mapping[str, Figure], passed: bool | Non
 def _generator_limited(
     o: Observation, columns: Mapping[str, Figure], summaries: Mapping[str, HostSummary]
 ) -> bool | None:
-    """Whether the clients are what was measured, see :func:`hydra.measure.verdict.limited`."""
+    """Whether the clients limited the step instead of the system, see :func:`hydra.measure.verdict.limited`."""
     size = o.plan.settings.message_size
     reached = [
         (number(columns[AVG_TX]), _ceiling(o, "publisher", 1, size)),
@@ -86,7 +86,7 @@ def _ceiling(o: Observation, role: Role, clients: int, message_size: int) -> flo
 
 
 def _cpu_share(o: Observation, host: str, summary: HostSummary, *, publishers: bool = True) -> float:
-    """The part of a host's CPU (0 to 1) that its clients used, or its subscribers: of those that reported."""
+    """The share of a host's CPU (0 to 1) that its clients (or only its subscribers) with a report used."""
     table = o.subscriber_reports
     told = list(zip(table.ids.tolist(), (table.cpu_user_s + table.cpu_system_s).tolist(), strict=True))
     if publishers:
@@ -96,9 +96,9 @@ def _cpu_share(o: Observation, host: str, summary: HostSummary, *, publishers: b
 
 
 def _others_pct(o: Observation, host: str, summary: HostSummary) -> float | None:
-    """The part of a host's CPU (%) that neither clients and servers of the run used, nor the hypervisor took.
+    """The share of a host's CPU (%) that neither clients and servers of the run used, nor the hypervisor took.
 
-    Hydra's own relays and controller are in it. None where it is not known what all clients and servers there used.
+    It includes Hydra's own relays and controller. None if the use by a client or server on the host is not known.
     """
     clients = {c for c in (*o.publishers, *o.subscribers) if o.host_of.get(o.agents.get(c, "")) == host}
     silent = clients.difference(o.publisher_reports, o.subscriber_reports.ids.tolist())
@@ -110,8 +110,8 @@ def _others_pct(o: Observation, host: str, summary: HostSummary) -> float | None
 
 
 def _servers_pct(o: Observation, host: str) -> float | None:
-    """The CPU (% of a core) of the run's servers on a host: as all of them tell it, or else by their threads."""
-    # Servers that are no groups are watched by the controller, under the name of its host.
+    """The CPU (% of a core) of the run's servers on a host, from all servers' reports, or else from their threads."""
+    # The controller watches servers without a process group, under the name of its host.
     of = {agent: [t for t in told if t.role == "server"] for agent, told in o.threads.items()}
     there = [agent for agent in of if o.host_of.get(agent, agent) == host]
     groups = {(agent, t.group) for agent, told in of.items() for t in told}
@@ -129,7 +129,7 @@ def _evidence(
     summaries: Mapping[str, HostSummary],
     others: Mapping[str, float | None],
 ) -> BottleneckEvidence:
-    """What is known of each stage on the messages' way, but for what all hosts together tell."""
+    """The evidence of each stage on the messages' way, except the figures over all hosts."""
     held, blocked_s, lag_us = columns["rate_held"], columns[BLOCKED], number(columns["tx_lag_p99_us"])
     hosts = {o.host_of.get(o.agents.get(client, "")) for client in o.subscribers}
     busy = max((h for h in summaries if h in hosts), key=lambda host: summaries[host].cpu_mean_pct, default=None)
@@ -153,7 +153,7 @@ def _evidence(
         subscribers_cpu=_cpu_share(o, busy, summaries[busy], publishers=False) if busy else None,
         others_pct=others[busy] if busy else None,
         drops=sum(s.drops for s in summaries.values()),
-        # Without a server in between, messages of one host never are on the network.
+        # Without a server between the clients, messages within one host never cross a network.
         crossing=not o.direct or len(set(o.host_of.values())) > 1,
     )
 
@@ -163,7 +163,7 @@ def _told(o: Observation, role: str) -> list[ThreadSample]:
 
 
 def _busiest(o: Observation, role: str) -> list[BusyThread]:
-    """Each thread that was told of a role's groups, those that wanted most CPU first."""
+    """Each reported thread of a role's groups, by falling demand for CPU."""
     return busiest(_told(o, role), o.window_ns, most=1000)
 
 

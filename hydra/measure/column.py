@@ -1,4 +1,4 @@
-"""The record of a column, and the columns that repeats add beside one."""
+"""The definition of a column, and the columns that repeats add to it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MESSAGES: Final = "messages"
 SUBSCRIBERS: Final = "subscribers"
 YES_NO: Final = "yes/no"
 TEXT: Final = "text"
-"""The unit of a column that holds words."""
+"""The unit of a column of texts."""
 
 REPEATS: Final = "repeats"
 INTERVAL: Final = "_ci95"
-"""Suffix of the column with half the width of a mean's 95 % interval."""
+"""Suffix of the column with half the width of a mean's 95 % confidence interval."""
 COUNT: Final = "_n"
-"""Suffix of the column with the number of repeats that a figure is of, where these are not all."""
+"""Suffix of the column with the number of repeats that have the figure, if not all have it."""
 LOW: Final = "_low"
 HIGH: Final = "_high"
 """Suffixes of the columns with the range of a percentile or an extreme."""
@@ -32,20 +32,20 @@ HIGH: Final = "_high"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column.
+    """The definition of a column.
 
     Attributes:
-        name: in ``table.csv``, ``rows.json`` and ``--fail-if``.
-        unit: of its figures; ``YES_NO`` and ``TEXT`` are no numbers, "" is a plain number.
-        help: its definition, one line of Markdown. Columns side by side with the same one share a line of the docs.
-        heading: what tables, panels and legends call it; "": its name.
-        digits: of a fraction: two behind the point, the six significant ones of the published losses, or none in the
-            published table.
-        repeats: what a repeated row shows: the mean; the median; the percentile of the merged histograms; what all
-            repeats have in common (a setting, a flag, a text); each text with its number of repeats; or a figure from
-            the evidence of all repeats together.
-        axis: the title of an axis for it; "": its unit.
-        better: which of two figures is the better one; "": neither is by itself.
+        name: its name in ``table.csv``, ``rows.json`` and ``--fail-if``.
+        unit: the unit of its figures; ``YES_NO`` and ``TEXT`` are no numbers, "" is a plain number.
+        help: its definition, one line of Markdown. Adjacent columns with the same definition share a line of the docs.
+        heading: its name in tables, panels and legends; "": ``name``.
+        digits: the digits of a fraction: two decimals; six significant digits, as in the published losses; or none, as
+            in the published table.
+        repeats: the figure of a repeated row: the mean; the median; the percentile of the merged histograms; the
+            common value of all repeats (a setting, a flag, a text); each text with its number of repeats; or a figure
+            from the evidence of all repeats together.
+        axis: the title of its axis in plots; "": its unit.
+        better: whether the higher or the lower of two figures is better; "": neither.
     """
 
     name: str
@@ -59,24 +59,24 @@ class Column:
 
     @property
     def title(self) -> str:
-        """What a table or a legend calls it."""
+        """Its name in tables and legends."""
         return self.heading or self.name
 
     @property
     def axis_title(self) -> str:
-        """What an axis calls it."""
+        """The title of its axis."""
         return self.axis or self.unit or self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportColumn(Column):
-    """A column of one system: what its clients reported under one key of the ``system`` object.
+    """A column of one system, computed from one key of the ``system`` object in its clients' reports.
 
     Attributes:
-        role: whose reports.
-        key: of the object; a client that does not name it does not count.
-        fold: what becomes of the figures of all these clients: their sum, their mean, the highest, or the one that all
-            share (none where they differ). Where no client names the key there is no figure.
+        role: the role of the clients.
+        key: the key of the object; a client without it does not count.
+        fold: how the figures of all these clients are combined: their sum, their mean, the highest, or the common one
+            (none if they differ). If no client has the key, there is no figure.
     """
 
     role: Role
@@ -85,17 +85,17 @@ class ReportColumn(Column):
 
 
 def text_column(name: str, about: str, heading: str = "", repeats: Repeats = "common") -> Column:
-    """A column of words, which repeats share by default."""
+    """A column of texts; by default a repeated row shows the text that its repeats share."""
     return Column(name, TEXT, about, heading, repeats=repeats)
 
 
 def yes_no_column(name: str, about: str) -> Column:
-    """A column of yes or no, which repeats share."""
+    """A column of yes or no; a repeated row shows what its repeats share."""
     return Column(name, YES_NO, about, repeats="common")
 
 
 def wire_bytes(frame: str) -> ReportColumn:
-    """The column of the bytes that messages took on their publishers' connections; ``frame`` is what surrounds each."""
+    """The column of the bytes of messages on the publishers' connections; ``frame`` names what is added to each."""
     return ReportColumn(
         "wire_bytes",
         "bytes",
@@ -106,7 +106,7 @@ def wire_bytes(frame: str) -> ReportColumn:
 
 
 def of_repeats(column: Column) -> tuple[Column, ...]:
-    """The columns that stand beside a repeated one, in their order."""
+    """The columns that repeats add to a column, in their order."""
     count = Column(f"{column.name}{COUNT}", REPEATS, "number of repeats that the figure is computed from, if not all")
     if column.repeats == "mean":
         half = "half the width of the 95 % confidence interval of the mean of the repeats"

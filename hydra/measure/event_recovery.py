@@ -1,9 +1,9 @@
-"""The course of a step second by second, and what events in the middle of it have done. Pure.
+"""The time series of a step, and the impact of events on it. Pure.
 
-*Outstanding* at the end of an interval are the copies that were due by then, less those that had arrived and those that
-are known to be lost: the backlog, wherever it waits. An interval is *good* if it keeps the latency and the loss that
-are asked for, and something arrived if something was due. A system has *recovered* from an event when from there on
-``STEADY`` intervals in a row are good, or as many as there are before the next event or the end of the step.
+The *backlog* at the end of an interval are the copies that were due by then, minus those that had arrived and those
+known to be lost, wherever they wait. An interval is *good* if its latency and loss are within the objectives, and
+something arrived if something was due. A system has *recovered* from an event when the next ``STEADY`` intervals in a
+row are good, or all intervals before the next event or the end of the step.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PERCENTILES: Final = {f"{name}_ms": KEPT[name] for name in ("p50", "p90", "p99",
 """The objectives that are percentiles."""
 _BITS: Final = 8
 STEADY: Final = 5
-"""Good intervals in a row that make a recovery: one alone may be chance."""
+"""The number of good intervals in a row that make a recovery, since a single one may be chance."""
 
 
 def added(first: TimeSeriesInterval, second: TimeSeriesInterval) -> TimeSeriesInterval:
-    """What is known of one interval from two messages; what was due is what the later one says."""
+    """The sum of two reports of one interval; the number of due messages is that of the later report."""
     return replace(
         second,
         sent=first.sent + second.sent,
@@ -41,10 +41,10 @@ def added(first: TimeSeriesInterval, second: TimeSeriesInterval) -> TimeSeriesIn
 
 
 def coarse(histogram: Histogram) -> Histogram:
-    """The same with fewer buckets: values keep 8 significant bits, and count as the highest that they may then be.
+    """The histogram with fewer buckets: values keep 8 significant bits and count as the highest possible value.
 
-    A percentile of it is at most 0.8 % above that of the histogram, and never below. Its bounds stay exact. A second
-    of 400,000 messages takes a quarter of the room.
+    A percentile of the result is at most 0.8 % above that of the histogram, and never below. Minimum and maximum stay
+    exact. A second of 400,000 messages takes a quarter of the space.
     """
     counts: Counter[int] = Counter()
     for index, count in zip(histogram.counts[::2], histogram.counts[1::2], strict=True):
@@ -70,13 +70,13 @@ def coarse_lowest(index: int) -> int:
 
 
 def backlog_by_interval(facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]) -> list[int]:
-    """The copies that are outstanding at the end of each interval, outside the cohort."""
+    """The backlog outside the cohort at the end of each interval, in copies."""
     steps = (round(i.due * facts.copies) - i.received - (i.lost or 0) for i in course)
     return [max(count, 0) for count in accumulate(steps)]
 
 
 def is_good(facts: TimeSeriesFacts, interval: TimeSeriesInterval, slo: SloSpec, off_us: float = 0.0) -> bool:
-    """Whether an interval keeps what is asked for, if latencies are by so much higher than they were measured."""
+    """Whether an interval is within the objectives, if latencies are ``off_us`` µs higher than measured."""
     expected = round(interval.due * facts.copies)
     if expected and not interval.received:
         return False
@@ -95,7 +95,7 @@ def is_good(facts: TimeSeriesFacts, interval: TimeSeriesInterval, slo: SloSpec, 
 
 @dataclass(frozen=True, slots=True)
 class SpanLatency:
-    """The latency (µs) of what arrived in a part of a step; None where nothing did."""
+    """The latency (µs) of the messages that arrived in a part of a step; None if nothing arrived."""
 
     p50_us: int | None = None
     p99_us: int | None = None
@@ -104,21 +104,22 @@ class SpanLatency:
 
 @dataclass(frozen=True, slots=True)
 class EventImpact:
-    """What an event has done.
+    """The impact of an event.
 
     Attributes:
-        kind: of the event.
-        at_s: when it began.
-        ended_s: when it ended; the same where it happened at once.
-        recovered_s: seconds from its end until everything was good again; None: it was not before the next event, or
-            the end of the step.
-        bad_after: intervals from there to the next event, or the end of the step, that were not good.
-        highest_backlog: most copies outstanding from its begin until then.
-        catch_up_pps: the highest rate at which copies arrived until then, beyond what was due (copies/s).
-        lost: copies that were due until then and were lost; None: not known.
-        before: from the recovery from the event before, or the start.
-        during: from its begin to the recovery.
-        after: from there to the next event, or the end of the window.
+        kind: the kind of the event.
+        at_s: its start, in seconds from the start of the step.
+        ended_s: its end; equal to ``at_s`` for an event without duration.
+        recovered_s: seconds from its end to the recovery; None: no recovery before the next event or the end of the
+            step.
+        bad_after: the number of intervals that were not good between the recovery and the next event or the end of the
+            step.
+        highest_backlog: the largest backlog between its start and the recovery, in copies.
+        catch_up_pps: the highest rate in that time at which copies arrived beyond those due (copies/s).
+        lost: copies that were due in that time and were lost; None: not known.
+        before: the latency from the recovery from the previous event, or the start, to this event.
+        during: the latency from its start to the recovery.
+        after: the latency from the recovery to the next event, or the end of the window.
     """
 
     kind: str
@@ -142,15 +143,15 @@ def event_impacts(
     at_once: Sequence[str],
     off_us: float = 0.0,
 ) -> list[EventImpact]:
-    """What each event has done, in the order of time.
+    """The impact of each event, in the order of time.
 
     Args:
-        facts: of the step.
-        course: its intervals, oldest first; those behind the window, in which it was drained, count as well.
-        events: of the step.
-        slo: what is good; without an objective, an interval is good in which something arrives.
-        at_once: the kinds of events that last no time.
-        off_us: by how much latencies are higher than they were measured; below 0 if lower.
+        facts: the constants of the step's time series.
+        course: its intervals, oldest first, those of the drain included.
+        events: the events of the step.
+        slo: the objectives of a good interval; without any, an interval is good if something arrives.
+        at_once: the kinds of events without duration.
+        off_us: the assumed error of the latencies in µs: positive if they are higher than measured.
     """
     waiting = backlog_by_interval(facts, course)
     found: list[EventImpact] = []
@@ -160,7 +161,7 @@ def event_impacts(
         last_s = course[-1].begin_s + facts.interval_s if course else 0
         until_s = next((later.at_s for later in events[index + 1 :] if later.at_s > event.at_s), last_s)
         ended_s = event.at_s if event.kind in at_once else min(event.at_s + event.for_s, facts.duration_s)
-        # An interval belongs to the event that happened in it.
+        # The interval in which an event starts belongs to that event.
         own = [n for n, i in enumerate(course) if i.begin_s + facts.interval_s > event.at_s and i.begin_s < until_s]
         good = [is_good(facts, course[n], slo, off_us) for n in own]
         back = next((k for k in range(len(own)) if all(good[k : k + STEADY])), None)
@@ -192,7 +193,7 @@ def _stretch(course: Sequence[TimeSeriesInterval], begin_s: float, last_s: float
 
 
 def latency_of_span(intervals: Iterable[TimeSeriesInterval]) -> SpanLatency:
-    """The latency of what arrived in these intervals together."""
+    """The latency of all messages that arrived in these intervals."""
     together = merge(i.latency for i in intervals)
     if not together.counts:
         return SpanLatency()

@@ -1,8 +1,8 @@
 """All figures of a step from the raw reports, by column name. Pure.
 
-With a cohort, the columns are those of the other subscribers; ``aggregate_pps`` and the counts that concern the
-system as a whole (what became of messages, and what is added up as it was reported) are over everyone, and the
-cohort's own loss stands apart. A figure that cannot be known is None, never an invented number.
+In a step with a cohort, the columns are those of the other subscribers. Only ``aggregate_pps`` and the counts of the
+whole system (the outcomes of messages, and the sums of reported counts) are over all subscribers, and the loss of the
+cohort has its own columns. A figure that cannot be known is None, never an invented number.
 """
 
 from __future__ import annotations
@@ -65,20 +65,20 @@ from hydra.wire.report_validation import MAX_ABSENT
 from hydra.wire.subscriber_table import OF_LEDGERS, SubscriberTable
 
 HELD_SHARE: Final = 0.99
-"""A publisher held its rate if it sent at least this part of what was due."""
+"""A publisher held its rate if it sent at least this share of the messages due."""
 
 
 def least_sent(due: float, publishers: int = 1) -> float:
-    """Messages that publishers sent at least who held their rates: one of each may be on the edge of the window."""
+    """The least messages of publishers that held their rates; one of each may be at the edge of the window."""
     return max(HELD_SHARE * due - publishers, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class MergedHistograms:
-    """Histograms merged over clients: what is stored of a step, and what the percentile columns are made of.
+    """The histograms of a step merged over clients, from which the percentile columns are computed.
 
-    ``latency`` is of the subscribers outside the cohort, ``cohort_latency`` of those inside; ``lag`` is of the
-    publishers (send time − due time), ``ack`` the time from a send to its acknowledgement.
+    ``latency`` is that of the subscribers outside the cohort, ``cohort_latency`` that of the cohort. ``lag`` is send
+    time − due time of the publishers, ``ack`` the time from a send to its acknowledgement.
     """
 
     latency: Histogram
@@ -102,7 +102,7 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
 
     Args:
         o: the step.
-        histograms: what :func:`merge_histograms` gave for it, if it was asked already.
+        histograms: the result of :func:`merge_histograms`, if it is known already.
     """
     histograms = histograms or merge_histograms(o)
     asked = asked_of(o.subscribers, o.subscriber_reports, o.cohort, o.dead, o.silent)
@@ -112,7 +112,7 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     publishers = list(o.publisher_reports.values())
     known = accounts is not None
     account = accounts.of(others) if accounts else loss.MessageOutcome()
-    # Where it is not known to the message what was received, figures that are made of it are empty.
+    # If the number of received messages is not known exactly, the figures made of it are empty.
     exact = account if accounts and accounts.exact else None
     counted = exact if account.expected else None
     failed = loss.failed_clients(asked, others, accounts.most if accounts else None)
@@ -181,17 +181,17 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
 
 
 def _deaths(o: Observation, dead: Ints) -> str:
-    """How these ended: ``SIGKILL``, ``2 × SIGKILL, 1 × exit code 3``."""
+    """How these subscribers ended: ``SIGKILL``, ``2 × SIGKILL, 1 × exit code 3``."""
     counts = {how: int(np.isin(dead, sorted_ids(ids)).sum()) for how, ids in o.deaths.items()}
     found = {how: count for how, count in counts.items() if count}
     return ", ".join(f"{count} × {how}" if len(found) > 1 else how for how, count in found.items())
 
 
 def _accounts(o: Observation, asked: StepSubscribers) -> MessageAccounts | None:
-    """None without every publisher's account: nobody knows then what was to be expected."""
+    """The accounts of all subscribers; None if a publisher's report lacks, since the expected messages are unknown."""
     if not o.publisher_reports or not all(p in o.publisher_reports for p in o.publishers):
         return None
-    # Of messages that are only counted nobody knows which of them a member had.
+    # Messages that are only counted cannot be assigned to members of a consumer group.
     group = bool(o.group) and not o.counted
     return accounts_of(asked, o.publisher_reports, o.window_s, o.last_words, group=group, one_publisher=o.one_publisher)
 
@@ -204,7 +204,7 @@ def _passed(
     *,
     reporting: bool = False,
 ) -> bool | None:
-    """Whether the rate passes for these subscribers, all of whom may have reported; None where that is not known."""
+    """Whether the rate passes for these subscribers (``reporting``: all of them reported); None: not known."""
     if accounts is None:
         return None
     of = accounts.of_reporting if reporting else accounts.of
@@ -219,7 +219,7 @@ def _passed(
 def _shortfall(
     o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None, growing: BacklogGrowth, held: bool
 ) -> dict[str, Figure]:
-    """What of the rate did not arrive, and in which bursts; not known at rate ``max`` and without an account."""
+    """The shortfall of the rate and its bursts; None at rate ``max`` and without an account."""
     rate = o.plan.settings.rate
     others = asked.others
     mine = asked.reports_of(others)
@@ -234,13 +234,13 @@ def _shortfall(
         or accounts.truncated
     ):
         return {SHORTFALL: None, BURSTS: None, START_LOST: None}
-    # What of the rate cannot go on: a backlog that grows, or could not be drained; what a publisher never sent, what a
-    # server never took. Where no lag is known, what was not received in time is all there is to go by.
+    # The share of the rate that cannot be sustained: a growing or undrained backlog, messages that a publisher never
+    # sent, and messages that a server never accepted. If no lag is known, it is all that was not received in time.
     behind = (account.undrained + account.unknown) / account.expected
     if growing.share is None:
         behind = 1 - (account.in_time + account.lost) / account.expected
     reports = o.publisher_reports.values()
-    # Of the length that was asked for: what a step that stopped early owes is owed of all of it.
+    # The planned length counts, since a step that stopped early lacks the messages of the rest.
     length_s = asked_s(o.plan)
     due = rate * length_s * len(reports)
     unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
@@ -253,7 +253,7 @@ def _shortfall(
         BURSTS: loss_pattern.encode_bursts(bursts),
         START_LOST: 1000 * loss_pattern.start_lost_s(course, length_s),
     }
-    # A member of a group loses nothing by itself.
+    # A single member of a consumer group has no losses.
     lone = None if o.group else loss_pattern.lone_loser(asked.ids, others, accounts.most)
     if lone is not None:
         rest = loss_pattern.loss_profile(mine.take(mine.ids != lone.client), rate, length_s)
@@ -268,10 +268,10 @@ def _shortfall(
 def _loss_interval(
     o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None, mine: SubscriberTable, lost_pct: Figure
 ) -> dict[str, Figure]:
-    """How well the loss of the subscribers outside the cohort is known."""
+    """The 95 % confidence interval of the loss of the subscribers outside the cohort, and its evidence."""
     found: loss_interval.LossEvidence | None = None
     limits: ConfidenceInterval | None = None
-    # What somebody lost who died is no matter of chance; what was read from a log has no time at which it was lost.
+    # The losses of a dead subscriber are not random, and losses in reading from a log have no time.
     told = accounts and accounts.exact and not accounts.truncated and bool(asked.reported[asked.others].all())
     if accounts and told and not o.stored and isinstance(lost_pct, float):
         sent = max((p.sent for p in o.publisher_reports.values()), default=0)
@@ -287,7 +287,7 @@ def _loss_interval(
 
 
 def _receiving_s(o: Observation, asked: StepSubscribers) -> float | None:
-    """The time that all receive rates of the step are of: the window, or the one in which they read what was stored."""
+    """The seconds by which all receive rates are divided: the window, or the time of reading stored messages."""
     if o.reading_ns is None:
         return o.window_s
     read_ns = _largest(asked.reports.last_ns) - o.reading_ns
@@ -302,9 +302,9 @@ def _aggregate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts
 
 
 def _rx_rate(o: Observation, asked: StepSubscribers, accounts: MessageAccounts, rx_span: float | None) -> float | None:
-    """Messages/s that a subscriber outside the cohort received, as a mean.
+    """The mean messages/s that a subscriber outside the cohort received.
 
-    ``rx_span`` is the rate from the first batch to the last: of messages without a header nothing else is known.
+    ``rx_span`` is the rate from the first batch to the last, the only known one for messages without a header.
     """
     if o.counted:
         return rx_span
@@ -321,18 +321,18 @@ def _rx_mb_s(o: Observation, asked: StepSubscribers) -> float | None:
 
 
 def _messages(o: Observation, reports: SubscriberTable) -> Ints:
-    """The messages of each ledger that count into receive rates."""
-    # Of messages without a header nobody knows when each came.
+    """The messages of each ledger that count for receive rates."""
+    # The arrival time of a message without a header is unknown.
     return reports.received if o.stored or o.counted else reports.in_window
 
 
 def _largest(values: Ints) -> int:
-    """0 where there are none."""
+    """The largest value; 0 if there are none."""
     return int(values.max()) if len(values) else 0
 
 
 def _log(o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None) -> dict[str, Figure]:
-    """The growth of the servers' log, and how it agrees with what clients count; no columns where there is no log."""
+    """The growth of the servers' log, and its agreement with the clients' counts; no columns without a log."""
     if o.log_growth is None:
         return {}
     publishers = o.publisher_reports.values()
@@ -340,7 +340,7 @@ def _log(o: Observation, asked: StepSubscribers, accounts: MessageAccounts | Non
     told = accounts.ledgers(asked.reports) if accounts else asked.reports
     return {
         LOG_GROWTH: o.log_growth,
-        # Of a publisher without a report nobody knows what was acknowledged.
+        # The acknowledged messages of a publisher without a report are unknown.
         ACCOUNT: log_account(
             o.log_growth,
             sum(p.acknowledged for p in publishers),
@@ -356,7 +356,7 @@ def _log(o: Observation, asked: StepSubscribers, accounts: MessageAccounts | Non
 
 
 def _clocks(o: Observation, asked: StepSubscribers, latencies: Histogram) -> dict[str, Figure]:
-    """How far these latencies may be wrong, and how many are below zero; not known where there are none."""
+    """The bound of the error of these latencies, and how many are below zero; None if there are no latencies."""
     if not latencies.counts:
         return {LATENCY_BOUND: None, NEGATIVE: None}
     receivers = asked.ids[asked.others & asked.reported].tolist()
@@ -380,11 +380,11 @@ def _fairness(received: Ints) -> dict[str, Figure]:
 def _publishing(
     o: Observation, publishers: Sequence[PublisherReport], known: bool, histograms: MergedHistograms
 ) -> dict[str, Figure]:
-    """How the publishers fared with what they were asked for."""
+    """The columns of the publishers: the requested rate, whether it was held, and their lag, waits and CPU."""
     rate = o.plan.settings.rate
     held: bool | None = None
     if rate != "max" and known:
-        # Against the length that was asked for: a step that was stopped early did not hold its rate.
+        # The planned length counts: a step that was stopped early did not hold its rate.
         due = rate * asked_s(o.plan)
         held = all(p.sent >= least_sent(due) and not p.stopped_early for p in publishers)
     cores = [(p.usage.cpu_user_s + p.usage.cpu_system_s) / o.window_s for p in publishers]
@@ -404,7 +404,7 @@ def _publishing(
 
 
 def _reported(o: Observation, column: ReportColumn) -> Figure:
-    """What becomes of the figures that clients reported for a column of the system's."""
+    """The figure of a system's column from the reports of its clients."""
     reports = (p.system for p in o.publisher_reports.values())
     systems = reports if column.role == "publisher" else o.subscriber_reports.systems()
     said: list[Any] = [value for told in systems if (value := (told or {}).get(column.key)) is not None]
@@ -435,13 +435,13 @@ def _counts(o: Observation, asked: StepSubscribers, accounts: MessageAccounts | 
 
 
 def _cohort(o: Observation, asked: StepSubscribers, accounts: MessageAccounts | None) -> dict[str, Figure]:
-    """The cohort's own account; no columns where there is none."""
+    """The columns of the cohort; none without a cohort."""
     if o.plan.cohort.kind == "none":
         return {}
     reports = asked.reports_of(asked.cohort)
-    # What a group misses is nobody's own.
+    # The losses of a consumer group belong to no single member.
     account = accounts.of(asked.cohort) if accounts and accounts.exact and not o.group else loss.MessageOutcome()
-    # A list that is full may have been joined at its end, over times in which its subscriber was there.
+    # The last intervals of a full list may be joined over times in which the subscriber was connected.
     full = bool((reports.absent_counts >= MAX_ABSENT).any())
     absent_ns = total(reports.absent[1::2] - reports.absent[0::2])
     return {

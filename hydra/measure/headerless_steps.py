@@ -1,4 +1,4 @@
-"""Steps whose messages have no header: how many there were is known, and nothing of a single one. Pure."""
+"""Steps whose messages have no header, so that only their number is known. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONLY_BY_HEADER: Final = (
     *(column.name for column in ADDED_UP),
     *("passed", "verdict", "shortfall_pct", "bursts_s"),
 )
-"""Columns that nobody can fill who does not know which message is which."""
+"""Columns that need the identity of each message."""
 _LATENCIES: Final = {"ack_p50_us": "p50_ms", "ack_p99_us": "p99_ms", "ack_p999_us": "p99_9_ms"}
 _MOST: Final = "max_latency_ms"
 
@@ -34,13 +34,13 @@ def only_counts(
     *,
     shared: bool,
 ) -> dict[str, Figure]:
-    """The columns of such a step: those that only a header tells are empty.
+    """The columns of such a step: those that need a header are empty.
 
-    ``columns`` are those of a step whose messages have one, ``settings`` the step's; the rest is as for
+    ``columns`` are computed as for messages with a header, ``settings`` are the step's; the others are as for
     :func:`account`.
     """
     kept = {name: None if name in ONLY_BY_HEADER else value for name, value in columns.items()}
-    # Nobody is known to have lost anything.
+    # No subscriber is known to have lost messages.
     lossy, failed = kept.get("failed_lossy"), kept.get("failed_clients")
     if isinstance(lossy, int) and isinstance(failed, int):
         kept |= {"failed_lossy": 0, "failed_clients": failed - lossy}
@@ -55,12 +55,12 @@ def account(
     *,
     shared: bool,
 ) -> str:
-    """The account of such a step in words: what was acknowledged, what the log grew by, and what was read.
+    """The account of such a step as a text: the numbers of messages acknowledged, in the log, and read.
 
     Args:
-        publishers: their reports.
-        subscribers: theirs.
-        log_growth: messages by which the servers' log grew; None: they keep none.
+        publishers: the reports of the publishers.
+        subscribers: the reports of the subscribers.
+        log_growth: messages by which the servers' log grew; None: the servers keep no log.
         shared: whether the subscribers share the messages.
     """
     acknowledged = sum(p.acknowledged for p in publishers)
@@ -76,14 +76,14 @@ def account(
 
 
 def payload(settings: Settings) -> str:
-    """What the messages of such a step consist of, in words."""
+    """A description of the contents of such messages."""
     if settings.payload == "lines":
         return f"lines of {settings.payload_file}, at random"
     return f"random letters, {settings.message_size} bytes"
 
 
 def acknowledged_after(publishers: Collection[PublisherReport]) -> dict[str, Figure]:
-    """The latencies of acknowledgements (µs) that publishers without histograms have told: of several, the greatest."""
+    """The ack latencies (µs) in reports without histograms; of several publishers only the largest maximum."""
     figures = [(p.system or {}).get("figures", {}) for p in publishers]
     told = [each for each in figures if _MOST in each]
     if not told:

@@ -1,16 +1,17 @@
 """Whether the subscribers' backlog grows: the trend of their lag in the window. Pure.
 
-The lag is the age of the newest message that was read; where it grows by x seconds a second, the backlog grows by the
-share x of the rate. Lags of one window are few, autocorrelated and shared: what holds up the publisher or the host
-holds up everyone. So there are two tests, each at ``LEVEL``:
+The lag is the age of the newest message that was read. If it grows by x seconds per second, the backlog grows by the
+share x of the rate. The lags of one window are few, autocorrelated and shared, since a delay of the publisher or the
+host delays all subscribers. So there are two tests, each at ``LEVEL``:
 
-1. of the pooled lag, the median over subscribers: are all falling behind?
-2. of each subscriber's lag minus the pooled lag, where shared disturbances cancel, by Holm's procedure over all of
-   them: is anyone?
+1. of the pooled lag, the median over subscribers: does it grow for all?
+2. of each subscriber's lag minus the pooled lag, in which shared disturbances cancel, by Holm's procedure over all of
+   them: does it grow for some?
 
-A trend counts only if it is certain *and* large: Theil and Sen's slope, which a few disturbed parts of the window do
-not move, above ``LEAST_SHARE``. Certain is a t-test of the least-squares slope with its standard error adjusted for
-autocorrelation; ranks would not do, because 20 of them cannot be as unlikely as 10,000 subscribers ask for.
+A trend counts only if it is significant *and* large. Large means that Theil and Sen's slope, which a few disturbed
+parts of the window do not change, is above ``LEAST_SHARE``. Significance is a t-test of the least-squares slope with
+its standard error adjusted for autocorrelation; a rank test of 20 values cannot reach the small p-values that 10,000
+subscribers need.
 
 Sources: P. K. Sen, Estimates of the regression coefficient based on Kendall's tau, J. Am. Stat. Assoc. 63 (1968);
 B. D. Santer et al., Statistical significance of trends and trend differences in layer-average atmospheric temperature
@@ -33,28 +34,28 @@ from hydra.wire.report_batch import NULL
 LEAST_SHARE: Final = 0.005
 """Growth of the backlog, as a share of the rate, below which it does not matter."""
 LEVEL: Final = 0.01
-"""Probability with which each of the two tests sees a trend where there is none."""
+"""Probability with which each of the two tests finds a trend if there is none."""
 LEAST_BINS: Final = 8
-"""Parts of the window in which something must have been read, by a subscriber or by any: a trend of fewer is none."""
+"""The least number of parts of the window with a lag, of one subscriber or of any, that a trend needs."""
 _MOST_AUTOCORRELATION: Final = 0.9
-"""What one window can at most tell of it: beyond, noise and trend look alike."""
+"""The highest autocorrelation that one window can show: above it, noise and trend look alike."""
 
 _AT_ONCE: Final = 16_384
-"""Rows that are compared at once, so that what is computed of them stays in the caches."""
+"""Rows that are compared at once, so that intermediate results stay in the CPU's caches."""
 
 Lags = NDArray[np.float64]
-"""Seconds, one row a subscriber, one column a part of the window; NaN where nothing was read."""
+"""Seconds: a row for each subscriber, a column for each part of the window; NaN: nothing was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class BacklogGrowth:
-    """What the lag says of the backlog.
+    """The growth of the backlog that follows from the lag.
 
     Attributes:
-        share: mean over subscribers of the backlog's growth as a share of the rate; 0 where no test finds any, None
-            where too few lags are known.
-        falling_behind: subscribers whose backlog grows.
-        pooled: whether all of them fall behind together.
+        share: mean over subscribers of the backlog's growth as a share of the rate; 0 if no test finds any, None if
+            too few lags are known.
+        falling_behind: the number of subscribers whose backlog grows.
+        pooled: whether the backlog of all of them grows together.
     """
 
     share: float | None
@@ -66,8 +67,8 @@ def growth(bins_us: NDArray[np.int64], window_s: float) -> BacklogGrowth:
     """The growth of the backlog in a step.
 
     Args:
-        bins_us: the column ``lag_bins_us`` of a table: each subscriber's mean lag in equal parts of the window.
-        window_s: length of the window.
+        bins_us: the column ``lag_bins_us`` of a table: each subscriber's mean lag in equal parts of the window, µs.
+        window_s: the length of the window in seconds.
     """
     bins = bins_us.reshape(-1, LAG_BINS)
     known = bins != NULL
@@ -80,7 +81,7 @@ def growth(bins_us: NDArray[np.int64], window_s: float) -> BacklogGrowth:
 
 
 def growth_of(lags: Lags, window_s: float) -> BacklogGrowth:
-    """The same of lags in seconds; every row has one at least."""
+    """The growth from lags in seconds; every row has at least one lag."""
     times = (np.arange(lags.shape[1]) + 0.5) * (window_s / lags.shape[1])
     heard = ~np.isnan(lags).all(axis=0)
     if heard.sum() < LEAST_BINS:
@@ -107,14 +108,14 @@ def growth_of(lags: Lags, window_s: float) -> BacklogGrowth:
 
 
 def _median(values: Lags, axis: int) -> Lags:
-    """Without NaN, which costs much where there is none."""
+    """The median without NaN; numpy's NaN-aware median is slow, and only used if there are NaN."""
     result: Lags = (np.nanmedian if np.isnan(values).any() else np.median)(values, axis=axis)
     return result
 
 
 def _growing(lags: Lags, times: Lags, pooled: Lags | float = 0.0) -> NDArray[np.bool_]:
-    """Whether each row grows beside the pooled lag, certainly and by enough; all rows are one family of tests."""
-    # The median of the pairs' slopes is above the least share where most pairs' are: no need to sort 190 of each row.
+    """Whether each row minus the pooled lag grows significantly and enough; all rows are one family of tests."""
+    # The median slope exceeds the least share if most slopes do, so that the 190 slopes of a row need no sorting.
     p_values = np.ones(len(lags))
     for first in range(0, len(lags), _AT_ONCE):
         part = lags[first : first + _AT_ONCE] - pooled
@@ -125,7 +126,7 @@ def _growing(lags: Lags, times: Lags, pooled: Lags | float = 0.0) -> NDArray[np.
 
 
 def _rises(values: Lags) -> NDArray[np.int16]:
-    """Of each row, how many more of its pairs rise than fall. NaN does neither."""
+    """The number of rising pairs minus falling pairs of each row; pairs with NaN count as neither."""
     rises = np.zeros(len(values), np.int16)
     columns = np.ascontiguousarray(values.T)  # sums along the rows take ten times as long
     for apart in range(1, len(columns)):
@@ -135,7 +136,7 @@ def _rises(values: Lags) -> NDArray[np.int16]:
 
 
 def sen_slopes(lags: Lags, times: Lags) -> Lags:
-    """Theil and Sen's slope of each row: the median of the slopes between all pairs of points, two of them known."""
+    """Theil and Sen's slope of each row, the median slope between all pairs of its points; each row has two points."""
     parts = [lags[first : first + _AT_ONCE] for first in range(0, len(lags), _AT_ONCE)]
     return np.concatenate([_sen_slopes(part, times) for part in parts]) if parts else np.zeros(0)
 
@@ -157,12 +158,13 @@ def _sen_slopes(lags: Lags, times: Lags) -> Lags:
 
 
 def trend_p_values(lags: Lags, times: Lags) -> Lags:
-    """One-sided p-values of a rising line through each row, at least three points of it known.
+    """One-sided p-values of a rising line through each row; each row has at least three points.
 
     t = b / sqrt(Σe² / (n − 2) / Sxx · (1 + ρ) / (1 − ρ)) with n − 2 degrees of freedom: b the least-squares slope, e
-    the residuals, ρ their first autocorrelation r without its bias beside a line, (n·r + 2) / (n − 4), at least 0.
+    the residuals, ρ their first autocorrelation r corrected for the bias by the fitted line, (n·r + 2) / (n − 4), at
+    least 0.
     """
-    from scipy.special import stdtr  # it takes half a second, which a command that measures nothing can do without
+    from scipy.special import stdtr  # takes half a second to import, which only a measurement needs
 
     known = ~np.isnan(lags)
     n = known.sum(axis=1)
@@ -179,7 +181,7 @@ def trend_p_values(lags: Lags, times: Lags) -> Lags:
 
 
 def _centred(values: Lags, known: NDArray[np.bool_]) -> Lags:
-    """Each row without its mean; 0 where nothing is known."""
+    """Each row minus its mean; 0 for unknown values."""
     kept = np.where(known, values, 0.0)
     mean = kept.sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True)
     return np.where(known, values - mean, 0.0)

@@ -1,6 +1,6 @@
-"""Latency: the columns of merged histograms, how they are stored, and how far clocks make them wrong. Pure.
+"""Latency: the columns of merged histograms, their encoding, and the error that clocks cause. Pure.
 
-Percentiles are never averaged: counts are added, then asked once.
+Percentiles are never averaged: they are computed from the added counts.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _CURVE_STEPS: Final = 10
 
 
 def count(histogram: Histogram) -> int:
-    """How many values were counted."""
+    """The number of counted values."""
     return sum(histogram.counts[1::2])
 
 
 def below_zero(histogram: Histogram) -> list[int]:
-    """The part of the sparse counts that is below 0 µs: HdrHistogram's encoding cannot hold it."""
+    """The part of the sparse counts below 0 µs, which HdrHistogram's encoding cannot hold."""
     return histogram.counts[: 2 * bisect_left(histogram.counts[0::2], 0)]
 
 
 def count_below_zero(histogram: Histogram) -> int:
-    """How many of the values are below 0 µs."""
+    """The number of values below 0 µs."""
     return sum(below_zero(histogram)[1::2])
 
 
 def prefix_for(rate: Rate) -> str:
-    """What the figure is called: at rate ``max`` there is no due time, so it counts from the send."""
+    """The beginning of the columns' names: at rate ``max`` there is no due time, and latency counts from the send."""
     return SENT if rate == "max" else DUE
 
 
@@ -48,12 +48,12 @@ def figures(histogram: Histogram, prefix: str) -> dict[str, Figure]:
 
 
 def ack_figures(histogram: Histogram) -> dict[str, Figure]:
-    """The percentile columns (µs) of the time until an acknowledgement, of a merged histogram."""
+    """The percentile columns (µs) of the time to an acknowledgement, from a merged histogram."""
     return _named(histogram, ACK, ACK_PERCENTILES)
 
 
 def lag_figures(histogram: Histogram) -> dict[str, Figure]:
-    """The percentile columns (µs) of how late messages were sent, of a merged histogram."""
+    """The percentile columns (µs) of the publishers' lag (send time − due time), from a merged histogram."""
     return _named(histogram, LAG, LAG_PERCENTILES)
 
 
@@ -63,10 +63,10 @@ def _named(histogram: Histogram, prefix: str, percentiles: Mapping[str, float]) 
 
 
 def curve(histograms: Iterable[Histogram]) -> list[tuple[float, int]]:
-    """The latency of all these together at every percentile, from the lowest to the highest.
+    """The latency of all these histograms together at rising percentiles.
 
-    Returns pairs (x, µs): one message in x took longer. With equal steps of the logarithm of x, which is what HDR
-    histograms are commonly drawn against, as far as there are messages; nothing where none was counted.
+    Returns pairs (x, µs): one message in x took longer. The steps of log x are equal, as is usual for plots of HDR
+    histograms, up to the number of messages; empty if no message was counted.
     """
     together = merge(histograms)
     total = count(together)
@@ -78,7 +78,7 @@ def curve(histograms: Iterable[Histogram]) -> list[tuple[float, int]]:
 
 
 def mean_us(histogram: Histogram) -> float | None:
-    """The mean (µs), to the precision of the buckets; None when empty."""
+    """The mean (µs), to the precision of the buckets; None if the histogram is empty."""
     total = count(histogram)
     values = zip(histogram.counts[0::2], histogram.counts[1::2], strict=True)
     return sum((lowest_of(i) + highest_of(i)) / 2 * n for i, n in values) / total if total else None
@@ -95,12 +95,12 @@ def encode(histogram: Histogram) -> bytes:
 
 
 def decode(encoded: bytes, min_us: int, max_us: int, below: Sequence[int] = ()) -> Histogram:
-    """The histogram of :func:`encode`, which knows only buckets from 0 µs on.
+    """The histogram from the result of :func:`encode`, which has only the buckets from 0 µs.
 
-    Its exact bounds are stored beside it, and ``below``: what :func:`below_zero` gave.
+    Its exact minimum and maximum are stored beside it, and ``below``, the result of :func:`below_zero`.
     """
-    # Its counts have our indexes: a test of wire/histogram.py holds them together. Its own iterators take a quarter of
-    # a second for each histogram.
+    # HdrHistogram's counts have Hydra's indexes, as a test of wire/histogram.py checks. HdrHistogram's own iterators
+    # take a quarter of a second for each histogram.
     counts = np.ctypeslib.as_array(HdrHistogram.decode(encoded).counts)
     there = np.flatnonzero(counts)
     pairs = np.column_stack((there, counts[there].astype(np.int64))).ravel().tolist()
@@ -110,15 +110,15 @@ def decode(encoded: bytes, min_us: int, max_us: int, below: Sequence[int] = ()) 
 def latency_bound_ns(
     senders: Collection[str | None], receivers: Collection[str | None], clocks: Mapping[str, AgentClock]
 ) -> int | None:
-    """The most by which a latency may be wrong: of a pair on different hosts, what both clocks may be wrong by (ns).
+    """The largest error of a latency (ns): for a pair on different hosts the sum of both clocks' errors.
 
     Args:
-        senders: the agents of the publishers; None: one whose agent nobody knows.
-        receivers: the agents of the subscribers, likewise.
-        clocks: the clock of each agent. Agents of one host have the same.
+        senders: the agents of the publishers; None: an unknown agent.
+        receivers: the agents of the subscribers; None: an unknown agent.
+        clocks: the clock of each agent. Agents of one host have the same clock.
 
-    Returns the largest over all pairs of a sender and a receiver, 0 where each pair shares a clock, and None where an
-    agent or its clock is not known.
+    Returns the largest error over all pairs of a sender and a receiver; 0 if each pair shares a clock; None if an agent
+    or its clock is not known.
     """
     found = 0
     for sender in set(senders):

@@ -1,7 +1,7 @@
-"""What became of every expected message, over all subscribers that were asked, dead and silent ones included. Pure.
+"""The outcome of every expected message, over all subscribers of a step, dead and silent ones included. Pure.
 
-A message that a subscriber should get came in the window, came late (while it drained), is known to wait in a server
-(undrained), is lost, or is unknown: missing at a subscriber that had to stop draining before nothing could follow.
+An expected message was received in the window, was received late (in the drain), is known to wait in a server
+(undrained), is lost, or is unknown: missing at a subscriber whose drain was cut while messages could still arrive.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class StepSubscribers:
     """The subscribers of a step.
 
     Attributes:
-        ids: theirs, rising; the flags are in this order.
-        reports: of those that reported, in this order as well.
-        reported: which have a report.
-        cohort: which belong to the step's cohort.
-        dead: whose process ended.
-        silent: which did not answer.
+        ids: the ids of all subscribers, rising; the flags below are in this order.
+        reports: the reports of those that reported, in this order as well.
+        reported: the flags of those with a report.
+        cohort: the flags of those in the step's cohort.
+        dead: the flags of those whose process ended.
+        silent: the flags of those that did not answer.
     """
 
     ids: Ints
@@ -39,15 +39,15 @@ class StepSubscribers:
 
     @property
     def others(self) -> Flags:
-        """Which do not belong to the cohort."""
+        """The flags of those outside the cohort."""
         return ~self.cohort
 
     def reports_of(self, clients: Flags) -> SubscriberTable:
-        """The reports of some of them."""
+        """The reports of the flagged subscribers."""
         return self.reports.take(clients[self.reported])
 
     def last_words(self, words: Mapping[int, int]) -> Ints:
-        """What each of those without a report had counted when it last said so."""
+        """The messages that each subscriber without a report had counted in its last progress message."""
         gone = self.ids[~self.reported].tolist()
         return np.fromiter((words.get(client, 0) for client in gone), np.int64, len(gone))
 
@@ -59,30 +59,31 @@ def asked_of(
     dead: Collection[int] = (),
     silent: Collection[int] = (),
 ) -> StepSubscribers:
-    """Those who were asked; a report of anybody else is left out, and so is whoever else belongs to the other sets."""
+    """The subscribers of a step; reports and members of the other sets that are not among them are left out."""
     ids = sorted_ids(subscribers)
     flags = (np.isin(ids, sorted_ids(some)) if some else np.zeros(len(ids), bool) for some in (cohort, dead, silent))
     return StepSubscribers(ids, reports.take(np.isin(reports.ids, ids)), np.isin(ids, reports.ids), *flags)
 
 
 BACKLOG_S: Final = 0.1
-"""Backlog at the end of the window that does not speak against a rate."""
+"""The backlog at the end of the window, in seconds of traffic, up to which a rate passes."""
 DEADLINE: Final = DRAIN_ENDS.index("deadline")
-"""How a drain ended that had to end."""
+"""The end of a drain that was cut at its time limit."""
 
 Doubt = Literal["least", "most"]
-"""How many of the messages that may have been received are taken to be: as few or as many as can be."""
+"""Whether the least or the most possible number of the doubtful messages counts as received."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedMessages:
-    """What every subscriber should get.
+    """The messages that every subscriber should receive.
 
     Attributes:
-        sent: by publisher, the messages that the servers, or where there are none the libraries, acknowledged; exact.
-        joined: by publisher whose unacknowledged ranges were joined, how many messages of these ranges were
-            acknowledged, and how many were not. A subscriber counts all that it gets of them as extra.
-        one_publisher: whether each listens to one publisher only; otherwise to all.
+        sent: by publisher, the exact number of messages that the servers (without servers: the libraries)
+            acknowledged.
+        joined: for each publisher whose unacknowledged ranges were joined, how many messages of these ranges were
+            acknowledged, and how many were not. A subscriber counts all messages of them that it receives as extra.
+        one_publisher: whether each subscriber subscribes to one publisher only; otherwise to all.
     """
 
     sent: Mapping[int, int]
@@ -90,7 +91,7 @@ class ExpectedMessages:
     one_publisher: bool = False
 
     def of(self, subscribers: Ints) -> Ints:
-        """How many messages each of these should get."""
+        """How many messages each of these subscribers should receive."""
         publishers = sorted(self.sent)
         if not self.one_publisher or len(publishers) < 2:
             return np.full(len(subscribers), sum(self.sent.values()), np.int64)
@@ -98,7 +99,7 @@ class ExpectedMessages:
         return sent[np.searchsorted(publishers, publisher_of(subscribers, publishers))]
 
     def doubtful(self, reports: SubscriberTable, doubt: Doubt) -> Ints:
-        """How many of each subscriber's extra messages were acknowledged ones, at least or at most."""
+        """How many of each subscriber's extra messages were acknowledged, at least or at most."""
         found = np.zeros(len(reports.extra), np.int64)
         for publisher, (acknowledged, unacknowledged) in self.joined.items():
             of_it = reports.publisher == publisher
@@ -109,16 +110,18 @@ class ExpectedMessages:
 
 @dataclass(frozen=True, slots=True)
 class MessageOutcome:
-    """What became of the expected messages of one subscriber or several; all but ``in_time`` add up to ``expected``.
+    """The outcomes of the expected messages of one subscriber or several.
+
+    The sum of all but ``in_time`` and ``expected`` is ``expected``.
 
     Attributes:
-        expected: messages, summed over all asked.
-        in_window: of those, distinct ones received by the end of the step.
-        late: received while draining.
+        expected: expected messages, summed over the subscribers.
+        in_window: distinct ones received in the window.
+        late: received in the drain.
         undrained: known to wait in a server when the drain ended.
-        unknown: missing where the drain ended at its deadline: they may have been on their way.
-        lost: never arrived.
-        in_time: ``in_window`` and what came late within the backlog that is allowed.
+        unknown: missing when the drain ended at its time limit; they may have been on their way.
+        lost: missing although nothing could follow.
+        in_time: ``in_window`` and the late ones within the allowed backlog.
     """
 
     expected: int = 0
@@ -131,27 +134,27 @@ class MessageOutcome:
 
     @property
     def received(self) -> int:
-        """Drain included."""
+        """The received messages, drain included."""
         return self.in_window + self.late
 
     def pct(self, messages: int) -> float | None:
-        """A part of the expected messages in per cent; None when nothing was expected."""
+        """A part of the expected messages in percent; None if none were expected."""
         return 100 * messages / self.expected if self.expected else None
 
     @property
     def loss_pct(self) -> float | None:
-        """Client Loss[%]."""
+        """The share of lost messages in percent, the published "Client Loss[%]"."""
         return self.pct(self.lost)
 
     @property
     def loss_at_stop_pct(self) -> float | None:
-        """What the original printed: everything not received when the step stopped."""
+        """The share not received by the end of the window in percent, as the original experiments printed it."""
         return self.pct(self.expected - self.in_window)
 
     def passes(self, target: float) -> bool | None:
-        """Whether received, and received in time, are at least (1 − target) · expected; None when that is 0.
+        """Whether the messages received in all, and in time, are at least (1 − target) · expected; None: none expected.
 
-        What is undrained or unknown was not received: it fails a rate, though it is no loss.
+        Undrained and unknown messages were not received: with too many of them a rate does not pass.
         """
         if not self.expected:
             return None
@@ -161,7 +164,7 @@ class MessageOutcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageOutcomes:
-    """What became of the expected messages of many subscribers: arrays with the counts of a :class:`MessageOutcome`."""
+    """The outcomes of the expected messages of many subscribers: arrays with the counts of :class:`MessageOutcome`."""
 
     expected: Ints
     in_window: Ints
@@ -173,18 +176,18 @@ class MessageOutcomes:
 
     @property
     def received(self) -> Ints:
-        """Drain included."""
+        """The received messages, drain included."""
         return self.in_window + self.late
 
     def total(self, clients: Flags | None = None) -> MessageOutcome:
-        """The sum over these, or over all."""
+        """The sum over the flagged subscribers, or over all."""
         columns = (getattr(self, field.name) for field in fields(self))
         return MessageOutcome(*(total(column if clients is None else column[clients]) for column in columns))
 
 
 @dataclass(frozen=True, slots=True)
 class FailedClients:
-    """Subscribers with loss, those that died, those that never answered; nobody is counted twice."""
+    """The numbers of subscribers that lost messages, that are dead, and that are silent; none is counted twice."""
 
     lossy: int
     dead: int
@@ -192,12 +195,12 @@ class FailedClients:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of failed subscribers."""
         return self.lossy + self.dead + self.silent
 
 
 def _size_below(ranges: Iterable[SequenceRange], limit: int) -> int:
-    """How many sequences below ``limit`` are in any of the ranges."""
+    """The number of sequences below ``limit`` in any of the ranges."""
     size = 0
     behind = 0
     for low, high in sorted(ranges):
@@ -209,7 +212,7 @@ def _size_below(ranges: Iterable[SequenceRange], limit: int) -> int:
 
 
 def expected(publishers: Mapping[int, PublisherReport], *, one_publisher: bool = False) -> ExpectedMessages:
-    """What every subscriber should get, from the reports of all publishers; see :class:`ExpectedMessages`."""
+    """The messages that every subscriber should receive, from the reports of all publishers."""
     joined = {}
     for publisher, report in publishers.items():
         if report.unacknowledged_joined:
@@ -222,13 +225,13 @@ def expected(publishers: Mapping[int, PublisherReport], *, one_publisher: bool =
 def outcomes_of_reports(
     reports: SubscriberTable, due: ExpectedMessages, window_s: float, doubt: Doubt = "most"
 ) -> MessageOutcomes:
-    """What became of the messages that each subscriber with a report should get.
+    """The outcomes of the messages of each subscriber with a report.
 
     Args:
-        reports: theirs.
-        due: what each should get.
-        window_s: length of the step's window.
-        doubt: what is assumed of messages that may have been received.
+        reports: the reports of the subscribers.
+        due: the messages that each should receive.
+        window_s: the length of the step's window in seconds.
+        doubt: which number of the doubtful messages counts as received.
     """
     more = due.doubtful(reports, doubt)
     in_window = reports.of_clients(reports.in_window) + (more if doubt == "most" else 0)
@@ -253,7 +256,7 @@ def outcomes_of_reports(
 def outcomes_of_all(
     asked: StepSubscribers, due: ExpectedMessages, window_s: float, last_words: Mapping[int, int], doubt: Doubt = "most"
 ) -> MessageOutcomes:
-    """The same of all who were asked; one without a report has lost all after its last word."""
+    """The outcomes of all subscribers; one without a report has lost all messages after its last progress message."""
     each = due.of(asked.ids[~asked.reported])
     words = np.minimum(asked.last_words(last_words), each)
     nothing = np.zeros_like(words)
@@ -262,7 +265,7 @@ def outcomes_of_all(
 
 
 def placed(reported: Flags, theirs: MessageOutcomes, gone: MessageOutcomes) -> MessageOutcomes:
-    """The fates of those who reported and of those who did not, in the order in which they were asked."""
+    """The outcomes of subscribers with and without a report as one table, in the order of ``reported``."""
     if bool(reported.all()):
         return theirs
     columns: list[Ints] = []
@@ -274,12 +277,12 @@ def placed(reported: Flags, theirs: MessageOutcomes, gone: MessageOutcomes) -> M
 
 
 def failed_clients(asked: StepSubscribers, clients: Flags, found: MessageOutcomes | None) -> FailedClients:
-    """Who of these failed, each under the gravest of the three; one without a report that did not die is silent.
+    """The numbers of failed subscribers, each counted as dead, otherwise silent (without a report), otherwise lossy.
 
     Args:
-        asked: everybody who was asked.
-        clients: those of them that count.
-        found: everybody's fate; None where nobody knows what was to be expected.
+        asked: the subscribers of the step.
+        clients: the flags of those that count.
+        found: the outcomes of all subscribers; None: the number of expected messages is unknown.
     """
     gone = clients & asked.dead
     mute = clients & ~gone & (asked.silent | ~asked.reported)

@@ -1,32 +1,32 @@
-"""How well the loss of a step is known: its 95 % interval, from when it was lost and by whom. Pure.
+"""The 95 % confidence interval of the loss of a step, from the times and the subscribers of its losses. Pure.
 
-What is lost comes in bursts, and what is independent of each other has to be found before it can be counted:
+Losses occur in bursts. Before events can be counted, the independent ones have to be found:
 
-- *Together or alone.* Where subscribers lose together (a stall of the publisher, of a server, of the host), a burst of
-  all of them is one event, however many they are, and time is what is sampled. Where each loses by itself, every
-  subscriber is a sample, and a burst of one is an event. The design effect tells which (L. Kish, Survey Sampling,
-  1965): n times the variance over time of the mean over n subscribers, over the mean of their own variances, is 1 where
-  they are independent and n where they lose together.
-- *One burst or several.* Losses less than ``GAP_S`` apart are one burst, however long it lasts.
-- *Bursts or everywhere.* Bursts are a Poisson process, with the interval of :func:`of_bursts`. Where all
-  through the step something is lost, as in an overload, there is nothing to count: then it is Student's interval of the
-  mean of parts of the step, whose number is reduced by their autocorrelation (``measure/steadiness.py``), or of
-  the subscribers where these are independent; and not narrower than the count of the lost copies allows, of which those
-  that are lost together are one.
+- *Together or alone.* If subscribers lose together (a stall of the publisher, of a server, of the host), a burst of all
+  of them is one event, whatever their number, and time is sampled. If each loses alone, every subscriber is a sample,
+  and a burst of one is an event. The design effect decides (L. Kish, Survey Sampling, 1965): n times the variance over
+  time of the mean over n subscribers, divided by the mean of their own variances, is 1 if they are independent, and n
+  if they lose together.
+- *One burst or several.* Losses less than ``GAP_S`` apart are one burst, however long it is.
+- *Bursts or everywhere.* Bursts are a Poisson process, with the interval of :func:`of_bursts`. If losses last
+  throughout the step, as in an overload, there are no events to count. The interval is then Student's interval of the
+  mean of parts of the step, whose number is reduced by their autocorrelation (``measure/steadiness.py``), or of the
+  subscribers if these are independent. It is not narrower than the count of lost copies allows, of which copies lost
+  together count as one.
 
-Several steps of the same have their bursts together, since a step without a burst says something of how rare they are
-and nothing of how large. ``tests/measure/test_loss_interval.py`` has how often the interval holds the truth.
+The bursts of several equal steps are pooled, because a step without a burst is evidence of how rare bursts are, but not
+of their size. ``tests/measure/test_loss_interval.py`` measures how often the interval contains the truth.
 
-A step is a sample in time. What is lost comes in bursts, as in the model of searches (``sweep/estimate.py``): a Poisson
-process in time, of which each burst costs some seconds of traffic. The shortfall is then a weighted sum of Poisson
-counts, and its interval that of M. P. Fay and E. J. Feuer, *Confidence intervals for directly standardized rates: a
-method based on the gamma distribution*, Statistics in Medicine 16, 1997: quantiles of gamma distributions with the mean
-and the variance of the sum, above with one more burst of the largest size. They know the largest size; here it is the
-largest of n that were seen, and stands for one (1 + 4/n) times as large. In simulations with 1 to 16 bursts on average
-the interval held the truth in 96 to 98 % of the steps where bursts are of one size, in 94 to 97 % where sizes are
-exponential, and in 87 to 96 % where they are as unequal as log-normal ones with σ = 1.4. Bursts have to be independent.
-Those that are stored for searches (``measure/loss_pattern.py``) are a second long
-at most, so that one that lasts longer is several; the interval is too narrow there.
+A step is a sample in time. Bursts are modelled as in searches (``sweep/estimate.py``): a Poisson process in time, each
+burst with a loss of some seconds of traffic. The shortfall is then a weighted sum of Poisson counts, and its interval
+is that of M. P. Fay and E. J. Feuer, *Confidence intervals for directly standardized rates: a method based on the gamma
+distribution*, Statistics in Medicine 16, 1997: quantiles of gamma distributions with the mean and the variance of the
+sum; the upper limit adds one burst of the largest size. In their case the largest size is known; here it is estimated
+as (1 + 4/n) times the largest of n observed bursts. In simulations with 1 to 16 bursts on average the interval
+contained the truth in 96 to 98 % of the steps with bursts of one size, in 94 to 97 % with exponential sizes, and in 87
+to 96 % with sizes as unequal as log-normal ones with σ = 1.4. Bursts have to be independent. The bursts stored for
+searches (``measure/loss_pattern.py``) last a second at most, so that a longer one counts as several; their interval is
+too narrow.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from hydra.wire.subscriber_table import SubscriberTable
 Floats = npt.NDArray[np.float64]
 
 GAP_S: Final = 0.5
-"""So long without a loss ends a burst."""
+"""A burst ends after this many seconds without a loss."""
 MOST_SUBSCRIBERS: Final = 1000
-"""Of more, so many are looked at, evenly."""
+"""The most subscribers that are evaluated; of more, an even selection."""
 _EVERYWHERE: Final = 0.95
-"""The part of a step, or of its subscribers, from which on losses are no single events."""
+"""Losses in at least this share of a step, or of its subscribers, are not counted as single events."""
 _ALONE: Final = 1.5
-"""The design effect up to which subscribers are taken for independent: of two that lose together it is 2."""
+"""The highest design effect of independent subscribers; it is 2 for two that lose together."""
 _PARTS: Final = (8, 64)
-"""Parts of a step at least and at most whose means are looked at."""
+"""The least and the largest number of parts of a step whose means are compared."""
 _SLICES: Final = (20, 1500)
 """Losses are counted in slices of a step: the least and the largest number of them."""
 _TAIL: Final = 0.025
@@ -64,15 +64,15 @@ _TAIL: Final = 0.025
 
 @dataclass(frozen=True, slots=True)
 class LossEvidence:
-    """What a step tells of its loss.
+    """The evidence of a step for its loss.
 
     Attributes:
-        length_s: of the step.
-        count: independent bursts.
-        total, squares, largest: of what they cost, the sum, the sum of squares and the largest; seconds of traffic, as
-            a mean over the subscribers.
-        error: where all through the step something was lost, the standard error of ``total``; otherwise 0.
-        freedom: its degrees of freedom.
+        length_s: the length of the step in seconds.
+        count: the number of independent bursts.
+        total, squares, largest: the sum, the sum of squares and the maximum of their sizes, in seconds of traffic as a
+            mean over the subscribers.
+        error: the standard error of ``total`` if losses last throughout the step; otherwise 0.
+        freedom: the degrees of freedom of ``error``.
     """
 
     length_s: float
@@ -85,31 +85,31 @@ class LossEvidence:
 
     @property
     def everywhere(self) -> bool:
-        """Whether it was lost all through the step."""
+        """Whether losses last throughout the step."""
         return self.freedom > 0
 
 
 def encode_evidence(evidence: LossEvidence) -> str:
-    """Evidence as a figure holds it: its numbers with a space between them."""
+    """Evidence as the text of a column: its numbers, separated by spaces."""
     e = evidence
     numbers = (e.length_s, e.count, e.total, e.squares, e.largest, e.error, e.freedom)
     return " ".join(f"{value:.6g}" for value in numbers)
 
 
 def decode_evidence(text: str) -> LossEvidence:
-    """What :func:`encode_evidence` wrote."""
+    """The evidence from the result of :func:`encode_evidence`."""
     length_s, count, *others = map(float, text.split())
     return LossEvidence(length_s, int(count), *others)
 
 
 def evidence(lost: Floats, length_s: float, messages: float = inf) -> LossEvidence:
-    """What a step tells of its loss.
+    """The evidence of a step for its loss.
 
     Args:
-        lost: the share of what was due that each subscriber lost in each of equal slices of the step, shape
+        lost: the share of the due messages that each subscriber lost in each of equal slices of the step, shape
             (subscribers, slices).
-        length_s: of the step.
-        messages: that were due to a subscriber.
+        length_s: the length of the step in seconds.
+        messages: the number of messages due to each subscriber.
     """
     mean = lost.mean(axis=0)
     width_s = length_s / len(mean)
@@ -120,19 +120,19 @@ def evidence(lost: Floats, length_s: float, messages: float = inf) -> LossEviden
     found = _alone(lost, width_s, length_s, effect) if alone else _together(mean, width_s, length_s)
     if not found.everywhere:
         return found
-    # However alike the parts are, the loss is known no better than the number of copies that make it up.
+    # Even if the parts are alike, the number of lost copies limits how exactly the loss is known.
     share, copies = float(mean.mean()), messages * (len(lost) / effect if alone else 1)
     error = length_s * sqrt(share / copies)
     return found if found.error >= error else replace(found, error=error, freedom=max(share * copies, 1.0))
 
 
 def of_reports(reports: SubscriberTable, plan: StepPlan, sent: int) -> LossEvidence:
-    """What the reports of a step's subscribers tell of its loss.
+    """The evidence for the loss of a step in the reports of its subscribers.
 
     Args:
-        reports: of those that count.
-        plan: of the step.
-        sent: messages of the publisher that sent most.
+        reports: the reports of the subscribers that count.
+        plan: the plan of the step.
+        sent: the number of messages of the publisher that sent most.
     """
     length_s = asked_s(plan)
     if not bool((reports.missing > 0).any()):
@@ -154,26 +154,26 @@ def of_reports(reports: SubscriberTable, plan: StepPlan, sent: int) -> LossEvide
 def around(
     lost_pct: float, steps: Sequence[LossEvidence], next_burst: float | None = None
 ) -> ConfidenceInterval | None:
-    """The interval of a loss (%) that the bursts of these steps have made; as for :func:`interval`."""
+    """The interval of a loss in percent from the evidence of its steps; other arguments as for :func:`interval`."""
     limits, total = interval(steps, next_burst), sum(each.total for each in steps)
     if limits is None:
         return None
-    # What was lost is known exactly: the evidence, of some of the subscribers, says how wide around it the limits are.
+    # The loss itself is exact; the evidence, from some of the subscribers, gives the distance of the limits from it.
     scale = lost_pct * sum(each.length_s for each in steps) / total if total else 100.0
     return ConfidenceInterval(min(limits.low * scale, lost_pct), min(max(limits.high * scale, lost_pct), 100.0))
 
 
 def pooled(steps: Sequence[LossEvidence]) -> LossEvidence:
-    """What several steps of the same tell together. Where it was lost all the time, how they differ is not in it."""
+    """The evidence of several equal steps together; it omits how steps with losses throughout differ."""
     sums = (sum(getattr(each, name) for each in steps) for name in ("length_s", "count", "total", "squares"))
     length_s, count, total, squares = sums
     return LossEvidence(length_s, int(count), total, squares, max((each.largest for each in steps), default=0.0))
 
 
 def design_effect(lost: Floats) -> float:
-    """1 where subscribers lose independently of each other, their number where they lose together; lost as above.
+    """1 if subscribers lose independently of each other, their number if they lose together; ``lost`` as above.
 
-    What is constant does not tell, and is taken for lost together.
+    A constant loss decides nothing and counts as lost together.
     """
     own = float(lost.var(axis=1).mean())
     return len(lost) * (float(lost.mean(axis=0).var()) / own if own > 0 else 1.0)
@@ -193,7 +193,7 @@ def _together(mean: Floats, width_s: float, length_s: float) -> LossEvidence:
 def _alone(lost: Floats, width_s: float, length_s: float, effect: float) -> LossEvidence:
     lossy = np.flatnonzero(lost.any(axis=1))
     sizes = np.concatenate([bursts(lost[row], width_s)[0] for row in lossy]) * width_s / len(lost)
-    # A little that they share makes fewer events of them.
+    # Partly shared losses are fewer independent events.
     found = _of(sizes * effect, length_s, scale=1 / effect)
     if len(lossy) < _EVERYWHERE * len(lost):
         return found
@@ -203,13 +203,13 @@ def _alone(lost: Floats, width_s: float, length_s: float, effect: float) -> Loss
 
 
 def _of(sizes: Floats, length_s: float, scale: float = 1.0) -> LossEvidence:
-    """Of bursts of these sizes, ``scale`` times as many of which would be independent."""
+    """The evidence of bursts of these sizes, whose number counts ``scale`` times as independent ones."""
     squares, largest = float((sizes * sizes).sum()) * scale, float(sizes.max())
     return LossEvidence(length_s, len(sizes), float(sizes.sum()) * scale, squares, largest)
 
 
 def bursts(lost: Floats, width_s: float) -> tuple[Floats, float]:
-    """What was lost in each burst, summed over its slices, and the part of the time that bursts take."""
+    """The loss in each burst, summed over its slices, and the share of the time in bursts."""
     at = np.flatnonzero(lost > 0)
     if not len(at):
         return np.zeros(0), 0.0
@@ -231,13 +231,13 @@ def _mean_error(parts: Floats) -> tuple[float, float]:
 
 
 def interval(steps: Sequence[LossEvidence], next_burst: float | None = None) -> ConfidenceInterval | None:
-    """The interval of the share that is lost, from one step or from several of the same.
+    """The interval of the lost share, from one step or from several equal ones.
 
     Args:
-        steps: what each tells.
-        next_burst: what one more burst would cost (seconds of traffic) where there was none.
+        steps: the evidence of each step.
+        next_burst: the assumed size of a burst (seconds of traffic) if there was none.
 
-    Returns None where nothing was lost and nothing is known of what a burst would cost.
+    Returns None if nothing was lost and no size of a burst is assumed.
     """
     length_s = sum(each.length_s for each in steps)
     if length_s <= 0:
@@ -250,8 +250,8 @@ def interval(steps: Sequence[LossEvidence], next_burst: float | None = None) -> 
 
 
 def _around(steps: Sequence[LossEvidence], length_s: float) -> ConfidenceInterval:
-    """Student's interval where every step lost all the time: the wider one of that within steps and between them."""
-    from scipy.special import stdtrit  # it takes half a second, which only who asks for an interval waits
+    """Student's interval if all steps have losses throughout: the wider of those within steps and between them."""
+    from scipy.special import stdtrit  # takes half a second to import, which only an interval needs
 
     shares = [each.total / each.length_s for each in steps]
     mean = fmean(shares)
@@ -263,25 +263,25 @@ def _around(steps: Sequence[LossEvidence], length_s: float) -> ConfidenceInterva
 
 
 _UNSEEN: Final = 4.0
-"""How much larger a burst may be than the largest of n that were seen: this over n, and one."""
+"""A burst may be 1 + this / n times as large as the largest of n observed ones."""
 
 
 class ConfidenceInterval(NamedTuple):
-    """A 95 % interval, in the unit of what it is of."""
+    """The limits of a 95 % confidence interval, in the unit of its figure."""
 
     low: float
     high: float
 
 
 def of_bursts(bursts: Sequence[float], length: float, next_burst: float | None = None) -> ConfidenceInterval | None:
-    """The interval of the share of a step's traffic that fell short, as a fraction.
+    """The interval of a step's shortfall, as a fraction of its traffic.
 
     Args:
-        bursts: what each cost, in seconds of traffic.
-        length: of the step, in seconds.
-        next_burst: what one more would cost (seconds) where there was none: a step does not tell that by itself.
+        bursts: the size of each burst, in seconds of traffic.
+        length: the length of the step in seconds.
+        next_burst: the assumed size of a burst (seconds) if there was none, which a step itself does not show.
 
-    Returns None where there was no burst and nothing is known of what one would cost.
+    Returns None if there was no burst and no size of a burst is assumed.
     """
     sizes = [size for size in bursts if size > 0]
     total, squares = sum(sizes), sum(size * size for size in sizes)
@@ -291,7 +291,7 @@ def of_bursts(bursts: Sequence[float], length: float, next_burst: float | None =
 def of_sums(
     count: int, total: float, squares: float, largest: float, length: float, next_burst: float | None = None
 ) -> ConfidenceInterval | None:
-    """The same of bursts by their number and the sum, the sum of squares and the largest of their costs."""
+    """The interval of :func:`of_bursts` from the number, sum, sum of squares and maximum of the bursts' sizes."""
     beyond = largest * (1 + _UNSEEN / count) if count else next_burst
     if beyond is None or length <= 0:
         return None
@@ -301,6 +301,6 @@ def of_sums(
 
 
 def _gamma_quantile(p: float, mean: float, variance: float) -> float:
-    from scipy.special import gammaincinv  # it takes half a second, which only who asks for an interval waits
+    from scipy.special import gammaincinv  # takes half a second to import, which only an interval needs
 
     return float(gammaincinv(mean * mean / variance, p)) * variance / mean

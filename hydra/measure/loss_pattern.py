@@ -1,14 +1,15 @@
-"""When in a step messages were due and lost, in which bursts, by whom; which losses do not come of its rate. Pure.
+"""The losses of a step by time, burst and subscriber, and the losses that its rate does not cause. Pure.
 
-The course of a step is its losses by the time at which they were due, which the missing ranges of the subscribers tell:
-sequence n of a paced publisher is due n/rate after the start. A *burst* is a stretch of it with losses; its size is the
-mean loss of the subscribers in it, in seconds of traffic. One that goes on for longer than a second is several, so that
-a step of 5 s says what five of 1 s would.
+The loss profile of a step has its losses by the time at which the messages were due, from the missing ranges of the
+subscribers: sequence n of a paced publisher is due n/rate after the start. A *burst* is a part of the profile with
+losses; its size is the mean loss of the subscribers in it, in seconds of traffic. A burst longer than a second counts
+as several, so that a step of 5 s gives the same evidence as five steps of 1 s.
 
-What piles up, or is never sent, goes on for the whole step: that part of the rate is one burst in every second.
+Messages that are added to the backlog or never sent are so throughout the step: that part of the rate is one burst in
+every second.
 
-One subscriber may lose alone, and some is lost as a step starts: that does not come of the rate. A step tells of each
-only what it saw. Whether that is so at every rate is for a search to say (sweep/search_answer.py).
+One subscriber may lose alone, and messages may be lost at the start of a step; the rate is not the cause. A step
+contains only its own losses; a search decides whether they occur at every rate (sweep/search_answer.py).
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ from hydra.wire.report_validation import MAX_MISSING_RANGES
 from hydra.wire.subscriber_table import SubscriberTable
 
 SLICE_S: Final = 0.02
-"""Length of the slices in which losses are counted."""
+"""The length of the slices in which losses are counted, in seconds."""
 _QUIET_SLICES: Final = 5
-"""So many slices without a loss end a burst."""
+"""A burst ends after this number of slices without a loss."""
 _LONGEST_S: Final = 1.0
 _AT_ONCE: Final = 16_384
-"""Subscribers whose missing ranges are added up at once: of a million they are gigabytes as floating point numbers."""
+"""Subscribers whose missing ranges are added up at once; the ranges of a million would take gigabytes as floats."""
 
 LossProfile = npt.NDArray[np.float64]
 
 
 def loss_profile(reports: SubscriberTable, rate_pps: float, window_s: float) -> LossProfile:
-    """The share of what was due in each slice of the window that was lost, as a mean over the subscribers.
+    """The lost share of the messages due in each slice of the window, as a mean over the subscribers.
 
-    What is missing at a subscriber whose drain ran into its deadline may be on its way and is no loss.
+    Messages missing at a subscriber whose drain reached its time limit may be on their way and are no loss.
 
     Args:
-        reports: of the subscribers.
-        rate_pps: messages/s that each publisher was asked for.
-        window_s: length of the window in seconds, as it was asked for.
+        reports: the reports of the subscribers.
+        rate_pps: the requested rate of each publisher in messages/s.
+        window_s: the planned length of the window in seconds.
     """
     slices = max(ceil(window_s / SLICE_S), 1)
     width = rate_pps * window_s / slices
@@ -59,7 +60,7 @@ def loss_profile(reports: SubscriberTable, rate_pps: float, window_s: float) -> 
 
 
 def lost_before(reports: SubscriberTable, due: float, edges: LossProfile) -> LossProfile:
-    """How many messages were lost before each edge (a sequence), of all subscribers; ``due`` were due in the window."""
+    """The messages that all subscribers lost before each edge (a sequence); ``due`` were due in the window."""
     lossy = np.repeat(reports.drain != DEADLINE, reports.ledger_counts) & (reports.missing > 0)
     if not bool(lossy.any()):
         return np.zeros(len(edges))
@@ -68,14 +69,14 @@ def lost_before(reports: SubscriberTable, due: float, edges: LossProfile) -> Los
     first = np.concatenate((listed[:, 0].astype(np.float64), begin))
     end = np.concatenate((listed[:, 1] + 1.0, behind))
     density = np.concatenate((np.ones(len(listed)), count / (behind - begin)))
-    # The sum over ranges of how much of each lies before the edge: a broken line, which bends at the beginning of a
-    # range and at its end.
+    # The sum over ranges of the part of each before the edge: a piecewise linear function with bends at the beginning
+    # and the end of each range.
     return before(first, density, edges) - before(end, density, edges)
 
 
 def before(points: LossProfile, weights: LossProfile, edges: LossProfile) -> LossProfile:
     """Σ weight · max(0, edge − point) over the points, for every edge; the edges rise."""
-    # A point counts from the first edge behind it on.
+    # A point counts from the first edge after it.
     at = np.searchsorted(edges, points, side="right")
     weight = np.cumsum(np.bincount(at, weights, len(edges) + 1))
     moment = np.cumsum(np.bincount(at, weights * points, len(edges) + 1))
@@ -83,9 +84,9 @@ def before(points: LossProfile, weights: LossProfile, edges: LossProfile) -> Los
 
 
 def _unlisted(reports: SubscriberTable, lossy: Flags, due: float) -> tuple[LossProfile, LossProfile, LossProfile]:
-    """Where the missing sequences are that lists of ranges had no room for, and how many: from, to and count of each.
+    """The missing sequences for which the lists of ranges had no space: begin, end and count for each list.
 
-    They are somewhere behind the last that is listed; that they are spread evenly there is the least that is claimed.
+    They are after the last listed range; an even spread is the weakest assumption.
     """
     low, high = reports.ranges[0::2], reports.ranges[1::2]
     count = reports.missing - sums(high - low + 1, reports.range_counts)
@@ -97,12 +98,12 @@ def _unlisted(reports: SubscriberTable, lossy: Flags, due: float) -> tuple[LossP
 
 
 def bursts(lost: LossProfile, window_s: float, unsustained: float) -> list[float]:
-    """What each burst cost, in seconds of traffic.
+    """The size of each burst, in seconds of traffic.
 
     Args:
-        lost: the course of the step.
-        window_s: length of the window in seconds.
-        unsustained: the share of the rate that piled up or was never sent, all through the window.
+        lost: the loss profile of the step.
+        window_s: the length of the window in seconds.
+        unsustained: the share of the rate that was added to the backlog or never sent, throughout the window.
     """
     width_s = window_s / len(lost)
     at = np.flatnonzero(lost > 0)
@@ -121,12 +122,12 @@ def bursts(lost: LossProfile, window_s: float, unsustained: float) -> list[float
 
 
 def encode_bursts(sizes: Sequence[float]) -> str:
-    """Bursts as a figure holds them: seconds with a space between them."""
+    """Bursts as the text of a column: seconds, separated by spaces."""
     return " ".join(f"{size:.4g}" for size in sizes)
 
 
 def decode_bursts(text: str) -> tuple[float, ...]:
-    """What :func:`encode_bursts` wrote."""
+    """The bursts from the result of :func:`encode_bursts`."""
     return tuple(map(float, text.split()))
 
 
@@ -134,21 +135,21 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 def asked_s(plan: StepPlan) -> float:
-    """How long a step sends that holds its rate: its window, or as long as its messages last."""
+    """How many seconds a step sends if it holds its rate: its window, or the time of its messages if that is less."""
     rate, messages = plan.settings.rate, plan.settings.messages
     return plan.duration_s if rate == "max" or messages is None else min(plan.duration_s, messages / rate)
 
 
 def edges(plan: StepPlan, sent: int, parts: int) -> tuple[LossProfile, LossProfile]:
-    """Where equal parts of a step's window begin and end: in seconds, and as sequences of a publisher.
+    """The limits of equal parts of a step's window, in seconds and as sequences of a publisher.
 
-    A message belongs to the part in which it was due. Without due times, at rate ``max``, it belongs where it stands
-    among those that were sent.
+    A message belongs to the part in which it was due. At rate ``max``, without due times, its position among the sent
+    messages decides.
 
     Args:
-        plan: of the step.
-        sent: messages of the publisher that sent most.
-        parts: how many.
+        plan: the plan of the step.
+        sent: the number of messages of the publisher that sent most.
+        parts: the number of parts.
     """
     rate, length_s = plan.settings.rate, asked_s(plan)
     seconds = np.linspace(0.0, length_s, parts + 1)
@@ -165,9 +166,9 @@ class LossySubscriber:
 
     Attributes:
         client: its id.
-        expected: messages that it should have got.
-        lost: messages of those that it never got.
-        gaps: by publisher, the first and the last sequence of each missing range; of many, the first.
+        expected: the messages that it should have received.
+        lost: the expected messages that it lost.
+        gaps: by publisher, the first and the last sequence of each missing range; the first ranges if there are many.
     """
 
     client: int
@@ -177,28 +178,28 @@ class LossySubscriber:
 
     @property
     def known_until(self) -> float:
-        """Behind which sequence there may be gaps that are not listed: where the first list that is full ends."""
+        """The sequence after which gaps may be unlisted: the end of the first full list."""
         full = [ranges for ranges in self.gaps.values() if len(ranges) >= MAX_MISSING_RANGES]
         return min((ranges[-1][1] + 1 for ranges in full or self.gaps.values() if ranges), default=0)
 
     @property
     def unlisted(self) -> int:
-        """Lost messages that are in none of the gaps."""
+        """The number of lost messages that are in none of the gaps."""
         return max(self.lost - sum(last - first + 1 for ranges in self.gaps.values() for first, last in ranges), 0)
 
 
 def shares(
     losers: Iterable[LossySubscriber], groups: Sequence[range], expected: Sequence[int], sequences: LossProfile
 ) -> LossProfile:
-    """The share of what was due that was lost, by group and part of the window.
+    """The lost share of the due messages, by group and part of the window.
 
-    NaN where it is not known: where a list of gaps had no room for more, these lie somewhere behind the last one.
+    NaN: not known, because a list of gaps was full, and further gaps are after its last one.
 
     Args:
         losers: all subscribers with a loss.
-        groups: ids of subscribers, rising.
-        expected: messages that those of each group should have got together.
-        sequences: what :func:`hydra.measure.loss_pattern.edges` gave.
+        groups: ranges of subscribers' ids, rising.
+        expected: the messages that the subscribers of each group should have received together.
+        sequences: the sequences from :func:`hydra.measure.loss_pattern.edges`.
     """
     firsts = np.array([group.start for group in groups])
     of_groups: list[list[tuple[int, int]]] = [[] for _ in groups]
@@ -224,9 +225,9 @@ def shares(
 ALONE: Final = 4.0
 """A subscriber loses alone if it loses at least this many times as much as every other one."""
 FEWEST: Final = 10
-"""Messages that a subscriber lost at least: of fewer it is chance who lost them."""
+"""The least number of lost messages of such a subscriber; fewer may be chance."""
 START_S: Final = 0.1
-"""What is lost within this time of the start is lost as the step starts."""
+"""Messages due within this many seconds of the start count as lost at the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +242,9 @@ def lone_loser(ids: Ints, clients: Flags, fates: MessageOutcomes) -> LoneLossySu
     """The subscriber that lost at least ``ALONE`` times as much as every other one, if there is one.
 
     Args:
-        ids: of everybody who was asked.
-        clients: those that count.
-        fates: of everybody who was asked.
+        ids: the ids of all subscribers of the step.
+        clients: the flags of those that count.
+        fates: the outcomes of all subscribers of the step.
     """
     if np.count_nonzero(clients) < 2:
         return None
@@ -256,11 +257,11 @@ def lone_loser(ids: Ints, clients: Flags, fates: MessageOutcomes) -> LoneLossySu
 
 
 def start_lost_s(lost: LossProfile, window_s: float) -> float:
-    """What was lost within ``START_S`` of the start, in seconds of traffic.
+    """The loss within ``START_S`` of the start, in seconds of traffic.
 
     Args:
-        lost: the course of the step.
-        window_s: length of the window in seconds.
+        lost: the loss profile of the step.
+        window_s: the length of the window in seconds.
     """
     slices = min(ceil(START_S * len(lost) / window_s), len(lost))
     return float(lost[:slices].sum()) * window_s / len(lost)

@@ -1,7 +1,8 @@
-"""What became of the messages of a step: of each subscriber, of a group whose members share them, of the log. Pure.
+"""The outcomes of the messages of a step: by subscriber, by consumer group, and in the servers' log. Pure.
 
-What reached any member of a consumer group was received. The members' reports become the report of one subscriber, the
-group, so that whatever is known of a subscriber is known of a group in the same way.
+A message that any member of a consumer group received counts as received. The reports of the members are merged into
+the report of one subscriber, the group, so that figures of a group are computed in the same way as those of a
+subscriber.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from hydra.wire.subscriber_table import SubscriberTable, table_of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MessageAccounts:
-    """What became of every subscriber's messages, as it was asked: at most and at least received.
+    """The outcomes of every subscriber's messages, with the most and the least possible received ones.
 
-    They differ only where a publisher's unacknowledged ranges were joined, or where members of a group could not list
-    what they received.
+    The two differ only if a publisher's unacknowledged ranges were joined, or members of a group could not list the
+    messages that they received.
 
     Attributes:
-        most, least: of each. A member of a group loses nothing: its account is what it received.
-        group: the group's own account, at most and at least; None where everybody gets everything.
-        together: the group as one subscriber.
+        most, least: the outcomes of each subscriber. A member of a group has no losses: it expects what it received.
+        group: the outcome of the group, by the most and the least; None: every subscriber gets every message.
+        together: the group as one subscriber; None: there is no group.
         gone: whether members of the group have no report.
         joined: whether a publisher's unacknowledged ranges were joined.
     """
@@ -51,48 +52,48 @@ class MessageAccounts:
 
     @property
     def exact(self) -> bool:
-        """Whether there is nothing in doubt."""
+        """Whether no message is in doubt."""
         return self.most is self.least
 
     @property
     def unlisted(self) -> str:
-        """Who could not list messages one by one: ``publisher``, ``members``, both of them, or nobody ("")."""
+        """The clients that could not list single messages: ``publisher``, ``members``, both of them, or "" (none)."""
         return ", ".join([*(["publisher"] if self.joined else []), *(["members"] if self.truncated else [])])
 
     @property
     def truncated(self) -> bool:
-        """Whether members of a group could not list what they received."""
+        """Whether members of a group could not list the messages that they received."""
         return self.together is not None and bool(self.together.truncated.any())
 
     def of(self, clients: Flags | None = None, doubt: loss.Doubt = "most") -> loss.MessageOutcome:
-        """The account of several, or of everybody; of any members of a group, the group's."""
+        """The outcome of the flagged subscribers, or of all; for members of a group always that of the group."""
         if self.group is not None:
             return self.group[doubt]
         return (self.most if doubt == "most" else self.least).total(clients)
 
     def of_reporting(self, clients: Flags, doubt: loss.Doubt = "most") -> loss.MessageOutcome:
-        """The same of subscribers that reported: what a group misses may be what those of it had that did not."""
+        """The outcome of subscribers that reported; a member without a report may have what its group misses."""
         found = self.of(clients, doubt)
         if self.group is None or not self.gone:
             return found
         return replace(found, expected=found.expected - found.lost - found.unknown, lost=0, unknown=0)
 
     def received(self, clients: Flags) -> Ints:
-        """What each of them received; one without a report, by its last word."""
+        """The messages that each of them received; without a report, by the last progress message."""
         return self.most.received[clients]
 
     def ledgers(self, reports: SubscriberTable) -> SubscriberTable:
-        """The ledgers of these subscribers, or of the group, in which what several members received is a duplicate."""
+        """The ledgers of these subscribers, or of their group, in which copies at further members are duplicates."""
         return reports if self.together is None else self.together
 
     def evidence(self, reports: SubscriberTable) -> SubscriberTable:
-        """The reports that tell when messages were lost: those of these subscribers, or the group's."""
+        """The reports with the missing ranges: those of these subscribers, or the group's."""
         if self.group is None or self.together is None:
             return reports
         lost = self.group["most"].lost
         if lost == total(self.together.missing):
             return self.together
-        # Which of the missing messages were lost is not known, only how many.
+        # Only the number of lost ones among the missing messages is known.
         shares = []
         for missing in self.together.missing.tolist():
             shares.append(min(lost, missing))
@@ -111,15 +112,15 @@ def accounts_of(
     group: bool,
     one_publisher: bool = False,
 ) -> MessageAccounts:
-    """The accounts of all these subscribers.
+    """The outcomes of the messages of all these subscribers.
 
     Args:
-        asked: those that were asked; one without a report is dead or silent.
-        publishers: reports of every publisher.
-        window_s: length of the window.
-        last_words: messages that subscribers reported in their progress.
-        group: whether they share the messages.
-        one_publisher: whether each listens to one publisher only.
+        asked: the subscribers of the step; one without a report is dead or silent.
+        publishers: the reports of every publisher.
+        window_s: the length of the window in seconds.
+        last_words: the messages in the last progress message of each subscriber.
+        group: whether the subscribers share the messages.
+        one_publisher: whether each subscribes to one publisher only.
     """
     due = loss.expected(publishers, one_publisher=one_publisher)
     if not group:
@@ -142,14 +143,14 @@ def accounts_of(
 
 
 def _shares(reports: SubscriberTable) -> loss.MessageOutcomes:
-    """The accounts of members with a report."""
+    """The outcomes of members with a report."""
     received, in_window = reports.of_clients(reports.received), reports.of_clients(reports.in_window)
     nothing = np.zeros_like(received)
     return loss.MessageOutcomes(received, in_window, received - in_window, nothing, nothing, nothing, received)
 
 
 def _last(words: Ints) -> loss.MessageOutcomes:
-    """The accounts of members without one."""
+    """The outcomes of members without a report."""
     nothing = np.zeros_like(words)
     return loss.MessageOutcomes(words, words, nothing, nothing, nothing, nothing, words)
 
@@ -161,11 +162,12 @@ _BLANK: Final = table_of({0: SubscriberReport([], 0, 0, 0, 0, 0, 0, Histogram(),
 def merge_members(
     members: SubscriberTable, publishers: Mapping[int, PublisherReport], doubt: Doubt = "most"
 ) -> SubscriberTable:
-    """The group as one subscriber: its ledgers, what is undrained, and how the drain ended; the rest is empty.
+    """The group as one subscriber: its ledgers, its undrained messages, and the end of its drain; the rest is empty.
 
-    ``deadline`` if any member's drain ended so, for it may have had any message yet to come. A ledger is ``truncated``
-    where some member could not list what it received: then only the members' counts are known, and ``doubt`` says
-    whether as much or as little as can be was received of it. It lists as many missing ranges as there are.
+    The drain ended with ``deadline`` if any member's did, because that member may have been about to receive any
+    message. A ledger is ``truncated`` if some member could not list the messages that it received: then only the
+    members' counts are known, and ``doubt`` selects the most or the least possible number. A ledger lists all missing
+    ranges.
     """
     ledgers = [_ledger(members, p, report, doubt) for p, report in publishers.items()]
     drain = DRAIN_ENDS.index("quiet" if any(x.counts["missing"] for x in ledgers) else "complete")
@@ -187,7 +189,7 @@ def merge_members(
 
 
 def is_complete(members: SubscriberTable, publishers: Mapping[int, PublisherReport]) -> bool:
-    """Whether it is known that the group has received all that it should get."""
+    """Whether it is certain that the group has received all expected messages."""
     group = merge_members(members, publishers)
     return not (group.missing.any() or group.truncated.any())
 
@@ -195,15 +197,15 @@ def is_complete(members: SubscriberTable, publishers: Mapping[int, PublisherRepo
 def group_outcome(
     group: SubscriberTable, due: ExpectedMessages, window_s: float, last_words: int, doubt: Doubt = "most"
 ) -> MessageOutcome:
-    """What became of the messages that a group should get.
+    """The outcome of the messages that a group should receive.
 
     Args:
-        group: what :func:`merge_members` made of the members' reports.
-        due: what the group should get.
-        window_s: length of the step's window.
-        last_words: messages that the members without a report had reported in their progress, all together. So many of
-            what nobody else has may have been received by them.
-        doubt: what is assumed of messages that may have been received.
+        group: the result of :func:`merge_members` for the members' reports.
+        due: the messages that the group should receive.
+        window_s: the length of the step's window in seconds.
+        last_words: the sum of the messages in the last progress messages of members without a report. They may have
+            received this number of the messages that no other member has.
+        doubt: which number of the doubtful messages counts as received.
     """
     found = outcomes_of_reports(group, due, window_s, doubt).total()
     unknown = min(found.lost, last_words)
@@ -224,7 +226,7 @@ def _ledger(members: SubscriberTable, publisher: int, report: PublisherReport, d
     holes = [(low, min(high, report.sent - 1)) for low, high in sorted(report.unacknowledged) if low < report.sent]
     expected = report.sent - sum(high - low + 1 for low, high in holes)
     duplicates = total(members.duplicates[at])
-    # Counts without a bitmap are of somebody who could not, or did not, list what was received.
+    # Counts without a bitmap are from a member that could not, or did not, list its messages.
     unlisted = (received_by + extra_by > 0) & (members.bits_bytes[at] == 0)
     truncated = bool((unlisted | (members.truncated[at] > 0)).any())
     missing_ranges = np.zeros((0, 2), np.int64)
@@ -240,14 +242,14 @@ def _ledger(members: SubscriberTable, publisher: int, report: PublisherReport, d
             wanted[low : high + 1] = False
         received = int(np.count_nonzero(seen & wanted))
         extra = distinct - received
-        # What several members received are duplicates of the group.
+        # Messages that several members received are duplicates of the group.
         duplicates += total(received_by) + total(extra_by) - distinct
         tail = np.array(list(_tail(len(seen), report.sent, holes)), np.int64).reshape(-1, 2)
         missing_ranges = np.concatenate((_runs(wanted & ~seen), tail))
     counts = {name: total(getattr(members, name)[at]) for name in _ADDED} | {
         "publisher": publisher,
         "received": received,
-        # Of a message that several members received, the copies that came late are taken for the repetitions.
+        # Of a message that several members received, late copies count as the duplicates.
         "in_window": min(total(members.in_window[at]), received),
         "missing": expected - received,
         "truncated": truncated,
@@ -268,14 +270,14 @@ def _union(members: SubscriberTable, at: Ints) -> Flags:
 
 
 def _runs(flags: Flags) -> Ints:
-    """Where the flags are set, as ranges."""
+    """The ranges in which the flags are set."""
     edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
     edges[:, 1] -= 1
     return edges
 
 
 def _tail(first: int, sent: int, holes: Sequence[SequenceRange]) -> Iterator[SequenceRange]:
-    """``first`` … ``sent`` − 1 without the holes, which rise."""
+    """The ranges of ``first`` … ``sent`` − 1 without the holes, which are in rising order."""
     for low, high in holes:
         if low > first:
             yield first, low - 1
@@ -285,7 +287,7 @@ def _tail(first: int, sent: int, holes: Sequence[SequenceRange]) -> Iterator[Seq
 
 
 EXACT: Final = "exact"
-"""The account of a step in which all three agree, and nothing is there twice."""
+"""The account of a step in which log, acknowledgements and received messages agree, without duplicates."""
 
 
 def account(
@@ -298,17 +300,17 @@ def account(
     extra: int = 0,
     shared: bool = False,
 ) -> str:
-    """What is not as it should be, with the numbers; ``EXACT`` where everything is.
+    """The differences between log, acknowledgements and received messages as a text; ``EXACT`` if there are none.
 
     Args:
         grown: messages by which the log grew.
         acknowledged: messages that were acknowledged to publishers.
-        sent: messages that were sent, where nothing but the log's growth acknowledges them; otherwise None.
-        missing: acknowledged messages that were not received: the sum over subscribers, or the group's;
-            below 0 where more came than the log's growth, which alone acknowledged, had told.
-        duplicates: messages received more than once by the same subscriber, or by the group; of several subscribers
-            the most.
-        extra: messages received that were not acknowledged; of several subscribers the most.
+        sent: messages that were sent, if only the log's growth acknowledges them; otherwise None.
+        missing: acknowledged messages that were not received: the sum over subscribers, or the group's; below 0 if
+            only the log's growth acknowledges, and more were received than it showed.
+        duplicates: messages received more than once by the same subscriber, or by the group; the largest number of any
+            subscriber.
+        extra: messages received that were not acknowledged; the largest number of any subscriber.
         shared: whether the subscribers are a group.
     """
     said = [

@@ -1,4 +1,4 @@
-"""Everything that is known of a measured step, before any figure is made of it; what servers counted in its window."""
+"""The observations of a measured step, from which its figures are computed, and the servers' figures in its window."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from hydra.model import AgentClock, Figure, HostSample, PublisherReport, Role, S
 from hydra.wire.subscriber_table import SubscriberTable
 
 COUNTER: Final = "_total"
-"""Suffix of a counter, which only grows; any other figure is a gauge."""
+"""Suffix of a counter, which only grows; figures without it are gauges."""
 RATE: Final = "_per_s"
-"""Suffix of a counter's growth a second."""
+"""Suffix of a counter's growth per second."""
 CPU: Final = "cpu_seconds" + RATE
-"""The CPU time of a server's process."""
+"""The CPU use of a server's process."""
 
 ServerFigures = Mapping[str, Mapping[str, float]]
-"""Figures by their name, by the server's name."""
+"""Figures by their name, by the name of the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSample:
-    """What the servers told at one moment (ns, any clock that both samples share)."""
+    """The servers' figures at one moment (ns, on any clock that compared samples share)."""
 
     time_ns: int
     figures: ServerFigures = field(default_factory=dict)
@@ -35,7 +35,7 @@ class ServerSample:
 def between(first: ServerSample, last: ServerSample) -> dict[str, dict[str, float]]:
     """The rates of the counters (``x_total`` becomes ``x_per_s``) and the means of the gauges, by server.
 
-    Left out are servers that one sample lacks, and counters that began anew in between.
+    Servers that are not in both samples, and counters that were reset between them, are left out.
     """
     seconds = (last.time_ns - first.time_ns) / 1e9
     found: dict[str, dict[str, float]] = {}
@@ -61,7 +61,7 @@ _OUT: Final = ("out_bytes_per_s", "replication_out_bytes_per_s")
 
 
 def columns(servers: ServerFigures) -> dict[str, Figure]:
-    """The columns of a row, each the mean over the servers that tell it; no columns where nobody tells anything."""
+    """The columns of a row, each the mean over the servers that report it; no columns if no server reports."""
     if not servers:
         return {}
     return {
@@ -85,51 +85,51 @@ _IDLE: Final = "request_idle_seconds_per_s"
 
 
 def idle(servers: ServerFigures) -> float | None:
-    """The part of the time in which the busiest server's threads for requests had nothing to do; None: nobody tells."""
+    """The share of the time in which the request threads of the busiest server were idle; None: not reported."""
     told = [its[_IDLE] for its in servers.values() if _IDLE in its]
     return min(told, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Everything that is known of a measured step.
+    """The observations of a measured step.
 
     Attributes:
-        plan: what was asked for.
-        queue, direct: of the system, as in :class:`~hydra.measure.verdict.BottleneckEvidence`.
-        batch: how many messages travel together: the figure of the system's batch column.
-        columns: what the system adds.
-        publishers: ids of the publishers that were asked.
-        subscribers: ids of the subscribers that were asked.
-        publisher_reports: by id.
-        subscriber_reports: a table; a subscriber without a row is dead or silent.
-        dead: subscribers whose process ended in the step.
-        deaths: of those, who ended in which way: ``SIGKILL``, ``exit code 3``.
-        silent: subscribers that did not answer.
-        cohort: subscribers of the step's cohort.
-        group: the consumer group that the subscribers are members of, each message going to at least one; "": none.
-        one_publisher: whether each subscriber listens to one publisher only.
-        agents: the agent that each client was on when the step began.
-        clocks: of each agent, the clock of its host; agents of one host have the same.
-        window_ns: the step's start and stop on its clock, the early stop if there was one.
-        received: messages that arrived outside the cohort in each whole second of the window (of a step beyond an hour,
-            longer interval); empty where they are not kept, or are not meant to be alike.
+        plan: the plan of the step.
+        queue, direct: those of the system, as in :class:`~hydra.measure.verdict.BottleneckEvidence`.
+        batch: how many messages are sent together: the figure of the system's batch column.
+        columns: the columns that the system adds.
+        publishers: the ids of the step's publishers.
+        subscribers: the ids of the step's subscribers.
+        publisher_reports: the reports of publishers by id.
+        subscriber_reports: the table of subscribers' reports; a subscriber without a row is dead or silent.
+        dead: the ids of subscribers whose process ended in the step.
+        deaths: the ids of dead subscribers by how they ended: ``SIGKILL``, ``exit code 3``.
+        silent: the ids of subscribers that did not answer.
+        cohort: the ids of subscribers in the step's cohort.
+        group: the consumer group of the subscribers, of which at least one gets each message; "": none.
+        one_publisher: whether each subscriber subscribes to one publisher only.
+        agents: the agent of each client when the step began.
+        clocks: the clock of each agent's host; agents of one host have the same clock.
+        window_ns: the step's start and stop on its clock; the early stop if there was one.
+        received: messages that arrived outside the cohort in each whole second of the window (in a longer interval if
+            the step lasts more than an hour); empty if there is no time series, or the load changes.
         loss_target: the fraction of loss up to which a rate passes.
-        steady: whether passing also asks that no backlog grows.
-        last_words: messages that subscribers reported in their progress; it is all that is known of those
-            without a report.
+        steady: whether a rate passes only if no backlog grows.
+        last_words: the messages in the last progress message of each subscriber, all that is known of those without a
+            report.
         hosts: samples by the name of the host: the controller's own, or the first agent there. Agents that share
             clocks and network namespace share samples.
         host_of: the name in ``hosts`` of each agent's host.
-        threads: what groups told of their busiest threads and TCP connections, by agent.
-        reading_ns: when subscribers were told to read what had been stored (the step's clock); None: they read while
-            it was sent.
-        log_growth: messages by which the servers' log grew; None: they keep none.
-        log_acknowledges: whether nothing but that growth tells what the servers took.
+        threads: samples of the groups' busiest threads and TCP connections, by agent.
+        reading_ns: the time of the command to read stored messages (the step's clock); None: subscribers read while
+            publishers send.
+        log_growth: messages by which the servers' log grew; None: the servers keep no log.
+        log_acknowledges: whether only that growth shows which messages the servers accepted.
         counted: whether the messages have no header, so that they can only be counted.
-        servers: what servers counted in the window, see :func:`hydra.measure.observation.between`.
-        ceilings: what clients of the run's languages can do at most on this host; none where they are on others.
-        languages: what the clients of each role are written in, as ceilings name it.
+        servers: the servers' figures in the window, see :func:`hydra.measure.observation.between`.
+        ceilings: the measured ceilings of clients on this host; empty if clients are on other hosts.
+        languages: the language of the clients of each role, as in ceilings.
     """
 
     plan: StepPlan
@@ -167,10 +167,10 @@ class Observation:
 
     @property
     def stored(self) -> bool:
-        """Whether subscribers read what had been stored before."""
+        """Whether subscribers read messages that were stored before."""
         return self.reading_ns is not None
 
     @property
     def window_s(self) -> float:
-        """Length of the window in seconds."""
+        """The length of the window in seconds."""
         return (self.window_ns[1] - self.window_ns[0]) / rates.SECOND_NS

@@ -1,4 +1,4 @@
-"""Rates and fairness. Pure."""
+"""Rates of sending and receiving, and fairness between subscribers. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from hydra.wire.subscriber_table import SubscriberTable
 
 SECOND_NS = 1_000_000_000
 MEGABYTE = 1 << 20
-"""In bytes, as the published figures count them."""
+"""Bytes of a megabyte, as in the published figures."""
 
 
 def tx_rate_pps(reports: Iterable[PublisherReport], window_ns: tuple[int, int]) -> float | None:
-    """Avrg Tx Rate: the mean over publishers of Tx / window, or the time until the last acknowledgement if longer.
+    """The published "Avrg Tx Rate": the mean over publishers of Tx / time; None without a report.
 
-    What a server acknowledges after the window was not sent in it. None without a report.
+    The time is the window, or the time to the last acknowledgement if that is longer, since messages that a server
+    acknowledges after the window were not sent in it.
     """
     rates = [r.acknowledged * SECOND_NS / _sending_ns(r, window_ns) for r in reports]
     return fmean(rates) if rates else None
@@ -44,7 +45,7 @@ def tx_span_rate_pps(reports: Iterable[PublisherReport]) -> float | None:
 def rx_span_rates_pps(reports: SubscriberTable) -> Floats:
     """(received − first batch) / (last − first batch time) of every subscriber with at least two batches.
 
-    The first batch is left out because it was filling before the first reading of the clock.
+    The first batch is left out because its messages arrived before the first reading of the clock.
     """
     has_rate = (reports.batches >= 2) & (reports.last_ns > reports.first_ns)
     counted = np.maximum(reports.of_clients(reports.received) - reports.first_batch, 0)
@@ -61,22 +62,22 @@ def tx_mb_s(reports: Iterable[PublisherReport], window_ns: tuple[int, int]) -> f
 
 
 def rx_mb_s(reports: SubscriberTable, messages: Ints, seconds: float) -> float | None:
-    """Received megabytes/s of all subscribers together; None where none has a report.
+    """Received megabytes/s of all subscribers together; None if none has a report.
 
     Args:
-        reports: theirs.
-        messages: how many messages of each count.
-        seconds: in which they were received.
+        reports: the reports of the subscribers.
+        messages: how many messages of each subscriber count.
+        seconds: the time in which they were received.
     """
     if not len(messages):
         return None
-    # All that was read counts into its bytes, what came twice and what was not expected as well.
+    # The reported bytes include duplicates and unexpected messages.
     read = reports.of_clients(reports.received + reports.extra + reports.duplicates)
     return float((reports.bytes * (messages / np.maximum(read, 1))).sum()) / seconds / MEGABYTE
 
 
 def jain(values: Ints) -> float | None:
-    """Jain's index (Σx)² / (n · Σx²): 1 when all are equal, 1/n when one has everything; None when none has any.
+    """Jain's index (Σx)² / (n · Σx²): 1 if all values are equal, 1/n if all but one are 0; None if all are 0.
 
     Source: R. Jain, D. Chiu, W. Hawe, "A Quantitative Measure of Fairness", DEC TR-301, 1984.
     """
@@ -86,7 +87,7 @@ def jain(values: Ints) -> float | None:
 
 
 def nearest_rank(values: Ints, percent: float) -> int:
-    """The smallest value that at least ``percent`` of all are not above (nearest-rank percentile).
+    """The nearest-rank percentile: the smallest value that at least ``percent`` % of all values do not exceed.
 
     Raises:
         ValueError: there are no values.

@@ -1,4 +1,4 @@
-"""What hosts and their busiest threads did in a window, from the counters that were read there. Pure."""
+"""The load of hosts and of their busiest threads in a window, from counters that were read there. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hydra.model import BusyThread, HostCounters, HostSample, InterfaceCounts, T
 from hydra.wire.messages import MAX_THREADS
 
 BUSIEST: Final = 10
-"""Threads that are named of an agent."""
+"""The most threads that are listed for an agent."""
 _MEGABIT_BYTES: Final = 1_000_000 / 8
 
 
 @dataclass(frozen=True, slots=True)
 class InterfaceUse:
-    """What a network interface carried (bytes/s) and dropped (packets, both ways).
+    """The traffic of a network interface (bytes/s) and its dropped packets, in and out.
 
-    ``share`` is the part of its speed that was used in the direction that used more; None: its speed is not known.
+    ``share`` is the used share of its speed in the busier direction; None: its speed is not known.
     """
 
     received_bytes_s: float
@@ -36,16 +36,15 @@ class HostSummary:
     """A host over a step.
 
     Attributes:
-        cores_pct: the time that each core was at work or stolen, in %: what is left is what it had left.
-        cpu_mean_pct: the same of all cores together.
-        steal_pct: the part of it that the hypervisor gave to others.
-        pressure: the part of the time in which some task waited for ``cpu``, ``memory`` or ``io``; without those that
-            the kernel does not tell.
-        memory_used_max_bytes, memory_available_min_bytes: of all samples.
-        interfaces: by name, without loopback.
-        segments_retransmitted: TCP segments that were sent once more as lost, as a part of all that were sent; None:
-            none were.
-        context_switches_s: of all cores, a second.
+        cores_pct: the time that each core was busy or stolen, in %.
+        cpu_mean_pct: the same of all cores together, in %.
+        steal_pct: the time of all cores that the hypervisor gave to other guests, in %.
+        pressure: the share of the time in which some task waited for ``cpu``, ``memory`` or ``io``, without those that
+            the kernel does not report.
+        memory_used_max_bytes, memory_available_min_bytes: the extremes of all samples.
+        interfaces: the use of each interface by name, without loopback.
+        segments_retransmitted: retransmitted TCP segments as a share of all sent segments; None: none were sent.
+        context_switches_s: context switches of all cores per second.
     """
 
     cores_pct: tuple[float, ...]
@@ -60,34 +59,34 @@ class HostSummary:
 
     @property
     def cpu_busiest_core_pct(self) -> float:
-        """The same of the busiest core."""
+        """The time that the busiest core was busy or stolen, in %."""
         return max(self.cores_pct, default=0.0)
 
     @property
     def network_share(self) -> float | None:
-        """The part of its speed that the busiest interface used; None: no interface's speed is known."""
+        """The used share of the speed of the busiest interface; None: no interface's speed is known."""
         return largest(use.share for use in self.interfaces.values())
 
     @property
     def drops(self) -> int:
-        """Packets that all interfaces dropped."""
+        """The number of packets that all interfaces dropped."""
         return sum(use.drops for use in self.interfaces.values())
 
 
 def largest(values: Iterable[float | None]) -> float | None:
-    """The largest of those that are known; None: none is."""
+    """The largest of the known values; None: none is known."""
     return max((value for value in values if value is not None), default=None)
 
 
 def summarise(samples: Iterable[HostSample], window_ns: tuple[int, int]) -> HostSummary | None:
-    """What the samples inside the window say, from the first of them to the last; None with fewer than two."""
+    """The load between the first and the last sample inside the window; None with fewer than two samples."""
     inside = sorted((s for s in samples if _within(s, window_ns)), key=lambda s: s.time_ns)
     if len(inside) < 2 or inside[-1].time_ns <= inside[0].time_ns:
         return None
     first, last = inside[0].counters, inside[-1].counters
     elapsed_ns = inside[-1].time_ns - inside[0].time_ns
     seconds = elapsed_ns / SECOND_NS
-    # A core that went or came has no difference.
+    # A core that is not in both samples has no difference.
     cores = list(zip(first.cores, last.cores, strict=False))
     steal = [_grown(a.steal_s, b.steal_s) for a, b in cores]
     busy = [_grown(a.busy_s, b.busy_s) + stolen for (a, b), stolen in zip(cores, steal, strict=True)]
@@ -114,16 +113,16 @@ def summarise(samples: Iterable[HostSample], window_ns: tuple[int, int]) -> Host
 
 
 def cpu_between(before: HostSample, last: HostSample) -> float | None:
-    """The CPU time of all cores that a host used from one sample to the other, in %; None where no time has passed."""
+    """The CPU use of all cores of a host between two samples, in %; None if no time has passed."""
     found = summarise((before, last), (before.time_ns, last.time_ns))
     return None if found is None else found.cpu_mean_pct
 
 
 def busiest(samples: Iterable[ThreadSample], window_ns: tuple[int, int], most: int = BUSIEST) -> list[BusyThread]:
-    """The threads of an agent that wanted most CPU in the window, most first, each with its means over it.
+    """The threads of an agent with the highest demand for CPU in the window, highest first, with their means.
 
-    Where a sample does not name a thread, it counts as idle. Runs of earlier versions do not tell threads of one name
-    in one process apart.
+    A thread counts as idle in a sample that does not list it. Runs of earlier versions do not distinguish threads of
+    one name in one process.
     """
     found: list[BusyThread] = []
     for of_group in _by_group(samples, window_ns):
@@ -132,7 +131,7 @@ def busiest(samples: Iterable[ThreadSample], window_ns: tuple[int, int], most: i
 
 
 def used_pct(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> float | None:
-    """The CPU (% of a core) of all threads of these groups in the window; None where more ran than samples can name."""
+    """The CPU (% of a core) of all threads of these groups in the window; None if more ran than samples can list."""
     inside = [sample for of_group in _by_group(samples, window_ns) for sample in of_group]
     if any(len(sample.threads) >= MAX_THREADS for sample in inside):
         return None
@@ -140,7 +139,7 @@ def used_pct(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> flo
 
 
 def flow(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> TcpWaits | None:
-    """What the connections out of these groups waited for in the window; None where nobody told of any."""
+    """What the outgoing connections of these groups waited for in the window; None if no group reported any."""
     told = [
         (sample.time_ns - before.time_ns, sample.connections)
         for of_group in _by_group(samples, window_ns)
@@ -170,7 +169,7 @@ def _by_group(samples: Iterable[ThreadSample], window_ns: tuple[int, int]) -> It
 
 
 def _means(samples: Sequence[ThreadSample]) -> list[BusyThread]:
-    """Of one group's samples. What the first one says belongs to the time before the window, and is left out."""
+    """The mean of each thread of a group; its first sample is about the time before the window and is left out."""
     elapsed_ns = samples[-1].time_ns - samples[0].time_ns
     used: dict[tuple[int, int, str], tuple[float, float]] = {}
     for before, sample in pairwise(samples):
@@ -199,14 +198,14 @@ def _used(first: InterfaceCounts, last: InterfaceCounts, seconds: float) -> Inte
 
 
 def _retransmitted(first: HostCounters, last: HostCounters) -> float | None:
-    """The kernel does not count segments that it sends once more among those that it sent (RFC 1213, tcpOutSegs)."""
+    """The retransmitted share of segments; the kernel's count of sent ones excludes them (RFC 1213, tcpOutSegs)."""
     again = _grown(first.tcp.segments_retransmitted, last.tcp.segments_retransmitted)
     total = _grown(first.tcp.segments_out, last.tcp.segments_out) + again
     return again / total if total else None
 
 
 def _grown(before: float, after: float) -> float:
-    """By how much a counter grew; nothing where it began anew."""
+    """The growth of a counter; 0 if it was reset."""
     return max(after - before, 0)
 
 

@@ -1,26 +1,27 @@
-"""What the seconds of a step tell of a share of its messages: in which of them copies were late or lost. Pure.
+"""The interval of the share of late or lost copies, from the seconds of a step. Pure.
 
-Messages of one stall are late together, and copies of one message are lost together: how many there are says little.
-What counts is seconds. The question is whether the share that would be seen in the long run is above a target; with
-z = bad − target · due of each second, whether the mean of z is above 0. Each second gets a random weight, all weights
-together are uniform over those that add up to 1 (D. B. Rubin, Annals of Statistics 9(1):130, 1981);
-the doubt is the chance that the weighted mean lies on the wrong side. One second that nobody has seen is added, the
-worst that there may be: before a yes one with a stall, before a no one in which all is well. This is the bound of
-N. Gaffke (Three Test Statistics for a Nonparametric One-Sided Hypothesis on the Mean of a Nonnegative Variable,
-Mathematical Methods of Statistics 14, 2005), which E. Learned-Miller and P. S. Thomas conjecture to hold for every
-distribution that the added second bounds, at any number of seconds (arXiv:1905.06208); ``tests/measure/slo_worlds.py``
-has those in which it was tried. Of seconds that are bad or good as a whole, it is the limit of Clopper and Pearson.
+Messages of one stall are late together, and copies of one message are lost together, so that not copies but seconds are
+the samples. The question is whether the share in the long run is above a target, or, with z = bad − target · due for
+each second, whether the mean of z is above 0. Each second gets a random weight; the weights are uniform over all that
+add up to 1 (D. B. Rubin, Annals of Statistics 9(1):130, 1981). The doubt is the probability that the weighted mean is
+on the wrong side. One unseen second is added, the worst possible one: for a yes a second with a stall, for a no one
+without bad copies. This is the bound of N. Gaffke (Three Test Statistics for a Nonparametric One-Sided Hypothesis on
+the Mean of a Nonnegative Variable, Mathematical Methods of Statistics 14, 2005), which E. Learned-Miller and P. S.
+Thomas conjecture to hold for every distribution that the added second bounds, at any number of seconds
+(arXiv:1905.06208); ``tests/measure/slo_worlds.py`` has the distributions with which it was tested. If each second is
+bad or good as a whole, it is the limit of Clopper and Pearson.
 
-Seconds that hang together count for fewer: where blocks of √n of them vary f times as much as they would if each stood
-for itself, f are taken for one (the design effect of L. Kish, Survey Sampling, 1965; the variance by overlapping batch
-means, M. S. Meketon, B. Schmeiser, Winter Simulation Conference 1984).
+Correlated seconds count for fewer: if the sums of blocks of √n seconds vary f times as much as those of independent
+seconds would, f seconds count as one (the design effect of L. Kish, Survey Sampling, 1965; the variance by overlapping
+batch means, M. S. Meketon, B. Schmeiser, Winter Simulation Conference 1984).
 
-Uniform weights are exponential variables divided by their sum, so the chance is that of a sum of gamma variables being
-above 0. It is computed by its saddlepoint (R. Lugannani, S. Rice, Advances in Applied Probability 12, 1980), to 1 %.
+Uniform weights are exponential variables divided by their sum, so that the probability is that of a sum of gamma
+variables being above 0. It is computed by the saddlepoint approximation (R. Lugannani, S. Rice, Advances in Applied
+Probability 12, 1980), to 1 %.
 
-A late copy counts in the second in which it arrived, so that what a stall has held up stays together; a lost one in
-that in which it was due. What came while the step was drained belongs to its last second. Copies of which nobody knows
-the second are all taken for one stall, that of the last second: that is the least that they may prove.
+A late copy counts in the second in which it arrived, so that the copies delayed by one stall stay together; a lost copy
+counts in the second in which it was due. Copies that arrived in the drain belong to the last second. Copies whose
+second is unknown count as one stall in the last second, which is the weakest evidence.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ from hydra.model import Figure, Histogram, TimeSeriesFacts, TimeSeriesInterval
 from hydra.wire.buckets import highest_of
 
 DOUBT: Final = 0.05
-"""So often an answer may be wrong."""
+"""The highest probability that an answer is wrong."""
 _MOST_TIMES: Final = 1e6
-"""What takes longer than so many times as long as was measured is not to be had."""
+"""The longest step that is proposed, as a multiple of the measured one."""
 _TURNS: Final = 60
 
 Floats = npt.NDArray[np.float64]
@@ -53,12 +54,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class BadCopies:
-    """How many copies were bad in each second of a step, or in each longer interval.
+    """The number of bad copies in each second of a step, or in each longer interval.
 
     Attributes:
-        bad: copies in each; may be more than were due, for late ones count where they arrived.
-        due: copies expected in each.
-        stall: copies that one stall may make bad at least, though nobody has seen it; at least those of one message.
+        bad: bad copies in each; may be more than were due, because late copies count when they arrive.
+        due: expected copies in each.
+        stall: copies that an unseen stall may make bad; at least those of one message.
     """
 
     bad: Floats
@@ -67,13 +68,13 @@ class BadCopies:
 
     @property
     def share(self) -> float:
-        """What was measured, 0 to 1; NaN where nothing was due."""
+        """The measured share of bad copies, 0 to 1; NaN if nothing was due."""
         due = float(self.due.sum())
         return float(self.bad.sum()) / due if due else math.nan
 
     @cached_property
     def together(self) -> float:
-        """How many seconds count for one, at least 1."""
+        """How many seconds count as one, at least 1."""
         n, share = len(self.bad), self.share
         apart = self.bad - share * self.due
         variance = float(apart.var())
@@ -81,22 +82,22 @@ class BadCopies:
             return 1.0
         size = round(math.sqrt(n))
         sums = np.convolve(apart, np.ones(size), "valid")
-        # The mean was found from the same seconds: their sums vary less around it.
+        # The sums vary less around a mean that is computed from the same seconds.
         of_blocks = float((sums**2).mean()) / size * n / (n - size + 1)
         return max(1.0, of_blocks / variance)
 
     def above(self, target: float, times: float = 1.0) -> float:
-        """The doubt in "the share is at most this": the chance that it is above.
+        """The doubt in "the share is at most this": the probability that it is above.
 
         Args:
             target: the share, 0 to 1.
-            times: as if so many times these seconds had been measured.
+            times: the factor by which the number of measured seconds is assumed to be larger.
         """
         worst = max(self.stall, self.together * float(self.bad.max()))
         return self._chance(target, worst * (1 - target), times)
 
     def within(self, target: float, times: float = 1.0) -> float:
-        """The doubt in "the share is above this", likewise."""
+        """The doubt in "the share is above this"; arguments as for :meth:`above`."""
         copies = max(float(self.due.mean()) * self.together, self.stall)
         return 1 - self._chance(target, -copies * target, times)
 
@@ -114,7 +115,7 @@ class BadCopies:
         return _edge(lambda share: self.within(share) <= DOUBT, 0.0, self.share)
 
     def times_needed(self, target: float) -> float | None:
-        """How many times as long it takes to tell, if it goes on like this; None: no time that is to be had."""
+        """How many times as long a step needs for an answer, if its seconds stay alike; None: no feasible length."""
         doubt = self.above if self.share < target else self.within
 
         def tells(times: float) -> bool:
@@ -124,17 +125,17 @@ class BadCopies:
 
 
 def least_s(target: float, stall_s: float) -> float:
-    """Seconds without anything bad that it takes to show a share of at most ``target``.
+    """The seconds without bad copies that show a share of at most ``target``.
 
     Args:
-        target: 0 to 1.
-        stall_s: what one stall may cost, in seconds of traffic.
+        target: the share, 0 to 1.
+        stall_s: the assumed size of one stall, in seconds of traffic.
     """
     return -math.log(DOUBT) / math.log1p(target / (stall_s * (1 - target)))
 
 
 def _edge(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """The value farthest from ``inside``, where something holds, up to which it does on the way to ``outside``."""
+    """The farthest value on the way from ``inside``, at which ``holds``, to ``outside`` up to which it holds."""
     if holds(outside):
         return outside
     for _ in range(_TURNS):
@@ -146,7 +147,7 @@ def _edge(holds: Callable[[float], bool], inside: float, outside: float) -> floa
 
 
 def _positive(values: Floats, shapes: Floats) -> float:
-    """The chance that Σ value · G is above 0, each G a gamma variable of this shape and scale 1."""
+    """The probability that Σ value · G is above 0, where each G is a gamma variable of its shape and scale 1."""
     lowest, highest = float(values.min()), float(values.max())
     if highest <= 0 or lowest >= 0:
         return 1.0 if highest > 0 else 0.0
@@ -164,7 +165,7 @@ def _positive(values: Floats, shapes: Floats) -> float:
 
 
 def _saddlepoint(values: Floats, shapes: Floats) -> float:
-    """Where the derivative of the cumulant generating function, −Σ shape · ln(1 − s · value), is 0: it rises."""
+    """The zero of the derivative of the cumulant generating function, −Σ shape · ln(1 − s · value); it rises."""
     low, high = 1 / float(values.min()), 1 / float(values.max())
     at = 0.0
     for _ in range(_TURNS):
@@ -172,7 +173,7 @@ def _saddlepoint(values: Floats, shapes: Floats) -> float:
         first = float((shapes * terms).sum())
         low, high = (at, high) if first < 0 else (low, at)
         step = at - first / float((shapes * terms**2).sum())
-        # Newton's step, or half of the way where it would lead out.
+        # Newton's step, or bisection if it would leave the bracket.
         after = step if low < step < high else (low + high) / 2
         if abs(after - at) <= 1e-12 * max(abs(after), 1e-300):
             return after
@@ -182,10 +183,10 @@ def _saddlepoint(values: Floats, shapes: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CopyOutcomes:
-    """What became of the copies that a step's subscribers outside the cohort should get.
+    """The outcomes of the copies that a step's subscribers outside the cohort should receive.
 
-    ``gone`` are those that did not arrive: at least (lost, or waiting in a server), and at most (of which nobody knows
-    besides); None: nobody knows how many at most.
+    ``gone`` is the least number of copies that did not arrive (lost or undrained) and the largest one (unknown ones
+    included); None: the largest number is not known.
     """
 
     expected: int
@@ -196,7 +197,7 @@ class CopyOutcomes:
 def copies_of(
     figures: Mapping[str, Figure], latency: Histogram, facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]
 ) -> CopyOutcomes:
-    """The account of a step, from its columns and the latencies of what arrived."""
+    """The outcomes of a step's copies, from its columns and the latencies of those that arrived."""
     arrived = sum(latency.counts[1::2])
     lost = figures.get("client_loss_pct")
     low, high = (figures.get(name) for name in (LOSS_LOW, LOSS_HIGH)) if lost is None else (lost, lost)
@@ -207,7 +208,7 @@ def copies_of(
     if len(most) < 3:
         return CopyOutcomes(max(due, arrived), arrived, (0, None))
     expected = due if sum(most) >= 100 else max(round(arrived / (1 - sum(most) / 100)), arrived)
-    # A share too small to be one copy is one all the same.
+    # A positive share counts as at least one copy.
     gone = max(expected - arrived, 1 if sum(most) else 0)
     return CopyOutcomes(
         max(expected, arrived + gone), arrived, (ceil(gone * sum(least) / sum(most)) if gone else 0, gone)
@@ -215,14 +216,14 @@ def copies_of(
 
 
 class Lateness:
-    """How late the copies of a step were, by its intervals.
+    """The late copies of a step, by its intervals.
 
     Args:
-        facts: of the step.
+        facts: the constants of the step's time series.
         course: its intervals, oldest first, those of the drain included.
-        latency: of the whole step.
-        copies: what became of them.
-        stall_s: what one stall may cost that nobody has seen, in seconds of traffic.
+        latency: the latency of the whole step.
+        copies: the outcomes of its copies.
+        stall_s: the assumed size of an unseen stall, in seconds of traffic.
     """
 
     def __init__(
@@ -241,7 +242,7 @@ class Lateness:
         due = self._summed([interval.due for interval in course], count)
         scale = copies.expected / due.sum() if due.any() else 0.0
         self._due: Floats = due * scale
-        # One stall makes a message late, or more, and that for all of its subscribers.
+        # One stall delays at least one message, for all of its subscribers.
         self._stall = max(stall_s * copies.expected / facts.duration_s, facts.copies, 1.0)
         self._lost = self._summed([interval.lost or 0 for interval in course], count)
         self._sums = [list(accumulate(interval.latency.counts[1::2])) for interval in course]
@@ -251,11 +252,11 @@ class Lateness:
 
     @cached_property
     def _untold(self) -> int:
-        """Copies that arrived, and of which no interval tells: what clients told was lost on its way."""
+        """Copies that arrived but are in no interval, because reports of clients were lost."""
         return max(self._copies.arrived - sum(sums[-1] for sums in self._sums if sums), 0)
 
     def gone(self, count: int) -> BadCopies:
-        """The seconds in which these copies should have come that did not arrive."""
+        """The seconds in which the copies that did not arrive were due."""
         return BadCopies(self._gone(count), self._due, self._stall)
 
     def _gone(self, count: int) -> Floats:
@@ -264,7 +265,7 @@ class Lateness:
         return bad
 
     def at_most(self, above_us: float, gone: int) -> BadCopies:
-        """The seconds with every copy that may have taken longer, and with those that did not arrive."""
+        """The seconds with all copies that may have taken longer, and with those that did not arrive."""
         bad = self._late([bisect_right(edges, above_us) for edges in self._highest]) + self._gone(gone)
         indices, counts = self._whole.counts[::2], self._whole.counts[1::2]
         late = sum(count for index, count in zip(indices, counts, strict=True) if highest_of(index) > above_us)
@@ -272,12 +273,12 @@ class Lateness:
         return BadCopies(bad, self._due, self._stall)
 
     def at_least(self, above_us: float, gone: int) -> BadCopies:
-        """The seconds with the copies that took longer for certain, and with those that did not arrive."""
+        """The seconds with the copies that certainly took longer, and with those that did not arrive."""
         bad = self._late([bisect_right(edges, above_us) for edges in self._lowest]) + self._gone(gone)
         return BadCopies(bad, self._due, self._stall)
 
     def _late(self, first: Sequence[int]) -> Floats:
-        """Copies of each interval from a bucket of its histogram on."""
+        """The copies of each interval in its histogram from a bucket upwards."""
         late = [
             sums[-1] - (sums[at - 1] if at else 0) if sums else 0 for sums, at in zip(self._sums, first, strict=True)
         ]
@@ -292,9 +293,9 @@ class Lateness:
         return [[coarse_lowest(index) for index in interval.latency.counts[::2]] for interval in self._course]
 
     def highest_us(self) -> list[int]:
-        """The highest value of each bucket in which anything arrived; rises."""
+        """The highest value in µs of each bucket with copies, rising."""
         return sorted({value for edges in self._highest for value in edges})
 
     def lowest_us(self) -> list[int]:
-        """The lowest value of each, likewise."""
+        """The lowest value in µs of each bucket with copies, rising."""
         return sorted({value for edges in self._lowest for value in edges})

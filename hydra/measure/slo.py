@@ -1,13 +1,13 @@
-"""Whether a step has kept what was asked of it, with what margin, and how sure that is. Pure.
+"""Whether a step kept its objectives, with the margin and the confidence limits. Pure.
 
 The answer to each objective is yes, no or *unknown*. A percentile is within its target if the share of later messages
-is within the rest of 100 %, and a loss is such a share by itself. What is known of a share has two ends: a message is
-late for certain if its latency is above the target by more than clocks may be wrong, and may be late if it is above the
-target less that; a copy of which nobody knows what became may be lost. A copy that did not arrive is later than all
-others. A yes needs the upper 95 % limit of the larger share to be within what is allowed, a no the lower limit of the
-smaller share to be above it (:mod:`hydra.measure.share_interval`, :mod:`hydra.measure.share_interval`).
+is within the rest of 100 %; a loss is such a share itself. The share is known between two ends. A message is certainly
+late if its latency exceeds the target by more than the error of the clocks, and may be late if it exceeds the target
+minus that error. A copy whose outcome is unknown may be lost. A copy that did not arrive is later than all others. For
+a yes, the upper 95 % limit of the larger share must be within the allowed share; for a no, the lower limit of the
+smaller share must be above it (:mod:`hydra.measure.share_interval`).
 
-A maximum, a loss of 0, the rate and a recovery are facts of the run: nothing is concluded from them.
+A maximum, a loss of 0, the rate and a recovery are facts of the run, without a statistical conclusion.
 """
 
 from __future__ import annotations
@@ -29,31 +29,32 @@ LOSS: Final = "loss_pct"
 MAX: Final = "max_ms"
 RECOVERY: Final = "recovery_s"
 RATE: Final = "rate"
-"""The objective that nobody has to ask for: that the messages of which the others speak were sent (``least_sent``)."""
+"""The objective that every step has: the publishers sent the messages that the others are about (``least_sent``)."""
 _RESOLUTION_US: Final = 1.0
-"""Latencies are whole microseconds."""
+"""The resolution of latencies, which are whole microseconds."""
 
 Word = Literal["yes", "no", "unknown"]
 
 
 def word(holds: bool | None) -> Word:
-    """The answer in a word."""
+    """The answer as a word."""
     return "unknown" if holds is None else "yes" if holds else "no"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveResult:
-    """One objective.
+    """One objective with its answer.
 
     Attributes:
-        name: of :class:`hydra.model.SloSpec`, or ``rate``.
-        target: what was asked for, in the unit of the name.
-        measured: the figure; None: it is not known.
-        low: its lower 95 % limit, None where there is none (of the run itself, everything is known).
-        limit: its upper 95 % limit, likewise.
-        holds: whether it is kept; None: that is unknown.
-        why: what has to be known besides; "" if nothing.
-        measure_s: how long a step would tell, in seconds; None: the answer is known, or no length would.
+        name: a field of :class:`hydra.model.SloSpec`, or ``rate``.
+        target: the target, in the unit of the name.
+        measured: the figure; None: not known.
+        low: its lower 95 % limit; None: there is none, as for facts of the run.
+        limit: its upper 95 % limit; None: there is none.
+        holds: whether it is kept; None: unknown.
+        why: an explanation; "" if none is needed.
+        measure_s: the length of a step that would give an answer, in seconds; None: the answer is known, or no length
+            would give one.
     """
 
     name: str
@@ -67,50 +68,50 @@ class ObjectiveResult:
 
     @property
     def margin(self) -> float | None:
-        """By how much the figure is below its target, of which the rate is reached from below."""
+        """The distance of the figure from its target; positive if the figure is below it (the rate: above it)."""
         if self.measured is None:
             return None
         return self.measured - self.target if self.name == RATE else self.target - self.measured
 
 
 def needed(share: float) -> int:
-    """How many messages it takes at least, none of them bad, to show that at most this share of them is."""
+    """The least number of messages, none of them bad, that shows that at most this share is bad."""
     return math.ceil(math.log(DOUBT) / math.log1p(-share))
 
 
 def _shares(slo: SloSpec) -> dict[str, float]:
-    """The share of messages (0 to 1) that each objective allows to be bad, of those that allow any."""
+    """The share of messages (0 to 1) that each objective allows to be bad, without those that allow none."""
     asked = slo.objectives()
     shares = {name: 1 - PERCENTILES[name] / 100 for name in asked if name in PERCENTILES}
     return shares | ({LOSS: slo.loss_pct / 100} if slo.loss_pct else {})
 
 
 def impossible(slo: SloSpec, messages: float) -> str:
-    """Why no step with so many messages (not copies) could show what is asked for, or ""."""
+    """Why no step with this number of messages (not copies) can show the objectives; "" if it can."""
     for name, share in _shares(slo).items():
         if messages < needed(share):
             what = f"a loss of at most {slo.loss_pct:g} %" if name == LOSS else name
-            return f"{what} of {messages:.0f} messages cannot be shown: it takes {needed(share)} for 95 % confidence"
+            return f"{what} of {messages:.0f} messages cannot be shown: {needed(share)} are needed for 95 % confidence"
     return ""
 
 
 def shortest_s(slo: SloSpec) -> int:
-    """How long a step is at least that says yes, in seconds."""
+    """The least length of a step that can give a yes, in seconds."""
     return max((math.ceil(least_s(share, slo.stall_s)) for share in _shares(slo).values()), default=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Recoveries:
-    """What the events of a step have done, if latencies are as low, or as high, as clocks allow; None: unknown."""
+    """The impact of a step's events if latencies are as low, or as high, as the clocks' error allows; None: unknown."""
 
     best: Sequence[EventImpact]
     worst: Sequence[EventImpact] | None
 
 
 def clock_bound_us(figures: Mapping[str, Figure], latency: Histogram) -> float | None:
-    """How far the latencies of a step may be wrong (µs); None: nobody knows.
+    """The largest error of the latencies of a step (µs); None: not known.
 
-    No message arrives before it is due. Where one seems to by more than the bound, the bound is wrong.
+    No message arrives before it is due. If one seems to do so by more than the bound, the bound is wrong.
     """
     bound = figures.get(LATENCY_BOUND)
     if not latency.counts:
@@ -132,13 +133,13 @@ def objective_results(
     """Every objective of a step.
 
     Args:
-        slo: what was asked for.
+        slo: the objectives.
         figures: the step's columns.
-        latency: of its subscribers outside the cohort.
-        facts: of the step.
-        course: its seconds.
-        recoveries: from its events.
-        publishers: how many send.
+        latency: the latency of its subscribers outside the cohort.
+        facts: the constants of its time series.
+        course: the intervals of its time series.
+        recoveries: the recoveries from its events; None: unknown.
+        publishers: the number of publishers.
     """
     copies = copies_of(figures, latency, facts, course)
     step = _Step(slo, latency, facts, copies, Lateness(facts, course, latency, copies, slo.stall_s), figures)
@@ -158,18 +159,16 @@ def objective_results(
 def _rate(figures: Mapping[str, Figure], due: float, publishers: int) -> ObjectiveResult:
     sent, held, least = figures.get("total_tx"), figures.get(RATE_HELD), least_sent(due, publishers)
     if not isinstance(sent, int | float) or held is None:
-        return ObjectiveResult(
-            RATE, least, None, None, None, holds=None, why="nobody knows how many messages were sent"
-        )
-    # What was refused was sent in time, and is of no use to anybody.
+        return ObjectiveResult(RATE, least, None, None, None, holds=None, why="the number of messages sent is unknown")
+    # Rejected messages do not count, although they were sent in time.
     kept = held is True and sent >= least
-    why = "" if kept else f"not sent as it was due; what limited it: {figures.get('verdict') or 'not known'}"
+    why = "" if kept else f"not all messages due were sent; limited by: {figures.get('verdict') or 'unknown'}"
     return ObjectiveResult(RATE, least, float(sent), None, None, kept, why)
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What the objectives are judged by."""
+    """The data of a step by which its objectives are decided."""
 
     slo: SloSpec
     latency: Histogram
@@ -191,7 +190,7 @@ class _Step:
         measured = self._measured(PERCENTILES[name] / 100)
         low_us = self._lower_us(share, least)
         high_us = None if most is None else self._upper_us(share, most)
-        # Of latencies that nobody knows, what did not arrive is known to be late.
+        # If the latencies are unknown, the copies that did not arrive are still late.
         off_us = math.inf if bound_us is None else bound_us
         low = None if low_us is None else math.inf if low_us == math.inf else max(low_us - off_us, 0.0) / 1000
         high = None if high_us is None or bound_us is None else (high_us + bound_us) / 1000
@@ -209,12 +208,12 @@ class _Step:
         if may_be.share < share or is_late.share > share:
             times = (may_be if may_be.share < share else is_late).times_needed(share)
             return self._longer(name, target, measured, (low, high), times)
-        # The ends of what is known lie on both sides of the target, in any number of seconds.
+        # The two ends of the known share are on both sides of the target, for any number of seconds.
         why = self._between_words(bound_us)
         return ObjectiveResult(name, target, measured, low, high, None, why)
 
     def _measured(self, part: float) -> float | None:
-        """The percentile (ms) of all copies; None if the copy at its rank did not arrive, or perhaps did not."""
+        """The percentile (ms) of all copies; None if the copy at its rank did not arrive or may not have."""
         gone = self.copies.gone[1]
         arrived = self.copies.arrived
         if gone is None or not arrived or part * (arrived + gone) > arrived:
@@ -228,7 +227,7 @@ class _Step:
         return None if at == len(values) else min(values[at], self.latency.max_us)
 
     def _lower_us(self, share: float, gone: int) -> float | None:
-        """None where there is none, infinite where enough did not arrive."""
+        """The lower limit in µs; None: there is none; infinite: enough copies did not arrive."""
         if self.lateness.gone(gone).within(share) <= DOUBT:
             return math.inf
         values = self.lateness.lowest_us()
@@ -263,7 +262,7 @@ class _Step:
         may_be, is_gone = self.lateness.gone(most), self.lateness.gone(least)
         measured, limits = 100 * may_be.share, (low, 100 * may_be.upper())
         if not target:
-            # None lost is a fact of this run; of how it would go on, the limit tells.
+            # No loss is a fact of this run; the upper limit is about longer runs.
             holds = False if least else True if not most else None
             return ObjectiveResult(
                 LOSS, target, measured, *limits, holds, "" if holds is not None else self._gone_words()
@@ -283,10 +282,10 @@ class _Step:
         limits: tuple[float | None, float | None],
         times: float | None,
     ) -> ObjectiveResult:
-        """Unknown, for there were too few seconds."""
+        """The answer unknown because of too few seconds, with the length that would be enough."""
         if times is None:
             return ObjectiveResult(
-                name, target, measured, *limits, None, "too near the target for any length of step to tell"
+                name, target, measured, *limits, None, "too near the target: a longer step would not decide it"
             )
         seconds = math.ceil(times * self.facts.duration_s)
         return ObjectiveResult(name, target, measured, *limits, None, f"measure for at least {seconds} s", seconds)
@@ -294,12 +293,12 @@ class _Step:
     def _gone_words(self) -> str:
         least, most = self.copies.gone
         count = f"{least:,}" if least == most or most is None else f"{least:,} to {most:,}"
-        return f"{count} did not arrive"
+        return f"{count} copies did not arrive"
 
     def _clock_words(self) -> str:
         bound = self.figures.get(LATENCY_BOUND)
         if not isinstance(bound, int | float):
-            return "nobody knows how far clocks are wrong"
+            return "the error of the clocks is unknown"
         if self.bound_us is None:
             early_us = -self.latency.min_us
             return f"a message arrived {early_us:,} us before it was due: clocks are wrong by more than {bound:,.0f} us"
@@ -309,10 +308,10 @@ class _Step:
         least, most = self.copies.gone
         unsure = [self._clock_words()] if bound_us else []
         unsure += [self._gone_words()] if least != most else []
-        return "; ".join(unsure) or "too near the target for any length of step to tell"
+        return "; ".join(unsure) or "too near the target: a longer step would not decide it"
 
 
-_UNACCOUNTED: Final = "nobody knows how many copies did not arrive"
+_UNACCOUNTED: Final = "the number of copies that did not arrive is unknown"
 
 
 def _recovery(target: float, recoveries: Recoveries | None, facts: TimeSeriesFacts) -> ObjectiveResult:
@@ -325,7 +324,7 @@ def _recovery(target: float, recoveries: Recoveries | None, facts: TimeSeriesFac
         return ObjectiveResult(RECOVERY, target, best, None, None, holds=False, why=why)
     if worst is None or worst > target:
         return ObjectiveResult(
-            RECOVERY, target, None, best, worst, holds=None, why="clocks may be wrong by too much to tell"
+            RECOVERY, target, None, best, worst, holds=None, why="the clocks may be wrong by too much to decide"
         )
     if facts.complete is False:
         return ObjectiveResult(RECOVERY, target, worst, None, None, holds=None, why="figures of some seconds were lost")
@@ -333,12 +332,12 @@ def _recovery(target: float, recoveries: Recoveries | None, facts: TimeSeriesFac
 
 
 def _slowest(consequences: Sequence[EventImpact]) -> float | None:
-    """The longest recovery in seconds; None: there was one that never was."""
+    """The longest recovery in seconds; None: the system did not recover from an event."""
     times = [c.recovered_s for c in consequences]
     return None if None in times else max((time for time in times if time is not None), default=None)
 
 
 def holds(objectives: Sequence[ObjectiveResult]) -> bool | None:
-    """The answer: a no to one is a no, and a yes is a yes to all."""
+    """The common answer: no if any objective has a no, yes if all have a yes, otherwise unknown."""
     answers = {o.holds for o in objectives}
     return False if False in answers else None if None in answers else True

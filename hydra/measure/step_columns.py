@@ -1,4 +1,4 @@
-"""The columns of a step: what ``measure.figures`` gives for each, in the order of the table."""
+"""The columns of a step, whose figures ``measure.figures`` computes, in the order of the table."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ from hydra.measure.column_names import (
 from hydra.model import PERCENTILES as KEPT
 
 PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p90", "p99", "p999", "max")}
-"""Suffix of a latency column → its percentile."""
+"""The percentile of each suffix of a latency column."""
 ACK: Final = "ack"
-"""What the columns of the time until a message is acknowledged begin with."""
+"""The beginning of the names of the columns of the time from a send to its acknowledgement."""
 ACK_PERCENTILES: Final = {name: KEPT[name] for name in ("p50", "p99", "p999", "max")}
 LAG: Final = "tx_lag"
 LAG_PERCENTILES: Final = {"p99": KEPT["p99"]}
 DUE: Final = "latency"
 SENT: Final = "latency_from_send"
-"""What the columns of latency begin with: since the due time, or since the send at rate ``max``."""
+"""The beginnings of the names of latency columns: since the due time, or (at rate ``max``) since the send."""
 
 BATCH: Final = Column(
     BURST,
@@ -78,11 +78,11 @@ BATCH: Final = Column(
 
 @dataclass(frozen=True, slots=True)
 class SystemColumns:
-    """The columns of a system beside those that all systems share.
+    """The columns of a system in addition to those of all systems.
 
     Attributes:
-        batch: the second column of a step: the setting that says how many messages travel together.
-        reported: what its clients report and others do not; they stand after ``blocked_s``.
+        batch: the second column of a step, with the setting of how many messages are sent together.
+        reported: the columns of what only this system's clients report; they stand after ``blocked_s``.
     """
 
     batch: Column = BATCH
@@ -90,7 +90,7 @@ class SystemColumns:
 
 
 def _title(name: str, percent: float) -> str:
-    """What tables call a percentile."""
+    """The name of a percentile in tables."""
     return name if name == "max" else f"p{percent:g}"
 
 
@@ -148,7 +148,7 @@ PUBLISHED: Final = (
         digits="none",
     ),
 )
-"""The columns that come first, as they were published."""
+"""The published columns, which come first."""
 
 _MEGABYTES: Final = (
     "sum over the publishers (`rx_mb_s`: the subscribers) with a report of: its messages × their mean size, header "
@@ -324,7 +324,7 @@ ADDED_UP: Final = (
     Column("stale", MESSAGES, f"received from another step; {_ALL}"),
     Column("extra", MESSAGES, f"received but not expected: sent, never acknowledged; {_ALL}"),
 )
-"""The sums of what all subscribers reported under the same name."""
+"""The sums of the counts that all subscribers reported under the same name."""
 
 _COUNTS: Final = (
     Column("sent", MESSAGES, "messages that the publishers' libraries accepted"),
@@ -522,9 +522,9 @@ def step_columns(
     """The columns of a step in their order, by default all that any step can have.
 
     Args:
-        latencies: since when the steps count their latency.
-        cohort: whether they have one.
-        system: what the system adds; None: nothing.
+        latencies: the starts from which the steps count latency.
+        cohort: whether the steps have a cohort.
+        system: the columns that the system adds; None: those that all systems share.
     """
     system = system or SystemColumns()
     of_latency = [column for prefix in latencies for column in latency_columns(prefix)]
@@ -536,4 +536,4 @@ EARLIER: Final[Mapping[str, Column]] = {
     BURST: Column("msg_batch", MESSAGES, "`burst` of a run of an earlier version", "Batch", repeats="common"),
     BLOCKED: Column("batch_bytes", "bytes", "without meaning, in a run of an earlier version", repeats="common"),
 }
-"""Columns that runs of earlier versions have for every system, by the column after which they stand."""
+"""Columns that runs of earlier versions have for every system, by the column before them."""

@@ -1,9 +1,9 @@
-"""What limited a point, and the figures that say so; whether it was the clients' own code. Pure.
+"""The stage that limited a step, with the figures behind that verdict, and whether the clients themselves did. Pure.
 
-Messages pass the publisher's loop, its library's threads, the network, servers (where a system has them), the network
-again, and the subscribers. Whatever cannot keep up is at work all the time; what stands before it waits or drops, and
-what stands behind it is idle. So the evidence is what each stage *wanted*: a thread that ran or had to wait for a core
-all the time could do no more, whether other work took the core, or a quota.
+Messages pass the publisher's loop, its library's threads, the network, servers (if the system has them), the network
+again, and the subscribers. The stage that cannot keep up is busy all the time; stages before it wait or drop messages,
+and stages after it are idle. So the evidence is the demand of each stage for CPU: a thread that ran or waited for a
+core all the time could do no more, whether other work or a quota took the core.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from hydra.events.value_formatting import number
 from hydra.model import Role
 
 BUSY_PCT: Final = 90.0
-"""A thread that wanted a core for so much of the time could do no more: the rest is what sampling blurs."""
+"""A thread with at least this demand for a core, in % of the time, could do no more; sampling loses the rest."""
 STARVED_PCT: Final = 60.0
 STARVED_RATIO: Final = 20.0
-"""A thread that waits for a core for so much of the time, and so many times as long as it runs, is starved of CPU: the
-kernel counts a wait when it ends, and the waits of a quota are long, so that some of them are missing."""
+"""A thread that waits for a core for at least this share of the time, and this many times as long as it runs, is
+starved of CPU. The share is low because the kernel counts a wait when it ends, and long waits of a quota may lack."""
 BUSY_HOST_PCT: Final = 92.0
-"""Mean use of all cores above which a host has no CPU left: the rest is what sampling and the kernel hide."""
+"""The least mean use of all cores of a host without free CPU; sampling and the kernel hide the rest."""
 BUSY_NETWORK: Final = 0.9
 LOSSY_NETWORK: Final = 0.01
-"""Part of the segments that TCP sends once more from which on the way is full, or lossy: a loss slows TCP down."""
+"""The least share of retransmitted segments that shows a full or lossy network; a loss slows TCP down."""
 WAITING: Final = 0.5
-"""Part of the connections and of the time from which on what they waited for is what held them up."""
+"""The least share of the connections' time in which they waited for something that delayed them."""
 BLOCKED_SHARE: Final = 0.05
 HELD_UP: Final = 0.01
-"""Part of the window from which on waiting for a full queue may be why a publisher was too slow."""
+"""The least share of the window in which waiting for a full queue may have slowed a publisher."""
 OTHERS_PCT: Final = 5.0
-"""Part of a host's CPU from which on other processes are named."""
+"""The least share of a host's CPU at which other processes are mentioned."""
 IDLE_SERVER: Final = 0.1
-"""A server whose threads for requests are idle for less of the time takes no more of them."""
+"""A server whose request threads are idle for at most this share of the time can accept no more requests."""
 CROWDED_PCT: Final = 30.0
-"""A thread that waits for a core for so much of the time shares its host with more than the host can do."""
+"""A thread that waits for a core for at least this share of the time is on an overloaded host."""
 SUBSCRIBERS_CPU: Final = 0.5
-"""The part of a host's CPU from which on it is subscribers who take it from others."""
+"""The least share of a host's CPU at which subscribers take CPU from other processes."""
 
 REQUESTED: Final = "requested rate"
 PUBLISHER: Final = "publisher"
@@ -52,7 +52,7 @@ UNDECIDED: Final = "undecided: "
 
 @dataclass(frozen=True, slots=True)
 class BusyWorker:
-    """The thread of several processes that wanted most CPU: for what part of the time (%) it ran, and waited to."""
+    """The thread of several processes with the highest demand for CPU: the time (%) that it ran, and waited to run."""
 
     name: str
     run_pct: float
@@ -60,22 +60,22 @@ class BusyWorker:
 
     @property
     def wanted_pct(self) -> float:
-        """The part of the time in which it had something to do."""
+        """The share of the time in % in which it ran or waited to run."""
         return self.run_pct + self.wait_pct
 
     @property
     def busy(self) -> bool:
-        """Whether it could do no more."""
+        """Whether it could do no more work."""
         return self.at_work or self.starved
 
     @property
     def at_work(self) -> bool:
-        """Whether it wanted a core all the time: without that nobody knows that more would have been sent."""
+        """Whether it ran or waited for a core all the time; otherwise it might have had no work."""
         return self.wanted_pct >= BUSY_PCT
 
     @property
     def starved(self) -> bool:
-        """Whether it hardly ever got a core when it had something to do, as under a small quota."""
+        """Whether it hardly ever got a core when it had work, as under a small quota."""
         return self.wait_pct >= STARVED_PCT and self.wait_pct >= STARVED_RATIO * self.run_pct
 
     def __str__(self) -> str:
@@ -85,9 +85,9 @@ class BusyWorker:
 
 @dataclass(frozen=True, slots=True)
 class TcpWaits:
-    """What the TCP connections out of several processes waited for, over the window.
+    """What the outgoing TCP connections of several processes waited for, over the window.
 
-    ``reader`` and ``network`` are parts (0 to 1) of the connections and of the time.
+    ``reader`` and ``network`` are shares (0 to 1) of the connections' time.
     """
 
     connections: float
@@ -104,31 +104,30 @@ class TcpWaits:
 
 @dataclass(frozen=True, slots=True)
 class BottleneckEvidence:
-    """What is known of a step. What was not measured is None.
+    """The evidence of a step for its verdict. Values that were not measured are None.
 
     Attributes:
-        queue: what fills when the system is too slow, such as ``high-water mark``.
-        direct: no server stands between publishers and subscribers: only subscribers empty the queue.
-        held: the publishers sent what was due; None at rate ``max``.
-        behind: subscribers lost messages, or got them later than the rule of a passing rate allows.
-        losing: some messages were lost or never came, however few.
-        blocked_share: part of the window in which a publisher waited for a full queue.
-        lag_p99_ms: how late the publishers sent; None at rate ``max``.
-        publisher: of the publishers' processes.
-        library: the same without the first thread of each process, which is the one that sends.
-        subscribers: of the subscribers' processes, or some of them.
-        server: of the servers' processes.
-        server_idle: part of the time in which the busiest server's threads for requests had none.
-        out_of_publishers, out_of_servers: their connections.
+        queue: the name of the queue that fills if the system is too slow, such as ``high-water mark``.
+        direct: whether no server is between publishers and subscribers, so that only subscribers empty the queue.
+        held: whether the publishers sent the messages due; None at rate ``max``.
+        behind: whether subscribers lost messages, or received them later than a passing rate allows.
+        losing: whether any message was lost or did not arrive.
+        blocked_share: the share of the window in which a publisher waited for a full queue.
+        lag_p99_ms: 99th percentile of the publishers' lag (send time − due time); None at rate ``max``.
+        publisher: the busiest thread of the publishers' processes.
+        library: the busiest thread except the first of each process, which is the sending one.
+        subscribers: the busiest thread of the subscribers' processes, or of some of them.
+        server: the busiest thread of the servers' processes.
+        server_idle: the share of the time in which the request threads of the busiest server were idle.
+        out_of_publishers, out_of_servers: the waits of their outgoing connections.
         subscriber_host_pct: mean CPU use of the busiest host with subscribers, steal included.
-        subscribers_cpu: part of the CPU of that host (0 to 1) that they used themselves.
-        steal_pct: part of the CPU that hypervisors gave to others; the host that it took most of.
-        others_pct: part of the CPU of that host that processes used which are no clients or servers of the run.
-        crossing: messages cross a network: not where all clients are on one host and no server is between them.
-        network_share: part of its speed that the busiest interface of any host used.
-        segments_retransmitted: part of its TCP segments that a host with clients or servers sent once more, the
-            highest.
-        drops: packets that interfaces dropped.
+        subscribers_cpu: the share of the CPU of that host (0 to 1) that subscribers used.
+        steal_pct: the share of the CPU that hypervisors gave to other guests; the host with the most.
+        others_pct: the share of the CPU of that host that processes other than clients and servers of the run used.
+        crossing: whether messages cross a network: false if all clients are on one host without a server between them.
+        network_share: the used share of the speed of the busiest interface of any host.
+        segments_retransmitted: the largest share of retransmitted TCP segments of any host with clients or servers.
+        drops: the number of packets that interfaces dropped.
     """
 
     queue: str
@@ -156,7 +155,7 @@ class BottleneckEvidence:
 
     @property
     def stuck(self) -> bool:
-        """Whether something behind the publishers' loops did not keep up."""
+        """Whether a stage after the publishers' loops did not keep up."""
         return self.behind or self.blocked_share >= BLOCKED_SHARE
 
     @property
@@ -167,17 +166,17 @@ class BottleneckEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``cause`` is what limited the point, or ``undecided: A or B``; ``evidence`` the figures that say so."""
+    """``cause`` is the stage that limited the step, or ``undecided: A or B``; ``evidence`` the figures behind it."""
 
     cause: str
     evidence: str
 
 
 def verdict(evidence: BottleneckEvidence) -> Verdict:
-    """What limited the point, with the figures for it.
+    """The stage that limited the step, with the figures behind it.
 
     The cause is ``requested rate``, ``publisher``, ``network``, ``server``, ``subscriber hosts``, the name of the
-    queue where nobody was busy and it was full all the same, or ``undecided:`` and those that come into question.
+    queue if it was full although no stage was busy, or ``undecided:`` with the possible causes.
     """
     causes = _causes(evidence)
     said = "; ".join(_figures(evidence, causes))
@@ -186,7 +185,7 @@ def verdict(evidence: BottleneckEvidence) -> Verdict:
 
 def _causes(e: BottleneckEvidence) -> list[str]:
     if e.held and not e.behind:
-        # A loss that is just within the target is the limit's all the same, where one shows.
+        # A loss within the target has the same cause as a larger one, if a cause is visible.
         return (_of_connections(e) or list(_suspects(e)) if e.losing else []) or [REQUESTED]
     if not e.stuck:
         return _slow(e)
@@ -200,19 +199,19 @@ def _causes(e: BottleneckEvidence) -> list[str]:
 
 
 def _slow(e: BottleneckEvidence) -> list[str]:
-    """Why the publishers sent less than they were asked for, though everything arrived at once."""
+    """The causes if publishers sent less than requested, although everything arrived in time."""
     if _crowded_out(e):
         return [SUBSCRIBERS]
     at_work = any(worker is not None and worker.at_work for worker in (e.publisher, e.library))
     behind_them = [cause for cause in (_of_connections(e) or _suspects(e)) if cause != PUBLISHER]
     if at_work:
         return [PUBLISHER, *behind_them] if e.blocked_share >= HELD_UP else [PUBLISHER]
-    # Nobody is known to be at work all the time: they waited, for a timer, an acknowledgement or somebody's answer.
+    # No thread is known to be busy all the time: the publishers waited for a timer, an acknowledgement or a reply.
     return behind_them or [PUBLISHER, e.queue if e.direct else SERVER]
 
 
 def _of_connections(e: BottleneckEvidence) -> list[str]:
-    """What the kernel says of each connection: it is about the very messages that are late."""
+    """The causes by the kernel's figures of each connection, which concern the late messages themselves."""
     to_subscribers = e.out_to_subscribers
     if _reader_waited_for(to_subscribers) or (not e.crossing and _waits(to_subscribers)):
         return [SUBSCRIBERS]
@@ -226,8 +225,8 @@ def _of_connections(e: BottleneckEvidence) -> list[str]:
 
 
 def _suspects(e: BottleneckEvidence) -> Iterator[str]:
-    """Whoever could do no more, where something did not keep up."""
-    # The loop itself is behind, or a thread of its library, which it only hands messages to.
+    """The stages that could do no more, if a stage did not keep up."""
+    # Either the sending loop is too slow, or a thread of the library to which it only passes messages.
     loop = e.publisher if e.held is False and e.blocked_share < BLOCKED_SHARE else None
     if any(worker is not None and worker.at_work for worker in (loop, e.library)):
         yield PUBLISHER
@@ -244,7 +243,7 @@ def _reader_waited_for(flow: TcpWaits | None) -> bool:
 
 
 def _waits(flow: TcpWaits | None) -> bool:
-    """Whether they waited for anything: on one host that can only be the reader, who answers late."""
+    """Whether the connections waited for anything; on one host that can only be a slow reader."""
     return flow is not None and flow.reader + flow.network >= WAITING
 
 
@@ -254,10 +253,10 @@ def _waits_for_network(e: BottleneckEvidence) -> bool:
 
 
 def _may_be_lossy(e: BottleneckEvidence) -> bool:
-    """Whether nothing but segments that were sent again speaks of the network, and nothing against it.
+    """Whether retransmitted segments are the only evidence for the network, and there is none against it.
 
-    A link that is known to be idle, or connections that did not wait for it, held nothing up: some segments are sent
-    again on every link.
+    A link that is known to be idle, or connections that did not wait for the network, delayed nothing; every link has
+    some retransmitted segments.
     """
     flows = [flow for flow in (e.out_of_publishers, e.out_of_servers) if flow is not None]
     idle = bool(flows) or (e.network_share is not None and e.network_share < WAITING)
@@ -272,12 +271,12 @@ def _crowded_out(e: BottleneckEvidence) -> bool:
 
 
 def _seen(e: BottleneckEvidence) -> bool:
-    """Whether it is known how busy subscribers were: only then is nobody busy."""
+    """Whether the load of subscribers is known."""
     return e.subscribers is not None or e.subscriber_host_pct is not None
 
 
 def _figures(e: BottleneckEvidence, causes: list[str]) -> Iterator[str]:
-    """What was measured, what speaks for the causes first."""
+    """The measured figures, with those for the causes first."""
     if e.held and not e.behind:
         yield "the rate was held and passed" + (", though messages were lost" if e.losing else "")
     elif not e.stuck and not e.blocked_share:
@@ -285,7 +284,7 @@ def _figures(e: BottleneckEvidence, causes: list[str]) -> Iterator[str]:
     else:
         arrived = "" if e.stuck else "everything arrived; "
         blocked = f"publishers were blocked {100 * e.blocked_share:.0f} % of the time" if e.blocked_share else ""
-        yield f"{arrived}{blocked}" if blocked else "subscribers lost messages or were behind"
+        yield f"{arrived}{blocked}" if blocked else "subscribers lost messages or received them late"
     of = {
         PUBLISHER: list(_of_publishers(e)),
         NETWORK: list(_of_network(e)),
@@ -313,7 +312,7 @@ def _of_network(e: BottleneckEvidence) -> Iterator[str]:
     if e.network_share is not None:
         yield f"busiest link {_two_digits(100 * e.network_share)} % of its speed"
     if e.segments_retransmitted is not None:
-        yield f"TCP sent {_two_digits(100 * e.segments_retransmitted)} % again"
+        yield f"TCP retransmitted {_two_digits(100 * e.segments_retransmitted)} %"
     if e.drops:
         yield f"interfaces dropped {e.drops:,} packets"
 
@@ -340,16 +339,16 @@ def _two_digits(value: float) -> str:
 
 
 NEAR: Final = 0.9
-"""From this part of its ceiling on, a figure is the generator's."""
+"""The generator limits a figure that is at least this share of its ceiling."""
 CLIENTS_SHARE: Final = 0.5
-"""The part of a host's CPU from which on clients, and not servers or others, used it up."""
+"""The least share of a host's CPU at which clients, not servers or others, are the cause of a busy host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What so many clients of one role can do together on one host without a system, messages/s.
+    """The highest rate of a number of clients of one role together on one host without a system, messages/s.
 
-    ``language`` is what their loops are written in: ``python`` or ``native``.
+    ``language`` is the language of their loops: ``python`` or ``native``.
     """
 
     language: str
@@ -360,10 +359,10 @@ class Ceiling:
 
 
 def ceiling(measured: Iterable[Ceiling], language: str, role: Role, clients: int, message_size: int) -> float | None:
-    """The ceiling of so many clients with messages of this size; None where none was measured.
+    """The ceiling of this number of clients with messages of this size; None if none was measured.
 
-    Between those that were measured it is interpolated, sizes and counts on logarithmic scales; beyond them it is that
-    of the nearest.
+    It is interpolated between measured ceilings, with sizes and counts on logarithmic scales; outside their range it
+    is that of the nearest.
     """
     sizes: dict[int, list[Ceiling]] = {}
     for each in measured:
@@ -385,13 +384,13 @@ def _between(points: Sequence[Ceiling], at: Callable[[Ceiling], int], where: int
 def limited(
     reached: Iterable[tuple[float | None, float | None]], host_pct: float | None, clients_share: float, busy_pct: float
 ) -> bool | None:
-    """Whether the generator is what was measured; None: nothing says so, and no ceiling says that it was not.
+    """Whether the generator limited the figures; None: there is no evidence for it, and no ceiling is known.
 
     Args:
         reached: figures, each with its ceiling.
         host_pct: mean CPU use of a host with clients.
-        clients_share: the part of its CPU (0 to 1) that clients used.
-        busy_pct: from which use on it has none left.
+        clients_share: the share of its CPU (0 to 1) that clients used.
+        busy_pct: the use at which a host counts as busy.
     """
     known = [(figure, most) for figure, most in reached if figure is not None and most is not None]
     near = any(figure >= NEAR * most for figure, most in known)

@@ -1,1 +1,1 @@
-"""Executes one resolved scenario."""
+"""The execution of one resolved scenario."""

@@ -1,4 +1,4 @@
-"""Sets of clients: who is in which group and on which agent, who listens to which publishers, and when these begin."""
+"""Sets of clients: by process group, agent and subscribed publishers; and the times at which publishers begin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class GroupClients:
     """The clients of every group.
 
     Attributes:
-        everyone: all clients that are in a group.
+        everyone: the ids of all clients that are in a group.
     """
 
     def __init__(self) -> None:
@@ -23,37 +23,37 @@ class GroupClients:
         self._ids: dict[str, BitMap] = {}
 
     def settle(self, group: str, ids: Iterable[int]) -> None:
-        """These clients are in this new group."""
+        """Adds a new group with these clients."""
         self._ids[group] = BitMap(ids)
         self.everyone |= self._ids[group]
 
     def leave(self, ids: BitMap) -> None:
-        """These clients are in no group any more."""
+        """Removes these clients from their groups."""
         for group, _ in self.parts(ids):
             self._ids[group] -= ids
         self.everyone -= ids
 
     def end(self, group: str) -> BitMap:
-        """The group is gone; those that were in it."""
+        """Removes a group; returns the clients that were in it."""
         ids = self._ids.pop(group, BitMap())
         self.everyone -= ids
         return ids
 
     def of(self, group: str) -> BitMap:
-        """The clients of a group, none of one that is not there."""
+        """The clients of a group; empty for an unknown group."""
         return self._ids.get(group, BitMap())
 
     def parts(self, ids: BitMap) -> list[tuple[str, BitMap]]:
-        """Each group that has some of these clients, with those."""
+        """Each group that has some of these clients, with those of them that are in it."""
         return [(group, members & ids) for group, members in self._ids.items() if members.intersect(ids)]
 
     def groups(self) -> Iterator[tuple[str, BitMap]]:
-        """Each group with its clients; one may have none left."""
+        """Each group with its clients, which may be none."""
         yield from self._ids.items()
 
 
 class AgentOfClient(Mapping[int, str]):
-    """The id of the agent that each client is on, as a pointer a client.
+    """The id of each client's agent, with one pointer for each client.
 
     Arguments:
         parts: clients, and the agent that they are on.
@@ -75,7 +75,7 @@ class AgentOfClient(Mapping[int, str]):
         return agent
 
     def get(self, client: int, default: Any = None) -> Any:
-        """Without the exception that Mapping's takes: it is asked for every client of a step."""
+        """The agent of a client. Mapping's own method is slower (it raises), and a step needs this for every client."""
         return (self._agents[client] or default) if 0 <= client < len(self._agents) else default
 
     def __iter__(self) -> Iterator[int]:
@@ -86,16 +86,16 @@ class AgentOfClient(Mapping[int, str]):
 
 
 Audience = tuple[Sequence[int], BitMap]
-"""Publishers, and who listens to all of them and to no other."""
+"""Publishers, and the subscribers that subscribe to all of them and to no other."""
 
 
 def subscription_map(subscribers: BitMap, publishers: Sequence[int], *, one: bool) -> list[Audience]:
-    """Everybody once, with their publishers; nobody's are left out.
+    """Each subscriber once, grouped by the publishers that it subscribes to.
 
     Args:
-        subscribers: of the step.
-        publishers: of the step.
-        one: whether each listens to one publisher only.
+        subscribers: the subscribers of the step.
+        publishers: the publishers of the step.
+        one: whether each subscribes to one publisher only.
     """
     if not one or len(publishers) == 1:
         return [(publishers, subscribers)] if subscribers else []
@@ -108,16 +108,16 @@ def subscription_map(subscribers: BitMap, publishers: Sequence[int], *, one: boo
 def turns(
     publishers: Sequence[int], rate: float | Literal["max"], start_ns: int, *, one: bool
 ) -> list[tuple[Sequence[int], int]]:
-    """When the publishers of a step begin.
+    """The times (ns) at which the publishers of a step begin.
 
-    Where each subscriber has one of P publishers, number k sends k/P of the time between two messages later than the
-    first. Otherwise all would send to everybody at the same moments.
+    If each subscriber subscribes to one of P publishers, publisher k begins k/P of the time between two messages after
+    the first, since otherwise all publishers would send at the same moments.
 
     Args:
-        publishers: of the step.
-        rate: messages/s of each, or as fast as it can.
-        start_ns: when the first one begins.
-        one: whether each subscriber listens to one publisher only.
+        publishers: the publishers of the step.
+        rate: messages/s of each publisher, or ``max``.
+        start_ns: the time at which the first one begins.
+        one: whether each subscriber subscribes to one publisher only.
     """
     if rate == "max" or not one:
         return [(publishers, start_ns)]

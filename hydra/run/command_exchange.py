@@ -1,4 +1,4 @@
-"""Commands to clients and their answers: told again and again until everybody has answered or died, or time is up."""
+"""Commands to clients, which are resent until each client has answered or died, or time is up."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hydra.wire.messages import FromController, encode
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 ANSWER_WITHIN_S: Final = 30.0
-"""How long clients have for what takes them no time."""
+"""The time limit in seconds for commands that clients carry out at once."""
 
 Shares = Sequence[tuple[BitMap, FromController]]
-"""Clients, and the command that is theirs."""
+"""Sets of clients, each with its command."""
 
 
 class CommandExchange:
-    """Asks the clients of a deployment, and finds out what keeps them from answering.
+    """Sends commands to the clients of a deployment, and reports why clients do not answer.
 
     Arguments:
-        run: which they belong to.
-        deployment: knows who is there.
+        run: the run of the clients.
+        deployment: the clients.
     """
 
     def __init__(self, run: RunContext, deployment: Deployment) -> None:
@@ -49,15 +49,15 @@ class CommandExchange:
         """Sends these clients their commands, repeatedly, until each has answered or died.
 
         Args:
-            shares: which clients get which command.
-            answered: the clients that have answered so far; others may be among them.
-            timeout_s: how long that may take.
-            look: called repeatedly meanwhile; an exception that it raises ends the wait.
+            shares: the command of each client.
+            answered: returns the clients that have answered so far; other clients may be among them.
+            timeout_s: the time limit in seconds.
+            look: called repeatedly during the wait; an exception from it ends the wait.
             told: whether the commands have been sent once already.
-            margin_s: how long it may take after the last new answer.
-            every_s: how often the command is sent again to those that have not answered.
+            margin_s: the wait continues for at least this many seconds after the last new answer.
+            every_s: the seconds between two resends to clients that have not answered.
 
-        Returns those that have neither answered in time nor died.
+        Returns the clients that have neither answered in time nor died.
         """
         deployment = self._deployment
         required = _everybody(shares)
@@ -97,10 +97,10 @@ class CommandExchange:
         *,
         told: bool = False,
     ) -> None:
-        """Gives these clients their commands and waits until they, as far as they live, have answered.
+        """Sends these clients their commands and waits until all living ones have answered.
 
         Raises:
-            StepError: some did not, said that they cannot, or the system under test failed.
+            StepError: a client did not answer or reported an error, or the system under test failed.
         """
         asked = _everybody(shares)
 
@@ -113,7 +113,7 @@ class CommandExchange:
         self.evict_unanswered(self.ask(shares, answered, timeout_s, look, told=told), len(asked), who, what, timeout_s)
 
     def evict_unanswered(self, missing: BitMap, asked: int, who: str, what: str, timeout_s: float) -> None:
-        """Evicts the clients that have not answered; raises StepError if there are any."""
+        """Evicts the clients that have not answered, and raises StepError if there are any."""
         if missing:
             self._deployment.evict(missing)
             raise StepError(
@@ -121,7 +121,7 @@ class CommandExchange:
             )
 
     def check_system(self) -> None:
-        """Raises StepError if the system under test can carry no more."""
+        """Raises StepError if the system under test has failed."""
         if failure := self._run.system.failure():
             raise StepError(failure)
 
@@ -136,5 +136,5 @@ def _everybody(shares: Shares) -> BitMap:
 
 
 def _all_in(required: BitMap, answered: BitMap, died: BitMap) -> bool:
-    """Whether all of these clients have answered or died; counted first, for it is asked after every few messages."""
+    """Whether all of these clients have answered or died; compares counts first, as it is called every few messages."""
     return len(answered) + len(died) >= len(required) and not required - answered - died

@@ -1,4 +1,4 @@
-"""What a run consists of: every object of the run path takes it, and beside it only what is its own."""
+"""The parts of a run, which every object that carries it out shares."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from hydra.system import System, SystemSpec
 
 @dataclass(frozen=True, slots=True)
 class StepSetup:
-    """A step as it is carried out, with what its system says of it, asked once.
+    """A step as it is carried out, with the properties of its system at its settings.
 
     Attributes:
-        plan: what is measured.
-        cohort: subscribers of the step's cohort.
-        group, one_publisher, stored, log_acknowledges: of the system at these settings, see
+        plan: the plan of the step.
+        cohort: the subscribers of the step's cohort.
+        group, one_publisher, stored, log_acknowledges: the properties of the system at these settings, see
             :class:`hydra.system.SystemSpec`.
     """
 
@@ -44,19 +44,19 @@ class RunContext:
     """A run, for the one thread that carries it out.
 
     Attributes:
-        resolved: what is measured.
-        cluster: on which agents.
-        engine: where groups are launched.
-        system: what clients talk to.
+        resolved: the scenario of the run.
+        cluster: the agents of the run.
+        engine: the engine that launches groups.
+        system: the system under test.
         store: the run directory.
-        observer: what is shown meanwhile.
-        exports: where its figures are read meanwhile.
-        clock_ns: CLOCK_MONOTONIC.
-        epoch: the number of the step that is measured, or was last. It is raised before each step; a step that has to
-            be begun anew raises it further.
-        controller: speaks with the clients; there while the run goes on.
-        journal: keeps what happens, and shows it.
-        events: what the engine tells, shared by all who launch groups on it.
+        observer: the display of the run.
+        exports: the exports of its metrics during the run.
+        clock_ns: reads CLOCK_MONOTONIC.
+        epoch: the number of the present or last step. It rises before each step, and each time a step has to be
+            started again.
+        controller: the end of the control channel; it exists during the run.
+        journal: stores and shows events.
+        events: the events of the engine, shared by all objects that launch groups.
     """
 
     resolved: ResolvedScenario
@@ -78,16 +78,16 @@ class RunContext:
 
     @property
     def scenario(self) -> Scenario:
-        """What is measured."""
+        """The scenario of the run."""
         return self.resolved.scenario
 
     @property
     def spec(self) -> SystemSpec:
-        """What is known of its system."""
+        """The specification of its system."""
         return self.resolved.system
 
     def setup(self, plan: StepPlan, subscribers: range) -> StepSetup:
-        """A step of these subscribers."""
+        """The setup of a step with these subscribers."""
         spec, settings, cohort = self.spec, plan.settings, cohort_ids(plan.cohort, subscribers)
         return StepSetup(
             plan,
@@ -99,5 +99,5 @@ class RunContext:
         )
 
     def now_s(self) -> float:
-        """A clock that never goes back, in seconds."""
+        """The monotonic clock in seconds."""
         return self.clock_ns() / 1e9

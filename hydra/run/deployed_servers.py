@@ -1,4 +1,4 @@
-"""Servers as groups on a cluster's agents: launched before all else, brought up as one cluster, watched."""
+"""Servers as process groups on agents: launched before the clients, started as one cluster, and watched."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from hydra.wire.messages import Join
 from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 FIRST_ID: Final = 2**31
-"""The first server's id on the control channel. Clients count from 0, and no run has so many."""
+"""The first server's id on the control channel, above the ids of all clients, which count from 0."""
 STARTS: Final = 4
-"""How often the servers of a run are brought up in all."""
+"""The most starts of the servers of a run."""
 _STOP_WITHIN_S: Final = 10.0
 _SPREAD: Final = Constraint("hostname", "GROUP_BY")
 _REMEDY: Final = "see the stderr of the servers' groups and server.log in their sandboxes"
 
 
 def required(resolved: ResolvedScenario, *, is_local: bool) -> ServerSpec | None:
-    """The servers that a scenario needs as groups, None if there are none.
+    """The servers that a scenario needs as process groups; None if there are none.
 
     Args:
-        resolved: what is run.
-        is_local: whether groups run on this machine. A single server is embedded then, which is quicker; and
-            agents that are one machine may declare the same ports, so that servers take any free ones; and how many
-            servers a host may have (``MAX_PER``) says nothing of them, so that servers are spread over them evenly.
+        resolved: the scenario.
+        is_local: whether groups run on this host. Then a single server is embedded, which is faster. All agents are one
+            host and may declare the same ports, so that servers take any free ones. A limit of servers for each host
+            (``MAX_PER``) cannot be kept, so that servers are spread evenly over the agents.
     """
     count, spec = resolved.servers, resolved.scenario.server
     if not count or (is_local and count == 1):
@@ -50,14 +50,14 @@ def required(resolved: ResolvedScenario, *, is_local: bool) -> ServerSpec | None
 
 
 class DeployedServers:
-    """See :class:`hydra.system.Servers`: one cluster of them, each server a group of its own.
+    """See :class:`hydra.system.Servers`: one cluster of servers, each a process group of its own.
 
     Arguments:
-        run: which they belong to.
-        program: how a server is started.
-        cluster: what makes them one.
-        spec: how many, where, and what each needs.
-        starting: told how far they are, and waits for them.
+        run: the run of the servers.
+        program: the command that starts a server.
+        cluster: makes one cluster of the servers.
+        spec: the number of servers, their constraints, and the resources of each.
+        starting: shows the progress of their start, and waits for them.
     """
 
     def __init__(
@@ -79,22 +79,22 @@ class DeployedServers:
         self._lost = False
 
     def start(self) -> str:
-        """Launches them, waits until they answer as one cluster, and warms it up; returns its address for clients.
+        """Launches the servers, waits until they answer as one cluster, warms it up, and returns its address.
 
         Raises:
             PlacementError: they do not fit; the text names the role and the constraint or resource.
-            ServerError: one failed, they did not come up in time, or had to be brought up too often.
+            ServerError: one failed, they did not start in time, or had to be started too often.
         """
         while True:
             self._starts += 1
             if self._starts > STARTS:
-                raise ServerError(f"the servers were brought up {STARTS} times, last: {self._failure}", _REMEDY)
+                raise ServerError(f"the servers were started {STARTS} times, last: {self._failure}", _REMEDY)
             self._failure, self._lost = "", False
             try:
                 return self._bring_up(time.monotonic() + self._run.scenario.ready_timeout_s)
             except ServerError as e:
                 self.stop()
-                # Nothing speaks against a server whose agent or offer was lost; what failed would fail again.
+                # Only if the agent or offer was lost can another start succeed; a server that failed would fail again.
                 if not self._lost:
                     raise
                 self._run.journal.note(ServersRestarted(e.what))
@@ -103,30 +103,30 @@ class DeployedServers:
                 raise
 
     def failure(self) -> str:
-        """The first server's end that has become known, or ""; returns at once."""
+        """The first known failure of a server, or ""; returns at once."""
         for launch, event in self._ended():
             if event.group in self._killed:
                 continue
             self._lost = self._lost or event.state == "lost"
             self._fail(f"the server {event.group} on {launch.agent.hostname} {event.state}: {event.detail}")
-        # Told by the server itself, this is known before its engine tells.
+        # The report of a server itself arrives before that of its engine.
         for client, text in self._run.controller.roster.answers.errors.items():
             if client in self._ids:
                 self._fail(f"the server on {self._host_of(client)}: {text}")
         return self._failure
 
     def processes(self) -> Sequence[int]:
-        """None: each is a group, which is watched like others."""
+        """Empty: each server is a process group, which is watched like others."""
         return []
 
     def endpoints(self) -> Sequence[str]:
-        """Where each of them listens, in the order of their ids."""
+        """The address of each server, in the order of their ids."""
         return self._endpoints
 
     def kill(self, address: str, when: str) -> None:
-        """Kills one: a server's group that is told to leave gives the server no grace, which is SIGKILL.
+        """Kills one server: its group obeys ``quit`` with SIGKILL.
 
-        All of them may be brought up anew after that without having failed.
+        The start of all servers after that counts as no failure.
         """
         for client, endpoint in zip(self._ids, self._endpoints, strict=True):
             for launch in self._launches.values():
@@ -137,7 +137,7 @@ class DeployedServers:
                     self._run.journal.note(ServerKilled(launch.group.id, launch.agent.hostname, address, when))
 
     def stop(self) -> None:
-        """Ends them and waits for that, so that their agents are free for others."""
+        """Ends the servers and waits for their end, so that their agents are free."""
         self._starting.doing = "ending them"
         self._run.controller.quit(BitMap(self._ids))
         self._run.engine.kill(list(self._launches))
@@ -155,7 +155,7 @@ class DeployedServers:
     def _bring_up(self, deadline: float) -> str:
         began = time.monotonic()
         roster, cluster = self._run.controller.roster, self._cluster
-        # Between steps nobody else has anything to answer.
+        # Between steps no client has anything to answer.
         roster.begin(0)
         self._launch()
 
@@ -174,7 +174,7 @@ class DeployedServers:
             answers = background.repeated(lambda: cluster.up(address))
 
             def up() -> bool:
-                # No server answers that: all are told again until the cluster does.
+                # Servers do not acknowledge this command: it is resent until the cluster answers.
                 nonlocal due_s
                 if time.monotonic() >= due_s:
                     due_s = time.monotonic() + RESEND_EVERY_S
@@ -182,7 +182,7 @@ class DeployedServers:
                         self._run.controller.tell(BitMap([client]), command)
                 return answers()
 
-            self._starting.doing = "not yet one cluster" if len(endpoints) > 1 else "it does not answer yet"
+            self._starting.doing = "not yet one cluster" if len(endpoints) > 1 else "no answer yet"
             self._await(up, deadline, f"answer as one cluster at {address}")
             self._starting.doing = "warm-up"
             warmed = background.submit(lambda: cluster.warm_up(address))
@@ -227,7 +227,7 @@ class DeployedServers:
             )
 
     def _ended(self) -> list[tuple[Launch, GroupEvent]]:
-        """Takes those that have ended since the last call off the launches."""
+        """Removes the servers that have ended since the last call from the launches, and returns them."""
         events = self._run.events.take(self._launches)
         for event in events:
             if event.state == "running":

@@ -1,4 +1,4 @@
-"""Which clients a run has and in which groups; how they are added, removed and replaced after a death."""
+"""The clients of a run and their process groups: how clients are added, removed and replaced after a death."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from hydra.run.context import RunContext
 from hydra.wire.protocol_constants import EXIT_DISMISSED, RESEND_EVERY_S
 
 _RELAUNCHES: Final = 3
-"""How often a client that was lost, or did not dial in, is replaced before the run gives up."""
+"""How often a client that died, or did not connect, is replaced before the run gives up."""
 _PATIENCE: Final = 0.25
-"""Share of ``ready_timeout_s`` in which no client dials in, after which the missing clients are replaced."""
+"""Missing clients are replaced if no client connects for this share of ``ready_timeout_s``."""
 
 
 class Deployment:
-    """The clients of a run on its cluster.
+    """The clients of a run on its agents.
 
     Publishers have the ids 0 … publishers − 1, subscribers the ids that follow. A step may have fewer publishers than
-    the scenario: then those with the first ids run, and the subscribers keep theirs.
+    the scenario: then those with the first ids run, and the subscribers keep their ids.
 
     Attributes:
-        launches: the groups that run now, by id, with the agent each is on.
-        deaths: clients that ended since :meth:`begin_step`, by the way in which they did.
+        launches: the running groups by id, with the agent of each.
+        deaths: clients that died since :meth:`begin_step`, by how they ended.
     """
 
     def __init__(self, run: RunContext) -> None:
@@ -57,41 +57,40 @@ class Deployment:
         self._homes = GroupClients()
         self._renewed = BitMap()
         self._started: set[str] = set()
-        # Clients whose processes we have asked to end, with their incarnations: neither their end nor a replacement is
-        # known yet.
+        # Clients whose processes were asked to end, with their incarnations, until their end or replacement is known.
         self._evicted: dict[int, int] = {}
-        # The pids of clients whose death is known only because their replacement said hello.
+        # The pids of clients whose death is known only from the hello of their replacement.
         self._causes_awaited: dict[int, int] = {}
         self._evict_again_s = 0.0
         self._closing = False
 
-    # --- who is there ----------------------------------------------------------------------------------------------
+    # --- present clients -------------------------------------------------------------------------------------------
 
     @property
     def publishers(self) -> range:
-        """The ids of the publishers of the current size: those that take part in the step."""
+        """The ids of the publishers that take part in the step."""
         return range(self._publishers)
 
     @property
     def subscribers(self) -> range:
-        """The ids of the subscribers of the current size."""
+        """The ids of the subscribers that take part in the step."""
         return range(self._run.scenario.publishers, self._run.scenario.publishers + self._subscribers)
 
     @property
     def is_local(self) -> bool:
-        """Whether the clients run on this machine."""
+        """Whether the clients run on this host."""
         return self._run.engine.is_local
 
     def everyone(self) -> BitMap:
-        """The clients that have been launched and are not known to be gone for good."""
+        """The clients that were launched and are not known to have ended for good."""
         return self._homes.everyone
 
     def agents(self) -> AgentOfClient:
-        """The id of the agent that each client is on now."""
+        """The id of the present agent of each client."""
         return AgentOfClient((ids, self.launches[group].agent.id) for group, ids in self._homes.groups())
 
     def watch(self) -> None:
-        """Records every death that has become known; cheap, called while waiting."""
+        """Records every newly known death; cheap, called during waits."""
         for exit_ in self._run.controller.roster.take_exits():
             for client in exit_.ids:
                 self._ended(client, exit_)
@@ -103,7 +102,7 @@ class Deployment:
                 self.launches[event.group] = where_it_runs(self.launches[event.group], event)
 
     def begin_step(self) -> None:
-        """From now on ``deaths`` count for the next step; clients that are absent now count as dead in it."""
+        """Starts to count ``deaths`` for the next step; clients that are not connected now count as dead in it."""
         self.watch()
         self._await_causes_no_longer()
         self.deaths = {}
@@ -112,11 +111,11 @@ class Deployment:
 
     @property
     def died(self) -> BitMap:
-        """Everybody who did since :meth:`begin_step`."""
+        """All clients that died since :meth:`begin_step`."""
         return BitMap().union(*self.deaths.values())
 
     def take_renewed(self) -> BitMap:
-        """The clients of which another process than before is there, or will be, since this was asked last."""
+        """The clients whose process was replaced, or will be, since the last call."""
         renewed, self._renewed = self._renewed, BitMap()
         return renewed
 
@@ -126,19 +125,19 @@ class Deployment:
     # --- growing, shrinking, replacing -------------------------------------------------------------------------------
 
     def scale(self, subscribers: int, publishers: int | None = None) -> bool:
-        """Brings the cluster to this many clients, all present; launches only what is missing.
+        """Ends superfluous clients, launches missing ones, and waits until all are connected.
 
         Args:
-            subscribers: how many.
-            publishers: how many; None: all of the scenario's.
+            subscribers: the number of subscribers.
+            publishers: the number of publishers; None: all of the scenario's.
 
-        Returns whether anything was launched.
+        Returns whether any client was launched.
 
         Raises:
             PlacementError: they do not fit.
-            ClusterError: some were lost, or did not dial in, too often; or nothing can be launched any more.
-            ReadinessError: some had not dialled in before the deadline, or the cluster would not have them; the text
-                names them, or the reason.
+            ClusterError: a client died, or did not connect, too often; or the engine can launch no more groups.
+            ReadinessError: clients had not connected before the deadline, or the cluster rejected them; the text names
+                them, or the reason.
         """
         self.watch()
         self._refused = ""
@@ -152,13 +151,13 @@ class Deployment:
         deadline = began + self._run.scenario.ready_timeout_s
         complete = False
         while not complete:
-            # Clients that are lost while they dial in are launched again, until they have been lost too often.
+            # Clients that die before they connect are launched again, until they have died too often.
             self._launch_missing("publisher", self.publishers, self._run.scenario.publisher)
             self._launch_missing("subscriber", self.subscribers, self._run.scenario.subscriber)
             complete = self._await_present(deadline)
             if self._refused:
                 refused, self._refused = self._refused, ""
-                self._run.engine.agents()  # where no other row can be launched either, that is told instead
+                self._run.engine.agents()  # raises its own error if no row can be launched
                 raise ReadinessError(refused)
         if self._groups_made > before:
             self._run.journal.note(ClientsConnected(len(self._homes.everyone), self._run.now_s() - began))
@@ -168,7 +167,7 @@ class Deployment:
         """Has the processes of these clients killed; their groups replace them."""
         roster = self._run.controller.roster
         for group, asked in self._homes.parts(clients):
-            # When a process ends, all clients in it end.
+            # All clients of a process end with it.
             ids = self._homes.of(group) & asked.union(*map(roster.process, asked & roster.present()))
             self._run.journal.note(Evicted(group, ids, why))
             self._evicted |= {client: roster.incarnation(client) for client in ids}
@@ -178,17 +177,17 @@ class Deployment:
         self._evict_again_s = self._run.now_s() + RESEND_EVERY_S
 
     def confirm(self) -> None:
-        """Makes sure that the cluster has the run still.
+        """Checks that the run still exists in the cluster.
 
         Raises:
-            ClusterError: somebody has ended it there, so that nothing of what failed was its own fault.
+            ClusterError: a user ended it there, so that the failed step is not a failure of the run itself.
         """
         self._run.engine.confirm(self._run.controller.wait_until)
 
     def close(self) -> None:
-        """Tells every client to exit, waits for that, and has the engine end those that did not."""
+        """Sends every client the command to exit, waits, and has the engine end the remaining ones."""
         self._closing = True
-        # Servers are not told yet: clients may still have something to send to them.
+        # Servers run on, because clients may still have something to send to them.
         self._run.controller.quit(self._required())
         self._run.controller.wait_until(self._all_ended, 2.0)
         self._await_causes_no_longer()
@@ -264,12 +263,12 @@ class Deployment:
                 )
 
     def _dismiss(self, ids: BitMap) -> None:
-        """Tells these clients to exit; a group that loses only some of its clients goes on with the rest."""
+        """Sends these clients the command to exit; a group that keeps some clients continues with them."""
         self._run.controller.quit(ids)
         self._let_go(ids)
 
     def _let_go(self, ids: BitMap) -> None:
-        """Takes these clients out of their groups; a group without clients is ended."""
+        """Removes these clients from their groups; a group without clients is ended."""
         self._homes.leave(ids)
         for client in ids & BitMap(self._evicted):
             del self._evicted[client]
@@ -282,7 +281,7 @@ class Deployment:
         self._run.controller.roster.forget(ids)
 
     def _await_present(self, deadline: float) -> bool:
-        """Waits until every client and every relay is there; False when some must be launched again first."""
+        """Waits until every client and every relay is connected; False if some must be launched again first."""
         required = self._required()
         roster = self._run.controller.roster
         patience_s = self._run.scenario.ready_timeout_s * _PATIENCE
@@ -292,10 +291,10 @@ class Deployment:
             return len(roster.present()), len(roster.relays()), len(self._started)
 
         def look() -> None:
-            # Servers are present as well, and are none of the clients.
+            # The roster contains servers, too, which are no clients.
             self._run.observer.present(required.intersection_cardinality(roster.present()), len(required))
 
-        # These conditions are checked after every few messages, for thousands of clients, so counts are compared first.
+        # These conditions are checked after every few messages, with thousands of clients: counts are compared first.
         def all_launched() -> bool:
             return len(self._homes.everyone) == len(required)  # it holds no other clients
 
@@ -324,15 +323,15 @@ class Deployment:
         return all_launched()
 
     def _missing(self, required: BitMap) -> BitMap:
-        """Clients that are not there, or whose relay is not: without it nothing reaches them."""
+        """Clients that are not connected, or whose relay is not: no command reaches them without it."""
         roster = self._run.controller.roster
         mute = self.launches.keys() - roster.relays()
         return required - roster.present() | required & BitMap().union(*map(self._homes.of, mute))
 
     def _replace(self, missing: BitMap) -> None:
-        """Replaces clients that should have dialled in: by their group first, by another group if that fails.
+        """Replaces clients that have not connected: in their group first, in another group if that fails.
 
-        A group that has not started yet may still be fetching its program; its clients are waited for.
+        A group that has not started yet may still be fetching its program, and its clients are not replaced.
         """
         late = missing & BitMap().union(*map(self._homes.of, self._started))
         given_up = late & BitMap(self._evicted)
@@ -345,7 +344,7 @@ class Deployment:
             self._let_go(given_up)
 
     def _evict_again(self) -> None:
-        """Asks again for the end of evicted clients whose end or replacement is not known yet."""
+        """Resends the command to end evicted clients whose end or replacement is not known yet."""
         if self._run.now_s() < self._evict_again_s:
             return
         self._evict_again_s = self._run.now_s() + RESEND_EVERY_S
@@ -354,7 +353,7 @@ class Deployment:
             self._ask_for_the_end(group, ids)
 
     def _ask_for_the_end(self, group: str, ids: BitMap) -> None:
-        """Has the evicted clients of a group ended, and not their replacements."""
+        """Has the evicted processes of a group's clients ended, but not their replacements."""
         by_incarnation: dict[int, BitMap] = {}
         for client in ids:
             by_incarnation.setdefault(self._evicted[client], BitMap()).add(client)
@@ -362,16 +361,16 @@ class Deployment:
             self._run.controller.evict(group, clients, incarnation)
 
     def _forget_evicted(self) -> None:
-        """Those of the evicted that are there again are other processes."""
+        """Forgets evicted clients that have connected again, as other processes."""
         for client in BitMap(self._evicted) & self._run.controller.roster.present():
             del self._evicted[client]
 
     # --- deaths ----------------------------------------------------------------------------------------------------
 
     def _ended(self, client: int, exit_: ProcessExit) -> None:
-        """A client's process ended, of itself or because it was evicted."""
+        """Records that a client's process ended, by itself or because it was evicted."""
         if self._closing and exit_.status == EXIT_DISMISSED:
-            return  # as it was told
+            return  # it obeyed the command to exit
         self._renewed.add(client)
         if exit_.status is None:
             self._causes_awaited[client] = exit_.pid
@@ -384,7 +383,7 @@ class Deployment:
         ours = client in self._evicted
         self._evicted.pop(client, None)
         if not exit_.present and client in self._run.controller.roster.present():
-            return  # its replacement is there
+            return  # its replacement is connected
         if exit_.present or not ours:
             self._died(BitMap([client]), end_of(exit_.status))
             self._relaunches[client] += not exit_.replaced
@@ -393,13 +392,13 @@ class Deployment:
             self._homes.leave(BitMap([client]))
 
     def _died(self, ids: BitMap, how: str) -> None:
-        """Records how clients died, in place of what was known of it before."""
+        """Records how clients died, in place of an earlier record."""
         for others in self.deaths.values():
             others -= ids
         self.deaths[how] = self.deaths.get(how, BitMap()) | ids
 
     def _await_causes_no_longer(self) -> None:
-        """Notes deaths that are known only from the replacement's hello: the message with their cause was lost."""
+        """Notes deaths that are known only from the replacement's hello, as the message with the cause is lost."""
         for client, pid in self._causes_awaited.items():
             self._run.journal.note(ClientExit(client, pid, None, replaced=True))
         self._causes_awaited.clear()
@@ -414,7 +413,7 @@ class Deployment:
         self._died(ids - self.died, f"group {event.state}")
         self._renewed |= ids
         if event.refused:
-            # Nothing speaks against the clients, and to launch them again at once would not help.
+            # The clients are not the cause, and another launch at once would be rejected, too.
             self._refused = self._last_end
         else:
             self._relaunches.update(ids)
@@ -423,7 +422,7 @@ class Deployment:
             del self._evicted[client]
 
     def alive(self, ids: BitMap) -> BitMap:
-        """Those of the clients that have not died in this step."""
+        """The clients among ``ids`` that have not died in this step."""
         return ids - self.died
 
 

@@ -1,4 +1,4 @@
-"""What the hosts of a step do while its window is open: the controller's own is read here, the others are watched."""
+"""The samples of hosts during a step's window: of the controller's own host, and of those that relays watch."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from hydra.run.step_window import TICK_NS
 _json: Final = msgspec.json.Encoder()
 _sample: Final = msgspec.json.Decoder(HostSample)
 _MOST_SAMPLES: Final = 2400
-"""Of a host in a step: ten minutes have four a second, an hour two in three. Each takes 1 to 2 kB of the database."""
+"""The most samples of a host in a step: four a second in ten minutes, two in three seconds in an hour. Each takes 1 to
+2 kB of the database."""
 _MOST_APART_NS: Final = 3_000_000_000
-"""Between two samples: who says nothing for longer is taken for mute (``control.hosts``)."""
+"""The longest time between two samples, below the silence after which a relay is replaced (``watch_assignment.py``)."""
 _APART_NS: Final = 900_000_000
-"""Between two samples that tell what a host does: less, and the kernel's ticks of CPU time would be seen."""
+"""The least time between two samples that are compared; over less, the kernel's ticks of CPU time are visible."""
 _LAST_WITHIN_S: Final = 0.5
-"""How long the last samples are waited for; they have been on their way since the window's end."""
+"""The longest wait for the last samples, which are on their way since the end of the window."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """What is known of a step's hosts: the fields of these names of :class:`hydra.measure.observation.Observation`."""
+    """The samples of a step's hosts, in fields as of :class:`hydra.measure.observation.Observation`."""
 
     hosts: dict[str, list[HostSample]]
     host_of: dict[str, str]
@@ -41,7 +42,7 @@ class HostLoad:
 
 
 class RecentHostSamples:
-    """The newest samples of each host that are far enough apart to tell something.
+    """The newest samples of each host that are far enough apart to be compared.
 
     Attributes:
         pairs: an earlier and a later sample of each host, by its name, ``_APART_NS`` apart or more.
@@ -52,7 +53,7 @@ class RecentHostSamples:
         self._since: dict[str, HostSample] = {}
 
     def add(self, host: str, sample: HostSample) -> None:
-        """Takes a host's next sample."""
+        """Adds the next sample of a host."""
         since = self._since.setdefault(host, sample)
         if sample.time_ns >= since.time_ns + _APART_NS:
             self.pairs[host] = since, sample
@@ -60,14 +61,14 @@ class RecentHostSamples:
 
 
 class StepHosts:
-    """Has everything watched from when it is made until :meth:`end`.
+    """Has all hosts sampled from its creation until :meth:`end`.
 
     Arguments:
-        controller: asks those on other hosts.
+        controller: has relays sample the other hosts.
         epoch: the step's number.
-        step_ns: the step's time at a reading of the controller's CLOCK_MONOTONIC.
-        duration_s: the length of the window that was asked for.
-        servers: processes of servers that are no groups, on this host: nobody else could watch them.
+        step_ns: gives the step's time of a reading of the controller's CLOCK_MONOTONIC.
+        duration_s: the planned length of the window in seconds.
+        servers: processes of servers without a process group, on this host, which no relay can watch.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class StepHosts:
         self._controller = controller
         self._step_ns = step_ns
         self._sampler = HostSampler()
-        # Packed: a machine with many interfaces has 26 kB of objects in a sample, and there are thousands.
+        # Compressed, because a sample of a host with many interfaces is 26 kB of objects, and there are thousands.
         self._own: list[bytes] = []
         self._servers = [ProcessTreeSampler(pid) for pid in servers]
         self._of_servers: list[ThreadSample] = []
@@ -93,10 +94,10 @@ class StepHosts:
         controller.watch_hosts(epoch, self._every_ns / 1e9)
 
     def sample(self, time_ns: int) -> None:
-        """Reads this host; ``time_ns`` is on the step's clock."""
+        """Samples this host if that is due; ``time_ns`` is on the step's clock."""
         if time_ns < self._next_ns:
             return
-        # Half a tick early, so that a tick that comes a little before its time is not left out.
+        # Half a tick early, so that a tick slightly before its time counts.
         self._next_ns = time_ns + self._every_ns - TICK_NS // 2
         own = HostSample(time_ns, self._sampler.read())
         self._lately.add(platform.node(), own)
@@ -106,7 +107,7 @@ class StepHosts:
             self._of_servers.append(ThreadSample(time_ns, f"server {number}", threads, "server", connections))
 
     def lately(self) -> dict[str, tuple[HostSample, HostSample]]:
-        """What each host did last: two samples of it, by its name; times are those of its own clock."""
+        """The last two samples of each host, by its name; their times are on the host's own clock."""
         watch = self._controller.roster.watch
         samples = watch.samples(self._seen)
         for post, sample in samples:
@@ -118,16 +119,16 @@ class StepHosts:
         return dict(self._lately.pairs)
 
     def cpu_pct(self) -> dict[str, float]:
-        """The CPU time of all cores that each host used lately, in %, by its name."""
+        """The CPU use of all cores of each host between its last two samples, in %, by its name."""
         found = {name: cpu_between(*pair) for name, pair in self.lately().items()}
         return {name: used_pct for name, used_pct in found.items() if used_pct is not None}
 
     def end(self) -> None:
-        """The window is over."""
+        """Ends the sampling of other hosts."""
         self._controller.end_watch()
 
     def load(self, now_ns: int) -> HostLoad:
-        """All that has been read, once the last of it has come; ``now_ns`` is the controller's CLOCK_MONOTONIC."""
+        """Waits for the last samples, and returns all of them; ``now_ns`` is the controller's CLOCK_MONOTONIC."""
         roster = self._controller.roster
         self._controller.wait_until(roster.watch.answered, _LAST_WITHIN_S)
         load = samples_on_step_clock(roster, now_ns, self._step_ns)
@@ -138,10 +139,10 @@ class StepHosts:
 
 
 def samples_on_step_clock(roster: Roster, now_ns: int, step_ns: Callable[[int], int]) -> HostLoad:
-    """What relays and servers have read, on the step's clock.
+    """The samples of relays and servers, with times on the step's clock.
 
-    Of a host whose clock is not known (nothing runs there but servers, and none has answered a ping yet) there are no
-    samples: nobody could say when they were taken.
+    Samples of a host whose clock is not known (it has only servers, and none has answered a ping yet) are left out,
+    because their times are unknown.
     """
     watch = roster.watch
     names = _names(watch.posts(), watch.own)
@@ -154,7 +155,7 @@ def samples_on_step_clock(roster: Roster, now_ns: int, step_ns: Callable[[int], 
         time_ns = step_ns(line.controller_ns(sample.time_ns))
         if sample.host is not None:
             load.hosts.setdefault(names[post.place], []).append(HostSample(time_ns, sample.host))
-        # No thread may have been busy, which is a fact as well.
+        # A sample without busy threads is kept, since it shows that none was busy.
         load.threads.setdefault(post.agent, []).append(
             ThreadSample(time_ns, post.group, sample.threads, post.role, sample.connections)
         )
@@ -162,7 +163,7 @@ def samples_on_step_clock(roster: Roster, now_ns: int, step_ns: Callable[[int], 
 
 
 def _names(posts: list[WatchSource], own: Place) -> dict[Place, str]:
-    """A name for each place: that of this host for our own, of the others that of the first agent there."""
+    """The name of each place: that of this host for its own, the first agent there for the others."""
     names: dict[Place, str] = {}
     for post in sorted(posts, key=lambda p: p.agent):
         names.setdefault(post.place, platform.node() if post.place == own else post.agent)

@@ -1,4 +1,4 @@
-"""Puts a run together: which engine, which system, which folder."""
+"""The start of a run: its engine, its system and its run directory."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ from hydra.sweep.interface import StepPace
 from hydra.system import System, programs
 
 _THERE_OR_FAILED: Final = (("ok", "skipped"), ("failed",))
-"""Statuses of rows that are there, and of those that are tried again."""
+"""The statuses of rows that are kept, and of rows that are measured again."""
 
 
 def system_for(resolved: ResolvedScenario, *, is_local: bool = True) -> System:
-    """The system under test that a scenario names, with its groups on this machine or elsewhere."""
+    """The system under test of a scenario, with its groups on this host or on other hosts."""
     return resolved.system.make(resolved.scenario, required(resolved, is_local=is_local) is not None, is_local)
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a command asks for: where a run goes, how it was asked, and how it is shown.
+    """The request of a command for a run: its directory, the command line, and the display.
 
-    ``resume`` continues the run that is there; ``label`` stands before its steps in the line that moves. ``whole`` is
-    what ``--resume`` takes where that is not ``out``: the folder of which the run is a part. ``turn`` is all that is
-    measured where the run takes turns with others; None: all of it. ``exports`` is where figures are read meanwhile.
+    ``resume`` continues the run in ``out``; ``label`` is shown before its steps in the live view. ``whole`` is the
+    folder for ``--resume`` if that is not ``out``: the folder of which the run is a part. ``turn`` is the only part
+    that is measured if the run takes turns with others; None: the whole run. ``exports`` are the open exports of
+    metrics.
     """
 
     engine: SelectedEngine
@@ -65,7 +66,7 @@ class RunRequest:
     exports: Exports = field(default_factory=Exports)
 
     def part(self, name: str, label: str) -> RunRequest:
-        """The request for a run beneath this folder."""
+        """The request for a run in a subfolder of ``out``."""
         out = self.out / name
         return replace(self, out=out, resume=(out / DATABASE).is_file(), label=label, whole=self.out)
 
@@ -76,17 +77,17 @@ class RunRequest:
 
     @property
     def run(self) -> str:
-        """What a cluster calls the run: parts of different folders may have the same name."""
+        """The name of the run in a cluster, unique although parts of different folders may have the same name."""
         return self.out.name if self.whole is None else f"{self.whole.name}-{self.out.name}"
 
 
 def launch(resolved: ResolvedScenario, request: RunRequest) -> RunEnd:
     """Runs a scenario into its run directory.
 
-    Ctrl-C (or SIGTERM) ends the run cleanly and keeps what was measured; a second one leaves at once.
+    Ctrl-C (or SIGTERM) ends the run cleanly and keeps all results; a second one ends it at once.
 
     Raises:
-        HydraError: the run could not begin, or could not go on.
+        HydraError: the run could not begin or continue.
     """
     redactor = Redactor.of_run(resolved, *request.engine.secrets())
     with redactor.in_errors():
@@ -94,7 +95,7 @@ def launch(resolved: ResolvedScenario, request: RunRequest) -> RunEnd:
 
 
 def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> RunEnd:
-    request.exports.end(well=False)  # of the turn before; nobody waits for its readers should this one not begin
+    request.exports.end(well=False)  # of the last turn, whose readers get no wait if this one fails
     if not request.resume:
         check_folder(request.out)
     observer = Observer(quiet=request.quiet, plain=request.plain, redact=redactor.text, label=request.label)
@@ -130,7 +131,7 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
             )
         except KeyboardInterrupt:
             end = RunEnd.of(resolved, store, EXIT_INTERRUPTED)
-        # It may have been the last step of this run, and not the last run of what it is a part of.
+        # The last step of this run may not be the last one of the whole that it is a part of.
         if end.code == EXIT_INTERRUPTED or (observer.ends and request.whole):
             observer.show(Interrupted(str(request.whole or request.out), by_key=observer.ends))
             end = replace(end, code=EXIT_INTERRUPTED)
@@ -139,7 +140,7 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
 
 
 def resume_summary(resolved: ResolvedScenario, directory: Path) -> RunResumeSummary | None:
-    """What is there of a run that is resumed, and what is left; None: nothing is."""
+    """The kept and the remaining rows of a resumed run; None: nothing remains."""
     with RunStore.open(directory) as store, store.reading():
         results = store.results()
     scenario, sweep = resolved.scenario, resolved.sweep
@@ -156,7 +157,7 @@ def resume_summary(resolved: ResolvedScenario, directory: Path) -> RunResumeSumm
 
 
 def _complete(resolved: ResolvedScenario, request: RunRequest, observer: Observer, redactor: Redactor) -> RunEnd:
-    """Concludes a run that has everything, should it have ended before it could."""
+    """Stores the end of a run that has measured everything, if the run itself did not."""
     with RunStore.open(request.out, writable=True) as store:
         store.redact = redactor.text
         end = RunEnd.of(resolved, store, EXIT_GOOD)
@@ -192,7 +193,7 @@ def _store(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) 
 
 
 def offer_again(resolved: ResolvedScenario, store: RunStore) -> None:
-    """Has a run that goes on measure every row that failed once more."""
+    """Has a resumed run measure every failed row again."""
     results = store.results()
     again = resolved.sweep.offered_again(results)
     store.add_event(RunResumed(len(results), len(again)))

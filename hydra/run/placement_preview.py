@@ -1,4 +1,4 @@
-"""What placement makes of a scenario before anything is launched: which roles could run where, which rows fit."""
+"""The placement of a scenario before anything is launched: the agents for each role, and the rows that fit."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hydra.model import Agent, ClusterSpec, RoleSpec
 from hydra.run.deployed_servers import required
 
 Size = tuple[int, int]
-"""Publishers and subscribers."""
+"""The numbers of publishers and of subscribers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowPlacement:
-    """One size of a scenario's deployment on a cluster elsewhere.
+    """One size of a scenario's deployment on the agents of another cluster.
 
     Attributes:
-        publishers, clients: of the row.
-        groups: how many run then; None: it cannot be placed, and the figures below are None, too.
-        on_agents: on how many agents.
-        cpus: what they take.
-        memory_mb: likewise.
-        refusal: why it cannot be placed.
+        publishers, clients: the numbers of publishers and subscribers of the row.
+        groups: the number of groups; None: the row cannot be placed, and the three figures below are None, too.
+        on_agents: the number of agents with groups.
+        cpus: the CPUs that the groups need.
+        memory_mb: the memory that the groups need, in MB.
+        refusal: why the row cannot be placed; None: it can.
     """
 
     publishers: int
@@ -40,12 +40,12 @@ class RowPlacement:
 
     @property
     def fits(self) -> bool:
-        """Whether it can be placed."""
+        """Whether the row can be placed."""
         return self.refusal is None
 
 
 def roles_on(agent: Agent, resolved: ResolvedScenario) -> list[str]:
-    """Which of a scenario's roles could run on the agent as it is now: their constraints, and one client's need."""
+    """The roles of a scenario that could run on the agent now, by their constraints and the need of one client."""
     scenario = resolved.scenario
     specs: dict[str, RoleSpec] = {"publisher": scenario.publisher, "subscriber": scenario.subscriber}
     if servers := required(resolved, is_local=False):
@@ -60,7 +60,7 @@ def roles_on(agent: Agent, resolved: ResolvedScenario) -> list[str]:
 def check_placement(
     resolved: ResolvedScenario, cluster: ClusterSpec, agents: Iterable[Agent], *, is_local: bool
 ) -> None:
-    """Refuses a scenario of which not even the smallest step fits on the cluster.
+    """Rejects a scenario whose smallest step does not fit on the cluster.
 
     Raises:
         PlacementError: the text names the role and the constraint or resource.
@@ -70,10 +70,10 @@ def check_placement(
 
 
 def rows_on(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> list[RowPlacement]:
-    """What each row of a scenario takes of a cluster elsewhere, or why it cannot be placed.
+    """What each row of a scenario needs of another cluster, or why it cannot be placed.
 
-    The groups of a row are those of a run that has measured every smaller row before: it launches what is missing, and
-    so has more groups than one that begins with this row.
+    The groups of a row are those of a run that has measured every smaller row before. Such a run launches only the
+    missing clients, and so has more groups than a run that begins with this row.
     """
     rows: list[RowPlacement] = []
     sizes = resolved.scenario.sizes
@@ -92,7 +92,7 @@ def rows_on(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[A
 
 
 def placed_line(row: RowPlacement) -> dict[str, object]:
-    """A row for a table of what is taken."""
+    """The line of a row in a table of the needed resources."""
     memory_gb = None if row.memory_mb is None else row.memory_mb / 1000
     taken = {"groups": row.groups, "on agents": row.on_agents, "cpus": row.cpus, "memory (GB)": memory_gb}
     return {
@@ -106,7 +106,7 @@ def placed_line(row: RowPlacement) -> dict[str, object]:
 def _stages(
     resolved: ResolvedScenario, cluster: ClusterSpec, sizes: Iterable[Size], *, is_local: bool
 ) -> Iterator[RoleDemand]:
-    """What a run launches that grows from size to size, in its order."""
+    """The demands of a run that grows from size to size, in the order of its launches."""
     scenario = resolved.scenario
     if servers := required(resolved, is_local=is_local):
         yield RoleDemand("server", servers.count, servers, 1)

@@ -1,4 +1,4 @@
-"""Commands that an engine runs elsewhere than here, as a whole: they are resolved here and carried out there."""
+"""Commands that an engine runs as a whole in its cluster: they are resolved here and carried out there."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _ODD: Final = re.compile(r"[^\w.-]")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCommand:
-    """What a command is to do: nothing of it depends on the machine on which that is done.
+    """A resolved command, which does not depend on the host that carries it out.
 
     Attributes:
-        kind: which kind of measurement it is (``cli/handed_over.py``).
-        scenarios: what is measured, by name: one, or each side of a comparison; of an experiment its first part.
-        replaced: what the command replaces in each of them, by dotted key.
-        flags: those that say how it shows what it measures, by name (``options.shown``).
-        experiment: the name of what is run; "" for none.
-        order: with what; None where there is no experiment.
+        kind: the kind of measurement (``cli/handed_over.py``).
+        scenarios: the scenarios by name: one, or each side of a comparison; the first part of an experiment.
+        replaced: the values that the command replaces in each scenario, by dotted key.
+        flags: the flags for the display of results, by name (``options.shown``).
+        experiment: the name of the experiment; "": none.
+        order: the options of the experiment; None: there is no experiment.
     """
 
     kind: str
@@ -48,20 +48,21 @@ class ResolvedCommand:
 
     @property
     def first(self) -> ResolvedScenario:
-        """The scenario that stands for all."""
+        """The first scenario."""
         return next(iter(self.scenarios.values()))
 
     def files(self) -> dict[str, str]:
-        """The files of this machine that are read while it measures, by dotted key.
+        """The files of this host that the measurement reads, by dotted key.
 
-        What a recorded load says is in its scenario by now; the later parts of an experiment read theirs then.
+        Without an experiment, the scenario already contains its recorded load. The later parts of an experiment read
+        the files of their loads when they begin.
         """
         found = {key: path for each in self.scenarios.values() for key, path in each.files.items()}
         kept = found if self.order else {key: path for key, path in found.items() if not key.startswith("load.")}
         return {key: path for key, path in kept.items() if Path(path).is_file()}
 
     def with_files(self, copies: Mapping[str, str]) -> ResolvedCommand:
-        """With copies of its files, whose paths are given by those that it has."""
+        """The command with other paths of its files; ``copies`` gives each new path by the present one."""
         replaced = self.replaced
         if self.order:
             named = {key: copies[path] for key, path in self.files().items()}
@@ -73,20 +74,20 @@ class ResolvedCommand:
 def run_elsewhere(
     command: ResolvedCommand, engine: SelectedEngine, cluster: ClusterSpec, out: Path, *, resumed: bool
 ) -> None:
-    """Leaves with the exit code of the whole command if its engine has run it elsewhere; it may never.
+    """Exits with the exit code of the whole command if its engine has run it in its cluster; otherwise returns.
 
-    Every command that runs a scenario asks once all that its user gave is checked, and before anything starts here.
-    What only the machine can tell on which it runs is not looked at: programs, and servers of the user's own.
+    Every command that runs a scenario calls this after all flags and files are checked, and before anything starts
+    here. Programs and the user's own servers are not checked, because only the host that runs the command can do that.
 
     Args:
-        command: what is done; its secrets are hidden in errors.
-        engine: the one that is asked.
-        cluster: what it runs on.
+        command: the command; its secrets are hidden in errors.
+        engine: the selected engine.
+        cluster: the agents.
         out: the directory that the command makes.
-        resumed: whether it is there, and the command goes on in it.
+        resumed: whether the directory exists and the command continues in it.
 
     Raises:
-        HydraError: as the engine says.
+        HydraError: an error of the engine.
     """
     if engine.spec.relocate is None:
         return
@@ -116,12 +117,12 @@ def _shipment(
         "experiment": there.experiment,
         "order": there.order,
     }
-    # As JSON has it: implementations that are compared have all but a word in common, and a recorded load is long.
+    # Compressed, because compared scenarios differ in few words, and a recorded load is long.
     return Shipment(lzma.compress(json.dumps(msgspec.to_builtins(order)).encode()), copies)
 
 
 def received(order: bytes) -> tuple[ResolvedCommand, SelectedEngine, ClusterSpec]:
-    """The command of a shipment, its engine and its cluster, where it is carried out."""
+    """The command of a shipment, its engine and its cluster, on the host that carries it out."""
     told = json.loads(lzma.decompress(order))
     spec = engines()[told["engine"]]
     scenarios = {name: ResolvedScenario.of(from_stored(each)).with_tables() for name, each in told["scenarios"].items()}

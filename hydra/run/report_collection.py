@@ -1,4 +1,4 @@
-"""The end of a step: publishers report, subscribers are told what to expect, drain and report."""
+"""The end of a step: publishers report; subscribers learn the number of messages, drain and report."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
 from hydra.wire.subscriber_table import EMPTY, SubscriberTable
 
 _REPORT_MARGIN_S: Final = 15.0
-"""Reports are waited for until none has come for this long, however many there are."""
+"""The wait for reports ends when none has arrived for this many seconds."""
 _QUIET_S: Final = 0.5
 _QUIET_PER_CLIENT_S: Final = 0.00025
 _NOTHING_FOLLOWS: Final = [DRAIN_ENDS.index("complete"), DRAIN_ENDS.index("marked")]
-"""Ends of a drain after which no data of the step can follow; after any other end, some may still be on its way."""
+"""The ends of a drain after which no data of the step can follow; after any other end, data may be on its way."""
 
 _AGES: Final = ("latency_count", "latency_min_us", "latency_p50_us", "latency_p99_us", "latency_max_us")
 _AGES_OF_ALL: Final = (
@@ -37,20 +37,20 @@ _AGES_OF_ALL: Final = (
 )  # fmt: skip
 
 Publishers = Mapping[int, PublisherReport]
-"""Their reports by id."""
+"""The reports of publishers by id."""
 
 
 class ReportCollector:
-    """Takes the reports of one step.
+    """Collects the reports of one step.
 
     Attributes:
-        drain_max_s: how long its subscribers may drain.
+        drain_max_s: the time limit of the drain in seconds.
 
     Arguments:
-        run: which it belongs to.
-        deployment: who is there.
-        asker: of those.
-        step: what is carried out.
+        run: the run of the step.
+        deployment: the clients.
+        asker: sends commands to the clients.
+        step: the setup of the step.
         window: its begin and end (ns on the step's clock).
         now_ns: reads that clock.
     """
@@ -74,16 +74,16 @@ class ReportCollector:
         drain_max_s = run.scenario.drain_max_s
         self.drain_max_s = plan.duration_s + 5 if drain_max_s is None else drain_max_s
         if step.stored:
-            # They read all of it, which may take them as long as it took to send it.
+            # Subscribers read all messages, which may take as long as sending them.
             self.drain_max_s = max(self.drain_max_s, plan.duration_s)
 
     # --- publishers ------------------------------------------------------------------------------------------------
 
     def publishers(self, log_begin: int | None) -> tuple[Publishers, int | None]:
-        """Ends the window for everybody; the publishers' reports, and by how many messages the servers' log grew.
+        """Ends the window; returns the publishers' reports, and the messages by which the servers' log grew.
 
         Args:
-            log_begin: the messages in the log when the step began, None where there is none.
+            log_begin: the messages in the log when the step began; None: there is no log.
 
         Raises:
             StepError: a publisher died or did not report, or the system failed.
@@ -105,7 +105,7 @@ class ReportCollector:
         self._asker.evict_unanswered(missing, len(publishers), "publishers", "report", timeout_s)
         self._asker.require_publishers()
         if round(self._plan.duration_s * 1e9) > self._window[1] - self._window[0]:
-            # Only this message tells a subscriber that the window has ended earlier than planned.
+            # Only this message informs subscribers that the window ended earlier than planned.
             self._asker.ask([(live, stop)], lambda: answers.acked("stop"), ANSWER_WITHIN_S, told=True)
         reports = fit_unacknowledged(answers.publisher_reports)
         if log_begin is None:
@@ -114,19 +114,19 @@ class ReportCollector:
         log_end = settled(self._run.system, self._plan.settings, self._run.controller.wait_until, expected)
         grown = (log_end or 0) - log_begin
         if self._step.log_acknowledges:
-            # What the servers accepted is what their log grew by (there is one publisher).
+            # The servers accepted the messages by which their log grew (there is one publisher).
             reports = {p: replace(r, acknowledged=grown) for p, r in reports.items()}
         return reports, grown
 
     # --- subscribers -----------------------------------------------------------------------------------------------
 
     def subscribers(self, publishers: Publishers, tick: Tick) -> None:
-        """Tells the subscribers what to expect, and waits for their reports."""
+        """Sends the subscribers the number of messages to expect, and waits for their reports."""
         since_ns = self._now_ns()
         self._finish(publishers, lambda now_ns: tick(draining(self.drain_max_s, since_ns, now_ns)))
 
     def stored(self, publishers: Publishers, since_ns: int, tick: Tick) -> None:
-        """The same of subscribers that read what was stored, since then."""
+        """As :meth:`subscribers`, for subscribers that read stored messages since ``since_ns``."""
         deployment, answers = self._deployment, self._run.controller.roster.answers
         expected = sum(r.acknowledged for r in publishers.values())
         shared = self._step.group != ""
@@ -175,25 +175,25 @@ class ReportCollector:
 
 
 def caught_up(reports: SubscriberTable, cohort: BitMap, *, nothing_left: bool = False) -> BitMap:
-    """The subscribers that no more data of the step can reach; all others prove their readiness again.
+    """The subscribers that no more data of the step can reach; all others must prove their readiness again.
 
-    ``nothing_left``: they are a group that has received everything.
+    ``nothing_left``: they are a consumer group that has received everything.
     """
     done = np.isin(reports.drain, _NOTHING_FOLLOWS) | nothing_left
     return BitMap(array("I", reports.ids[done].astype(np.uint32).tobytes())) - cohort
 
 
 def quiet_s(clients: int) -> float:
-    """How long a subscriber with missing messages receives nothing before it counts them as lost, in seconds.
+    """The seconds without a message after which a subscriber counts missing messages as lost.
 
-    A publisher serves its connections in turn. At full rate and 7,680 subscribers one turn was seen to take a second,
-    which is 0.13 ms for each of them; twice that is waited for, and what a scheduler may take on a small step.
+    A publisher serves its connections in turn. At full rate with 7,680 subscribers one turn took a second, which is
+    0.13 ms for each. The time is twice that, plus the delays of a scheduler in a small step.
     """
     return _QUIET_S + clients * _QUIET_PER_CLIENT_S
 
 
 def stored_only(reports: SubscriberTable) -> SubscriberTable:
-    """Reports without the ages of the messages: those that were stored were not in flight."""
+    """The reports without latencies and lags, which have no meaning for stored messages."""
     none: dict[str, Any] = dict.fromkeys(_AGES, np.zeros_like(reports.latency_count))
     none |= dict.fromkeys(_AGES_OF_ALL, EMPTY.latency_counts)
     return replace(reports, **none)

@@ -1,4 +1,4 @@
-"""What is recorded of a run before it begins, and whether a run that is continued is the one that was begun."""
+"""The metadata stored before a run begins, and the check that a resumed run has the same scenario."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from hydra.system import SystemSpec
 
 
 def redacted(scenario: Scenario, redactor: Redactor) -> Scenario:
-    """The scenario as it may be written down: without secrets where a user wrote free text; its tables as JSON."""
+    """The scenario for storage: without secrets in texts of users, and with its tables as JSON."""
     tables = {name: redactor.value(asdict(table), name) for name, table in scenario.tables.items()}
     return replace(scenario, description=redactor.text(scenario.description), tables=tables)
 
 
 def asked(command_line: Sequence[str], overrides: Mapping[str, object], redactor: Redactor) -> dict[str, Any]:
-    """How and when something was asked for; secrets are hidden.
+    """The command line, its overrides and the time; secrets are hidden.
 
     Args:
         command_line: the words of the command.
-        overrides: what the command replaced in the scenario, by dotted key.
-        redactor: knows the secrets.
+        overrides: the values that the command replaced in the scenario, by dotted key.
+        redactor: hides the secrets.
     """
     return {
         "command_line": shlex.join(redactor.command_line(command_line)),
@@ -57,18 +57,18 @@ def metadata(
     overrides: Mapping[str, object],
     redactor: Redactor,
 ) -> dict[str, Any]:
-    """The metadata of a run by key, JSON values; secrets are hidden wherever they stand.
+    """The metadata of a run by key, as JSON values; all secrets are hidden.
 
-    ``versions`` are the controller's own; what is measured is told by the clients in their hello.
+    ``versions`` are those of the controller's host; clients report the versions of their libraries in their hello.
 
     Args:
-        name: the run's.
-        scenario: what is run.
-        cluster: where, on the embedded cluster.
-        master: where else.
+        name: the name of the run.
+        scenario: the scenario of the run.
+        cluster: the agents of the local engine.
+        master: the selected engine.
         command_line: the words of the command.
-        overrides: what the command replaced in the scenario, by dotted key.
-        redactor: knows the secrets.
+        overrides: the values that the command replaced in the scenario, by dotted key.
+        redactor: hides the secrets.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
@@ -93,21 +93,21 @@ def metadata(
 
 
 Load = Callable[[Mapping[str, object]], ResolvedScenario]
-"""A scenario with keys of it replaced; errors as for ``resolve``."""
+"""Loads a scenario with the values of some keys replaced; errors as for ``resolve``."""
 
 
 def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> ResolvedScenario:
-    """See :func:`continued`, with the scenario that a command names."""
+    """As :func:`continued`, for the scenario that a command names."""
     return continued(directory, partial(resolve, name_or_path), given)
 
 
 def continued(directory: Path, load: Load, given: Mapping[str, object]) -> ResolvedScenario:
-    """The scenario that a run is continued with: the one that it was started with, if the flags given now agree.
+    """The scenario of a resumed run: the one that it was started with, if this command agrees with it.
 
     Args:
-        directory: the run's.
-        load: the scenario that this command names.
-        given: the overrides of this command; those of the first command hold as well.
+        directory: the directory of the run.
+        load: loads the scenario that this command names.
+        given: the overrides of this command; those of the first command apply, too.
 
     Raises:
         RunDirectoryError: there is no run, it is damaged, or of another scenario; the text names the difference.
@@ -120,8 +120,8 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
         command = str(store.meta("command_line", ""))
     if an_earlier:
         raise RunDirectoryError(
-            f"{directory} is a search of an earlier Hydra: this one would ask for other steps",
-            "go on with the Hydra that made it, or start a new run",
+            f"{directory} is a search of an earlier version of Hydra: this version would measure other steps",
+            "resume it with the version that made it, or start a new run",
         )
     _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
     resolved = load({**first, **given})
@@ -133,7 +133,7 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
         raise RunDirectoryError(
             f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
         )
-    # The usual burst may be named or not; the steps that are stored have it as the run was started with it.
+    # The default burst may be written or not; the stored steps have it in the form of the first command.
     settings = replace(scenario.settings, burst=stored["settings"].get("burst"))
     resolved = replace(resolved, scenario=replace(scenario, settings=settings))
     try:
@@ -141,7 +141,7 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
     except ValueError as e:
         raise RunDirectoryError(
             f"the steps of {directory} do not belong to its scenario: {e}",
-            "go on with the Hydra that made it, or start a new run",
+            "resume it with the version that made it, or start a new run",
         ) from e
     return resolved
 
@@ -149,7 +149,7 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
 def _refuse_other_command(
     directory: Path, load: Load, stored: Mapping[str, Any], command: str, *, renamed: bool
 ) -> None:
-    """Refuses a run of another scenario before its flags are tried on this one, which may not have them.
+    """Rejects a run of another scenario before its overrides are applied to this one, which may not have their keys.
 
     Raises:
         RunDirectoryError: the text names both, and the command that the run was started with.
@@ -157,10 +157,10 @@ def _refuse_other_command(
     try:
         ours = load({}).scenario
     except ConfigError:
-        return  # it is no scenario by itself: whatever is wrong is told with all flags
+        return  # the scenario is invalid without flags: an error follows when all flags are applied
     if ours.system == stored["system"] and (renamed or ours.name == stored["name"]):
         return
-    began = f"go on with the command that began it, and --resume: {command}" if command else "resume it as it was begun"
+    began = f"resume it with its first command and --resume: {command}" if command else "resume it as it was started"
     raise RunDirectoryError(
         f"{directory} is a run of {stored['name']} (system {stored['system']}), and this command runs {ours.name} "
         f"(system {ours.system})",
@@ -169,7 +169,7 @@ def _refuse_other_command(
 
 
 def as_written(scenario: Mapping[str, Any], system: SystemSpec) -> dict[str, Any]:
-    """A stored scenario by the keys of a file, with what a file may leave out."""
+    """A stored scenario by the keys of a file, with the defaults of omitted keys."""
     known = as_stored(from_stored(scenario))
     settings, native, tables = known["settings"], known["native"], known.pop("tables")
     own = settings.pop("system")
@@ -188,20 +188,20 @@ def differences(stored: object, asked: object, key: str = "") -> Iterator[str]:
 
 
 def refuse_hidden(stored: object) -> None:
-    """Refuses to go on with secrets that were not stored.
+    """Rejects a scenario with hidden secrets, which are not stored.
 
     Raises:
-        ConfigError: they have to be given again.
+        ConfigError: the user has to give them again.
     """
     if hidden := list(_hidden(stored)):
         raise ConfigError(
             f"secrets are not stored with a run: {', '.join(hidden)}",
-            "give these again, with all others of the same table",
+            "give them again, with all other keys of the same table",
         )
 
 
 def _hidden(value: object, key: str = "") -> Iterator[str]:
-    """Every dotted key under which a hidden secret stands."""
+    """Every dotted key with a hidden secret."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _hidden(inner, f"{key}.{name}" if key else str(name))

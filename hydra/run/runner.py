@@ -1,7 +1,7 @@
-"""One scenario from start to end, how it ended, and the exit code that says so.
+"""The run of one scenario from start to end, with its exit code.
 
-Check, place, wait until ready; then for every step the sweep asks for: configure, start, stop, drain, collect, store;
-tear down. Whatever happens, everything that was measured is kept, and no process or temporary file is left.
+The phases are: check, place, and wait until clients are ready; for every step of the sweep: configure, start, stop,
+drain, collect and store; tear down. In every case all results are kept, and no process or temporary file remains.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from hydra.sweep.search_columns import answers
 from hydra.sweep.step_workload import loaded
 
 FINISHED: Final = "finished"
-"""How a run ended that has measured everything."""
+"""The stored end of a run that has measured everything."""
 INTERRUPTED: Final = "interrupted"
-"""How a run ended that Ctrl-C or a signal has ended."""
+"""The stored end of a run that Ctrl-C or a signal has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """What came of a run, so that nobody has to read it again who shows it.
+    """The result of a run, for display without reading it again.
 
     Attributes:
         code: the exit code.
-        results: its steps.
-        rows: of its table.
-        clients: what its clients said that they are.
-        events: what happened.
+        results: the results of its steps.
+        rows: the rows of its table.
+        clients: the implementations and versions that its clients reported.
+        events: its events.
     """
 
     code: int
@@ -61,13 +61,13 @@ class RunEnd:
 
     @classmethod
     def of(cls, resolved: ResolvedScenario, store: RunStore, code: int) -> RunEnd:
-        """As it is stored."""
+        """The result of a stored run."""
         results = store.results()
         return cls(code, results, resolved.sweep.rows(results), store.meta(CLIENTS_KEY, []), store.events())
 
 
 def conclude(store: RunStore, ended: str, error: str) -> None:
-    """Stores how the run ended, and why."""
+    """Stores how the run ended, and its error."""
     store.set_meta(ENDED_KEY, ended)
     store.set_meta(ERROR_KEY, error)
     if error:
@@ -75,31 +75,31 @@ def conclude(store: RunStore, ended: str, error: str) -> None:
 
 
 def exit_code(rows: Sequence[Row], observer: Observer) -> int:
-    """The code of these rows; those whose subscribers failed by themselves are told."""
+    """The exit code for these rows; shows a warning if subscribers failed by themselves."""
     if gone := [(n, row[CLIENTS], text) for n, row in enumerate(rows, 1) if (text := gone_of(row))]:
         observer.show(SubscribersFailed(gone))
     return code_of(rows)
 
 
 def code_of(rows: Sequence[Row]) -> int:
-    """EXIT_INCOMPLETE if a row could not be measured or a search has no figure, or if subscribers failed by themselves.
+    """EXIT_INCOMPLETE if a row could not be measured, a search has no figure, or subscribers failed by themselves.
 
-    A step that failed may have been measured again: only the final state of its row counts.
+    A failed step may have been retried: only the final state of its row counts.
     """
     good = all(row[STATUS] == "ok" and not gone_of(row) and set(answers(row)) <= {"figure"} for row in rows)
     return EXIT_GOOD if good else EXIT_INCOMPLETE
 
 
 def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
-    """Runs a scenario into a run directory, from the first step that is not there yet.
+    """Runs a scenario into a run directory, from the first step that is not measured yet.
 
     Args:
-        context: what the run consists of.
-        turn: all that is measured now; None: the whole sweep.
+        context: the parts of the run.
+        turn: the turn that is measured now; None: the whole sweep.
 
     Raises:
-        HydraError: the run could not go on; what was measured until then is stored.
-        KeyboardInterrupt: as it came, or because the user wants no further step; after everything was torn down.
+        HydraError: the run could not continue; all results so far are stored.
+        KeyboardInterrupt: an interrupt, or the user pressed the key to end the run; raised after the tear-down.
     """
     began = time.monotonic()
     scenario, sweep = context.scenario, context.resolved.sweep
@@ -117,7 +117,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                 observer.step_begins(plan, pace.left_s(results, plan))
                 exports.keeper.step_begins(len(results) + 1, _as_sent(plan, scenario))
                 if any(earlier.passed_over and earlier.plan == plan for earlier in results):
-                    result = steps.pass_over(plan)  # a repeat of a row that nobody wants
+                    result = steps.pass_over(plan)  # a repeat of a row that the user skipped
                 else:
                     result = steps.take(plan)
                     if result.status == "ok":
@@ -134,10 +134,10 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
         raise
     finally:
         exports.end(well=ended in ("finished", ""))
-        # The error that stopped the run must reach the user: a full disk, for instance, makes this fail as well.
+        # The error that stopped the run must reach the user, although a full disk, for instance, makes this fail, too.
         with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
             conclude(store, ended, error)
-            # An interrupt may have come between a step's storing and our learning of it: the store knows all.
+            # After an interrupt, ``results`` may lack a step that is stored already.
             end = RunEnd.of(context.resolved, store, EXIT_GOOD)
             write(store.directory, scenario, end.rows, end.clients, end.events)
     if turn is None:
@@ -146,14 +146,14 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
 
 
 def _coming(sweep: Sweep, results: Sequence[StepResult], turn: RepeatTurn | None) -> StepPlan | None:
-    """The next step; None where there is none, or none of this turn."""
+    """The next step; None if there is none, or none of this turn."""
     if turn is not None and sweep.turn(results) != turn:
         return None
     return sweep.next(results)
 
 
 def _again(sweep: Sweep, results: Sequence[StepResult], turn: RepeatTurn | None) -> bool:
-    """Whether the last step failed and is tried once more; the next repeat of a row has the same plan and is no try."""
+    """Whether the last step failed and is retried; the next repeat of a row has the same plan but is no retry."""
     *earlier, last = results
     if last.status != "failed" or _coming(sweep, results, turn) != last.plan:
         return False
@@ -161,7 +161,7 @@ def _again(sweep: Sweep, results: Sequence[StepResult], turn: RepeatTurn | None)
 
 
 def _as_sent(plan: StepPlan, scenario: Scenario) -> StepPlan:
-    """The plan with its load; without where that sends nothing, of which the step tells."""
+    """The plan with its load; without it if the load has no message, for which the step has its own error."""
     try:
         return loaded(plan, scenario)
     except ValueError:
@@ -170,7 +170,7 @@ def _as_sent(plan: StepPlan, scenario: Scenario) -> StepPlan:
 
 @contextlib.contextmanager
 def _up(run: RunContext) -> Iterator[StepSequence]:
-    """Everything that the steps need, brought up in order and torn down in the reverse order on every way out."""
+    """Starts everything that the steps need, and tears it down in reverse order in every case."""
     engine, system = run.engine, run.system
     with contextlib.ExitStack() as stack:
         name = run.store.directory.name
@@ -187,7 +187,7 @@ def _up(run: RunContext) -> Iterator[StepSequence]:
         deployment = Deployment(run)
         stack.callback(deployment.close)
         stack.push(partial(_brace, run.store))
-        # The terminal is as it was before the tear-down begins: whoever is impatient may end that at once.
+        # The terminal is restored before the tear-down, which a user may interrupt.
         stack.callback(run.observer.close)
         program, joined, spec = system.server(), system.cluster(), required(run.resolved, is_local=engine.is_local)
         starting = ServerStartup(run.observer, servers_of(run.resolved), controller.wait_until)

@@ -1,4 +1,4 @@
-"""What the servers count in a window, asked on a thread of its own; their log as a count of messages."""
+"""The servers' counters over a window, read on a thread of its own; the end of the growth of their log."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hydra.system import System, Waiting
 from hydra.system.worker_thread import WorkerThread
 
 _WITHIN_S: Final = 5.0
-"""How long the sample of the window's end is waited for."""
+"""The longest wait for the sample at the end of the window."""
 
 
 class ServerCounters:
     """The samples at the begin and at the end of one window.
 
     Arguments:
-        run: whose system's servers are asked.
+        run: the run of the servers.
     """
 
     def __init__(self, run: RunContext) -> None:
@@ -30,7 +30,7 @@ class ServerCounters:
         self._samples: list[Future[ServerSample]] = []
 
     def sample(self) -> None:
-        """Has the servers asked; waits for nothing."""
+        """Starts to read the servers' counters; does not wait."""
         self._samples.append(self._thread.submit(self._ask))
 
     def _ask(self) -> ServerSample:
@@ -38,15 +38,15 @@ class ServerCounters:
         try:
             figures = self._run.system.server_counters()
         except HydraError:
-            figures = {}  # servers that cannot be asked tell nothing
+            figures = {}  # servers that cannot be reached have no figures
         return ServerSample((before_ns + self._run.clock_ns()) // 2, figures)
 
     def figures(self) -> ServerFigures:
-        """Between the first sample and the last; nothing where one is missing."""
+        """The figures between the two samples; empty if one is missing."""
         if len(self._samples) < 2:
             return {}
         first, last = self._samples
-        # Whoever told nothing by the end of the window is not waited for.
+        # Servers that had not answered by the end of the window will not do so now.
         if not first.done() or not first.result().figures or not self._run.controller.wait_until(last.done, _WITHIN_S):
             return {}
         return between(first.result(), last.result())
@@ -58,20 +58,21 @@ class ServerCounters:
 
 _SETTLE_S: Final = 0.2
 _LOOKS_WHERE_MISSING: Final = 10
-"""So often alike where messages are known to be missing: a broker on a busy machine rests for longer than 0.2 s."""
+"""If messages are missing, the log must be unchanged this many times: a broker on a busy host may pause for 0.2 s."""
 _SETTLE_AT_MOST_S: Final = 5.0
 
 
 def settled(system: System, settings: Settings, wait: Waiting, expected: int | None = None) -> int | None:
-    """The messages in the log once it has stopped growing, None where there is no log.
+    """The messages in the log when it has stopped growing; None: there is no log.
 
-    Without acknowledgements a flush waits for no log, and followers know a moment later than a leader what it has.
+    The wait is needed because a flush without acknowledgements does not wait for the log, and followers learn the end
+    of a leader's log a moment later.
 
     Args:
-        system: whose log.
-        settings: the step's.
-        wait: how to wait.
-        expected: with so many in it, nothing more comes; None: nobody knows.
+        system: the system with the log.
+        settings: the settings of the step.
+        wait: waits for a condition with a time limit.
+        expected: the number of messages at which the log is complete; None: not known.
 
     Raises:
         StepError, ServerError: as for :meth:`hydra.system.System.log_end`.

@@ -1,4 +1,4 @@
-"""One step over the control channel: begun, its window, stop, drain, collect."""
+"""One step over the control channel: start, window, stop, drain and reports."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class StepRunner:
     """Measures one step after the other on a deployment.
 
     Arguments:
-        run: which they belong to.
-        deployment: who is there.
+        run: the run of the steps.
+        deployment: the clients.
 
     Attributes:
-        run: likewise.
+        run: the run of the steps.
     """
 
     def __init__(self, run: RunContext, deployment: Deployment) -> None:
@@ -40,14 +40,14 @@ class StepRunner:
         self._beginner = StepStarter(run, deployment, self._asker)
 
     def measure(self, plan: StepPlan, tick: Tick) -> Observation:
-        """Carries out one step, under the number that is then the run's.
+        """Carries out one step, under the present epoch of the run.
 
         Args:
-            plan: what to measure.
-            tick: called a few times a second while it goes on.
+            plan: the plan of the step.
+            tick: called a few times a second during the step.
 
         Raises:
-            StepError: it cannot be measured; the text says why.
+            StepError: it cannot be measured; the text states why.
         """
         try:
             with contextlib.closing(ServerCounters(self.run)) as counters:
@@ -69,7 +69,7 @@ class StepRunner:
         def now_ns() -> int:
             return begun.clocks.step_ns(self.run.clock_ns())
 
-        # A step of so many messages ends long before its time is up.
+        # A step with a number of messages may end long before its time limit.
         known_s = plan.duration_s if plan.settings.messages is None else 0.0
         hosts = StepHosts(self.run.controller, epoch, begun.clocks.step_ns, known_s, self.run.system.server_processes())
 
@@ -108,13 +108,13 @@ class StepRunner:
         read_until_ns = min(int(answers.subscriber_reports.table().last_ns.max(initial=window[1])), now_ns())
         begun.clocks.hear_once_more(self.run.controller.wait_until)
         load = hosts.load(self.run.clock_ns())
-        # Only now, for reports that came late came while those two were waited for.
+        # Read after these two waits, during which late reports may have arrived.
         reports, reported = answers.subscriber_reports.table(), BitMap(answers.subscriber_reports.ids)
         phases.end("reports")
         self.run.journal.note(PhasesTimed(epoch, tuple(phases.took_s)))
         if not any(report.stopped_early for report in publishers.values()):
             # (A publisher that stopped early begins the next step with a new socket.)
-            # A member of a group cannot know that nothing follows; that nothing is missing, all of them together tell.
+            # A member of a consumer group cannot know that nothing follows; the reports of all members show it.
             nothing_left = step.group != "" and is_complete(reports, publishers)
             self._beginner.ready(begun, caught_up(reports, cohort, nothing_left=nothing_left))
         for client, text in answers.errors.items():

@@ -1,4 +1,4 @@
-"""The clocks of the hosts that a step's clients are on: what each is told of the step's time, how wrong that was."""
+"""The clocks of the hosts of a step's clients: the step's time that is sent to each, and the error of its clock."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hydra.model import AgentClock
 from hydra.wire.messages import HostClock, Start
 
 BURSTS: Final = 3
-"""How many bursts of pings a host has answered before a step begins on it."""
+"""A step begins on a host only after the host has answered this many bursts of pings."""
 _ONE_MORE_S: Final = 2.0
-"""How long one more burst is waited for: one that is lost begins anew after a second."""
+"""The longest wait for a further burst; a lost burst is repeated after a second."""
 _OWN: Final = AgentClock(offset_ns=0, rate_ppb=0, error_ns=0, rtt_min_ns=0, same_host=True, jumps=0)
 
 
 def unknown(roster: Roster, clients: BitMap) -> dict[HostKey, str]:
-    """The hosts of these clients, as far as they are there, whose clocks are not known well enough; and their names."""
+    """The hosts of the connected ones of these clients whose clocks are not known well enough, with their names."""
     # All clients of a relay are on its host.
     firsts = [ids.min() for _, ids in roster.identities(clients)]
     hosts = {roster.host(client): roster.hello(client).host for client in firsts}
@@ -30,27 +30,27 @@ def unknown(roster: Roster, clients: BitMap) -> dict[HostKey, str]:
 
 
 def known(roster: Roster, host: HostKey) -> bool:
-    """Whether a step can begin on this host, as far as its clock is concerned."""
+    """Whether the clock of this host is known well enough for a step."""
     return host == roster.own or roster.timekeeper.bursts(host) >= BURSTS
 
 
 class StepClocks:
-    """What every host of a step takes for the step's clock.
+    """The step's clock as it is sent to every host of a step.
 
     Attributes:
-        own: what the controller's host does.
+        own: the clock for the controller's host.
 
     Arguments:
-        roster: knows where the clients are, and what has been heard of the clocks there.
-        clients: those of the step. (Who came since the clocks of their hosts were waited for is not configured for it.)
-        now_ns: CLOCK_MONOTONIC.
-        wall_offset_ns: what the step's clock is ahead of it.
+        roster: has the hosts of the clients, and the measurements of their clocks.
+        clients: the clients of the step. (Clients that connected after the wait for clocks are not configured for it.)
+        now_ns: the present CLOCK_MONOTONIC.
+        wall_offset_ns: the step's clock minus CLOCK_MONOTONIC.
     """
 
     def __init__(self, roster: Roster, clients: BitMap, now_ns: int, wall_offset_ns: int) -> None:
         self._roster = roster
         self._wall_offset_ns = wall_offset_ns
-        # Those of each relay are on one host, as one group on one agent.
+        # The clients of a relay are one group on one agent, and so on one host.
         self._parts = [(roster.host(ids.min()), ids) for _, ids in roster.identities(clients)]
         self._lines: dict[HostKey, ClockLine] = {}
         self._jumps: dict[HostKey, int] = {}
@@ -66,7 +66,7 @@ class StepClocks:
         return monotonic_ns + self._wall_offset_ns
 
     def most_on_a_host(self, ids: BitMap) -> int:
-        """How many of these clients share a host, where these are the most."""
+        """The largest number of these clients on one host."""
         on: Counter[HostKey] = Counter()
         for host, there in self._parts:
             on[host] += there.intersection_cardinality(ids)
@@ -78,7 +78,7 @@ class StepClocks:
         for host, there in self._parts:
             if share := there & ids:
                 by_host[host] = by_host.get(host, BitMap()) | share
-        # (Who was not there is not configured for the step either, and ignores its start.)
+        # (A client that was not connected is not configured for the step either, and ignores its start.)
         if absent := ids - BitMap().union(*by_host.values()):
             by_host[self._roster.own] = by_host.get(self._roster.own, BitMap()) | absent
         return [(share, msgspec.structs.replace(command, clock=self._told(host))) for host, share in by_host.items()]
@@ -94,7 +94,7 @@ class StepClocks:
         )
 
     def hear_once_more(self, wait_until: Callable[[Callable[[], bool], float], bool]) -> None:
-        """Waits until every other host has answered one more burst: then all that was before lies between two."""
+        """Waits until every other host has answered a further burst, so that the whole step lies between two bursts."""
         self._roster.timekeeper.hurry()
         bursts = self._roster.timekeeper.bursts
         before = {host: bursts(host) for host in self._lines}
@@ -104,9 +104,9 @@ class StepClocks:
         """The clock of each agent, by its id.
 
         Args:
-            agents: where each client is.
-            first_ns: from when on latencies were taken, on the step's clock.
-            last_ns: until when, likewise.
+            agents: the agent of each client.
+            first_ns: the time of the first latency on the step's clock.
+            last_ns: the time of the last latency on that clock.
         """
         found: dict[str, AgentClock] = {}
         for host, ids in self._parts:

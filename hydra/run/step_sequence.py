@@ -1,6 +1,6 @@
-"""The steps of a run: each is measured and stored, or it is stored why not; in what its clients are written.
+"""The steps of a run: each is measured and stored, or stored with the reason why it was not measured.
 
-Whatever happens, everything that was measured is kept.
+Also stores the implementations of the run's clients. All results are kept in every case.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from hydra.sweep.step_workload import loaded
 from hydra.wire.arrays import total
 
 _WARMUP_RATE: Final = 1_000.0
-"""Messages/s of a warm-up at most: enough to open every path, too few to fill a queue."""
+"""The most messages/s of a warm-up: enough to use every path, too few to fill a queue."""
 _WARM_UPS: Final = 2
-"""How often a row is warmed up at most: a second time if groups had to be launched again after the first."""
+"""The most warm-ups of a row: a second one if groups had to be launched again after the first."""
 
 
 class StepSequence:
-    """Takes the steps of a run, with everything that they need brought up."""
+    """Measures the steps of a run after its servers and system have started."""
 
     def __init__(self, run: RunContext, deployment: Deployment, starting: ServerStartup) -> None:
         self._run = run
@@ -57,8 +57,8 @@ class StepSequence:
         """Measures a step and stores it, or stores why it could not be measured.
 
         Raises:
-            PlacementError: not even the first step fits on the cluster. (Points that are listed may fit all the same.)
-            HydraError: no further step can be measured either.
+            PlacementError: not even the first step fits on the cluster. (After a listed point, others may still fit.)
+            HydraError: no further step can be measured.
         """
         try:
             observation = self._measure(plan)
@@ -94,7 +94,7 @@ class StepSequence:
         return result
 
     def pass_over(self, plan: StepPlan) -> StepResult:
-        """Measures nothing, and stores that nobody wants the row of this step."""
+        """Stores, without a measurement, that the user skipped the row of this step."""
         self._run.epoch += 1
         return self._passed_over(plan)
 
@@ -105,7 +105,7 @@ class StepSequence:
         return result
 
     def _kept(self, histograms: MergedHistograms) -> dict[str, Histogram]:
-        """The histograms that repeated rows are made of, as the store returns them to a resumed run."""
+        """The histograms from which repeated rows are computed, as the store returns them to a resumed run."""
         repeated = self._run.scenario.sweep.repeat > 1
         return {name: h for name in MERGED_IN_REPEATS if (h := getattr(histograms, name)).counts} if repeated else {}
 
@@ -120,23 +120,23 @@ class StepSequence:
                 self._run.system.revive()
         changed = self._deployment.scale(plan.clients, plan.publishers)
         self._implementations.note(self._run.controller.roster, self._deployment)
-        # What a tool would be warmed up with goes into a process that ends with that step.
+        # A warm-up of a tool is useless, because its process ends with that step.
         warmup_s = 0.0 if self._run.scenario.client in self._run.spec.tools else self._run.scenario.warmup_s
         for _ in range(_WARM_UPS):
             if not changed or not warmup_s:
                 break
             self._warm_up(plan)
             self._warm_up_until_steady(plan)
-            # Clients that were lost meanwhile are launched again before the step begins.
+            # Clients that died in the warm-up are launched again before the step begins.
             changed = self._deployment.scale(plan.clients, plan.publishers)
         try:
             plan = loaded(plan, self._run.scenario)
         except ValueError as e:
-            raise StepError(f"its load and events make no workload: {e}") from e
+            raise StepError(f"its load and its events give no workload: {e}") from e
         for event in self._run.scenario.events:
             if event.kind in self._run.spec.events:
                 plan = replace(plan, settings=self._run.spec.disturbed(plan.settings, event, plan.duration_s))
-        # A tool does not tell what happens in a second.
+        # A tool reports no seconds.
         plan = replace(plan, course=plan.course and self._run.scenario.client not in self._run.spec.tools)
         observation = self._take_time_series(plan) if plan.course else self._stepper.measure(plan, self._tick)
         kept = self._run.store.course(self._run.epoch) if plan.course and not self._run.scenario.events else None
@@ -144,13 +144,13 @@ class StepSequence:
         return replace(
             observation,
             received=received_of(*kept[1:]) if kept and not plan.load else (),
-            # A tool has no loop of ours; on other hosts nothing is known of them.
+            # The ceilings are those of Hydra's own clients on this host, not of tools or other hosts.
             ceilings=self._ceilings if self._deployment.is_local and not observation.counted else (),
             languages=self._implementations.languages(),
         )
 
     def _take_time_series(self, plan: StepPlan) -> Observation:
-        """Measures a step, and stores its seconds while it goes on."""
+        """Measures a step, and stores its time series during the step."""
         publishers, subscribers = self._deployment.publishers, self._deployment.subscribers
         copies = time_series_recorder.copies(self._run.setup(plan, subscribers), len(subscribers), len(publishers))
         keeper = time_series_recorder.TimeSeriesRecorder(self._run, plan, len(publishers), copies)
@@ -165,15 +165,15 @@ class StepSequence:
         return observation
 
     def _tick(self, moment: StepProgress) -> None:
-        """The step goes on: whoever watches the run is told.
+        """Shows and exports the progress of the step.
 
         Raises:
-            RowSkippedError: the user wants no more of this row.
+            RowSkippedError: the user skips this row.
         """
         self._run.observer.tick(moment)
         if self._run.observer.passes_over:
-            raise RowSkippedError("the user wants no more of this row")
-        if self._run.exports.are_read and moment.doing != "draining":  # nothing new is told in a drain
+            raise RowSkippedError("the user skips this row")
+        if self._run.exports.are_read and moment.doing != "draining":  # a drain has no new reports
             self._export(moment)
 
     def _export(self, moment: StepProgress) -> None:
@@ -199,7 +199,7 @@ class StepSequence:
             self._run.journal.note(warning)
 
     def _require_room(self, plan: StepPlan) -> None:
-        """Refuses a step for which this machine, where everything runs on it, has not enough left."""
+        """Rejects a step that this host cannot hold, if everything runs on it."""
         deployment = self._deployment
         there = deployment.everyone()
         running = (len(there & BitMap(deployment.publishers)), len(there & BitMap(deployment.subscribers)))
@@ -212,7 +212,7 @@ class StepSequence:
             raise DoesNotFitError("; ".join(str(s) for s in checked.shortages if s.grave))
 
     def _warm_up_until_steady(self, plan: StepPlan) -> None:
-        """Goes on at the step's own rate until two parts in a row are received alike, as long as the user allows."""
+        """Warms up at the step's own rate until two parts in a row receive alike, or ``warmup_max_s`` is reached."""
         part_s, most_s = self._run.scenario.warmup_s, self._run.scenario.warmup_max_s
         if self._run.scenario.sweep.decided:
             return
@@ -221,7 +221,7 @@ class StepSequence:
             received.append(self._warm_up(plan, at_its_rate=True))
 
     def _warm_up(self, plan: StepPlan, *, at_its_rate: bool = False) -> int:
-        """Data that is no part of any figure, through every path of the new deployment; how many messages came."""
+        """Sends messages that no figure counts through every path of the new deployment; returns how many arrived."""
         rate = min(plan.settings.rate, _WARMUP_RATE) if plan.settings.rate != "max" else _WARMUP_RATE
         settings = replace(self._run.spec.undisturbed(plan.settings), rate=plan.settings.rate if at_its_rate else rate)
         warm_up = replace(plan, settings=settings, duration_s=self._run.scenario.warmup_s, cohort=Cohort())
@@ -235,7 +235,7 @@ class StepSequence:
         return total(seen.subscriber_reports.in_window)
 
     def close(self) -> None:
-        """Stores what the controller refused and what is known of the system only now."""
+        """Stores the frames that the controller rejected, and the facts that the system reports at its end."""
         for reason, count in self._run.controller.refused().items():
             self._run.journal.note(FramesRejected(reason, count))
         for name, text in self._run.system.metadata().items():
@@ -243,14 +243,14 @@ class StepSequence:
 
 
 class Implementations:
-    """The implementations and library versions that clients have reported, kept in the run's store."""
+    """The implementations and library versions that clients have reported, as stored with the run."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._said: list[dict[str, object]] = store.meta(CLIENTS_KEY, [])
 
     def note(self, roster: Roster, deployment: Deployment) -> None:
-        """Stores what the clients that are there have said."""
+        """Stores the reports of the connected clients."""
         roles: dict[Role, range] = {"publisher": deployment.publishers, "subscriber": deployment.subscribers}
         for role, clients in roles.items():
             for _, ids in roster.identities(BitMap(clients)):
@@ -266,7 +266,7 @@ class Implementations:
             self._store.set_meta(CLIENTS_KEY, self._said)
 
     def languages(self) -> dict[Role, str]:
-        """In which language the clients of each role are written."""
+        """The language of the clients of each role: ``python`` or ``native``."""
         found: dict[Role, str] = {}
         for said in self._said:
             role, versions = cast("Role", said["role"]), cast("dict[str, str]", said["versions"])

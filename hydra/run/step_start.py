@@ -1,4 +1,4 @@
-"""The beginning of a step: everybody is configured, proves that they are ready, and is told the window."""
+"""The start of a step: all clients are configured, prove that they are ready, and learn the window."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from hydra.wire.messages import Configure, Impairment, Ping, PublisherEndpoint, 
 
 
 class StepTiming:
-    """Times the parts of a step.
+    """Measures how long the phases of a step take.
 
     Attributes:
-        took_s: the name of each and its seconds, in the order of their ends.
+        took_s: the name and the seconds of each phase, in their order.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class StepTiming:
         self._began = time.monotonic()
 
     def end(self, name: str) -> None:
-        """Ends a phase, which began when the one before it ended."""
+        """Ends a phase, which began at the end of the one before it."""
         now = time.monotonic()
         self.took_s.append((name, now - self._began))
         self._began = now
@@ -48,30 +48,30 @@ class StepTiming:
 _SAMPLED: Final = 100
 """Subscribers that report progress every second, for the progress display."""
 _PROGRESS_A_SECOND: Final = 100
-"""Progress messages that the sampled subscribers together send in a second at most, and as many the others."""
+"""The most progress messages that the sampled subscribers together send in a second, and the others likewise."""
 _TIME_SERIES_A_SECOND: Final = 1000
-"""Clients that tell of their seconds in a second at most: more tell of several seconds at once."""
+"""The most reports of seconds in a second; of more clients, each reports several seconds at once."""
 _LEAD_NS: Final = 200_000_000
 _LEAD_PER_CLIENT_NS: Final = 80_000
 _SLOWEST_PER_CLIENT_NS: Final = 1_000_000
-"""How far ahead of the window ``start`` is sent: so long, and then as long as the settings of this step took on
-the same hosts, but so much at least, and so much at most, for each client of a host, which share its cores.
+"""The lead is the time between sending ``start`` and the window: ``_LEAD_NS``, and the time that the settings of this
+step took on the same hosts, limited from below and above for each client of a host, since they share its cores.
 
-A forked Python client copies 230 pages of memory when it takes settings for the first time and 30 at its first start,
-which costs it 0.55 ms of CPU in all; each later one costs 0.15 ms. A thousand of them on two cores took 1.4 s for their
-first settings and 0.24 to 0.45 s for later ones; given 0.25 ms each, some missed the first start in four of six runs. A
-start reached 10,240 native clients within 0.37 to 0.45 s, and 1,000 within 0.03 to 0.05 s.
+A forked Python client copies 230 pages of memory when it applies settings for the first time, and 30 at its first
+start, which takes 0.55 ms of CPU in all; each later time takes 0.15 ms. A thousand such clients on two cores took 1.4 s
+for their first settings and 0.24 to 0.45 s for later ones; with 0.25 ms for each, some missed the first start in four
+of six runs. A start reached 10,240 native clients within 0.37 to 0.45 s, and 1,000 within 0.03 to 0.05 s.
 """
 _STARTS: Final = 5
-"""How often a step is begun at most: it begins anew when a client has not acknowledged the start in time."""
+"""The most starts of a step: it starts again if a client has not acknowledged the start in time."""
 _RESENDS_IN_LEAD: Final = 4
 _EASILY: Final = 1 / 3
-"""Share of a lead: when all have acknowledged within it, half the lead would have been enough as well."""
+"""If all clients acknowledge within this share of the lead, half the lead would have been enough, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadinessProof:
-    """Subscribers whose readiness is proven, and what it was proven for beside the processes at both ends."""
+    """Subscribers whose readiness is proven, and the conditions of the proof apart from the processes themselves."""
 
     clients: BitMap = field(default_factory=BitMap)
     of: Hashable = None
@@ -79,14 +79,14 @@ class ReadinessProof:
 
 @dataclass(frozen=True, slots=True)
 class StartedStep:
-    """A step that goes on.
+    """A step that has started.
 
     Attributes:
         start: its window.
-        proven: whose readiness was proven when it began.
+        proven: the subscribers whose readiness was proven when it began.
         log_begin: the messages in the servers' log before its first one; see :meth:`hydra.system.System.log_end`.
-        command: what its publishers were configured with.
-        clocks: what each host takes for its clock.
+        command: the configuration of its publishers.
+        clocks: the step's clock for each host.
     """
 
     start: Start
@@ -97,33 +97,33 @@ class StartedStep:
 
 
 class StepStarter:
-    """Begins one step after the other.
+    """Starts one step after the other.
 
     Arguments:
-        run: which they belong to.
-        deployment: who is there.
-        asker: of those.
+        run: the run of the steps.
+        deployment: the clients.
+        asker: sends commands to the clients.
     """
 
     def __init__(self, run: RunContext, deployment: Deployment, asker: CommandExchange) -> None:
         self._run = run
         self._deployment = deployment
         self._asker = asker
-        # A subscriber of another process, or which has to be ready for something else, is probed again.
+        # A subscriber with a new process, or under new conditions, is probed again.
         self._proven = ReadinessProof()
-        # How often the lead of the next start is doubled, because it was too short for some client.
+        # How many times the lead of the next start is doubled, because it was too short for some client.
         self._doublings = 0
         self._settings_ns = 0
 
     def ready(self, begun: StartedStep, subscribers: BitMap) -> None:
-        """After a step: these subscribers are ready for the next one, as long as it needs no other proof."""
+        """Records, after a step, that these subscribers are ready for the next one if its conditions are the same."""
         self._proven = replace(begun.proven, clients=begun.proven.clients & subscribers)
 
     def begin(self, step: StepSetup, phases: StepTiming) -> StartedStep:
-        """Configures and starts all clients; under a new epoch each time some client does not acknowledge it in time.
+        """Configures and starts all clients, again under a new epoch if a client does not acknowledge in time.
 
         Raises:
-            StepError: it could not be begun.
+            StepError: the step could not be started.
         """
         for _ in range(_STARTS):
             self._run.controller.roster.begin(self._run.epoch)
@@ -144,12 +144,12 @@ class StepStarter:
         )
 
     def read_stored(self, step: StepSetup, begun: StartedStep, read_max_s: float) -> int:
-        """Has the subscribers read what the publishers of this step have stored; returns since when they do (ns).
+        """Has the subscribers read the stored messages of this step; returns the time (ns) from which they do.
 
-        That is the moment in which they are told where it begins: some libraries fetch from then on.
+        That is the time at which they learn where the messages begin, because some libraries fetch from then on.
 
         Raises:
-            StepError: some of them cannot.
+            StepError: a subscriber cannot read.
         """
         began_ns = begun.clocks.step_ns(self._run.clock_ns())
         self._tell_subscribers(replace(step, cohort=BitMap()), BitMap(), begun.command)
@@ -162,9 +162,9 @@ class StepStarter:
         return began_ns
 
     def _configure(self, step: StepSetup, phases: StepTiming) -> tuple[Configure, int | None]:
-        """Tells everyone the step's settings and waits until they are ready.
+        """Sends all clients the step's settings and waits until they are ready.
 
-        Subscribers that read what was stored are told when it is: nobody has to be ready for it.
+        Subscribers that read stored messages get their settings later, as they need not be ready before.
 
         Returns ``StartedStep.command`` and ``StartedStep.log_begin``.
         """
@@ -204,7 +204,7 @@ class StepStarter:
             self._proven = ReadinessProof(self._proven.clients | unproven, needed)
         if not unproven:
             return command, self._run.system.log_end(plan.settings)
-        # The log has grown by the probes, which are no messages of the step: end them, and wait until it stops growing.
+        # The log contains the probes, which are no messages of the step: end them, and wait until it stops growing.
         if self._run.system.log_end(plan.settings) is None:
             return command, None
         self._end_probes(publishers, msgspec.structs.replace(command, probe=False))
@@ -213,7 +213,7 @@ class StepStarter:
         return command, log_begin
 
     def _often_s(self) -> float:
-        """How often publishers and the sampled subscribers tell how far they are."""
+        """The seconds between two progress messages of publishers and the sampled subscribers."""
         deployment = self._deployment
         told = len(deployment.subscribers[:_SAMPLED]) + len(deployment.publishers)
         return max(1.0, told / _PROGRESS_A_SECOND)
@@ -221,14 +221,14 @@ class StepStarter:
     def _tell_subscribers(
         self, step: StepSetup, unproven: BitMap, command: Configure
     ) -> list[tuple[BitMap, Configure]]:
-        """Gives the subscribers their settings; returns who got which.
+        """Sends the subscribers their settings; returns the command of each.
 
-        ``command`` is what the publishers got.
+        ``command`` is the configuration of the publishers.
         """
         deployment, answers = self._deployment, self._run.controller.roster.answers
         endpoints = {p: PublisherEndpoint(p, answers.endpoints[p]) for p in deployment.publishers}
         plan, one = step.plan, step.one_publisher
-        # The others report as often as that allows: of a client that dies, its last progress is all that is known.
+        # The others report as often as the limit allows: for a client that dies, only its last progress is known.
         seldom_s = max(1.0, len(deployment.subscribers) / _PROGRESS_A_SECOND)
         everyone, sampled = BitMap(deployment.subscribers), BitMap(deployment.subscribers[:_SAMPLED])
         shares = []
@@ -256,9 +256,9 @@ class StepStarter:
         return shares
 
     def _await_proofs(self, shares: Shares) -> None:
-        """Waits until these subscribers have got a probe of every publisher.
+        """Waits until these subscribers have received a probe from every publisher.
 
-        Each of them has its command already, and answers again if the command is sent again.
+        Each of them has its command already, and answers again if the command is resent.
         """
         answers = self._run.controller.roster.answers
         timeout_s = self._run.scenario.ready_timeout_s
@@ -266,10 +266,10 @@ class StepStarter:
         self._asker.require_publishers()
 
     def _end_probes(self, publishers: BitMap, command: Configure) -> None:
-        """Has the publishers end their probes by a ``configure`` of the same epoch."""
+        """Ends the publishers' probes by a ``configure`` of the same epoch."""
         roster = self._run.controller.roster
-        # A late answer to the ``configure`` before must not be taken for an answer to this one: the echo of a ping
-        # arrives after all of those.
+        # A late answer to the first ``configure`` must not count as an answer to this one: the echo of a ping arrives
+        # after all answers to the first.
         ping = Ping(time_ns=self._run.clock_ns(), reply=True)
         self._asker.require(
             [(publishers, ping)],
@@ -292,7 +292,7 @@ class StepStarter:
         """Waits until the clocks of all hosts are known.
 
         Raises:
-            StepError: those of some are not in time; or the step cannot begin for another reason.
+            StepError: the clock of a host is not known in time, or the step cannot start for another reason.
         """
         roster, died = self._run.controller.roster, self._deployment.died
         missing, dead = unknown(roster, clients), len(died)
@@ -303,7 +303,7 @@ class StepStarter:
             self._asker.require_publishers()
             self._asker.check_system()
             if len(died) > dead:
-                # A host may have nobody left. (With thousands of clients this is not asked after every message.)
+                # A host may have no clients left. (With thousands of clients this is not checked after every message.)
                 missing, dead = unknown(roster, clients), len(died)
             missing = {host: name for host, name in missing.items() if not known(roster, host)}
             return not missing
@@ -318,9 +318,9 @@ class StepStarter:
             )
 
     def _start(self, step: StepSetup) -> tuple[Start, StepClocks, BitMap]:
-        """Tells all clients when the window begins; returns it, and the clients that had not acknowledged it by then.
+        """Sends all clients the window; returns it, and the clients that had not acknowledged before it began.
 
-        The publishers learn of it only when all subscribers have: if the start fails, nothing has been sent.
+        The publishers get it after all subscribers have acknowledged it: if the start fails, nothing has been sent.
         """
         deployment, answers = self._deployment, self._run.controller.roster.answers
         plan, publishers = step.plan, BitMap(deployment.publishers)
@@ -358,29 +358,29 @@ class StepStarter:
         if left_ns >= (1 - _EASILY) * lead_ns:
             # The delay that made the lead longer is over.
             self._doublings = max(0, self._doublings - 1)
-        # What arrived after the window began may have been acknowledged too late.
+        # If the window has begun already, publishers may have received the start too late.
         return command, clocks, publishers if left_ns < 0 else BitMap()
 
     def _shared(self, settings: Settings) -> SharedSettings:
-        """What clients of every system are told."""
+        """The settings for clients of every system."""
         burst = self._run.spec.burst(settings.system) if settings.burst is None else settings.burst
-        # Of a path that is relative, only this process knows to which folder.
+        # Only this process knows the folder of a relative path.
         file = str(Path(settings.payload_file).absolute()) if settings.payload_file else ""
         return replace(shared_of(settings), burst=burst, payload_file=file)
 
 
 def start_lead_ns(clients: int, settings_ns: int) -> int:
-    """How far ahead of its window a start is told, ns: one client that hangs does not make it late.
+    """The lead of a start before its window, ns; the limits keep a single slow client from making it long.
 
     Args:
-        clients: subscribers of the host that has most of them.
-        settings_ns: how long the subscribers took to take their settings.
+        clients: the number of subscribers on the host with the most.
+        settings_ns: how long the subscribers took to apply their settings.
     """
     return _LEAD_NS + min(max(settings_ns, clients * _LEAD_PER_CLIENT_NS), clients * _SLOWEST_PER_CLIENT_NS)
 
 
 def cohort_settings(plan: StepPlan) -> Settings:
-    """The step's settings as the cohort gets them."""
+    """The step's settings for the cohort."""
     if plan.cohort.kind == "spells":
         return plan.settings
     if plan.cohort.kind == "slow":

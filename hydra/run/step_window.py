@@ -1,4 +1,4 @@
-"""The window of a step: what happens between its start and its end, which may come early."""
+"""The window of a step, from its start to its end, which may be early."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def run_window(
 ) -> tuple[int, int]:
     """Waits for the end of the window; returns its begin and end (ns on the step's clock).
 
-    It ends early when all publishers have sent as many messages as the step has, or when one cannot go on.
+    It ends early when all publishers have sent all messages of the step, or when one reports an error.
 
     Raises:
-        StepError: a publisher died, or the system can carry no more.
+        StepError: a publisher died, or the system failed.
     """
     answers = run.controller.roster.answers
     start_ns, stop_ns = begun.start.start_at_ns, begun.start.stop_at_ns
@@ -54,12 +54,12 @@ def run_window(
             next_tick_ns = at_ns + TICK_NS
             run.system.during(plan.settings, (at_ns - start_ns) / 1e9, plan.duration_s)
             tick(sending(plan, answers.progress, deployment.publishers, deployment.subscribers, start_ns, at_ns))
-        # A publisher that cannot go on reports an error; what it sent until then is measured.
+        # A publisher that cannot continue reports an error; its messages until then are measured.
         failed = any(p in answers.errors for p in deployment.publishers)
         return at_ns >= stop_ns or failed or all_sent_ns(plan, answers.progress, deployment.publishers) is not None
 
     while not over():
-        # Nothing has to be looked at but what comes, and what is due: no wait of a fixed length in between.
+        # Waits for the next message or the next tick, without a wait of fixed length.
         run.controller.poll(max(min(next_tick_ns, stop_ns) - now_ns(), 0) / 1e9)
     counters.sample()
     done_ns = all_sent_ns(plan, answers.progress, deployment.publishers)
@@ -68,7 +68,7 @@ def run_window(
 
 
 def all_sent_ns(plan: StepPlan, progress: Mapping[int, Progress], publishers: range) -> int | None:
-    """When the last of the publishers had sent as many messages as the step has; None: not all of them have."""
+    """The time at which the last publisher had sent all messages of the step; None: not all publishers have."""
     most = plan.settings.messages
     if most is None or any(p not in progress or progress[p].messages < most for p in publishers):
         return None

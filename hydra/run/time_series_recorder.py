@@ -1,4 +1,4 @@
-"""Keeps what happens in each second of a step while it goes on, so that it outlives this process."""
+"""Stores the time series of a step during the step, so that it survives the end of this process."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from hydra.wire.messages import SecondCounts
 from hydra.wire.time_series import TimeSeriesSum
 
 _MOST_INTERVALS: Final = 3600
-"""Of one step: an hour has each of its seconds, a day intervals of 24 s."""
+"""The most intervals of one step: an hour has each of its seconds, a day has intervals of 24 s."""
 _SECOND_NS: Final = 1_000_000_000
 
 
 class TimeSeriesRecorder:
-    """Stores the course of one step.
+    """Stores the time series of one step.
 
     Args:
-        run: which it belongs to; its exports take the latencies outside the cohort, as they come.
-        plan: of the step.
-        publishers: how many there are.
-        copies: how many copies of a message are expected at the subscribers outside the cohort, and inside.
+        run: the run of the step; its exports get the latencies outside the cohort when they are reported.
+        plan: the plan of the step.
+        publishers: the number of publishers.
+        copies: the expected copies of a message at the subscribers outside the cohort, and inside it.
     """
 
     def __init__(self, run: RunContext, plan: StepPlan, publishers: int, copies: tuple[float, float]) -> None:
@@ -45,7 +45,7 @@ class TimeSeriesRecorder:
         self._facts = TimeSeriesFacts(0, plan.duration_s, ceil(plan.duration_s / _MOST_INTERVALS), *copies)
         self._epoch = 0
         self._next_ns = 0
-        self._through = 0  # intervals before this one are stored, if with nothing but what was due
+        self._through = 0  # all intervals before this one are stored, at least with the messages due
         self._told = 0
         rate = plan.settings.rate
         points: Points = plan.load or ([] if rate == "max" else [(0.0, float(rate))])
@@ -54,11 +54,11 @@ class TimeSeriesRecorder:
 
     @property
     def p99_us(self) -> float | None:
-        """Of the latency in the last interval that was told; None before any was."""
+        """99th percentile of the latency in the last reported interval, in µs; None before the first report."""
         return percentiles_us(self._latest, [99.0])[0]
 
     def tick(self, moment: StepProgress) -> None:
-        """Stores what has come, once a second while the window lasts."""
+        """Stores new reports, once a second during the window."""
         if self._epoch == 0:
             self._epoch = self._controller.roster.answers.epoch
             begun_ns = moment.time_ns - round(moment.elapsed_s * _SECOND_NS)
@@ -70,10 +70,10 @@ class TimeSeriesRecorder:
             self._keep(moment.elapsed_s)
 
     def end(self, o: Observation) -> None:
-        """Stores the rest, and what was lost when; whether all of it is there.
+        """Stores the last reports, the losses by interval, and whether the time series is complete.
 
         Args:
-            o: the step. Where its subscribers share the messages, none of them knows what was lost.
+            o: the step. Subscribers that share the messages have no losses of their own, and none are stored.
         """
         if self._epoch == 0:
             return
@@ -94,7 +94,7 @@ class TimeSeriesRecorder:
         def at(begin_s: int) -> TimeSeriesInterval:
             return found.setdefault(begin_s, TimeSeriesInterval(begin_s, self._due(begin_s)))
 
-        # Also where nothing has been told: that nothing has come is what has to be seen.
+        # Intervals without reports are stored, too, since they show that nothing arrived.
         while self._through < min(elapsed_s, self._plan.duration_s):
             at(self._through)
             self._through += width
@@ -114,7 +114,7 @@ class TimeSeriesRecorder:
             self._store.add_seconds(self._epoch, [found[begin_s] for begin_s in sorted(found)])
 
     def _due(self, begin_s: int) -> int:
-        """Messages of all publishers that are due in the interval, as far as it is part of the window."""
+        """Messages of all publishers due in the part of the interval that is in the window."""
         if self._load is None:
             return 0
         end_s = min(begin_s + self._facts.interval_s, self._plan.duration_s)
@@ -136,7 +136,7 @@ class TimeSeriesRecorder:
 
 
 def _by_interval(told: TimeSeriesSum, width: int) -> list[SecondCounts]:
-    """What has been told, by intervals of so many seconds, named by their begin."""
+    """The reported counts by intervals of ``width`` seconds, named by their begin."""
     seconds = told.take()
     if width == 1:
         return seconds
@@ -146,12 +146,12 @@ def _by_interval(told: TimeSeriesSum, width: int) -> list[SecondCounts]:
 
 
 def copies(step: StepSetup, subscribers: int, publishers: int) -> tuple[float, float]:
-    """How many copies of a message are expected outside a step's cohort, and inside.
+    """The expected copies of a message outside a step's cohort, and inside it.
 
     Args:
-        step: what is carried out.
-        subscribers: how many there are.
-        publishers: how many send.
+        step: the setup of the step.
+        subscribers: the number of subscribers.
+        publishers: the number of publishers.
     """
     cohort = step.cohort
     if step.group:

@@ -145,7 +145,7 @@ def test_a_batch_is_two_frames(controller: Controller, peers: Peers) -> None:
 def test_a_command_that_clients_would_ignore_is_not_sent(controller: Controller, peers: Peers) -> None:
     serves(controller, peers)
     many = wire.Finish(epoch=1, publishers=[], drain_max_s=1.0, system={"offsets": dict.fromkeys(range(30_000), 2**62)})
-    with pytest.raises(StepError, match=f"longer than the {wire.MAX_MESSAGE_BYTES} that clients take"):
+    with pytest.raises(StepError, match=f"longer than the {wire.MAX_MESSAGE_BYTES} bytes that clients accept"):
         controller.tell([9], many)
 
 

@@ -118,7 +118,7 @@ def test_the_figures_for_the_cause_come_first_and_nothing_is_said_of_what_was_no
     told = replace(ZMQ, held=False, publisher=STARVED, lag_p99_ms=170.04, subscriber_host_pct=40.6, steal_pct=3.2)
     told = replace(told, out_of_publishers=TcpWaits(2, 0.25, 0.0, 1_230_000))
     assert verdict(told).evidence == (
-        "subscribers lost messages or were behind; publishers: main ran 19 %, waited 80 % for CPU; "
+        "subscribers lost messages or received them late; publishers: main ran 19 %, waited 80 % for CPU; "
         "schedule lag p99 170 ms; publishers' 2 connections waited 25 % for their reader, 0 % for the network, "
         "1.23 MB unsent; subscribers: python ran 20 %, waited 1 % for CPU; subscribers' hosts 41 % busy, 3 % stolen"
     )

@@ -138,7 +138,7 @@ def test_a_server_that_fails_while_they_come_up_is_told_with_its_last_words(cont
 @pytest.mark.tier("test")
 def test_servers_whose_agents_are_lost_are_launched_again_until_it_is_enough(controller: Controller) -> None:
     engine = Told("lost")
-    with pytest.raises(ServerError, match=f"brought up {STARTS} times, last: the server servers-7 on host-a lost"):
+    with pytest.raises(ServerError, match=f"started {STARTS} times, last: the server servers-7 on host-a lost"):
         deployed(engine, controller).start()
     assert len(engine.launched) == 2 * STARTS
 
