@@ -8,7 +8,7 @@ using namespace hydra;
 
 namespace {
 
-// Everything that a publisher may send, in one string.
+// All that a publisher may send, in one string.
 std::string conversation() {
     std::string all = beginning();
     for (std::uint64_t i = 0; i < 3; ++i) {
@@ -45,7 +45,7 @@ std::string refusal(const std::string& bytes) {
             said = e.what();
         }
         if (piece == 1 || said.empty()) {
-            return said;  // the same in one piece and byte by byte, or this is not what was expected
+            return said;  // equal in one piece and byte by byte
         }
     }
     return "";
@@ -95,7 +95,7 @@ TEST_CASE("a conversation in pieces of one length, and of any") {
     }
 }
 
-TEST_CASE("a piece of the most bytes fills no batch beyond its room") {
+TEST_CASE("a piece of the most bytes does not overfill a batch") {
     std::string messages;
     for (std::uint64_t i = 0; i < 100; ++i) {
         messages += message(i);
@@ -118,7 +118,7 @@ TEST_CASE("a piece of the most bytes fills no batch beyond its room") {
     CHECK(ZmtpDecoder::most_bytes(0) == 0);
 }
 
-TEST_CASE("what cannot be a publisher's is refused, in whatever pieces it comes") {
+TEST_CASE("bytes that are not a publisher's are rejected, in pieces of any length") {
     const std::string many(9000, 'x');
     const std::string greeting = greeting_of();
     const std::vector<std::pair<std::string, std::string>> cases = {
