@@ -19,8 +19,8 @@ class Membership {
   public:
     explicit Membership(std::int64_t now_ns) : unassigned_ns_(now_ns) {}
 
-    // Begins a step at these offsets, of all partitions. Returns those of this member's that have to be
-    // moved.
+    // Begins a step at these offsets, of all partitions. Returns the partitions of this member that have to
+    // be moved.
     Offsets step(const Offsets& begin, std::int64_t now_ns);
 
     // Another member has the partitions, or none, until the group assigns them again.
