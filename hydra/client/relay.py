@@ -112,7 +112,7 @@ def bind(inner: zmq.Socket[bytes], folder: str) -> Path:
     made = _folder_in(folder)
     if len(os.fsencode(made / SOCKET)) > _LONGEST_PATH:
         made.rmdir()
-        made = _folder_in("/tmp")  # noqa: S108  # as above
+        made = _folder_in("/tmp")  # noqa: S108  # see relay_main
     try:
         inner.bind(f"ipc://{made / SOCKET}")
     except zmq.ZMQError:

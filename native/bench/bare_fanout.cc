@@ -1,11 +1,11 @@
-// bare-fanout SUBSCRIBERS WARM_SECONDS SECONDS HWM IO_THREADS: one XPUB and forked SUBs that count and do
-// nothing else: no headers, no ledger, no control channel. Prints what all of them received inside the
-// window, and what the publisher sent in it. It publishes for WARM_SECONDS before: a connection whose socket
-// buffers have grown carries up to a fifth less than a new one.
+// bare-fanout SUBSCRIBERS WARM_SECONDS SECONDS HWM IO_THREADS: one XPUB and forked SUBs that only count,
+// without headers, ledger or control channel. Prints how many messages all of them received in the window,
+// and how many the publisher sent in it. Before the window it publishes for WARM_SECONDS: a connection whose
+// socket buffers have grown carries up to a fifth less than a new one.
 //
-// The publisher waits until every subscriber's subscription is there; each subscriber counts what it receives
-// between the start and the stop that the parent fixed, reading the clock only when it has to wait anyway or
-// every 1000 messages.
+// The publisher waits for the subscription of every subscriber. Each subscriber counts messages between the
+// start and the stop that the parent sets. It reads the clock only when it has to wait anyway, or every 1000
+// messages.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
     void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(memory != MAP_FAILED, "mmap");
     auto& shared = *new (memory) Shared;
-    // Forked before any context; the pipe tells each of them where to connect.
+    // Forked before any context; the pipe sends each of them the address.
     int port_pipe[2];
     must(pipe(port_pipe) == 0, "pipe");
     const pid_t parent = getpid();

@@ -1,5 +1,5 @@
-// What the bookkeeping of one message costs a subscriber, amortised over a drained batch: the header taken
-// from the message, the ledger, the latency; and the clock once a batch. Prints ns per message for each
+// The cost of the bookkeeping for one message of a subscriber, averaged over a drained batch: the header from
+// the message, the ledger, the latency; and the clock once for each batch. Prints ns per message for each
 // length of batch.
 #include "common/ledger.h"
 
@@ -33,7 +33,7 @@ std::vector<Stream> streams() {
             lossy.push_back(paced[n]);
         }
     }
-    // Four partitions, each a few thousand messages at a time: almost nothing comes in order.
+    // Four partitions, each a few thousand messages at a time: almost no message arrives in order.
     std::vector<hydra::Header> partitions;
     constexpr std::size_t block = 20'000;
     for (std::size_t begin = 0; begin < kMessages; begin += block) {

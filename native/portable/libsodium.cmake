@@ -1,4 +1,4 @@
-# libsodium's own build is autotools'; this is what libzmq's CURVE takes of it, by CMake like the others.
+# libsodium is built with autotools; this builds the part that libzmq's CURVE needs with CMake, like the others.
 cmake_minimum_required(VERSION 3.20)
 project(libsodium VERSION 1.0.18 LANGUAGES C)
 
@@ -12,7 +12,7 @@ configure_file(${include}/sodium/version.h.in ${include}/sodium/version.h @ONLY)
 file(GLOB_RECURSE sources src/libsodium/*.c)
 add_library(sodium STATIC ${sources})
 target_include_directories(sodium PRIVATE ${include} ${include}/sodium)
-# Both targets are little-endian, have 64 bits, and a glibc with these functions.
+# Both targets are little-endian, have 64 bits, and have a glibc with these functions.
 target_compile_definitions(sodium PRIVATE
   CONFIGURED=1 SODIUM_STATIC=1 NATIVE_LITTLE_ENDIAN=1 HAVE_TI_MODE=1 HAVE_PTHREAD=1 HAVE_SYS_MMAN_H=1 HAVE_MMAP=1
   HAVE_MPROTECT=1 HAVE_MLOCK=1 HAVE_MADVISE=1 HAVE_POSIX_MEMALIGN=1 HAVE_NANOSLEEP=1 HAVE_WEAK_SYMBOLS=1

@@ -15,10 +15,10 @@
 
 namespace {
 
-// Every client is a fork of this process, and would look up the functions of shared libraries by itself: of
-// 10,240 clients that took a third of the time until they were ready. The loader does it once, before the
-// first fork, where it is told so when the program begins. By its own path, so that the process keeps its
-// name; where that fails, it is only slower.
+// Every client is a fork of this process, and would look up the functions of shared libraries by itself: with
+// 10,240 clients that took a third of the time until they were ready. With this variable at its start, the
+// loader does it once, before the first fork. The process executes its own path, so that it keeps its name;
+// if that fails, the start is only slower.
 void begin_with_functions_looked_up(char** argv) {
     if (std::getenv("LD_BIND_NOW") != nullptr) {
         return;

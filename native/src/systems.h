@@ -1,4 +1,4 @@
-// The systems that this program offers: those of CMakeLists.txt whose libraries were there when it was built.
+// The systems of this program: those in CMakeLists.txt whose libraries were installed when it was built.
 #pragma once
 
 #include "common/options.h"

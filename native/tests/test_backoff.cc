@@ -8,7 +8,7 @@ using namespace hydra;
 
 namespace {
 
-// When it is said by somebody who wakes up so much too late each time.
+// The times of a caller that wakes up late by this much each time.
 std::vector<std::int64_t> times_ms(Backoff repeats, std::int64_t until_ms, std::int64_t late_ms = 0) {
     std::vector<std::int64_t> said;
     while (repeats.next_ns() <= until_ms * kMillisecondNs) {
@@ -35,11 +35,11 @@ TEST_CASE("end markers come at doubling distances for a minute") {
     CHECK(said == Times{7000, 7050, 7150, 7350, 7750, 8550, 10150, 13350, 19750, 32550, 58150});
 }
 
-TEST_CASE("who is late keeps the distances") {
+TEST_CASE("a late caller keeps the waits") {
     CHECK(times_ms(Backoff(0, kSecondNs, kNeverNs), 1000, 30) == Times{30, 110, 240, 470, 900});
 }
 
-TEST_CASE("who has to rest says it when it has, and keeps the distances") {
+TEST_CASE("a caller that has to rest sends after the rest, and keeps the waits") {
     Backoff repeats(0, kSecondNs, kNeverNs);
     CHECK(repeats.due(0));
     CHECK_FALSE(repeats.due(50 * kMillisecondNs, 400 * kMillisecondNs));
@@ -49,7 +49,7 @@ TEST_CASE("who has to rest says it when it has, and keeps the distances") {
     CHECK_FALSE(repeats.due(499 * kMillisecondNs, 0));
 }
 
-TEST_CASE("what was never begun is never due") {
+TEST_CASE("a backoff without a begin is never due") {
     Backoff never;
     CHECK(never.next_ns() == kNeverNs);
     CHECK_FALSE(never.due(kNeverNs - 1));

@@ -33,7 +33,7 @@ TEST_CASE("what is due at a time is waited for until that time has come, and no 
     }
 }
 
-TEST_CASE("a host tells its boot and its namespaces") {
+TEST_CASE("a host has ids of its boot and its namespaces") {
     CHECK(boot_id().size() == 36);
     CHECK(time_namespace().starts_with("time:[") == std::filesystem::exists("/proc/self/ns/time"));
     CHECK(network_namespace().starts_with("net:[") == std::filesystem::exists("/proc/self/ns/net"));

@@ -20,7 +20,7 @@ Command stop() {
     return {.step = Step::stop, .epoch = 1, .body = "stop"};
 }
 
-// What is to be said again, as its first command's clients.
+// The clients of the first command to resend.
 Ids again(CommandReplies& commands, std::int64_t now_ns) {
     const auto all = commands.again(now_ns);
     return all.empty() ? Ids{} : all.front().ids;
@@ -28,14 +28,14 @@ Ids again(CommandReplies& commands, std::int64_t now_ns) {
 
 }  // namespace
 
-TEST_CASE("who was told the same and has answered is not told again") {
+TEST_CASE("a client that has answered a command does not get it again") {
     CommandReplies commands({1, 2, 3, 4}, Role::subscriber);
     CommandTargets given = commands.give(configure(), {1, 2, 3}, 0);
     CHECK(given.tell == Ids{1, 2, 3});
     CHECK(given.fresh == Ids{1, 2, 3});
     CHECK(commands.answer(2, Step::configure));
     CHECK_FALSE(commands.answer(2, Step::configure));
-    CHECK_FALSE(commands.answer(4, Step::configure));  // it was told nothing
+    CHECK_FALSE(commands.answer(4, Step::configure));  // it got no command
     given = commands.give(configure(), {1, 2}, 5);
     CHECK(given.tell == Ids{1});
     CHECK(given.fresh.empty());
@@ -54,7 +54,7 @@ TEST_CASE("another command of the same kind makes the answers void") {
     CHECK(given.changed == Ids{1});
     CHECK(commands.awaited(Step::configure));
     commands.deafen(1, Step::configure, 7);
-    CHECK_FALSE(commands.answer(1, Step::configure));  // perhaps of the first one
+    CHECK_FALSE(commands.answer(1, Step::configure));  // perhaps an answer to the first one
     commands.heard_ping(1, 6);
     CHECK(commands.deaf(1, Step::configure));
     commands.heard_ping(1, 7);
@@ -62,14 +62,15 @@ TEST_CASE("another command of the same kind makes the answers void") {
     CHECK_FALSE(commands.awaited(Step::configure));
 }
 
-TEST_CASE("what is not answered is said again every 2 s") {
+TEST_CASE("a command without an answer is resent every 2 s") {
     CommandReplies commands({1, 2, 3}, Role::subscriber);
     commands.give(configure(), {1, 2, 3}, 100);
     commands.answer(1, Step::configure);
     CHECK(commands.due_ns() == 100 + kAgainNs);
     CHECK(again(commands, 99 + kAgainNs).empty());
     CHECK(again(commands, 100 + kAgainNs) == Ids{2, 3});
-    commands.give(configure(), {3}, 200 + kAgainNs);  // the controller says it again: that puts it off
+    commands.give(configure(), {3},
+                  200 + kAgainNs);  // the controller repeats it, which delays the next resend
     CHECK(again(commands, 100 + 2 * kAgainNs) == Ids{2});
     CHECK(again(commands, 200 + 2 * kAgainNs) == Ids{3});
     commands.left(3);
@@ -94,7 +95,7 @@ TEST_CASE("an epoch begins with its first configure") {
     CHECK(commands.due_ns() == kNeverNs);
 }
 
-TEST_CASE("what a client does not heed is told, and not said again") {
+TEST_CASE("a command that a client ignores is sent, but not resent") {
     CommandReplies commands({1, 2}, Role::publisher);
     commands.give(configure(), {1}, 0);
     commands.answer(1, Step::configure);
@@ -106,7 +107,7 @@ TEST_CASE("what a client does not heed is told, and not said again") {
     CHECK(commands.awaited(Step::stop));
 }
 
-TEST_CASE("whoever replaces a client has been told nothing") {
+TEST_CASE("the process that replaces a client has had no command") {
     CommandReplies commands({1, 2}, Role::subscriber);
     commands.give(configure(), {1, 2}, 0);
     commands.answer(1, Step::configure);

@@ -31,7 +31,7 @@ TEST_CASE("Three refusals in a row are the end") {
     CHECK(it.gone());
 }
 
-TEST_CASE("A connection that is found again was refused by nobody") {
+TEST_CASE("A new connection resets the refusals") {
     LostConnection it;
     it.lost(kStart);
     it.knocked(kStart, true);

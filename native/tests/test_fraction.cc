@@ -19,7 +19,7 @@ void check(double value, std::uint64_t numerator, std::uint64_t denominator) {
 }  // namespace
 
 TEST_CASE("rates as fractions") {
-    // As Fraction(value).limit_denominator(1_000_000) has them.
+    // The results of Fraction(value).limit_denominator(1_000_000).
     check(1.0, 1, 1);
     check(2500.5, 5001, 2);
     check(0.1, 1, 10);

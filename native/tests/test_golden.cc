@@ -1,4 +1,4 @@
-// The wire bytes of tests/golden: what we write is what the files hold, and what they hold is what we read.
+// The wire bytes of tests/golden: the encoder writes what the files contain, and the decoder reads them.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -106,7 +106,7 @@ SubscriberReport marked_report() {
     return it;
 }
 
-// Of a member of a group.
+// A report of a member of a consumer group.
 SubscriberReport member_report() {
     SubscriberReport it = silent_report();
     it.ledgers = {{.publisher = 0, .received = 13, .in_window = 13}};
@@ -229,7 +229,7 @@ const std::set<std::string> kFromController = {"welcome",
                                                "evict",
                                                "evict-incarnation"};
 
-// The frame read and written again by the description of its type, whichever side sends it; "" where no
+// The frame, decoded and encoded again by the description of its type, whichever side sends it; "" if no
 // message of the set has that type.
 template <typename... Messages>
 std::string again(std::type_identity<std::variant<Messages...>>, const std::string& frame) {
@@ -320,7 +320,7 @@ TEST_CASE("there is a test for every control message") {
     CHECK(files == known);
 }
 
-TEST_CASE("a client does not take what clients say") {
+TEST_CASE("a client does not accept messages of clients") {
     for (const auto& [name, written] : from_client()) {
         CAPTURE(name);
         CHECK_THROWS_AS(decode(content(golden("control/" + name + ".json"))), ProtocolError);
@@ -407,7 +407,7 @@ TEST_CASE("the other commands") {
     CHECK(read<Welcome>("welcome-connection").ids.empty());
 }
 
-TEST_CASE("what a client refuses") {
+TEST_CASE("frames that a client rejects") {
     int files = 0;
     for (const auto& file : std::filesystem::directory_iterator(golden("refused/client"))) {
         CAPTURE(file.path());

@@ -12,7 +12,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Answers in the epoch 5, and what was said since it was asked before: "TYPE WHAT IDS…".
+// Answers in the epoch 5, and the messages since the last question: "TYPE WHAT IDS…".
 struct Said {
     Texts texts;
     GroupReplies answers{{1, 2, 3}, [this](const FromClient& message) {
@@ -53,7 +53,7 @@ TEST_CASE("the words of an ack are the steps of a command") {
     CHECK_FALSE(step_of("ping"));
 }
 
-TEST_CASE("acknowledgements are gathered by their step, and said in time") {
+TEST_CASE("acknowledgements are gathered by their step, and sent in time") {
     Said it;
     it.answers.acknowledge(2, Step::start, 7);
     it.answers.acknowledge(1, Step::configure, 8);
@@ -66,7 +66,7 @@ TEST_CASE("acknowledgements are gathered by their step, and said in time") {
     CHECK(it.answers.due_ns() == kNeverNs);
 }
 
-TEST_CASE("proofs are said when nobody else has to prove anything") {
+TEST_CASE("ready is sent when all clients are ready") {
     Said it;
     it.ask(1, true);
     it.ask(2, true);
@@ -79,18 +79,18 @@ TEST_CASE("proofs are said when nobody else has to prove anything") {
     CHECK(it.take() == Texts{"ready a 1"});
 }
 
-TEST_CASE("the first complaint of its kind is said at once, its like together") {
+TEST_CASE("the first error of a kind is sent at once, equal ones together") {
     Said it;
     it.answers.complain({2}, kError, 0);
     CHECK(it.take() == Texts{"error no 2"});
     it.answers.complain({3}, kError, 0);
     it.answers.complain({1}, kError, 0);
     CHECK(it.take().empty());
-    it.answers.begin(6);  // it may be why somebody is about to end
+    it.answers.begin(6);  // it may be why a client is about to end
     CHECK(it.take() == Texts{"error no 1 3"});
 }
 
-TEST_CASE("what was answered is said again") {
+TEST_CASE("answers are sent again") {
     Said it;
     it.ask(1);
     it.ask(2);
@@ -104,7 +104,7 @@ TEST_CASE("what was answered is said again") {
     it.answers.repeat(2, Step::configure, 0);
     it.answers.say_all();
     CHECK(it.take() == Texts{"ack configure 1", "ready a 1", "error no 2"});
-    it.ask(2);  // another command: it has not failed at that
+    it.ask(2);  // another command, which has not failed
     it.answers.repeat(2, Step::configure, 0);
     it.answers.say_all();
     CHECK(it.take() == Texts{"ack configure 2"});

@@ -11,7 +11,7 @@ using namespace hydra;
 
 namespace {
 
-// The page's formula, word for word.
+// The formula of docs/control-protocol.md, unchanged.
 std::int64_t index_of(std::int64_t value) {
     if (value < 0) {
         return -1 - index_of(-value);
@@ -21,13 +21,13 @@ std::int64_t index_of(std::int64_t value) {
     return std::int64_t{bucket} * 1024 + (value >> bucket);
 }
 
-// Of all sizes alike, up to 1 h on either side of 0.
+// All sizes are equally frequent, up to ±1 h.
 std::int64_t value_of(std::mt19937_64& random) {
     const auto size = static_cast<std::int64_t>((random() >> (random() % 64)) % 3'600'000'001);
     return random() % 2 == 0 ? size : -size;
 }
 
-// Messages with these times, each in a run of its own.
+// Messages with these times, each in its own run.
 std::vector<Run> runs_at(const std::vector<std::uint64_t>& times_ns) {
     std::vector<Run> runs;
     for (const std::uint64_t time_ns : times_ns) {
@@ -54,7 +54,7 @@ TEST_CASE("the index of a value") {
     }
 }
 
-TEST_CASE("nothing counted is nothing told") {
+TEST_CASE("a histogram without a count is empty") {
     const HistogramCounts empty = LatencyRecorder().histogram();
     CHECK(empty.counts.empty());
     CHECK(empty.min_us == 0);
@@ -85,7 +85,7 @@ TEST_CASE("all messages of a run are counted") {
     CHECK(recorder.histogram().max_us == 6);
 }
 
-TEST_CASE("only negative values are told as they are, and forgotten") {
+TEST_CASE("only negative values are returned unchanged, and discarded") {
     LatencyRecorder recorder;
     recorder.record_us(-5, 3);
     recorder.record_us(-2048);

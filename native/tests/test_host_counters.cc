@@ -13,7 +13,7 @@ using namespace hydra;
 
 namespace {
 
-// A child that works until it is told to end.
+// A child that works until it is killed.
 struct Busy {
     pid_t pid = fork();
 
@@ -38,7 +38,7 @@ struct Busy {
 TEST_CASE("what cannot be read is empty") {
     CHECK(text_of("/proc/self/comm") == "hydra-tests\n");
     CHECK(text_of("/proc/self/missing").empty());
-    CHECK(text_of("/proc/self/task").empty());  // opens, but does not let itself be read
+    CHECK(text_of("/proc/self/task").empty());  // opens, but cannot be read
 }
 
 TEST_CASE("a host has cores, memory and counters that rise") {
@@ -84,7 +84,7 @@ TEST_CASE("the busiest threads are those of the process and of all that descend 
     }
 }
 
-TEST_CASE("a process that is gone has no threads") {
+TEST_CASE("a process that has ended has no threads") {
     pid_t gone = 0;
     {
         const Busy child;

@@ -19,7 +19,7 @@ using namespace hydra;
 
 namespace {
 
-// TMPDIR for the life of a test.
+// Sets TMPDIR for the duration of a test.
 class Within {
   public:
     explicit Within(const std::string& folder) : before_(variable("TMPDIR")) {
@@ -48,7 +48,7 @@ namespace {
 
 constexpr std::int64_t kPatienceNs = 10 * kSecondNs;
 
-// Waits for the next frame; none within the patience.
+// Waits for the next frame; none if it does not arrive in time.
 std::optional<InnerSocket::Frame> next(InnerSocket& inner) {
     std::optional<InnerSocket::Frame> frame;
     const std::int64_t deadline_ns = monotonic_ns() + kPatienceNs;
@@ -93,7 +93,7 @@ TEST_CASE("a client dials by a descriptor what has no name any more") {
     close(door);
 }
 
-TEST_CASE("what a client said before it ended is heard, and then nothing is sent to it") {
+TEST_CASE("a client's messages before its end are received, and then nothing is sent to it") {
     InnerSocket inner;
     const int door = take_door(inner.path());
     {
@@ -114,7 +114,7 @@ TEST_CASE("what a client said before it ended is heard, and then nothing is sent
     close(door);
 }
 
-TEST_CASE("a client that does not read gets everything when it does, and keeps nobody waiting") {
+TEST_CASE("a client that does not read gets everything when it does, and delays no other client") {
     InnerSocket inner;
     const int door = take_door(inner.path());
     InnerLine busy(inner_path(door));
@@ -132,7 +132,7 @@ TEST_CASE("a client that does not read gets everything when it does, and keeps n
     inner.send(others->connection, "welcome");
     CHECK(next(other) == "welcome");
     for (int i = 0; i < 5; ++i) {
-        // Room is an event like an arrival: the relay writes on when it looks for messages.
+        // Space is an event like an arrival: the relay continues to write when it looks for messages.
         std::optional<std::string> frame;
         const std::int64_t deadline_ns = monotonic_ns() + kPatienceNs;
         while (!(frame = busy.receive()) && monotonic_ns() < deadline_ns) {
@@ -145,7 +145,7 @@ TEST_CASE("a client that does not read gets everything when it does, and keeps n
     close(door);
 }
 
-TEST_CASE("a client whose relay does not read is not kept, and is told of room") {
+TEST_CASE("a client whose relay does not read does not wait, and notices space") {
     constexpr int kFrames = 2'000;  // several times what a socket holds
     InnerSocket inner;
     const int door = take_door(inner.path());
@@ -170,7 +170,7 @@ TEST_CASE("a client whose relay does not read is not kept, and is told of room")
         }
     }
     CHECK(heard == kFrames);
-    // Nothing waits any more, so that room is no news.
+    // Nothing waits any more, so space is no event.
     client.send("last");
     const auto last = next(inner);
     REQUIRE(last);
@@ -180,7 +180,7 @@ TEST_CASE("a client whose relay does not read is not kept, and is told of room")
     close(door);
 }
 
-TEST_CASE("what a client left unsent when it ended arrives") {
+TEST_CASE("messages that a client had not sent when it ended arrive") {
     constexpr int kFrames = 20;
     constexpr std::size_t kBytes = 100'000;
     InnerSocket inner;
@@ -199,7 +199,7 @@ TEST_CASE("what a client left unsent when it ended arrives") {
     close(door);
 }
 
-TEST_CASE("a client whose relay is gone ends") {
+TEST_CASE("a client whose relay has ended ends") {
     auto inner = std::make_unique<InnerSocket>();
     const int door = take_door(inner->path());
     auto client = std::make_unique<InnerLine>(inner_path(door));

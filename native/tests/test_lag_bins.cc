@@ -29,7 +29,7 @@ Bins binned(const std::vector<BatchRead>& batches) {
     return bins.means_us();
 }
 
-// Bins of which only some parts saw anything.
+// Bins with batches in only some parts.
 Bins parts(const std::map<std::size_t, std::uint64_t>& means) {
     Bins bins(kLagBins);
     for (const auto& [part, mean] : means) {

@@ -93,7 +93,7 @@ TEST_CASE("only a probe of this epoch or later, of every publisher, proves the p
     CHECK(ledger.stale() == 0);
 }
 
-TEST_CASE("end markers are no data and no probes, and only those of this epoch say anything") {
+TEST_CASE("end markers are no data and no probes, and only those of this epoch count") {
     constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
     const std::vector<PublisherTotal> both = {{1, 10, {}}, {2, 10, {}}};
     Ledger ledger(5, {{1, ""}, {2, ""}});
@@ -126,7 +126,7 @@ TEST_CASE("the last expected sequence") {
     CHECK_FALSE(ledger.has_last({{0, 10, {}}, {9, 1, {}}}));
 }
 
-TEST_CASE("the list of missing ranges is bounded and says so") {
+TEST_CASE("the list of missing ranges is limited, and the report shows it") {
     Ledger ledger(1, {{0, ""}});
     for (std::uint64_t n = 1; n < 1200; n += 2) {
         record(ledger, run(1, 0, n, n));

@@ -10,7 +10,7 @@ using namespace hydra;
 
 namespace {
 
-// A system that nothing in common/ knows, with one option of its own.
+// A system that common/ does not know, with its own option.
 class Toy final : public System {
   public:
     Toy(std::string name, std::string option) : name_(std::move(name)), option_(std::move(option)) {}
@@ -84,7 +84,7 @@ TEST_CASE("only subscribers are packed, whatever their system is called") {
     CHECK(refusal({"post-pub", "--clients-per-process", "1"}).empty());
 }
 
-TEST_CASE("what makes no sense is one line") {
+TEST_CASE("invalid arguments give one line") {
     for (const std::vector<const char*>& arguments :
          std::vector<std::vector<const char*>>{{},
                                                {"post-sub", "--unknown"},

@@ -60,7 +60,7 @@ TEST_CASE("nothing is due before its time") {
     CHECK(pacer.lag_ns(kStart + 3'000'000) == 2'000'000);
 }
 
-TEST_CASE("whoever kept up completes the schedule, whoever did not stops") {
+TEST_CASE("a publisher that kept up completes the schedule, another one stops") {
     Pacer kept(1000.0, kStart, kStart + kSecond, 100);
     kept.advance(998);
     CHECK_FALSE(kept.done(kStart + kSecond + 1));

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-// A file with this text, as long as it lives.
+// A file with this text; the destructor removes it.
 class File {
   public:
     explicit File(const std::string& text)
@@ -99,7 +99,7 @@ TEST_CASE("the payload's vectors") {
     for_each_vector("payload", payload);
 }
 
-TEST_CASE("the rooms begin anew behind the last one, wherever one begins") {
+TEST_CASE("the spaces repeat after the last one, wherever the first is") {
     PayloadBlock block;
     block.set(configure(Payload::random, 1000, 30), 10'000);
     CHECK(block.messages() >= 64);
@@ -126,7 +126,7 @@ TEST_CASE("zeros of one size are as many as are handed over at a time, and few w
     for (const Case& it :
          {Case{24, 64}, Case{100, 64}, Case{1000, 16}, Case{10'000, 1}, Case{5'000'000, 1}}) {
         CAPTURE(it.size);
-        block.set(configure(Payload::random, it.size), 4096);  // what was there before
+        block.set(configure(Payload::random, it.size), 4096);  // earlier content of the block
         block.set(configure(Payload::zeros, it.size), 1024 * 1024);
         CHECK(block.messages() == it.messages);
         CHECK(block.zeros());

@@ -22,7 +22,7 @@ TEST_CASE("cores and context switches") {
         "procs_running 3",
         kTicks);
     REQUIRE(it.cores.size() == 3);
-    // A guest's time is part of its user's already.
+    // The user's time includes the guest's time.
     CHECK(it.cores[0] == CoreTimes{1.6, 0.4, 6.5});
     CHECK(it.cores[1] == CoreTimes{0, 0, 184'467'440.73});
     CHECK(it.cores[2] == CoreTimes{});

@@ -64,14 +64,14 @@ TEST_CASE("settings of others are ignored, unknown fields elsewhere are not") {
         R"({"type":"configure","v":2,"epoch":1,"settings":{"burst":1},"publishers":[{"publisher":0,"x":1}],"probe":true})");
 }
 
-TEST_CASE("null only where it says so") {
+TEST_CASE("null only where the description allows it") {
     CHECK_NOTHROW(settings_of(R"("receive_rate":null,"reconnect_rate":null)"));
     refused(configure(R"("rate":null)"));
     refused(configure(R"("burst":null)"));
     refused(R"({"type":"quit","v":2,"ids":null})");
 }
 
-TEST_CASE("a refusal says where") {
+TEST_CASE("the error of a rejected frame names the place") {
     const auto reason = [](const std::string& frame) -> std::string {
         try {
             decode(frame);
@@ -125,7 +125,7 @@ TEST_CASE("limits of settings") {
 
 namespace {
 
-// A system's part of a command.
+// A system's object in a command.
 struct Part {
     std::uint64_t depth = 7;
     std::map<std::int32_t, std::int64_t> ends;

@@ -6,7 +6,7 @@
 
 using namespace hydra;
 
-TEST_CASE("ranges beyond the most are joined, and said to be") {
+TEST_CASE("ranges beyond the limit are joined, and the report shows it") {
     struct Case {
         std::size_t count;
         bool joined;

@@ -6,7 +6,7 @@
 
 using namespace hydra;
 
-TEST_CASE("those that come together are told of together, at once when nobody else can come") {
+TEST_CASE("registrations are sent together, at once when no other client can join") {
     PendingRegistrations joining({1, 2, 3});
     CHECK(joining.due_ns() == kNeverNs);
     joining.add(2, 0);
@@ -18,7 +18,7 @@ TEST_CASE("those that come together are told of together, at once when nobody el
     CHECK(joining.take(kGatherNs) == Ids{3});
 }
 
-TEST_CASE("they are told of again until a welcome names them") {
+TEST_CASE("registrations are resent until a welcome names the clients") {
     PendingRegistrations joining({1, 2, 3, 4});
     joining.add(1, 0);
     joining.add(2, 0);
@@ -52,7 +52,7 @@ TEST_CASE("a welcome of a predecessor is not its successor's") {
     CHECK(joining.is_named(1));
 }
 
-TEST_CASE("a welcome of one that was never told of is nobody's") {
+TEST_CASE("a welcome of a client that was never registered is ignored") {
     PendingRegistrations joining({1});
     joining.add(1, 0);
     joining.named(1);

@@ -22,7 +22,7 @@ std::string said(const Ids& ids) {
     return text;
 }
 
-// A relay in a time of the test's own, and what it told and said, as short texts.
+// A relay with the test's own time; the messages that it sent are short texts.
 class Group : private RelayOutputs {
   public:
     explicit Group(std::uint32_t count, Role role = Role::subscriber)
@@ -34,7 +34,7 @@ class Group : private RelayOutputs {
         return ids;
     }
 
-    // What went to clients, "CONNECTION TYPE IDS…", since this was asked before; and to the controller.
+    // The messages to clients since the last call, "CONNECTION TYPE IDS…"; and those to the controller.
     Texts told() { return std::exchange(told_, {}); }
     Texts up() { return std::exchange(up_, {}); }
 
@@ -54,7 +54,7 @@ class Group : private RelayOutputs {
                       now_ns);
     }
 
-    // Everybody is there, each in a process of its own, and known to the controller.
+    // All clients have joined, each in its own process, and are known to the controller.
     void begin() {
         obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
         for (const Id id : all(count_)) {
@@ -144,7 +144,7 @@ TEST_CASE("clients are welcomed when the relay is, and announced together") {
     Group it(3);
     it.hello("c1", {1});
     it.hello("c2", {2});
-    it.hello("c2", {2});  // it asks again: nobody has welcomed it
+    it.hello("c2", {2});  // it repeats hello: it has no welcome
     it.at(1000);
     CHECK(it.told().empty());
     CHECK(it.up().empty());
@@ -155,12 +155,12 @@ TEST_CASE("clients are welcomed when the relay is, and announced together") {
     it.hello("c3", {3});
     CHECK(it.told() == Texts{"c3 welcome"});
     it.at(1000);
-    CHECK(it.up() == Texts{"joined 3"});  // at once: nobody else can come
+    CHECK(it.up() == Texts{"joined 3"});  // at once: no other client can join
     it.hello("c3", {3});
     CHECK(it.told() == Texts{"c3 welcome"});
 }
 
-TEST_CASE("those that come within 10 ms are announced together") {
+TEST_CASE("clients that join within 10 ms are registered together") {
     Group it(4);
     it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
     it.at(0);
@@ -176,9 +176,10 @@ TEST_CASE("those that come within 10 ms are announced together") {
     CHECK(it.up() == Texts{"joined 3"});
 }
 
-TEST_CASE("who is not known to the controller is announced again every 2 s") {
+TEST_CASE("a client that the controller does not know is registered again every 2 s") {
     Group it(2);
-    it.obey(Welcome{.ids = {1, 2}, .run = "run", .silence_s = 0});  // of the relay: nobody was announced
+    it.obey(Welcome{
+        .ids = {1, 2}, .run = "run", .silence_s = 0});  // the relay's own welcome: no client was registered
     it.hello("c1", {1});
     it.hello("c2", {2});
     it.at(1999);
@@ -191,7 +192,7 @@ TEST_CASE("who is not known to the controller is announced again every 2 s") {
     CHECK(it.up().empty());
 }
 
-TEST_CASE("a process that ended is told, and its successor announced, in any order") {
+TEST_CASE("a process that ended is reported, and its successor registered, in any order") {
     Group it(2);
     it.begin();
     const ChildExit first{.ids = {2}, .incarnation = 0, .pid = 102, .status = -9, .replaced = true};
@@ -215,7 +216,7 @@ TEST_CASE("a process that ended is told, and its successor announced, in any ord
     CHECK(it.told().empty());
 }
 
-TEST_CASE("what a process said last may come after its end") {
+TEST_CASE("a process's last messages may arrive after its end") {
     Group it(2);
     it.begin();
     it.relaying.take_exit({.ids = {2}, .pid = 102, .status = 1, .replaced = true}, it.now_ns);
@@ -234,7 +235,7 @@ TEST_CASE("a command does not reach a successor that the controller does not kno
     it.obey(Start{.ids = {2}, .epoch = 1});
     it.obey(Stop{.epoch = 1});
     it.obey(Finish{.epoch = 1});
-    it.configure(0);  // of an earlier epoch: not remembered
+    it.configure(0);  // of an earlier epoch: not stored
     CHECK(it.told() == Texts{"c1 configure", "c1 stop", "c1 finish", "c1 configure"});
     it.obey(Quit{.ids = {2}});
     CHECK(it.told() == Texts{"d2 quit"});
@@ -254,7 +255,7 @@ TEST_CASE("a welcome of one that has ended does not name its successor") {
     it.hello("e2", {2}, 2);
     it.at(1000);
     CHECK(it.up() == Texts{"child_exit 2", "joined 2", "child_exit 2", "joined 2"});
-    it.obey(welcome);  // of the one that was announced first
+    it.obey(welcome);  // for the process that was registered first
     it.told();
     it.configure(1);
     CHECK(it.told() == Texts{"c1 configure"});
@@ -288,7 +289,7 @@ TEST_CASE("the end of all is asked for without ids") {
     CHECK(it.up() == Texts{"child_exit 2", "kill 1 2 up to 4294967295"});
 }
 
-TEST_CASE("whoever asks for the end of those that are gone for good is told again") {
+TEST_CASE("an eviction of clients that are dead for good is answered with their end") {
     Group it(3);
     it.begin();
     it.relaying.take_exit({.ids = {2}, .pid = 102, .status = 0, .replaced = false}, it.now_ns);
@@ -299,7 +300,7 @@ TEST_CASE("whoever asks for the end of those that are gone for good is told agai
     CHECK(it.up() == Texts{"kill 3 up to 4294967295"});
 }
 
-TEST_CASE("quit is said again to those that are still there") {
+TEST_CASE("quit is resent to clients that are still connected") {
     Group it(3);
     it.begin();
     it.obey(Quit{.ids = {1, 3}});
@@ -317,7 +318,7 @@ TEST_CASE("quit is said again to those that are still there") {
 
 // --- answers ----------------------------------------------------------------------------------------------
 
-TEST_CASE("acks are said when all have answered, or 10 ms after the first") {
+TEST_CASE("acks are sent when all have answered, or 10 ms after the first") {
     Group it(3);
     it.begin();
     it.configure(1, {1, 2});
@@ -338,7 +339,7 @@ TEST_CASE("acks are said when all have answered, or 10 ms after the first") {
     CHECK(it.up() == Texts{"child_exit 2"});
 }
 
-TEST_CASE("what waited for somebody who died is said at once") {
+TEST_CASE("answers that waited for a client that died are sent at once") {
     Group it(2);
     it.begin();
     it.configure(1);
@@ -369,7 +370,7 @@ TEST_CASE("only subscribers that are to prove their readiness are waited for") {
     CHECK(it.up() == Texts{"ack configure 1 2", "ready 1"});
 }
 
-TEST_CASE("the first error of its kind is said at once, others like it together") {
+TEST_CASE("the first error of a kind is sent at once, equal ones together") {
     Group it(4);
     it.begin();
     it.configure(1);
@@ -381,7 +382,7 @@ TEST_CASE("the first error of its kind is said at once, others like it together"
     CHECK(it.up() == Texts{"error 'no topic' 4", "error 'an unknown field' 2 3"});
 }
 
-TEST_CASE("who could not be configured is told the rest until it can be") {
+TEST_CASE("a client whose configuration failed gets the other commands until it succeeds") {
     Group it(1);
     it.begin();
     it.configure(1);
@@ -412,7 +413,7 @@ TEST_CASE("progress is passed on; what is of another epoch, or about others, is 
 
 // --- told again -------------------------------------------------------------------------------------------
 
-TEST_CASE("who has not answered is told again every 2 s") {
+TEST_CASE("a client that has not answered gets the command again every 2 s") {
     Group it(3);
     it.begin();
     it.configure(1);
@@ -425,13 +426,13 @@ TEST_CASE("who has not answered is told again every 2 s") {
     it.hear(1, ack(1, "configure"));
     it.at(4000);
     CHECK(it.told() == Texts{"c3 configure"});
-    it.configure(2, {1, 2});  // the epoch before is over for everybody
+    it.configure(2, {1, 2});  // the earlier epoch has ended for all clients
     it.told();
     it.at(6000);
     CHECK(it.told() == Texts{"c1 configure", "c2 configure"});
 }
 
-TEST_CASE("what the controller says again is answered from memory") {
+TEST_CASE("a command that the controller repeats is answered from memory") {
     Group it(3);
     it.begin();
     it.configure(1, {}, true);
@@ -472,7 +473,7 @@ TEST_CASE(
     CHECK(it.up() == Texts{"ack configure 1", "ready a 1"});
 }
 
-TEST_CASE("a replacement gets nothing of what was said before it came") {
+TEST_CASE("a replacement gets no command that was sent before it joined") {
     Group it(2);
     it.begin();
     it.configure(1);
@@ -488,7 +489,7 @@ TEST_CASE("a replacement gets nothing of what was said before it came") {
     CHECK(it.told() == Texts{"c1 start"});  // the other one ignores it
 }
 
-TEST_CASE("a publisher is not told again to stop what it has not begun") {
+TEST_CASE("a stop without a start is not resent to a publisher") {
     Group it(1, Role::publisher);
     it.begin();
     it.configure(1);
@@ -513,7 +514,7 @@ TEST_CASE("a publisher is not told again to stop what it has not begun") {
     CHECK(it.told().empty());
 }
 
-TEST_CASE("packed clients are told once, and by their ids where not all are meant") {
+TEST_CASE("a process with several clients gets a command once, with ids if it is not for all") {
     Group it(6);
     it.obey(Welcome{.ids = {}, .run = "run", .silence_s = 30});
     it.hello("a", {1, 2, 3});
@@ -532,7 +533,7 @@ TEST_CASE("packed clients are told once, and by their ids where not all are mean
 
 // --- reports ----------------------------------------------------------------------------------------------
 
-TEST_CASE("reports are said when all have reported, or half a second after the first") {
+TEST_CASE("reports are sent when all have reported, or half a second after the first") {
     Group it(3);
     it.begin();
     it.configure(1);
@@ -540,7 +541,7 @@ TEST_CASE("reports are said when all have reported, or half a second after the f
     it.up();
     it.hear(3, report(1));
     it.hear(1, report(1));
-    it.hear(1, report(1));  // told again, it says so again
+    it.hear(1, report(1));  // it answers a repeated command again
     it.at(499);
     CHECK(it.up().empty());
     it.at(500);
@@ -552,7 +553,7 @@ TEST_CASE("reports are said when all have reported, or half a second after the f
     CHECK(it.payloads.front() == it.payloads.back());
 }
 
-TEST_CASE("a report stays in its batch, also where its client is asked anew") {
+TEST_CASE("a report stays in its batch, even if its client is asked again") {
     Group it(2);
     it.begin();
     it.configure(1);
@@ -563,7 +564,7 @@ TEST_CASE("a report stays in its batch, also where its client is asked anew") {
     it.obey(Finish{.ids = {2}, .epoch = 1, .drain_max_s = 1});
     it.hear(2, Ack{.epoch = 0, .command = "ping", .echo = 1});
     it.hear(2, report(1));
-    it.hear(2, report(1));  // told again, it says so again
+    it.hear(2, report(1));  // it answers a repeated command again
     CHECK(it.up() == Texts{"batch 1 2"});
     CHECK(it.payloads.front() == it.payloads.back());
 }

@@ -6,7 +6,7 @@
 
 using namespace hydra;
 
-TEST_CASE("what is said alike is told once, with whoever said it, ascending and each once") {
+TEST_CASE("equal replies are sent once, with their clients, ascending and each once") {
     ReplyAggregator<std::string> gathering;
     CHECK(gathering.due_ns() == kNeverNs);
     gathering.add("b", 3, 100);

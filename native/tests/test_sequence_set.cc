@@ -10,7 +10,7 @@ using namespace hydra;
 
 namespace {
 
-// The same by a plain set.
+// The same results from a plain set.
 struct Model {
     std::set<std::uint64_t> seen;
     std::uint64_t duplicates = 0;
@@ -61,7 +61,7 @@ TEST_CASE("in order and whole") {
 }
 
 TEST_CASE("whatever comes, it is the same as a plain set of numbers") {
-    // A ring from the smallest to one that holds everything, so that messages come inside it, too late and
+    // From the smallest ring to one that holds everything, so that messages arrive inside it, too late and
     // far ahead.
     for (const std::uint64_t window : {128, 256, 1024, 8192}) {
         for (unsigned seed = 0; seed < 60; ++seed) {
@@ -115,7 +115,7 @@ TEST_CASE("many partitions far apart from each other") {
     }
 }
 
-TEST_CASE("long holes of a stream in order, and what fills them late") {
+TEST_CASE("long gaps of a stream in order, and late arrivals that fill them") {
     SequenceSet received;
     Model model;
     const auto add = [&](std::uint64_t first, std::uint64_t last) {
@@ -125,14 +125,14 @@ TEST_CASE("long holes of a stream in order, and what fills them late") {
     };
     add(0, 499);
     add(2'000, 2'499);
-    add(2'563, 2'600);    // a hole of 63
-    add(20'000, 20'500);  // with that one open
+    add(2'563, 2'600);    // a gap of 63
+    add(20'000, 20'500);  // while that gap is open
     add(40'000, 40'999);
-    add(41'064, 41'070);  // a hole of 64
+    add(41'064, 41'070);  // a gap of 64
     add(41'064, 41'070);  // again
     add(50'000, 50'000);  // still nothing was late
-    add(1'000, 1'009);    // the first that comes late
-    add(60'000, 60'000);  // long holes are looked for in the ring from here on
+    add(1'000, 1'009);    // the first late arrival
+    add(60'000, 60'000);  // long gaps stay in the ring from here on
     add(52'000, 59'999);
     add(41'000, 51'999);
     add(500, 2'300);

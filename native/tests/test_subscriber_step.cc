@@ -8,7 +8,7 @@ using namespace hydra;
 
 namespace {
 
-// One message of publisher 0 a batch, each with this time in its header.
+// Batches of one message of publisher 0, each with this time in its header.
 class OneAtATime : public SubscriberTransport {
   public:
     void configure(const Configure& command) override { epoch_ = command.epoch; }
@@ -30,7 +30,7 @@ class OneAtATime : public SubscriberTransport {
 
 }  // namespace
 
-TEST_CASE("what came before the start has no latency, but its time on the step's clock") {
+TEST_CASE("a message before the start has no latency, but its time on the step's clock") {
     Configure configure{.epoch = 1, .publishers = {{0, ""}}};
     OneAtATime transport;
     transport.configure(configure);
@@ -42,14 +42,14 @@ TEST_CASE("what came before the start has no latency, but its time on the step's
         batch.reset(kBatchLimit);
         step.take(batch, course);
     };
-    // The step's clock runs by a hundredth faster than this host's, whose wall clock may say what it wants.
+    // The step's clock runs by a hundredth faster than this host's, whose wall clock does not matter.
     const HostClock line{.at_ns = monotonic_ns(), .step_ns = 5 * kSecondNs, .rate_ppb = kMaxRatePpb};
     const StepClock clock(line);
     transport.sent_ns = 4 * kSecondNs;
     take();
     const std::int64_t first_by_ns = clock.at_ns(monotonic_ns());
     step.start({.epoch = 1, .start_at_ns = 5 * kSecondNs, .stop_at_ns = 10'000 * kSecondNs, .clock = line});
-    // Seems to come more than an hour early.
+    // A message that seems to be more than an hour early.
     transport.sent_ns = 100'000 * kSecondNs;
     take();
     transport.sent_ns = 5 * kSecondNs;
@@ -70,7 +70,7 @@ TEST_CASE("what came before the start has no latency, but its time on the step's
     CHECK(report.latency.max_us <= (last_by_ns - 5 * kSecondNs) / 1000);
 }
 
-TEST_CASE("without a start there is no clock to tell times by") {
+TEST_CASE("without a start there is no step's clock") {
     Configure configure{.epoch = 1, .publishers = {{0, ""}}};
     OneAtATime transport;
     transport.configure(configure);

@@ -1,4 +1,4 @@
-// What is made of two readings of TCP connections; tests/client/test_connections.py has the same cases.
+// The result of two readings of TCP connections; tests/client/test_connections.py has the same cases.
 #include <doctest/doctest.h>
 
 #include "common/tcp_sampler.h"
@@ -20,7 +20,7 @@ TEST_CASE("a connection with more to send than the way takes is limited by the n
     CHECK(after_a_second(quiet) == Connections{1, 0, 0, 500, 0});
 }
 
-TEST_CASE("one whose reader's window was shut for half of the time is limited by its reader") {
+TEST_CASE("a connection whose receive window was closed half of the time is limited by its reader") {
     TcpConnection it = kWaits;
     it.reader_us = 500'000;
     CHECK(after_a_second(it) == Connections{1, 1, 0, 500, 0});
@@ -28,13 +28,13 @@ TEST_CASE("one whose reader's window was shut for half of the time is limited by
     CHECK(after_a_second(it) == Connections{1, 0, 0, 500, 0});
 }
 
-TEST_CASE("one that carries nothing out does not count") {
+TEST_CASE("a connection that sends nothing does not count") {
     TcpConnection it = kNew;
     it.unread_bytes = 70;
     CHECK(after_a_second(it) == Connections{0, 0, 0, 0, 70});
 }
 
-TEST_CASE("the kernel tells of the connections of this namespace") {
+TEST_CASE("the kernel reports the connections of this namespace") {
     CHECK(established());
 }
 

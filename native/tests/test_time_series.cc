@@ -13,7 +13,7 @@ using Counts = std::vector<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("what was received belongs to the second of its batch, and is told once") {
+TEST_CASE("a message belongs to the second of its batch, and is sent once") {
     ReceivedTimeSeries course;
     course.at(-5).record_us(7);
     course.at(kSecondNs - 1).record_us(7);
@@ -30,7 +30,7 @@ TEST_CASE("what was received belongs to the second of its batch, and is told onc
     CHECK(course.take().empty());
 }
 
-TEST_CASE("what several tell adds up") {
+TEST_CASE("the time series of several clients are added up") {
     TimeSeriesSum sum;
     sum.add({{.second = 1, .messages = 3, .latency = {{-4, 1, 7, 2}, -3, 7}}});
     sum.add({{.second = 0, .messages = 1, .latency = {{9, 1}, 9, 9}},
@@ -56,7 +56,7 @@ TEST_CASE("many seconds are several messages") {
     CHECK(parts_of({wide, wide, wide}).size() == 3);
 }
 
-TEST_CASE("one that is gone leaves once and comes back once") {
+TEST_CASE("a disconnected subscriber leaves once and returns once") {
     Impairments spells({{.kind = ImpairmentKind::gone, .begin_s = 1, .end_s = 2},
                         {.kind = ImpairmentKind::gone, .begin_s = 2, .end_s = 3}});
     CHECK(spells.at(0, 0) == Impairments::Change::none);
@@ -71,11 +71,11 @@ TEST_CASE("one that is gone leaves once and comes back once") {
     CHECK(spells.next_ns(3 * kSecondNs, 5) == kNeverNs);
 }
 
-TEST_CASE("a slow one reads so many from the begin of its spell on") {
+TEST_CASE("a slow subscriber reads at its rate from the begin of its impairment on") {
     Impairments spells({{.kind = ImpairmentKind::slow, .begin_s = 2, .end_s = 4, .rate = 10}});
     CHECK(spells.at(2 * kSecondNs, 500) == Impairments::Change::none);
     CHECK(spells.allowance(2 * kSecondNs, 500, 100) == 1);
-    // Who may read waits for messages: the next thing that the clock changes is the end.
+    // A subscriber that may read waits for messages: the next change by time is the end.
     CHECK(spells.next_ns(2 * kSecondNs, 500) == 4 * kSecondNs);
     CHECK(spells.allowance(2 * kSecondNs, 501, 100) == 0);
     CHECK(spells.next_ns(2 * kSecondNs, 501) == 2 * kSecondNs + kSecondNs / 10 + 1);

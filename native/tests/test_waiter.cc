@@ -11,7 +11,7 @@
 
 using namespace hydra;
 
-TEST_CASE("something to read is told once for every arrival") {
+TEST_CASE("a readable descriptor is reported once for every arrival") {
     Waiter waiter;
     Pipe pipe;
     waiter.add(pipe.read_end(), 7);
@@ -21,12 +21,12 @@ TEST_CASE("something to read is told once for every arrival") {
     REQUIRE(told.size() == 1);
     CHECK(told[0].token == 7);
     CHECK_FALSE(told[0].ended);
-    CHECK(waiter.wait(0).empty());  // unread, and still not told again
+    CHECK(waiter.wait(0).empty());  // unread, but not reported again
     REQUIRE(write(pipe.write_end(), "x", 1) == 1);
     CHECK(waiter.wait(monotonic_ns() + kSecondNs).size() == 1);
 }
 
-TEST_CASE("the end of what is there is told with it, and that a socket can be written to") {
+TEST_CASE("the end of the data is reported with it, and that a socket can be written to") {
     Waiter waiter;
     std::array<int, 2> ends{};
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0);
@@ -43,7 +43,7 @@ TEST_CASE("the end of what is there is told with it, and that a socket can be wr
     close(ends[0]);
 }
 
-TEST_CASE("it waits as long as told, below a millisecond too") {
+TEST_CASE("it waits until the given time, below a millisecond too") {
     Waiter waiter;
     Pipe pipe;
     waiter.add(pipe.read_end(), 0);
@@ -75,7 +75,7 @@ TEST_CASE("a wait that ends with a spin is over at its time, and nothing that ar
     CHECK(waiter.wait(monotonic_ns() + kMillisecondNs).size() == 1);
 }
 
-TEST_CASE("what arrives a millisecond before a spin or more is told at once") {
+TEST_CASE("an arrival at least a millisecond before a spin is reported at once") {
     Waiter waiter(kSecondNs);
     Pipe pipe;
     waiter.add(pipe.read_end(), 3);
@@ -85,7 +85,7 @@ TEST_CASE("what arrives a millisecond before a spin or more is told at once") {
     CHECK(monotonic_ns() < until);
 }
 
-TEST_CASE("a descriptor that was removed is not told") {
+TEST_CASE("a removed descriptor is not reported") {
     Waiter waiter;
     Pipe pipe;
     waiter.add(pipe.read_end(), 0);

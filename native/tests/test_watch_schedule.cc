@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kBegin = 1000 * kSecondNs;
 
-// A relay in a time of the test's own, and what it told.
+// A relay with the test's own time, and the messages that it sent.
 struct Watcher {
     std::vector<HostReadings> told;
     int opened = 0;
@@ -34,7 +34,7 @@ struct Watcher {
                                return true;
                            }};
 
-    // Obeys at this time, in ms; before, it does what is due, and wakes only then.
+    // Obeys at this time, in ms; before that, it does what is due, and only wakes for it.
     void at(std::int64_t ms, const Watch& watch) {
         live_until(ms);
         watching.obey(watch, kBegin + ms * kMillisecondNs);
@@ -69,7 +69,7 @@ using Times = std::vector<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("samples are told within a second, and at once when it ends") {
+TEST_CASE("samples are sent within a second, and at once when the watch ends") {
     Watcher it;
     CHECK(it.watching.due_ns() == kNeverNs);
     it.at(0, watch(7, 0.25));
@@ -84,7 +84,7 @@ TEST_CASE("samples are told within a second, and at once when it ends") {
     CHECK(it.watching.due_ns() == kNeverNs);
 }
 
-TEST_CASE("seldom samples are told within a second as well") {
+TEST_CASE("rare samples are also sent within a second") {
     Watcher it;
     it.at(0, watch(7, 5));
     it.live_until(5999);
@@ -93,7 +93,7 @@ TEST_CASE("seldom samples are told within a second as well") {
     CHECK(it.sampled_ms() == Times{0, 5000});
 }
 
-TEST_CASE("an end is always answered, and nothing begins that epoch anew") {
+TEST_CASE("an end is always answered, and nothing begins that epoch again") {
     Watcher it;
     it.at(0, end(7));
     it.at(2000, end(7));
@@ -130,7 +130,7 @@ TEST_CASE("of an epoch the last word counts") {
     CHECK(it.opened == 1);
 }
 
-TEST_CASE("a higher epoch begins anew, a lower one is ignored") {
+TEST_CASE("a higher epoch begins a new watch, a lower one is ignored") {
     Watcher it;
     it.at(0, watch(5, 0.25));
     it.at(100, watch(6, 0.25));
@@ -144,7 +144,7 @@ TEST_CASE("a higher epoch begins anew, a lower one is ignored") {
     CHECK(it.opened == 2);
 }
 
-TEST_CASE("whoever was kept from running does not catch up") {
+TEST_CASE("missed samples are skipped") {
     Watcher it;
     it.at(0, watch(1, 0.25));
     it.live_until(0);
@@ -153,7 +153,7 @@ TEST_CASE("whoever was kept from running does not catch up") {
     CHECK(it.sampled_ms() == Times{0, 5600, 5750, 6000});
 }
 
-TEST_CASE("a message holds so many samples, however often they are asked for") {
+TEST_CASE("a message holds a limited number of samples, however often they are taken") {
     Watcher it;
     it.at(0, watch(1, 1e-9));
     it.at(1000, end(1));
@@ -169,7 +169,7 @@ TEST_CASE("what does not fit into one message goes out in several, in order") {
     it.live_until(1000);
     CHECK(it.told.size() == 3);
     CHECK(it.sampled_ms() == Times{0, 250, 500, 750, 1000});
-    // A sample that is too long by itself is left out, and the end is answered all the same.
+    // A sample that is too long by itself is left out, but the end is still answered.
     it.most_samples = 0;
     it.at(1300, end(1));
     CHECK(it.told.size() == 4);

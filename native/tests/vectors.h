@@ -11,7 +11,7 @@
 
 namespace hydra {
 
-// Calls `each` with every case of a kind; fails where there is none.
+// Calls `each` with every case of a kind; fails if there is none.
 void for_each_vector(const std::string& kind, auto each) {
     int cases = 0;
     for (const auto& file : std::filesystem::directory_iterator(golden(kind))) {

@@ -38,10 +38,10 @@ def starts(pid: int) -> int | None:
         (replace(ME, pid=PID, started=1000, boot_id="boot2"), ""),
         (replace(ME, pid=78, pid_namespace="ns2"), "another container"),
         # Containers of one image have one name and one machine-id on every host.
-        (replace(ME, pid=78, pid_namespace="ns2", boot_id="boot2"), "on another host of this name, ask there"),
-        (replace(ME, pid=78, host="there"), "process 78 on there, ask there"),
-        (replace(ME, pid=78, boot_id="boot2", host="there"), "ask there"),
-        (replace(ME, pid=78, boot_id="boot2", machine_id="m2"), "ask there"),  # two hosts of one name
+        (replace(ME, pid=78, pid_namespace="ns2", boot_id="boot2"), "host of this name; run the command there"),
+        (replace(ME, pid=78, host="there"), "process 78 on there; run the command there"),
+        (replace(ME, pid=78, boot_id="boot2", host="there"), "run the command there"),
+        (replace(ME, pid=78, boot_id="boot2", machine_id="m2"), "run the command there"),  # two hosts of one name
         (replace(ME, pid=99), "hidden from this user"),
     ],
 )
@@ -55,7 +55,7 @@ def test_an_owner_is_dead_only_if_that_is_known(owner: ProcessOwner, why: str) -
 
 @pytest.mark.parametrize("me", [IN_CONTAINER, replace(ME, machine_id="")], ids=["in a container", "no machine-id"])
 def test_another_boot_is_none_of_this_host_where_the_host_is_not_known(me: ProcessOwner) -> None:
-    assert "ask there" in why_not_dead(replace(me, boot_id="boot2"), me, starts)
+    assert "run the command there" in why_not_dead(replace(me, boot_id="boot2"), me, starts)
     assert why_not_dead(replace(me, pid=78), me, starts) == ""
 
 

@@ -1,4 +1,4 @@
-// What the two bare loops share.
+// Functions that both bare loops use.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -17,7 +17,7 @@ inline double now_s() {
     std::exit(1);
 }
 
-// A configuration of arguments BOOTSTRAP, and name=value from the fourth on.
+// A configuration from the arguments: BOOTSTRAP, and name=value from the fourth on.
 inline rd_kafka_conf_t* bare_conf(int argc, char** argv, const char* usage) {
     if (argc < 4) {
         fail(usage);

@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     double begin_s = 0;
     const double deadline_s = now_s() + 60;
     while (got < wanted && now_s() < deadline_s) {
-        // It waits for a whole batch, or for 5 ms.
+        // Waits for a whole batch, at most 5 ms.
         const ssize_t count = rd_kafka_consume_batch_queue(queue, 5, messages, kAtOnce);
         for (ssize_t i = 0; i < count; ++i) {
             got += messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR ? 1 : 0;

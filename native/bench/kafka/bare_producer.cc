@@ -1,5 +1,5 @@
-// The fastest plain loop around a librdkafka producer: it sends one message over and over and counts delivery
-// reports.
+// The fastest plain loop around a librdkafka producer: it sends one message again and again and counts
+// delivery reports.
 //
 // bare-producer BOOTSTRAP TOPIC SECONDS [name=value …]   prints messages, seconds and messages/s
 #include <cstdio>
@@ -22,7 +22,7 @@ struct Reports {
             return false;
         }
         if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR) {
-            // The messages of an event succeed or fail together; looking at one takes it out of the count.
+            // The messages of an event succeed or fail together; reading one removes it from the count.
             const std::size_t count = rd_kafka_event_message_count(event);
             const rd_kafka_message_t* first = rd_kafka_event_message_next(event);
             if (first != nullptr && first->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -71,5 +71,5 @@ int main(int argc, char** argv) {
     const double took_s = reports.last_s - begin_s;
     std::printf("%zu %.6f %.0f\n", reports.good, took_s, static_cast<double>(reports.good) / took_s);
     std::fflush(stdout);
-    std::_Exit(reports.good == sent ? 0 : 1);  // what the library tidies up is not measured
+    std::_Exit(reports.good == sent ? 0 : 1);  // the library's cleanup is not measured
 }

@@ -43,11 +43,11 @@ class Channel {
     // The frame of the message that receive() has just returned.
     [[nodiscard]] std::string_view last_frame() const { return last_; }
 
-    // As Line::send; a relay's never waits.
+    // Sends like Line::send; a relay never waits.
     void send(const FromClient& message);
     void send(const BatchHead& head, const std::string& payload);
 
-    // As send, unless the message is too long: then nothing is sent. Returns whether it was sent.
+    // Sends the message, unless it is too long. Returns whether it was sent.
     bool send_if_fits(const FromClient& message);
 
     // Sends that these clients obeyed the command.

@@ -10,9 +10,9 @@ namespace hydra {
 namespace {
 
 constexpr std::uint64_t kChannelToken = UINT64_MAX;
-// In one message: to put thousands into it, and find that they do not fit, takes longer than all else.
+// Most reports in one message: trying thousands, which do not fit, takes longer than everything else.
 constexpr std::size_t kMostReports = 400;
-// So many moments there are at which a process may tell its course.
+// Number of different moments in the interval at which processes send their time series.
 constexpr std::int64_t kTurns = 97;
 
 }  // namespace
@@ -54,7 +54,7 @@ void Subscriber::run() {
             sleep_until_ns(std::min(until_ns, now_ns + gather_ns_));
         }
         const std::span<const Waiter::Wake> wakes = waiter_.wait(at_once ? 0 : until_ns);
-        // Where there is more to be told, nothing is waited for.
+        // If more wakes are waiting, the next wait must not gather.
         gathers = gather_ns_ > 0 && !wakes.empty() && wakes.size() < Waiter::kMostWakes;
         for (const Waiter::Wake& wake : wakes) {
             if (wake.token == kChannelToken) {
@@ -68,7 +68,7 @@ void Subscriber::run() {
 
 // --- commands ------------------------------------------------------------------------------------------
 
-// False: told to quit.
+// False: the client has to quit.
 bool Subscriber::obey_all() {
     while (const auto message = channel_.receive()) {
         if (std::holds_alternative<Quit>(*message)) {
@@ -84,7 +84,7 @@ Subscriber::Client& Subscriber::client(Id id) {
     return *std::ranges::lower_bound(clients_, id, {}, &Client::id);
 }
 
-// Calls `each` with those of the named clients whose current step is of this epoch.
+// Calls `each` with the named clients whose current step is of this epoch.
 template <typename Each>
 void Subscriber::for_step(const Ids& named, std::uint32_t epoch, Each each) {
     for (const Id id : channel_.ours(named)) {
@@ -107,7 +107,7 @@ void Subscriber::obey(const Configure& command) {
         configure(client(id), command, acknowledged);
     }
     std::erase_if(acknowledged, [this](Id id) { return !settle(client(id)); });
-    tend_at_ns_ = 0;  // other settings, other times
+    tend_at_ns_ = 0;  // the new settings may change the times
     if (!acknowledged.empty()) {
         channel_.acknowledge(std::move(acknowledged), command.epoch, "configure");
     }
@@ -118,11 +118,11 @@ void Subscriber::configure(Client& client, const Configure& command, Ids& acknow
         return;
     }
     if (client.step == nullptr || command.epoch > client.epoch) {
-        // Whatever comes of it, the last step is over: what it received from may be gone.
+        // Even if the next lines fail, the last step has ended: its connection may be closed.
         client.epoch = command.epoch;
         client.cohort = command.cohort;
         client.step.reset();
-        // It may have been asked for once more just before this; nobody waits for it any longer.
+        // If its report was asked for again, the controller no longer waits for it.
         std::erase(reporting_, &client);
         client.report.reset();
         unwatch(client);
@@ -159,7 +159,7 @@ void Subscriber::obey(const Start& command) {
         started.push_back(client.id);
     });
     if (!started.empty() && course_every_ns_ > 0 && course_at_ns_ == kNeverNs) {
-        // Not all processes at once: that would hold up the messages.
+        // At different times in each process: all at once would delay the messages.
         const auto turn = static_cast<std::int64_t>(channel_.ids().front() % kTurns);
         course_at_ns_ = monotonic_ns() + course_every_ns_ + course_every_ns_ * turn / kTurns;
     }
@@ -213,12 +213,12 @@ void Subscriber::arrived(Client& client, bool ended) {
     try {
         client.transport->arrived_between_steps();
     } catch (const TransportError&) {
-        // The next step will show it.
+        // The next step will fail on it.
     }
     tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend_at_ns());
 }
 
-// After its report a client takes nothing until the next configure.
+// After its report a client takes nothing until the next `configure`.
 bool Subscriber::between_steps(const Client& client) {
     return client.step == nullptr || client.report;
 }
@@ -237,7 +237,7 @@ void Subscriber::unwatch(Client& client) {
     client.more = false;
 }
 
-// What arrived before it was watched is looked for at once.
+// Data that arrived before the descriptor was watched is read at once.
 void Subscriber::watch_anew(Client& client) {
     const auto token = static_cast<std::uint64_t>(&client - clients_.data());
     client.watched_fd = client.transport->wake_fd();
@@ -249,7 +249,7 @@ void Subscriber::watch_anew(Client& client) {
     queue(client);
 }
 
-// One batch of each client that something may have arrived for.
+// Takes one batch for each client that may have arrivals.
 void Subscriber::take_all() {
     if (queue_.empty()) {
         return;
@@ -265,7 +265,7 @@ void Subscriber::take_all() {
 
 void Subscriber::take(Client& client, std::int64_t now_ns) {
     if (client.step == nullptr || client.step->failed()) {
-        return;  // since it was queued
+        return;  // it has no step, or a failed one, since it was queued
     }
     const std::size_t limit = client.step->allowance(now_ns);
     if (limit > 0) {
@@ -346,8 +346,8 @@ void Subscriber::reconnect(Client& client) {
     }
 }
 
-// A process with one client ends with it, and is replaced. Packed ones go on without it: it says why, and
-// reports what it has when it is asked.
+// A process with one client ends with it, and is replaced. If it has several clients, the others continue:
+// the client sends its error, and later its report when it is asked.
 void Subscriber::fail(Client& client, const TransportError& error) {
     if (clients_.size() == 1) {
         throw error;
@@ -372,7 +372,7 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
     }
     if (step.drained(now_ns)) {
         SubscriberReport body = step.report();
-        // The process's CPU time is its clients' together.
+        // The process's CPU time is the sum over its clients.
         body.usage.cpu_user_s /= static_cast<double>(clients_.size());
         body.usage.cpu_system_s /= static_cast<double>(clients_.size());
         client.report = Report{.ids = {client.id}, .epoch = step.epoch(), .body = std::move(body)};
@@ -380,14 +380,14 @@ void Subscriber::tell(Client& client, std::int64_t now_ns) {
     }
 }
 
-// What happened in the seconds of the step since it was told last. Whoever reports has told it before.
+// Sends the time series that was not sent yet. A client that reports has sent its own before.
 void Subscriber::tell_course(std::int64_t now_ns) {
     bool goes_on = false;
     std::array<Ids, 2> whose;
     for (const Client& client : clients_) {
         goes_on = goes_on || !between_steps(client);
         if (whose[client.cohort].empty()) {
-            whose[client.cohort].push_back(client.id);  // the relay adds up, and asks for no more
+            whose[client.cohort].push_back(client.id);  // one id is enough: the relay only needs the sum
         }
     }
     for (std::size_t cohort = 0; cohort < whose.size(); ++cohort) {
@@ -399,7 +399,7 @@ void Subscriber::tell_course(std::int64_t now_ns) {
     course_at_ns_ = goes_on || !reporting_.empty() ? now_ns + course_every_ns_ : kNeverNs;
 }
 
-// All that a turn has proven, in one message.
+// Sends `ready` for all clients that have become ready in a turn, in one message.
 void Subscriber::send_ready() {
     if (!ready_.empty()) {
         std::ranges::sort(ready_);
@@ -407,7 +407,7 @@ void Subscriber::send_ready() {
     }
 }
 
-// At once, as far as one message holds them.
+// Sends the reports in one message if they fit, otherwise in several.
 void Subscriber::send_reports(std::span<const Client* const> clients) {
     if (clients.empty()) {
         return;

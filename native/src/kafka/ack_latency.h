@@ -1,6 +1,5 @@
-// How long acknowledgements take: from the hand-over of a message to librdkafka to the report of its
-// delivery. Times are kept by chunk, until all of a chunk are answered. Pure. (As
-// hydra/client/ack_ledger.py.)
+// How long acknowledgements take: from the hand-over of a message to librdkafka to its delivery report. Times
+// are kept by chunk, until all messages of a chunk are answered. Pure. (Python: hydra/client/ack_ledger.py.)
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,11 @@ class AckLatency {
     // A new epoch, whose sequences begin at 0.
     void begin();
 
-    // The library has accepted the next `count` messages, which it was given at `now_ns`.
+    // The library has accepted the next `count` messages, handed over at `now_ns`.
     void handed_over(std::uint64_t count, std::int64_t now_ns);
 
-    // An answer to `count` messages: first, first + stride, first + 2 · stride, … Only those of messages that
-    // arrived are counted. What was not handed over is ignored.
+    // An answer to `count` messages: first, first + stride, first + 2 · stride, … They are only counted if
+    // they arrived. Messages that were not handed over are ignored.
     void answered(std::uint64_t first, std::uint64_t count, std::uint64_t stride, std::int64_t now_ns,
                   bool arrived);
 
@@ -28,7 +27,7 @@ class AckLatency {
 
   private:
     struct Chunk {
-        std::uint64_t end;   // the sequence behind its last one
+        std::uint64_t end;   // one more than its last sequence
         std::uint64_t open;  // messages without an answer
         std::int64_t time_ns;
     };

@@ -1,5 +1,5 @@
-// What every client is told in the same words, because the libraries' own defaults differ. (As
-// hydra/kafkatest/property_table.py, which says more; a test compares the two.)
+// The properties that every client gets with the same values, because the libraries' defaults differ.
+// (Python: hydra/kafkatest/property_table.py, which has more of them; a test compares the two.)
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@ namespace hydra {
 struct Alike {
     const char* name;
     const char* value;
-    int since = 0;  // the librdkafka that had it first; before, it did what is set here
+    int since = 0;  // first librdkafka with it; earlier ones act as if it had this value
 };
 
 // alike: BOTH

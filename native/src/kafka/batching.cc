@@ -14,7 +14,7 @@ constexpr std::uint64_t kBatchHeaderBytes = 61;
 constexpr std::uint64_t kFixedRecordBytes = 4;
 constexpr std::uint64_t kLargestBatchBytes = INT32_MAX;
 // librdkafka counts the request's own header and an upper bound for the next record into batch.size; with
-// this slack its batch.num.messages is what ends a batch.
+// this slack its batch.num.messages decides when a batch ends.
 constexpr std::uint64_t kSlackBytes = 512;
 // librdkafka's own limits.
 constexpr std::uint64_t kMostBatchMessages = 1'000'000;
@@ -23,7 +23,7 @@ constexpr std::uint64_t kMostQueueMessages = 10'000'000;
 constexpr std::uint64_t kLeastRequestBytes = 1'000'000;
 constexpr std::uint64_t kLeastQueueMessages = 100'000;
 
-// Length of a number that is not negative as a zigzag varint: 7 bits a byte.
+// Length of a non-negative number as a zigzag varint: 7 bits in each byte.
 std::uint64_t varint_bytes(std::uint64_t value) {
     const auto bits = static_cast<std::uint64_t>(std::bit_width(value << 1));
     return std::max<std::uint64_t>(1, (bits + 6) / 7);
@@ -38,7 +38,7 @@ std::uint64_t record_bytes(std::uint64_t message_size, std::uint64_t offset_delt
 }  // namespace
 
 std::uint64_t record_batch_bytes(std::uint64_t msg_batch, std::uint64_t message_size) {
-    // More messages than this make no larger batch; it also keeps the products below in range.
+    // More messages than this do not make the batch larger; the limit also keeps the products below in range.
     msg_batch = std::min(msg_batch, kLargestBatchBytes);
     std::uint64_t total = kBatchHeaderBytes;
     // Offset deltas 0 … msg_batch − 1; those of one varint length make records of one length.
@@ -56,7 +56,7 @@ BatchLimits batch_limits(const KafkaSettings& settings, std::uint64_t message_si
     const std::uint64_t largest = std::max(batch, record_batch_bytes(1, message_size));
     return {
         .batch_bytes = std::min(settings.batch_bytes ? batch : batch + kSlackBytes, kLargestBatchBytes),
-        // A size in bytes that was set is what ends a batch, as in every other implementation.
+        // If a size in bytes was set, it decides when a batch ends, as in every other implementation.
         .batch_messages =
             settings.batch_bytes ? kMostBatchMessages : std::min(settings.msg_batch, kMostBatchMessages),
         .request_bytes = std::min(std::max(kLeastRequestBytes, largest + 2 * kSlackBytes), kMostRequestBytes),

@@ -15,7 +15,7 @@
 namespace hydra {
 namespace {
 
-// With what all clients are told, unless there is something else under the same name.
+// Adds the properties that all clients get, unless one of the same name is set.
 template <std::size_t n>
 Properties with_alike(const std::array<Alike, n>& alike, Properties it) {
     for (const Alike& each : alike) {
@@ -26,10 +26,10 @@ Properties with_alike(const std::array<Alike, n>& alike, Properties it) {
     return it;
 }
 
-// The user's come over `defaults`, what figures depend on over both.
+// The user's properties replace `defaults`; properties on which figures depend replace both.
 Properties common_config(const KafkaSettings& kafka, Properties defaults) {
     defaults = with_alike(kAlikeBoth, std::move(defaults));
-    defaults.emplace("log_level", "0");  // errors come as events; lines on stderr would only fill the sandbox
+    defaults.emplace("log_level", "0");  // errors are events; lines on stderr would only fill the sandbox
     for (auto& [name, value] : librdkafka_properties(kafka.properties)) {
         defaults[name] = value;
     }
@@ -77,7 +77,8 @@ Properties consumer_config(const KafkaSettings& kafka) {
         {"check.crcs", kafka.check_crcs ? "true" : "false"},
     };
     if (!kafka.group.empty()) {
-        // Rebalances are answered whatever the client's loop does, so that silence of that says nothing.
+        // Rebalances are answered even if the client's loop is busy, so its silence must not end its
+        // membership.
         defaults["max.poll.interval.ms"] = "86400000";
         if (kafka.session_timeout_ms) {
             defaults["session.timeout.ms"] = std::to_string(*kafka.session_timeout_ms);
@@ -86,11 +87,11 @@ Properties consumer_config(const KafkaSettings& kafka) {
         }
     }
     Properties config = common_config(kafka, with_alike(kAlikeConsumer, std::move(defaults)));
-    // What producers send at most; for a consumer only a lower bound of fetch.max.bytes.
+    // The largest message of producers; for a consumer only a lower bound of fetch.max.bytes.
     config["message.max.bytes"] = "1000";
     if (!kafka.group.empty()) {
-        // Otherwise librdkafka's simple consumer needs none, and so has neither the coordinator's connection
-        // nor its thread.
+        // Without a consumer group, librdkafka's simple consumer needs no group id, and then has neither the
+        // coordinator's connection nor its thread.
         config["group.id"] = kafka.group;
         config["partition.assignment.strategy"] = "range";
     }
@@ -107,14 +108,14 @@ KafkaHandle open_kafka(rd_kafka_type_t type, const Properties& config,
     for (const auto& [name, value] : config) {
         if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), what, sizeof what) !=
             RD_KAFKA_CONF_OK) {
-            // librdkafka's own words would show the value.
+            // librdkafka's own text would show the value.
             throw TransportError("the Kafka property '" + name + "' has a value that librdkafka refuses");
         }
     }
     prepare(conf.get(), opaque);
     KafkaHandle kafka(rd_kafka_new(type, conf.get(), what, sizeof what));
-    // It belongs to the client now. Where there is none, librdkafka 2.0 has freed the interceptors in it, and
-    // would free them again with it.
+    // The new client owns the configuration now. If there is no client, librdkafka 2.0 has freed the
+    // interceptors in the configuration, and would free them again with it.
     static_cast<void>(conf.release());
     if (kafka == nullptr) {
         throw TransportError(std::string("librdkafka refuses the configuration: ") + what);

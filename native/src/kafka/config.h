@@ -1,4 +1,4 @@
-// What a client tells librdkafka: as properties, so that "has anything changed?" is a comparison.
+// A client's configuration as librdkafka properties, so that a comparison shows whether anything has changed.
 #pragma once
 
 #include "kafka/handles.h"
@@ -7,11 +7,11 @@
 
 namespace hydra {
 
-// TransportError: a property of the user's is unknown, or Hydra's own.
+// TransportError: a property of the user is unknown, or only Hydra may set it.
 Properties producer_config(const KafkaSettings& kafka, std::uint64_t message_size);
 Properties consumer_config(const KafkaSettings& kafka);
 
-// A client with this configuration. `prepare` sets what is no property. TransportError: librdkafka refuses
+// A client with this configuration. `prepare` sets what is not a property. TransportError: librdkafka rejects
 // it.
 KafkaHandle open_kafka(rd_kafka_type_t type, const Properties& config,
                        void (*prepare)(rd_kafka_conf_t*, void*), void* opaque);

@@ -3,14 +3,14 @@
 namespace hydra {
 namespace {
 
-// Older ones send a nonce that Kafka 4 refuses (librdkafka's pull request 4895).
+// Older ones send a nonce that Kafka 4 rejects (librdkafka's pull request 4895).
 constexpr int kScramWithKafka4 = 0x020601ff;
 
 int weight(rd_kafka_resp_err_t error) {
     if (is_refusal(error)) {
         return 2;
     }
-    // It only follows from another one.
+    // This error only follows from another one.
     return error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || error == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : 1;
 }
 

@@ -1,4 +1,4 @@
-// Which of librdkafka's errors mean that a client can do nothing more, and what they mean in words.
+// What librdkafka's errors mean for a client: whether it can continue, and an explanation.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -7,20 +7,21 @@
 
 namespace hydra {
 
-// Errors that the library recovers from by itself, or that pass when the broker is back.
+// Errors from which the library recovers by itself, or that end when the broker works again.
 bool is_transient(rd_kafka_resp_err_t error);
 
-// What a member of a group meets while partitions change hands, while its coordinator moves, or where another
-// broker has not heard of the topic yet.
+// Errors of a consumer group's member while partitions move, while its coordinator moves, or if another
+// broker does not know the topic yet.
 bool is_group_move(rd_kafka_resp_err_t error);
 
-// Errors that a second attempt would only repeat: the cluster refuses us, or we refuse it.
+// Errors that a second attempt would only repeat: the cluster rejects the client, or the client rejects the
+// cluster.
 bool is_refusal(rd_kafka_resp_err_t error);
 
-// librdkafka's words, with what it cannot know: that it is too old for what was asked of it.
+// librdkafka's text, with an addition if this librdkafka is too old for the request.
 std::string explained(rd_kafka_resp_err_t error, const std::string& words);
 
-// The most telling error of those that librdkafka reported, where its own answer only says that time is over.
+// The most informative error that librdkafka reported, used when its own result is only a timeout.
 class Complaint {
   public:
     void take(rd_kafka_resp_err_t error, const char* words);

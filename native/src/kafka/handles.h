@@ -15,7 +15,8 @@ struct Destroy {
     }
 };
 
-// A member has left its group before, as far as the group let it (member.h); nobody else is in one.
+// A member has left its consumer group before, if the group allowed it (member.h); other consumers are in
+// none.
 inline void destroy_kafka(rd_kafka_t* kafka) {
     rd_kafka_destroy_flags(kafka, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }

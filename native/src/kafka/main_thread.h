@@ -1,4 +1,4 @@
-// librdkafka's main thread, of which every client has one.
+// librdkafka's main thread; every client has one.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -8,16 +8,16 @@
 
 namespace hydra {
 
-// From this version on it sleeps until a timer is due (its pull request 4671). Before, it sleeps for whole
-// milliseconds and spins for the rest: of its timer of a second, 0.8 ms of CPU a second, of 1,920 clients one
-// and a half cores.
+// From this version on it sleeps until a timer is due (librdkafka's pull request 4671). Older versions sleep
+// for whole milliseconds and spin for the rest: for its timer of one second, 0.8 ms of CPU each second; with
+// 1,920 clients one and a half cores.
 inline constexpr int kSleepsUntilDue = 0x020400ff;
 
-// How late the kernel may wake it for a timer, so that it wakes once that is due. What is put into its queue
-// wakes it at once.
+// How late the kernel may wake it for a timer, so that it wakes when the timer is due. A new entry in its
+// queue wakes it at once.
 inline constexpr unsigned long kMainThreadLateNs = 20'000'000;
 
-// Has the main thread of the client that is made from this wake up late enough not to spin.
+// Makes the main thread of the client from this configuration wake up late enough not to spin.
 inline void keep_from_spinning(rd_kafka_conf_t* conf) {
     if (rd_kafka_version() >= kSleepsUntilDue) {
         return;

@@ -12,7 +12,7 @@
 namespace hydra {
 namespace {
 
-// Less than the controller waits for an answer.
+// Less than the controller's time limit for an answer.
 constexpr std::chrono::seconds kJoinWithin{25};
 constexpr std::chrono::seconds kLeaveWithin{3};
 constexpr std::chrono::milliseconds kLookEvery{2};
@@ -46,8 +46,8 @@ void KafkaMember::step(const std::string& topic, const Offsets& begin) {
             throw TransportError("Kafka refuses to subscribe to " + topic + ": " + rd_kafka_err2str(error));
         }
     } else if (!moved.empty()) {
-        // A new assignment would cross the group's own. Where a partition is not ready to be moved it is read
-        // from before, and nothing is missed.
+        // A new assignment would conflict with the group's own. If a partition cannot be moved yet, it is
+        // read from an earlier offset, and nothing is missed.
         const KafkaPartitions list = listed(moved);
         rd_kafka_error_t* const error = rd_kafka_seek_partitions(kafka_, list.get(), kAskForMs);
         if (error != nullptr) {
@@ -65,10 +65,10 @@ void KafkaMember::await_partitions() {
     const bool told =
         told_.wait_for(lock, kJoinWithin, [this] { return membership_.assigned() || !trouble_.empty(); });
     if (!trouble_.empty()) {
-        throw TransportError("the consumer group " + group_ + " refuses us: " + trouble_);
+        throw TransportError("the consumer group " + group_ + " rejects this client: " + trouble_);
     }
     if (!told) {
-        throw TransportError("the consumer group " + group_ + " gave no partitions within " +
+        throw TransportError("the consumer group " + group_ + " assigned no partitions within " +
                              std::to_string(kJoinWithin.count()) + " s");
     }
 }
@@ -86,15 +86,15 @@ void KafkaMember::read(std::int32_t partition, std::int64_t until) {
 }
 
 void KafkaMember::commit(bool now) {
-    // Locked until librdkafka has taken them, which waits for nobody: what one thread commits never comes
-    // after what the other one has read since.
+    // Locked until librdkafka has accepted the offsets, which does not wait: no thread commits offsets older
+    // than those that the other thread has read since.
     const std::lock_guard lock(mutex_);
     const Offsets offsets = membership_.uncommitted(now, monotonic_ns());
     if (offsets.empty()) {
         return;
     }
     const KafkaPartitions list = listed(offsets);
-    // Whether it succeeded comes as an event.
+    // The result of the commit arrives as an event.
     if (rd_kafka_commit_queue(kafka_, list.get(), background_.get(), nullptr, nullptr) !=
         RD_KAFKA_RESP_ERR_NO_ERROR) {
         membership_.refused(monotonic_ns());
@@ -130,7 +130,7 @@ std::string KafkaMember::trouble() const {
 void KafkaMember::leave() {
     if (kafka_ != nullptr) {
         commit(true);
-        // A coordinator that is gone would be waited for until its session is over.
+        // Otherwise it would wait for a dead coordinator until the session has timed out.
         rd_kafka_error_t* const error = rd_kafka_consumer_close_queue(kafka_, background_.get());
         const auto deadline = std::chrono::steady_clock::now() + kLeaveWithin;
         while (error == nullptr && rd_kafka_consumer_closed(kafka_) == 0 &&
@@ -175,7 +175,7 @@ void KafkaMember::obey(rd_kafka_event_t* event) {
 
 void KafkaMember::rebalance(rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t* partitions) {
     if (error != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
-        commit(true);  // the library answers the group after this has arrived
+        commit(true);  // the library answers the group after this commit
         {
             const std::lock_guard lock(mutex_);
             membership_.lost(monotonic_ns());
@@ -186,7 +186,7 @@ void KafkaMember::rebalance(rd_kafka_resp_err_t error, rd_kafka_topic_partition_
     std::vector<std::int32_t> ours;
     for (int i = 0; i < partitions->cnt; ++i) {
         ours.push_back(partitions->elems[i].partition);
-        // Forwarded before it is fetched from, it never gives anything to the queue of events.
+        // Forwarded before the first fetch, its messages never go to the queue of events.
         const KafkaQueue queue(
             rd_kafka_queue_get_partition(kafka_, partitions->elems[i].topic, partitions->elems[i].partition));
         rd_kafka_queue_forward(queue.get(), messages_);
@@ -210,7 +210,8 @@ KafkaPartitions KafkaMember::listed(const Offsets& offsets) const {
     return list;
 }
 
-// The group's offsets. Where it does not tell, there are none: what is read twice is counted.
+// The group's committed offsets. If they are unknown, there are none: a message that is read twice is
+// counted.
 Offsets KafkaMember::committed(std::span<const std::int32_t> partitions) const {
     Offsets found;
     if (partitions.empty()) {

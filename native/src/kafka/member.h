@@ -1,7 +1,7 @@
 // A librdkafka consumer as a member of a consumer group.
 //
-// Rebalances are answered on the library's background thread: the clients of a packed process need each other
-// for one, and may be busy, or between two steps, when it comes.
+// The library's background thread answers rebalances: the clients of one process need each other for a
+// rebalance, and may be busy or between two steps when it happens.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -22,40 +22,39 @@ class KafkaMember {
   public:
     KafkaMember(std::string group, const WakeFd& wake);
 
-    // The consumer that it is, once, and the queue that messages of its partitions are to come to.
+    // Called once with its consumer and the queue for the messages of its partitions.
     void open(rd_kafka_t* kafka, rd_kafka_queue_t* messages);
 
-    // A step begins at these offsets, of all partitions of the topic, which is always the same one; joins
-    // where it is not there yet.
-    // TransportError: librdkafka refuses.
+    // Begins a step at these offsets, of all partitions of the topic, which never changes; joins the group if
+    // it has not joined yet. TransportError: librdkafka rejects it.
     void step(const std::string& topic, const Offsets& begin);
     [[nodiscard]] Offsets begin() const;
 
-    // Waits until the group has told which partitions are its own. TransportError: it does not.
+    // Waits until the group has assigned its partitions. TransportError: the group does not.
     void await_partitions();
 
-    // Whether these are none.
+    // Whether the group has assigned no partitions.
     [[nodiscard]] bool idle() const;
 
-    // Messages of this partition before this offset have been counted; -1: of none.
+    // Messages of this partition before this offset have been counted; -1: none.
     void read(std::int32_t partition, std::int64_t until);
 
-    // Tells the group how far it has read, where it is time to, or `now`.
+    // Commits what was read, if it is time or `now`.
     void commit(bool now);
 
-    // What waits before these offsets for this member, or as far as it has read all of its own, for the
+    // Messages before these offsets that wait for this member; after it has read all of its own, for the
     // group.
     std::uint64_t undrained(const Offsets& ends);
 
     [[nodiscard]] KafkaMemberReport report() const;
 
-    // What went wrong on the background thread, or "".
+    // The error on the background thread, or "".
     [[nodiscard]] std::string trouble() const;
 
-    // Commits, hands its partitions back and closes the consumer.
+    // Commits, gives its partitions back and closes the consumer.
     void leave();
 
-    // What happened; on the background thread. Destroys it.
+    // Handles and destroys an event; on the background thread.
     void obey(rd_kafka_event_t* event);
 
   private:
@@ -68,10 +67,10 @@ class KafkaMember {
     rd_kafka_t* kafka_ = nullptr;
     rd_kafka_queue_t* messages_ = nullptr;
     KafkaQueue background_;
-    std::string topic_;  // set before it joins
+    std::string topic_;  // set before the member joins
     Offsets begin_;
 
-    // The rest belongs to both threads.
+    // Both threads use the rest.
     mutable std::mutex mutex_;
     std::condition_variable told_;
     Membership membership_;

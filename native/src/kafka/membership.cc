@@ -7,7 +7,7 @@
 namespace hydra {
 namespace {
 
-// What a member has read for longer is not read again by whoever takes over from it.
+// If a member dies, its successor reads again at most what the member has read in this time.
 constexpr std::int64_t kCommitEveryNs = 5 * kSecondNs;
 constexpr std::int64_t kAskEveryNs = 200 * kMillisecondNs;
 

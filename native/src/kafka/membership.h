@@ -1,8 +1,9 @@
-// What a member of a consumer group knows of its part of a topic; the group itself is librdkafka's business.
+// A member's state of its part of a topic; librdkafka manages the consumer group itself.
 //
-// Where a partition is read from is exact without anything being written before: offsets only rise, so what
-// the group committed in an earlier step lies at or before this step's beginning, and what it committed in
-// this one behind it. The later of the two is where the group stands, whoever had the partition before.
+// The offset at which a partition is read is exact although nothing is written before a step: offsets only
+// rise, so an offset committed in an earlier step is at or before this step's beginning, and one committed in
+// this step is after it. The later of the two is the group's position, regardless of which member had the
+// partition before.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,15 @@ class Membership {
   public:
     explicit Membership(std::int64_t now_ns) : unassigned_ns_(now_ns) {}
 
-    // A step begins at these offsets, of all partitions. Which of this member's have to be moved there.
+    // Begins a step at these offsets, of all partitions. Returns the partitions of this member that have to
+    // be moved.
     Offsets step(const Offsets& begin, std::int64_t now_ns);
 
-    // The partitions are another's, or nobody's, until the group tells anew.
+    // Another member has the partitions, or none, until the group assigns them again.
     void lost(std::int64_t now_ns);
 
-    // The group tells which partitions are this member's, and what it has committed of them. The offsets to
-    // read them from.
+    // The group has assigned these partitions, with its committed offsets. Returns the offsets from which to
+    // read.
     const Offsets& given(std::span<const std::int32_t> partitions, const Offsets& committed,
                          std::int64_t now_ns);
 
@@ -35,15 +37,15 @@ class Membership {
     // Messages before this offset have been read.
     void read_until(std::int32_t partition, std::int64_t offset);
 
-    // Offsets to be committed: every few seconds, or `now`; they count as committed from here on.
+    // Offsets to commit: every few seconds, or `now`; they count as committed from here on.
     [[nodiscard]] Offsets uncommitted(bool now, std::int64_t now_ns);
-    // A commit failed: a later one, not at once, has to tell everything again.
+    // A commit failed: a later one, not at once, has to commit everything again.
     void refused(std::int64_t now_ns);
 
-    // How many messages before these offsets wait for this member.
+    // The number of messages before these offsets that wait for this member.
     [[nodiscard]] std::uint64_t own_left(const Offsets& ends) const;
-    // The partitions of others of which the group is to be asked what it has committed: until they end, this
-    // member is still there to take over from one that dies in the drain.
+    // The partitions of other members whose committed offsets have to be requested: until the others have
+    // reached the ends, this member stays and can take over from one that dies in the drain.
     std::vector<std::int32_t> to_ask(const Offsets& ends, std::int64_t now_ns);
     void learn(const Offsets& committed, const Offsets& ends);
     [[nodiscard]] std::uint64_t others_left() const;
@@ -55,7 +57,7 @@ class Membership {
     Offsets positions_;  // of this member's partitions
     Offsets begin_;
     Offsets committed_;
-    Offsets left_;  // messages of each partition that the group is not known to have read
+    Offsets left_;  // messages of each partition after the group's committed offset
     bool counting_ = false;
     std::int64_t commit_at_ns_ = 0;
     std::int64_t again_at_ns_ = 0;

@@ -16,8 +16,7 @@
 namespace hydra {
 namespace {
 
-// The Java client's names where librdkafka has another one for the same thing, and other names of
-// librdkafka's.
+// The Java client's names for which librdkafka has another name, and librdkafka's own alternative names.
 const std::map<std::string, std::string, std::less<>> kJavaNames = {
     {"fetch.max.wait.ms", "fetch.wait.max.ms"},
     {"fetch.message.max.bytes", "max.partition.fetch.bytes"},
@@ -35,7 +34,7 @@ constexpr const char* kCommit =
     "Hydra sets it, its figures depend on it: a group commits what has been counted";
 constexpr const char* kThisProcess = "it would reach into this process";
 
-// Properties that a user may not set, each with what to do instead.
+// Properties that a user may not set, each with the alternative.
 const std::map<std::string, const char*, std::less<>> kControlled = {
     {"bootstrap.servers", "use --bootstrap"},
     {"metadata.broker.list", "use --bootstrap"},
@@ -61,10 +60,11 @@ const std::map<std::string, const char*, std::less<>> kControlled = {
     {"group.instance.id",
      "Hydra sets it, its figures depend on it: a member that died is another one when it comes back"},
     {"group.protocol",
-     "Hydra sets it, its figures depend on it: the members of a group are told alike in every client"},
+     "Hydra sets it, its figures depend on it: all clients use the same protocol for a consumer group"},
     {"partition.assignment.strategy", "Hydra sets it, its figures depend on it: range, in every client"},
     {"auto.offset.reset",
-     "Hydra sets it, its figures depend on it: subscribers start at the offset they are told"},
+     "Hydra sets it, its figures depend on it: the configuration has the offset at which a subscriber "
+     "starts"},
     {"enable.auto.commit", kCommit},
     {"auto.commit.enable", kCommit},
     {"enable.auto.offset.store", kCommit},
@@ -78,7 +78,7 @@ const std::map<std::string, const char*, std::less<>> kControlled = {
     {"interceptors", kThisProcess},
 };
 
-// Every property that this librdkafka has: the first column of its own table. (A dump leaves out those
+// The names of all properties of this librdkafka: the first column of its own table. (A dump omits properties
 // without a value.)
 std::vector<std::string> known_names() {
     char* text = nullptr;
@@ -100,7 +100,7 @@ std::vector<std::string> known_names() {
     return names;
 }
 
-// How many characters must be changed, left out or put in between.
+// The number of characters to change, remove or insert.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});

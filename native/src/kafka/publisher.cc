@@ -11,12 +11,12 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kConnectTimeoutNs = 10 * kSecondNs;
-// How long one question for the topic waits; in between it is looked whether the cluster refuses us.
+// Time limit for one metadata request; after each the client checks whether the cluster rejects it.
 constexpr int kAskForMs = 1'000;
 constexpr int kFullWaitMs = 5;
 constexpr std::int64_t kProbeFlushNs = 50 * kMillisecondNs;
 constexpr std::int64_t kHurriedApartNs = kSecondNs;
-// Offered to librdkafka in one call: enough to make its locks cheap, few enough to stay in the first-level
+// Messages offered to librdkafka in one call: enough to make its locks cheap, few enough for the first-level
 // cache.
 constexpr std::uint64_t kMostOffered = 64;
 constexpr std::uint64_t kMostOfferedBytes = 16 * 1024;
@@ -51,7 +51,7 @@ std::string KafkaPublisher::configure(const Configure& command) {
 void KafkaPublisher::open(const Properties& config) {
     kafka_ = open_kafka(
         RD_KAFKA_PRODUCER, config,
-        // As events, the reports of a whole batch come with one call.
+        // With events, the reports of a whole batch take one call.
         [](rd_kafka_conf_t* conf, void* requests) {
             rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
             static_cast<Requests*>(requests)->count(conf);
@@ -63,7 +63,7 @@ void KafkaPublisher::open(const Properties& config) {
     reports_.forget_complaint();
 }
 
-// What was not sent is thrown away; nothing is waited for.
+// Unsent messages are discarded; nothing is waited for.
 void KafkaPublisher::close() {
     if (kafka_ == nullptr) {
         return;
@@ -77,7 +77,7 @@ void KafkaPublisher::close() {
     kafka_.reset();
 }
 
-// Asking for them also opens the connection before the first message.
+// Requests the partitions, which also opens the connection before the first message.
 void KafkaPublisher::learn_partitions(const std::string& name) {
     KafkaTopicHandle topic = open_topic(kafka_.get(), name);
     const rd_kafka_metadata_t* metadata = nullptr;
@@ -110,9 +110,9 @@ void KafkaPublisher::learn_partitions(const std::string& name) {
     std::ranges::sort(partitions_);
 }
 
-// Goes to every partition, so that a probe proves all of them. Not while the last ones are under way: a
-// broker that thousands of subscribers ask at once would be slower than they come, and the next configuration
-// would wait behind them.
+// A probe goes to every partition, so that it proves all of them. It is not sent while earlier probes are on
+// their way: a broker that thousands of subscribers ask at once would be slower than the probes, and the next
+// configuration would wait for them.
 void KafkaPublisher::probe(const Header& header) {
     char message[kHeaderBytes];
     write_header(message, header);
@@ -122,7 +122,7 @@ void KafkaPublisher::probe(const Header& header) {
                          0, nullptr);
     }
     hurried_ = Backoff(0, kHurriedApartNs, kNeverNs);
-    flush_until(monotonic_ns() + kProbeFlushNs);  // sends what would linger
+    flush_until(monotonic_ns() + kProbeFlushNs);  // sends messages that would linger
 }
 
 std::size_t KafkaPublisher::send(const Chunk& chunk) {
@@ -132,7 +132,7 @@ std::size_t KafkaPublisher::send(const Chunk& chunk) {
     hurried_ = Backoff(0, kHurriedApartNs, kNeverNs);
     std::size_t accepted = 0;
     while (accepted < chunk.count()) {
-        // Each in a room of its own: librdkafka copies them once it has all.
+        // Each in its own space: librdkafka copies the messages when it has all of them.
         const std::size_t wanted =
             std::min({offered_.size(), chunk.count() - accepted, std::size_t{chunk.payload.messages()}});
         const std::int64_t now_ns = monotonic_ns();
@@ -147,7 +147,7 @@ std::size_t KafkaPublisher::send(const Chunk& chunk) {
     return accepted;
 }
 
-// As many as are offered at a time; how many librdkafka took, from the front.
+// Offers `count` messages; returns how many librdkafka took, from the front.
 std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from, std::size_t count) {
     std::uint64_t sequence = chunk.first_sequence + from;
     std::size_t place = sequence % partitions_.size();
@@ -168,7 +168,7 @@ std::size_t KafkaPublisher::offer(const Chunk& chunk, std::size_t from, std::siz
         rd_kafka_produce_batch(topic_.get(), partitions_.front(), RD_KAFKA_MSG_F_COPY | one, offered_.data(),
                                static_cast<int>(count)));
     if (taken < count) {
-        // Once the queue is full it takes nothing more of the call, so what it took is the front.
+        // After the queue is full it takes no more of the call, so the accepted messages are the first ones.
         const rd_kafka_resp_err_t error = std::ranges::find_if(offered_, [](const auto& m) {
                                               return m.err != RD_KAFKA_RESP_ERR_NO_ERROR;
                                           })->err;
@@ -193,9 +193,9 @@ bool KafkaPublisher::flush(double timeout_s) {
     return kafka_ == nullptr || flush_until(monotonic_ns() + to_ns(timeout_s));
 }
 
-// rd_kafka_flush only waits until nothing is left, and the reports that it waits for are ours to take. It is
-// called for what it does to messages that linger, and ever more rarely: each call wakes librdkafka's
-// threads, one for each broker, and where many producers wait on a busy machine that is what keeps it busy.
+// rd_kafka_flush only waits until nothing is left, but the client itself has to take the reports. It is
+// called because it sends messages that linger, less and less often: each call wakes librdkafka's threads,
+// one for each broker. With many waiting producers these wake-ups alone would keep a machine busy.
 bool KafkaPublisher::flush_until(std::int64_t deadline_ns) {
     reports_.drain(queue_.get(), 0);
     while (rd_kafka_outq_len(kafka_.get()) > 0) {
@@ -222,7 +222,7 @@ SystemObject KafkaPublisher::report_system() const {
         it.records_per_batch = records / static_cast<double>(reports_.batches());
         it.records_per_request = records / static_cast<double>(sent.count);
         it.wire_bytes = sent.bytes;
-        // Of what is still waiting nobody knows how much has been sent.
+        // Of messages that still wait, it is unknown how much has been sent.
         if (ledger.acknowledged() == ledger.sent()) {
             it.compression_ratio = static_cast<double>(payload_bytes_) / static_cast<double>(sent.bytes);
         }

@@ -1,4 +1,4 @@
-// A librdkafka producer; the sequences in its delivery reports make the account.
+// A librdkafka producer; the sequences in its delivery reports are the account.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class KafkaPublisher final : public PublisherTransport {
     void close() override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;
-    // As long as a batch is at most, if it is not set up otherwise: a compressor finds nothing again.
+    // The largest batch by default, so that no compressor sees a message twice.
     [[nodiscard]] std::uint64_t block_bytes() const override { return 1024 * 1024; }
 
   private:
@@ -43,7 +43,7 @@ class KafkaPublisher final : public PublisherTransport {
     bool flush_until(std::int64_t deadline_ns);
 
     WakeFd wake_;
-    Requests requests_;  // librdkafka's threads count in it as long as kafka_ is there
+    Requests requests_;  // librdkafka's threads use it as long as kafka_ exists
     KafkaHandle kafka_;
     KafkaQueue queue_;  // delivery reports and errors
     KafkaTopicHandle topic_;
@@ -51,11 +51,11 @@ class KafkaPublisher final : public PublisherTransport {
     std::vector<std::int32_t> partitions_;  // ascending
     bool acknowledges_ = true;
     std::uint64_t batch_bytes_ = 0;
-    std::uint64_t payload_bytes_ = 0;  // of what was accepted in this epoch
-    ProduceRequests before_;           // this epoch
-    Backoff hurried_;                  // when what lingers is sent, while it is waited for
+    std::uint64_t payload_bytes_ = 0;  // payload bytes accepted in this epoch
+    ProduceRequests before_;           // requests before this epoch
+    Backoff hurried_;                  // when lingering messages are sent during a wait
     DeliveryReports reports_;
-    std::vector<rd_kafka_message_t> offered_;  // what librdkafka is offered at a time
+    std::vector<rd_kafka_message_t> offered_;  // messages offered to librdkafka in one call
 };
 
 }  // namespace hydra

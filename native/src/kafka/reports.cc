@@ -57,8 +57,8 @@ void DeliveryReports::take(rd_kafka_event_t* event) {
     }
 }
 
-// The messages of one batch: runs of one partition, all of them acknowledged or all of them failed. Whether
-// some of this epoch were acknowledged.
+// Enters the messages of one batch: runs of one partition, each acknowledged or failed as a whole. Returns
+// whether messages of this epoch were acknowledged.
 bool DeliveryReports::enter(const rd_kafka_message_t* const* messages, std::size_t count,
                             std::int64_t now_ns) {
     bool arrived = false;
@@ -73,7 +73,7 @@ bool DeliveryReports::enter(const rd_kafka_message_t* const* messages, std::size
         }
         i += run;
         if (tag >> kSequenceBits != mark_) {
-            continue;  // a probe, or an epoch that is over
+            continue;  // a probe, or a message of an earlier epoch
         }
         const std::uint64_t first = tag & kSequenceMask;
         const bool good = error == RD_KAFKA_RESP_ERR_NO_ERROR;

@@ -1,4 +1,4 @@
-// The delivery reports of one producer, entered into the ledger of the epoch as they come, many at a time.
+// The delivery reports of one producer, entered many at a time into the ledger of the epoch.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,19 @@ namespace hydra {
 
 class DeliveryReports {
   public:
-    // A new epoch with this many partitions: reports of what was sent before are none of its business any
-    // more.
+    // Begins an epoch with this many partitions: reports of earlier messages are ignored.
     void begin(std::uint64_t partitions);
 
-    // What a message carries through librdkafka to its report: its sequence, and a mark of the epoch. Probes
-    // carry nothing.
+    // The value that a message carries through librdkafka to its report: its sequence and a mark of the
+    // epoch. Probes carry none.
     [[nodiscard]] void* tag(std::uint64_t sequence) const {
         return reinterpret_cast<void*>(mark_ << kSequenceBits | sequence);
     }
 
-    // Takes whatever is in the queue, waiting at most timeout_ms for something. How many events there were.
+    // Takes all events in the queue, waiting at most timeout_ms for the first. Returns their number.
     std::size_t drain(rd_kafka_queue_t* queue, int timeout_ms);
 
-    // librdkafka has accepted the next `count` messages, which it was given at `now_ns` (CLOCK_MONOTONIC).
+    // librdkafka has accepted the next `count` messages, handed over at `now_ns` (CLOCK_MONOTONIC).
     void accept(std::uint64_t count, std::int64_t now_ns) {
         ledger_.accept(count);
         latency_.handed_over(count, now_ns);
@@ -35,15 +34,15 @@ class DeliveryReports {
     [[nodiscard]] std::int64_t last_ack_ns() const { return last_ack_ns_; }  // CLOCK_MONOTONIC; 0: none yet
 
     [[nodiscard]] HistogramCounts latency() const { return latency_.histogram(); }
-    // Acknowledged ones.
+    // The number of acknowledged batches.
     [[nodiscard]] std::uint64_t batches() const { return batches_; }
 
-    // The most telling of what librdkafka complained of.
+    // The most informative of librdkafka's errors.
     [[nodiscard]] const Complaint& complaint() const { return complaint_; }
     void forget_complaint() { complaint_ = {}; }
 
   private:
-    // 2.8 · 10¹⁴ messages an epoch; the mark returns after 65,535 epochs.
+    // 2.8 · 10¹⁴ messages in an epoch; a mark is used again after 65,535 epochs.
     static constexpr unsigned kSequenceBits = 48;
     static constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kSequenceBits) - 1;
     static constexpr std::uint64_t kMarks = 65'535;

@@ -1,4 +1,4 @@
-// Produce requests as they leave, counted by librdkafka's own threads.
+// The number of produce requests that were sent, counted by librdkafka's own threads.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -17,10 +17,10 @@ struct ProduceRequests {
     }
 };
 
-// Outlives the client that counts in it.
+// Outlives the client whose requests it counts.
 class Requests {
   public:
-    // Those of the client that is made from this.
+    // Counts the requests of the client that is made from this configuration.
     void count(rd_kafka_conf_t* conf) {
         rd_kafka_conf_interceptor_add_on_new(
             conf, "hydra",

@@ -12,7 +12,7 @@ namespace hydra {
 
 using Offsets = std::map<std::int32_t, std::int64_t>;  // by partition
 
-// Of `configure`: the producer's settings, and where the data goes.
+// The object of `configure`: the producer's settings, and where the data goes.
 struct KafkaSettings {
     std::string bootstrap;
     std::string topic;
@@ -23,7 +23,7 @@ struct KafkaSettings {
     std::optional<std::uint64_t> batch_bytes;  // none: derived from msg_batch and the size of a message
     std::string compression = "none";
     std::string acks = "1";
-    std::optional<std::uint64_t> partitions;  // what the controller makes of the topic is of no concern here
+    std::optional<std::uint64_t> partitions;  // the controller makes the topic; ignored here
     std::optional<std::uint64_t> replication_factor;
     bool idempotence = false;
     std::optional<std::uint64_t> retries;
@@ -35,7 +35,7 @@ struct KafkaSettings {
     std::uint64_t fetch_max_bytes = 52'428'800;
     std::uint64_t max_partition_fetch_bytes = 1'048'576;
     bool check_crcs = true;
-    std::string group;  // "": each subscriber gets everything
+    std::string group;  // consumer group; "": each subscriber gets everything
     std::optional<std::uint64_t> session_timeout_ms;
     std::string read = "live";
     bool keep = false;
@@ -71,17 +71,17 @@ struct KafkaSettings {
     }
 };
 
-// Of `finish`.
+// The object of `finish`.
 struct KafkaFinish {
     Offsets end_offsets;
 
     static void describe(auto& it, auto& fields) { fields.optional("end_offsets", it.end_offsets); }
 };
 
-// Of a publisher's report.
+// The object of a publisher's report.
 struct KafkaReport {
     std::uint64_t batch_bytes = 0;
-    // As achieved; none where nothing was.
+    // Measured values; none if nothing was sent.
     std::optional<double> records_per_batch;
     std::optional<double> records_per_request;
     std::optional<std::uint64_t> wire_bytes;
@@ -96,7 +96,7 @@ struct KafkaReport {
     }
 };
 
-// Of a subscriber's report, as a member of a group.
+// The object in the report of a subscriber that is a member of a consumer group.
 struct KafkaMemberReport {
     double rebalance_ms = 0;
     std::uint64_t rebalances = 0;

@@ -35,7 +35,7 @@ void KafkaSubscriber::configure(const Configure& command) {
         config_ = std::move(config);
         open();
     } else if (member_ == nullptr && started_ && topic_name_ == kafka.topic && stands_at(kafka.offsets)) {
-        return;  // a new start would throw away what it has fetched
+        return;  // a new start would discard fetched messages
     }
     trouble_.clear();
     if (member_ != nullptr) {
@@ -107,7 +107,7 @@ void KafkaSubscriber::open() {
             it.wake_.wake();
         },
         this);
-    complained_ = true;  // what came before this told nobody
+    complained_ = true;  // earlier errors did not call back
     wake_.wake_with(messages_.get());
     if (member_ != nullptr) {
         member_->open(kafka_.get(), messages_.get());
@@ -127,11 +127,11 @@ void KafkaSubscriber::close() {
     WakeFd::let_go(messages_.get());
     messages_.reset();
     errors_.reset();
-    kafka_.reset();  // after this its threads call nobody
+    kafka_.reset();  // after this its threads call nothing
     member_.reset();
 }
 
-// From the positions on. Where connection and topic are there already, only the next fetch is another one.
+// Starts at the positions. If connection and topic exist already, only the next fetch is different.
 void KafkaSubscriber::start() {
     if (topic_ == nullptr) {
         topic_ = open_topic(kafka_.get(), topic_name_);
@@ -148,7 +148,7 @@ void KafkaSubscriber::start() {
     }
 }
 
-// What was fetched and not taken is thrown away.
+// Fetched messages that were not taken are discarded.
 void KafkaSubscriber::stop() {
     if (!started_) {
         return;
@@ -159,7 +159,7 @@ void KafkaSubscriber::stop() {
     }
 }
 
-// By callback, the library takes its queue's lock once for all messages; a batch takes it for each.
+// With a callback, the library locks its queue once for all messages; with a batch, once for each.
 bool KafkaSubscriber::receive(Batch& batch) {
     if (kafka_ == nullptr) {
         return false;
@@ -203,14 +203,14 @@ void KafkaSubscriber::take(Taking& into, const rd_kafka_message_t& message) {
     }
     if (into.batch.full()) {
         into.more = true;
-        rd_kafka_yield(kafka_.get());  // the rest goes back to where it was
+        rd_kafka_yield(kafka_.get());  // the rest returns to the queue
     }
 }
 
 void KafkaSubscriber::tend_member(Batch& batch) {
     member_->commit(false);
     if (!probes_.empty() && batch.room() >= probes_.size() && member_->idle()) {
-        // There is no way on which one could come, and nothing else to be ready for.
+        // No probe can arrive without a partition, and there is nothing else that would show readiness.
         for (const Header& probe : probes_) {
             batch.add(&probe, kHeaderBytes);
         }
@@ -233,7 +233,7 @@ void KafkaSubscriber::reconnect() {
     open();
     if (left_at_ && member_ != nullptr) {
         member_->step(topic_name_, *std::exchange(left_at_, std::nullopt));
-        return;  // it is back when data flows again
+        return;  // its absence ends when data flows again
     }
     start();
 }

@@ -1,8 +1,8 @@
-// A librdkafka consumer: of every partition of the topic, from exactly the offsets it was told, or of its
-// part as a group's member.
+// A librdkafka consumer: of every partition of the topic, from the offsets in the command, or of its part as
+// a member of a consumer group.
 //
-// Without a group it is the library's simple consumer, and nothing is committed. All partitions, and the
-// library's errors, wake one descriptor; the errors are looked for only when there are some.
+// Without a consumer group it is the library's simple consumer, and nothing is committed. All partitions, and
+// the library's errors, wake one descriptor; the errors are only read if there are some.
 #pragma once
 
 #include <atomic>
@@ -39,12 +39,12 @@ class KafkaSubscriber final : public SubscriberTransport {
     [[nodiscard]] SystemObject report_system() const override;
 
   private:
-    // What one call of `receive` has taken.
+    // The state of one call of `receive`.
     struct Taking {
         KafkaSubscriber& subscriber;
         Batch& batch;
         bool more = false;
-        std::int32_t partition = -1;  // of a member: that of the last messages, and where it has been read to
+        std::int32_t partition = -1;  // of a member: partition of the last messages, and offset after them
         std::int64_t position = 0;
     };
 
@@ -60,15 +60,15 @@ class KafkaSubscriber final : public SubscriberTransport {
     WakeFd wake_;
     KafkaHandle kafka_;
     KafkaQueue errors_;
-    std::atomic<bool> complained_ = false;  // there is something in it
-    KafkaQueue messages_;                   // of all partitions
+    std::atomic<bool> complained_ = false;  // errors_ has an event
+    KafkaQueue messages_;                   // messages of all partitions
     KafkaTopicHandle topic_;
-    std::unique_ptr<KafkaMember> member_;  // of the group; ends after kafka_, whose thread calls it
-    std::vector<Header> probes_;           // as if they had come, where the group gives nothing to read
+    std::unique_ptr<KafkaMember> member_;  // of a consumer group; ends after kafka_, whose thread calls it
+    std::vector<Header> probes_;           // stand for received ones if the member has no partition
     bool started_ = false;
-    Properties config_;  // what kafka_ was made from
+    Properties config_;  // the properties of kafka_
     std::string topic_name_;
-    std::optional<Offsets> left_at_;  // where a member goes on that has left
+    std::optional<Offsets> left_at_;  // where a member that has left continues
     std::vector<std::int32_t> partitions_;
     std::vector<std::int64_t> positions_;  // by partition number
     std::string trouble_;

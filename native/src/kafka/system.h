@@ -1,4 +1,4 @@
-// Kafka on librdkafka, as this program offers it.
+// Kafka on librdkafka, as a system of this program.
 #pragma once
 
 #include "common/system.h"

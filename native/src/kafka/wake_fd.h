@@ -1,12 +1,12 @@
-// A descriptor that librdkafka's queues wake the client's loop with.
+// A descriptor with which librdkafka's queues wake the client's loop.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
 
 namespace hydra {
 
-// It is written to whenever an empty queue gets something. Whoever waits for it watches for edges, so it is
-// never read: an eventfd has room for 2⁶⁴ − 2 of them.
+// The library writes to it whenever an empty queue gets an event. The loop watches it edge-triggered, so it
+// is never read: an eventfd can hold 2⁶⁴ − 2 of these writes.
 class WakeFd {
   public:
     WakeFd();
@@ -16,10 +16,10 @@ class WakeFd {
 
     [[nodiscard]] int fd() const { return fd_; }
 
-    // From any thread.
+    // May be called from any thread.
     void wake() const;
     void wake_with(rd_kafka_queue_t* queue) const;
-    // The library keeps a queue for some time after its owner's reference has gone.
+    // The library keeps a queue for some time after its owner has released it.
     static void let_go(rd_kafka_queue_t* queue);
 
   private:

@@ -22,7 +22,7 @@ std::string signals_of(const MqttStep& step, Id publisher) {
 std::vector<std::string> filters(const MqttStep& step, const std::string& group,
                                  const std::vector<PublisherEndpoint>& publishers) {
     if (step.shared && group.empty()) {
-        throw TransportError("configure.group is empty, and subscriptions are to be shared in a group");
+        throw TransportError("configure.group is empty, but shared subscriptions need a group");
     }
     std::vector<std::string> all;
     for (const PublisherEndpoint& it : publishers) {

@@ -1,5 +1,4 @@
-// What a client is told of MQTT: the `system` object of configure, and what follows from it. (As
-// hydra/mqtttest/settings.py.)
+// MQTT's `system` object of `configure`, and what follows from it. (Python: hydra/mqtttest/settings.py.)
 #pragma once
 
 #include <cstdint>
@@ -16,12 +15,12 @@ struct MqttStep {
     std::string topic;  // a publisher's messages go to topic/ID, so that the server keeps their order
     std::uint32_t qos = 0;
     bool retain = false;
-    bool shared = false;  // within a group; probes and end markers then have a topic of their own
+    bool shared = false;  // in a consumer group; probes and end markers then have their own topic
     std::uint32_t max_inflight = 0;
     std::uint32_t keepalive = 0;  // seconds; 0: no pings
     bool clean_session = true;
     std::string protocol;
-    std::string username;  // "": none is sent
+    std::string username;  // "": no user name is sent
     std::string password;
 
     bool operator==(const MqttStep&) const = default;
@@ -42,26 +41,26 @@ struct MqttStep {
     }
 };
 
-// Of a report: whether the client's connection to the server was lost.
+// The object of a report: whether the client's connection to the server was lost.
 struct MqttReport {
     std::uint32_t lost_connections = 0;
 
     static void describe(auto& it, auto& fields) { fields.required("lost_connections", it.lost_connections); }
 };
 
-// TransportError: the command holds none, or one that cannot be; the text names what.
+// TransportError: the command has no such object, or an invalid one; the text names the field.
 MqttStep step_of(const Configure& command);
 
 [[nodiscard]] std::string topic_of(const MqttStep& step, Id publisher);
 
-// Where a publisher's probes and end markers go.
+// The topic of a publisher's probes and end markers.
 [[nodiscard]] std::string signals_of(const MqttStep& step, Id publisher);
 
-// What a subscriber subscribes to. TransportError: to be shared, and it is in no group.
+// The filters of a subscriber. TransportError: subscriptions are shared, but it is in no consumer group.
 [[nodiscard]] std::vector<std::string> filters(const MqttStep& step, const std::string& group,
                                                const std::vector<PublisherEndpoint>& publishers);
 
-// Under which the server will know a client: nobody else's, in whatever process and run.
+// A new name under which the server knows a client; no other client of any process or run has it.
 [[nodiscard]] std::string new_client_name(const MqttStep& step);
 
 }  // namespace hydra

@@ -15,8 +15,8 @@ namespace hydra {
 namespace {
 
 constexpr std::size_t kMessageIds = 65'536;
-constexpr std::int64_t kFree = -2;    // nothing under way has this message id
-constexpr std::int64_t kNoData = -1;  // a probe, or a message of a step that is over
+constexpr std::int64_t kFree = -2;    // no message on its way has this message id
+constexpr std::int64_t kNoData = -1;  // a probe, or a message of an earlier step
 constexpr int kFullWaitMs = 5;
 constexpr int kFlushStepMs = 5;
 
@@ -33,7 +33,7 @@ MqttPublisher::~MqttPublisher() {
     ::close(epoll_);
 }
 
-// Whatever changes beside `retain` makes a new connection.
+// Any change except of `retain` makes a new connection.
 std::string MqttPublisher::configure(const Configure& command) {
     MqttStep step = step_of(command);
     const bool retain = std::exchange(step.retain, false);
@@ -70,8 +70,8 @@ void MqttPublisher::close() {
     waiting_ = 0;
 }
 
-// Of the same QoS as the data, or the server could let one overtake the other. Not while the last one is
-// under way.
+// With the same QoS as the data; otherwise the server could change the order. Not while the last one is on
+// its way.
 void MqttPublisher::probe(const Header& header) {
     if (session_ == nullptr || !has_room()) {
         return;
@@ -82,7 +82,7 @@ void MqttPublisher::probe(const Header& header) {
     note(session_->publish(signals_, message, sizeof message, step_.qos, false), kNoData);
 }
 
-// Who this is, only its messages say.
+// Names the topics: only a publisher's messages have its id.
 void MqttPublisher::name_topics(Id publisher) {
     if (topic_.empty() || publisher != publisher_) {
         publisher_ = publisher;
@@ -119,7 +119,7 @@ std::size_t MqttPublisher::send(const Chunk& chunk) {
     return accepted;
 }
 
-// A lost connection takes nothing: the report says what had no answer.
+// A lost connection accepts nothing: the report has the messages without an answer.
 bool MqttPublisher::has_room() {
     return session_->lost().empty() && !session_->unsent() && waiting_ < step_.max_inflight;
 }
@@ -135,7 +135,7 @@ void MqttPublisher::note(int message_id, std::int64_t sequence) {
 
 void MqttPublisher::answer(int message_id, bool refused) {
     if (step_.qos == 0) {
-        return;  // the library tells of every message that was written
+        return;  // the library calls back for every message that was written
     }
     const std::int64_t sequence = std::exchange(sequences_[static_cast<std::size_t>(message_id)], kFree);
     if (sequence == kFree) {
@@ -161,7 +161,7 @@ void MqttPublisher::poll() {
     }
 }
 
-// A PUBLISH packet: its type, its length, the topic, the message id of QoS 1 and 2, MQTT 5's properties.
+// A PUBLISH packet: its type, its length, the topic, the message id for QoS 1 and 2, MQTT 5's properties.
 std::optional<std::uint64_t> MqttPublisher::framed_bytes(std::uint64_t message_size) const {
     const std::uint64_t rest =
         2 + topic_.size() + (step_.qos > 0 ? 2 : 0) + (step_.protocol == "5" ? 1 : 0) + message_size;

@@ -1,4 +1,4 @@
-// A libmosquitto client that publishes to one topic of its own.
+// A libmosquitto client that publishes to its own topic.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,10 @@ class MqttPublisher final : public PublisherTransport {
     void note(int message_id, std::int64_t sequence);
     void answer(int message_id, bool refused);
 
-    int epoll_;  // holds the socket, which changes: whoever waits does so for this one
+    int epoll_;  // has the socket, which changes: the loop waits for this descriptor
     MqttStep step_;
     std::unique_ptr<Session> session_;
-    std::string topic_;  // of publisher_, "" before it is known
+    std::string topic_;  // topic of publisher_, "" before it is known
     std::string signals_;
     Id publisher_ = 0;
     bool retain_ = false;

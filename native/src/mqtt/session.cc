@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kAnswerWithinNs = 10 * kSecondNs;
 constexpr std::int64_t kPingLookEveryNs = kSecondNs;
 constexpr std::uint32_t kSessionKeptS = 3600;
-constexpr int kRefused = 0x80;  // reason codes from here on
+constexpr int kRefused = 0x80;  // reason codes from this on are refusals
 constexpr int kNoLimit = 65'535;
 
 struct FreeProperties {
@@ -53,8 +53,8 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     mosquitto_int_option(mosq, MOSQ_OPT_PROTOCOL_VERSION, is_5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311);
     mosquitto_int_option(mosq, MOSQ_OPT_TCP_NODELAY, 1);
     mosquitto_int_option(mosq, MOSQ_OPT_SEND_MAXIMUM, static_cast<int>(step.max_inflight));
-    // Where a server sends as much as it was told that it may, libmosquitto 2.0.11 takes it for more, at QoS
-    // 2, and ends the connection. So it is told no limit, and keeps to its own.
+    // If a server sends as many messages as its limit allows, libmosquitto 2.0.11 counts too many at QoS 2,
+    // and ends the connection. So it gets no limit, and the server keeps to its own.
     mosquitto_int_option(mosq, MOSQ_OPT_RECEIVE_MAXIMUM, kNoLimit);
     if (!step.username.empty()) {
         mosquitto_username_pw_set(mosq, step.username.c_str(),
@@ -98,7 +98,7 @@ Session::~Session() {
     let_go();
 }
 
-// The placeholder of a socket that is gone.
+// Closes the placeholder of a lost connection's socket.
 void Session::let_go() {
     if (!lost_.empty() && fd_ >= 0) {
         close(fd_);
@@ -116,7 +116,7 @@ void Session::connect(const MqttStep& step) {
     fd_ = mosquitto_socket(mosq_.get());
     await([this] { return accepted_ >= 0; }, "to the connection");
     if (accepted_ != 0) {
-        throw TransportError(server_ + " refuses us: " +
+        throw TransportError(server_ + " rejects this client: " +
                              (step.protocol == "5" ? mosquitto_reason_string(accepted_)
                                                    : mosquitto_connack_string(accepted_)));
     }
@@ -125,7 +125,7 @@ void Session::connect(const MqttStep& step) {
 void Session::subscribe(const std::vector<std::string>& filters, std::uint32_t qos) {
     std::vector<char*> pointers;
     for (const std::string& filter : filters) {
-        pointers.push_back(const_cast<char*>(filter.c_str()));  // the library does not write to them
+        pointers.push_back(const_cast<char*>(filter.c_str()));  // the library does not write to the filters
     }
     if (pointers.empty()) {
         return;
@@ -140,7 +140,7 @@ void Session::subscribe(const std::vector<std::string>& filters, std::uint32_t q
     if (const auto refused =
             std::ranges::find_if(granted_.codes, [](int granted) { return granted >= kRefused; });
         refused != granted_.codes.end()) {
-        throw TransportError(server_ + " refuses a subscription: " + mosquitto_reason_string(*refused));
+        throw TransportError(server_ + " rejects a subscription: " + mosquitto_reason_string(*refused));
     }
 }
 
@@ -170,10 +170,10 @@ void Session::write() {
 
 void Session::wait(int timeout_ms) const {
     pollfd waiting{fd_, static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0)), 0};
-    poll(&waiting, lost_.empty() ? 1 : 0, timeout_ms);  // the placeholder would be readable at once
+    poll(&waiting, lost_.empty() ? 1 : 0, timeout_ms);  // the placeholder is always readable
 }
 
-// mosquitto_loop_read does not tell whether it left something. An end of the stream counts: it is to be read.
+// mosquitto_loop_read does not report whether data is left. An end of the stream counts: it has to be read.
 bool Session::readable() {
     char byte = 0;
     return recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
@@ -214,7 +214,7 @@ void Session::lose(const std::string& why) {
         return;
     }
     lost_ = why.empty() ? "no reason was given" : why;
-    // The library may have closed the socket already; whatever is at its number, it is ours from now on.
+    // The library may have closed the socket already; whatever has its number, a placeholder replaces it.
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd_ >= 0 && nothing >= 0 && nothing != fd_) {
         dup2(nothing, fd_);

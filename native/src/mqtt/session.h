@@ -1,5 +1,5 @@
-// One connection of libmosquitto, driven by its owner: neither its thread nor its loop, which select() bounds
-// to 1024 descriptors.
+// One connection of libmosquitto, driven by its owner, without the library's thread, and without its loop,
+// whose select() is limited to 1024 descriptors.
 #pragma once
 
 #include <mosquitto.h>
@@ -16,43 +16,44 @@ namespace hydra {
 
 class Session {
   public:
-    // Called from within `read`, and from nowhere else.
+    // Called only from within `read`.
     struct Handlers {
         std::function<void(const void* payload, std::size_t size)> message{};
-        std::function<void(int message_id, bool refused)> answer{};  // of QoS 1 and 2
+        std::function<void(int message_id, bool refused)> answer{};  // for QoS 1 and 2
     };
 
-    // Connected, and let in by the server. TransportError: it is not to be.
+    // Connects, and waits until the server accepts. TransportError: it does not.
     Session(const std::string& name, const MqttStep& step, Handlers handlers);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    // Returns when the server has agreed. TransportError: it has not.
+    // Returns when the server has accepted the subscriptions. TransportError: it does not.
     void subscribe(const std::vector<std::string>& filters, std::uint32_t qos);
 
     // The message's id; below 0 if the connection is lost.
     int publish(const std::string& topic, const void* payload, std::size_t size, std::uint32_t qos,
                 bool retain);
 
-    // Takes one packet, or what has come of one. False: nothing more is there, or the connection is lost.
+    // Reads one packet, or the part of it that has arrived. False: no data is left, or the connection is
+    // lost.
     bool read();
 
-    // Pings the server if the keepalive asks for it; what `read` does where nothing is there.
+    // Pings the server if the keepalive requires it; `read` does so too if there is no data.
     void ping_if_silent();
 
     [[nodiscard]] bool unsent() const { return mosquitto_want_write(mosq_.get()); }
-    // As much of what is unsent as the socket takes.
+    // Writes as much unsent data as the socket accepts.
     void write();
 
-    // Waits at most timeout_ms for something to read, and for room to write where something is unsent.
+    // Waits at most timeout_ms for data to read, or for space to write if data is unsent.
     void wait(int timeout_ms) const;
 
-    // Why there is no connection any more, or "".
+    // Why the connection was lost, or "".
     [[nodiscard]] const std::string& lost() const { return lost_; }
 
-    // Its number stays taken when the connection is lost, so that whoever still watches it watches nobody
-    // else's.
+    // The descriptor stays open after the connection is lost, so that a waiter that still watches it never
+    // watches another file.
     [[nodiscard]] int fd() const { return fd_; }
 
   private:

@@ -6,13 +6,13 @@
 
 namespace hydra {
 
-// The subscription is kept unless something of it changed, or the connection is lost.
+// The subscription is kept unless it changed or the connection is lost.
 void MqttSubscriber::configure(const Configure& command) {
     MqttStep step = step_of(command);
-    step.retain = false;  // no business of a subscriber's
+    step.retain = false;  // only for publishers
     std::vector<std::string> subscriptions = filters(step, command.group, command.publishers);
     if (session_ != nullptr && step == step_ && subscriptions == filters_) {
-        // One that the server has closed meanwhile says so only when it is read.
+        // A connection that the server has closed meanwhile shows it only when it is read.
         while (session_->read()) {
         }
         if (session_->lost().empty()) {
@@ -42,7 +42,7 @@ void MqttSubscriber::take(const void* payload, std::size_t size) {
     }
 }
 
-// A lost connection gives nothing more: the next configure makes another.
+// A lost connection gives no more messages: the next `configure` makes another.
 bool MqttSubscriber::receive(Batch& batch) {
     while (!kept_.empty() && !batch.full()) {
         batch.add(&kept_.front().first, kept_.front().second);
@@ -57,12 +57,12 @@ bool MqttSubscriber::receive(Batch& batch) {
         more = session_->read();
     }
     batch_ = nullptr;
-    session_->write();  // answers that the socket did not take at once
+    session_->write();  // answers that the socket did not accept at once
     return more || !kept_.empty();
 }
 
-// The server waits one and a half times the keepalive for a sign of life, and a ping that is not answered (or
-// whose answer nobody reads) for as long as the keepalive ends the connection here.
+// The server ends a connection that is silent for one and a half times the keepalive. The client ends it if a
+// ping has no answer for the keepalive, also if nothing has read the answer.
 std::int64_t MqttSubscriber::tend(std::int64_t now_ns, bool between_steps) {
     if (session_ == nullptr || !session_->lost().empty() || step_.keepalive == 0) {
         return kNeverNs;
@@ -70,7 +70,7 @@ std::int64_t MqttSubscriber::tend(std::int64_t now_ns, bool between_steps) {
     if (between_steps) {
         while (session_->read()) {
         }
-        // End markers go on for a while, and are of no use any more.
+        // End markers continue for a while, and are no longer needed.
         std::erase_if(kept_, [](const auto& it) { return it.first.epoch == kProbeEpoch; });
     }
     session_->ping_if_silent();

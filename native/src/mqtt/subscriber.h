@@ -33,9 +33,9 @@ class MqttSubscriber final : public SubscriberTransport {
     std::string name_;
     MqttStep step_;
     std::vector<std::string> filters_;
-    // What one packet brought beyond the batch: an answer of QoS 2 may release several messages.
+    // Messages that one packet released beyond the batch: an answer of QoS 2 may release several.
     std::deque<std::pair<Header, std::size_t>> kept_;
-    Batch* batch_ = nullptr;  // only while one is filled
+    Batch* batch_ = nullptr;  // set only while a batch is filled
     std::unique_ptr<Session> session_;
 };
 

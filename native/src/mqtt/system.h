@@ -1,4 +1,4 @@
-// MQTT on libmosquitto, as this program offers it.
+// MQTT on libmosquitto, as a system of this program.
 #pragma once
 
 #include "common/system.h"

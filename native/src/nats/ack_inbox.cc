@@ -31,7 +31,7 @@ void Answers::put(const Header& header, bool failed) {
     came_.notify_one();
     if (put_.size() == 1) {
         const std::uint64_t one = 1;
-        static_cast<void>(!write(fd_, &one, sizeof one));  // it has room for 2⁶⁴ − 2 of them
+        static_cast<void>(!write(fd_, &one, sizeof one));  // an eventfd can hold 2⁶⁴ − 2 of these writes
     }
 }
 
@@ -76,7 +76,7 @@ bool Answers::wait(std::int64_t timeout_ns) {
     return true;
 }
 
-// Answers come in order, but for failures: runs of them cost one entry.
+// Answers arrive in order, except for failures: a run of them costs one entry.
 void Answers::enter() {
     if (taken_.empty()) {
         return;

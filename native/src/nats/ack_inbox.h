@@ -1,4 +1,4 @@
-// The stream's answers to one publisher, from libnats' thread to the client's.
+// The stream's answers to one publisher, passed from libnats' thread to the client's thread.
 #pragma once
 
 #include <nats/nats.h>
@@ -20,23 +20,23 @@ class Answers {
     Answers(const Answers&) = delete;
     Answers& operator=(const Answers&) = delete;
 
-    // From libnats' thread: the stream took the message with this header, or did not.
+    // Called by libnats' thread: the stream accepted the message with this header, or did not.
     void put(const Header& header, bool failed);
 
-    // A new epoch: what was sent before is none of its business any more.
+    // Begins an epoch: answers to earlier messages are ignored.
     void begin(std::uint32_t epoch);
-    // The library accepted so many messages, or a probe.
+    // The library accepted this many messages, or a probe.
     void accept(std::uint64_t count) { ledger_.accept(count); }
     void accept_probe();
-    // Enters what has come.
+    // Enters the answers that have arrived.
     void drain();
-    // Drains when something comes, waiting for at most so long. Whether something came.
+    // Drains when an answer arrives, waiting for at most this long. Returns whether one arrived.
     bool wait(std::int64_t timeout_ns);
 
     [[nodiscard]] const AckLedger& ledger() const { return ledger_; }
     [[nodiscard]] std::uint64_t probes() const;
     [[nodiscard]] std::int64_t last_ack_ns() const { return last_ack_ns_; }  // CLOCK_MONOTONIC; 0: none yet
-    // Watched for edges, so it is never read.
+    // Watched edge-triggered, so it is never read.
     [[nodiscard]] int fd() const { return fd_; }
 
   private:
@@ -53,7 +53,7 @@ class Answers {
     std::vector<Answer> put_;
     std::uint32_t epoch_ = 0;
     std::uint64_t probes_ = 0;
-    // The client's own.
+    // Used only by the client's thread.
     std::vector<Answer> taken_;
     AckLedger ledger_;
     std::int64_t last_ack_ns_ = 0;

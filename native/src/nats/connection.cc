@@ -4,8 +4,8 @@ namespace hydra {
 namespace {
 
 constexpr std::int64_t kConnectTimeoutMs = 5'000;
-// A server that reads nothing keeps the client from the control channel. One that waits for a slow consumer
-// does so for up to a second at a time.
+// A server that does not read keeps the client from the control channel. A server that waits for a slow
+// consumer does so for up to a second at a time.
 constexpr std::int64_t kWriteWithinMs = 5'000;
 constexpr int kForever = -1;
 
@@ -75,7 +75,7 @@ void NatsConnection::close() {
     if (connection_ == nullptr) {
         return;
     }
-    // What is said while it closes is no trouble of the step.
+    // Errors while it closes do not belong to the step.
     auto counted = std::make_shared<Events>();
     counted->slow_consumers = events_->slow_consumers.load();
     counted->disconnects = events_->disconnects.load();

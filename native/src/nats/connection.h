@@ -1,4 +1,4 @@
-// One connection of libnats, which runs a thread that reads and one that writes.
+// One connection of libnats, which runs one thread that reads and one that writes.
 #pragma once
 
 #include <nats/nats.h>
@@ -20,22 +20,22 @@ class NatsConnection {
     NatsConnection(const NatsConnection&) = delete;
     NatsConnection& operator=(const NatsConnection&) = delete;
 
-    // Connects unless it is connected to these servers already; whether it is a new connection.
-    // TransportError: no server lets us in.
+    // Connects unless it is connected to these servers already; returns whether the connection is new.
+    // TransportError: no server accepts the client.
     bool open(const std::vector<std::string>& servers);
     void close();
 
     [[nodiscard]] natsConnection* get() const { return connection_; }
-    // Not while it is lost; libnats tries again by itself.
+    // False while the connection is lost; libnats reconnects by itself.
     [[nodiscard]] bool connected() const;
-    // Waits until the server has answered to everything that was written before. Whether it has.
+    // Waits until the server has answered everything that was written before. Returns whether it has.
     bool flush(std::int64_t timeout_ms) const;
 
     void begin_step();
     [[nodiscard]] NatsTrouble trouble() const;
 
   private:
-    // Written by libnats' threads, until the connection's last callback lets go of it.
+    // Libnats' threads write here, until the connection's last callback releases it.
     struct Events {
         std::atomic<std::uint64_t> slow_consumers = 0;
         std::atomic<std::uint64_t> disconnects = 0;

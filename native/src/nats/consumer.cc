@@ -9,11 +9,11 @@ namespace {
 using SharedInbox = std::shared_ptr<Inbox>;
 
 constexpr std::int64_t kAnswerMs = 5'000;
-// How long a pull request waits at the server where there is nothing; then it is asked anew.
+// How long a pull request waits at the server if there is no message; then it is sent again.
 constexpr std::int64_t kFetchForMs = 1'000;
 
 void on_message(natsConnection*, natsSubscription*, natsMsg* message, void* closure) {
-    // Where acknowledgements are asked for, libnats sends one when this returns.
+    // If acknowledgements are configured, libnats sends one when this returns.
     const NatsMessage owner(message);
     (*static_cast<SharedInbox*>(closure))->put(message);
 }
@@ -46,7 +46,7 @@ void NatsFeed::subscribe(const NatsStep& step) {
                "NATS refuses a subscription to " + step.subject);
     subscription_.reset(made);
     natsSubscription_SetOnCompleteCB(made, on_complete, closure.release());
-    // The server has heard of it when it has answered this.
+    // The server's answer to this shows that it has the subscription.
     nats_check(natsConnection_FlushTimeout(connection_, kAnswerMs), "NATS does not answer");
 }
 
@@ -83,7 +83,7 @@ void NatsFeed::consume(const NatsStep& step) {
 
 NatsFeed::~NatsFeed() {
     inbox_->close();
-    // Takes the consumer away as well, which asks the server and is not tried where there is none.
+    // Unsubscribing also deletes the consumer. It asks the server, so it is not tried without a connection.
     if (natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED) {
         natsSubscription_Unsubscribe(subscription_.get());
     }
@@ -92,7 +92,7 @@ NatsFeed::~NatsFeed() {
     }
 }
 
-// On a thread of its own: libnats waits for the messages of a request where it is asked for them.
+// Runs on its own thread: libnats waits for the messages of a request in the call that makes it.
 void NatsFeed::fetch(const NatsStep& step) const {
     const bool acknowledged = step.ack_policy == NatsAckPolicy::explicit_;
     while (!inbox_->closed()) {

@@ -12,14 +12,14 @@ namespace hydra {
 
 class NatsFeed {
   public:
-    // TransportError: the server refuses it.
+    // TransportError: the server rejects it.
     NatsFeed(natsConnection* connection, const NatsStep& step);
     ~NatsFeed();
     NatsFeed(const NatsFeed&) = delete;
     NatsFeed& operator=(const NatsFeed&) = delete;
 
     [[nodiscard]] Inbox& inbox() const { return *inbox_; }
-    // Messages that the library threw away since the beginning.
+    // Messages that the library has dropped in all.
     [[nodiscard]] std::uint64_t dropped() const;
 
   private:
@@ -28,10 +28,10 @@ class NatsFeed {
     void fetch(const NatsStep& step) const;
 
     natsConnection* connection_;
-    std::shared_ptr<Inbox> inbox_;  // libnats' threads hold it as well
+    std::shared_ptr<Inbox> inbox_;  // libnats' threads share it
     JetStreamHandle stream_;
     NatsSubscriptionHandle subscription_;
-    std::thread fetching_;  // of a pull consumer
+    std::thread fetching_;  // for a pull consumer
 };
 
 }  // namespace hydra

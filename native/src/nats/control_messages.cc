@@ -7,7 +7,7 @@ namespace hydra {
 NatsStep nats_step(const Configure& command) {
     NatsStep step = read_system<NatsStep>(command.system);
     if (step.servers.empty() || step.subject.empty()) {
-        throw TransportError("configure names no server or no subject of NATS");
+        throw TransportError("configure lacks a server or the subject of NATS");
     }
     return step;
 }

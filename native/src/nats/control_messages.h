@@ -1,4 +1,4 @@
-// What NATS says in the `system` objects of the control channel. (As hydra/natstest/settings.py.)
+// NATS' `system` objects of the control channel. (Python: hydra/natstest/settings.py.)
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ constexpr std::array<const char*, 2> words(NatsAckPolicy) {
     return {"none", "explicit"};
 }
 
-// Of `configure`: where the step's data goes, and the settings. `stream` is empty in core mode; `first` is
+// The object of `configure`: where the step's data goes, and the settings. `stream` is empty in core mode;
+// `first` is
 // the stream sequence that the step's first message gets.
 struct NatsStep {
     std::vector<std::string> servers;
@@ -55,15 +56,15 @@ struct NatsStep {
     }
 };
 
-// Of `finish`: the stream's last sequence when every publisher had reported.
+// The object of `finish`: the stream's last sequence after every publisher had reported.
 struct NatsEnd {
     std::uint64_t last = 0;
 
     static void describe(auto& it, auto& fields) { fields.required("last", it.last); }
 };
 
-// Of the reports: how often a subscription became too slow for its pending limits, the messages that the
-// library threw away because of it, and how often the connection was lost.
+// The object of reports: how often a subscription became too slow for its pending limits, the messages that
+// the library dropped because of it, and how often the connection was lost.
 struct NatsTrouble {
     std::uint64_t slow_consumers = 0;
     std::uint64_t dropped = 0;
@@ -76,7 +77,7 @@ struct NatsTrouble {
     }
 };
 
-// TransportError: the command's object is not NATS'.
+// TransportError: the command's object is not an object of NATS.
 NatsStep nats_step(const Configure& command);
 
 }  // namespace hydra

@@ -23,7 +23,7 @@ using NatsMessage = std::unique_ptr<natsMsg, NatsDestroy<natsMsg_Destroy>>;
 using NatsSubscriptionHandle = std::unique_ptr<natsSubscription, NatsDestroy<natsSubscription_Destroy>>;
 using JetStreamHandle = std::unique_ptr<jsCtx, NatsDestroy<jsCtx_Destroy>>;
 
-// The library's words for its last error on this thread, or for the status.
+// The library's text for its last error on this thread, or for the status.
 inline std::string nats_words(natsStatus status) {
     natsStatus last = NATS_OK;
     const char* words = nats_GetLastError(&last);

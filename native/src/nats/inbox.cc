@@ -15,8 +15,8 @@
 namespace hydra {
 namespace {
 
-// $JS.ACK.stream.consumer.deliveries.stream_sequence.consumer_sequence.time.pending; newer servers put two
-// more parts in front of the stream, and perhaps one at the end.
+// $JS.ACK.stream.consumer.deliveries.stream_sequence.consumer_sequence.time.pending; newer servers have two
+// more parts before the stream, and may have one more at the end.
 constexpr std::size_t kShortReply = 9;
 constexpr std::size_t kMostParts = 12;
 
@@ -108,7 +108,7 @@ bool Inbox::closed() const {
 
 void Inbox::wake() const {
     const std::uint64_t one = 1;
-    static_cast<void>(!write(fd_, &one, sizeof one));  // it has room for 2⁶⁴ − 2 of them
+    static_cast<void>(!write(fd_, &one, sizeof one));  // an eventfd can hold 2⁶⁴ − 2 of these writes
 }
 
 }  // namespace hydra

@@ -1,6 +1,7 @@
-// Messages on their way from libnats' thread to the client's, and the descriptor that wakes the client.
+// Messages on their way from libnats' thread to the client's thread, and the descriptor that wakes the
+// client.
 //
-// It takes a batch ahead and no more: what the client does not take waits in the library, whose pending
+// It holds at most one batch: messages that the client does not take wait in the library, whose pending
 // limits decide when a consumer is slow.
 #pragma once
 
@@ -23,20 +24,20 @@ class Inbox {
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
 
-    // From libnats' thread: waits while the inbox is full. False: nobody takes anything any more.
+    // Called by libnats' thread; waits while the inbox is full. False: the inbox is closed.
     bool put(const natsMsg* message);
-    // What is wrong, from libnats' thread; the client finds it with `take`.
+    // Called by libnats' thread with an error, which the client's next `take` throws.
     void fail(const std::string& what);
 
-    // What is there, until the batch is full. Whether there may be more; false promises that the descriptor
-    // becomes readable anew. TransportError: what was said to `fail`.
+    // Moves messages to the batch, until it is full. Returns whether there may be more; false promises that
+    // the descriptor becomes readable when there is. TransportError: the error of `fail`.
     bool take(Batch& batch);
 
-    // Lets go of whoever waits in `put`, for good.
+    // Ends a wait in `put`, and all later ones.
     void close();
     [[nodiscard]] bool closed() const;
 
-    // Watched for edges, so it is never read.
+    // Watched edge-triggered, so it is never read.
     [[nodiscard]] int fd() const { return fd_; }
     // The highest stream sequence taken; 0 if there was none.
     [[nodiscard]] std::uint64_t position() const { return position_; }
@@ -56,13 +57,13 @@ class Inbox {
     std::vector<Entry> put_;
     bool closed_ = false;
     std::string failure_;
-    // The client's own.
+    // Used only by the client's thread.
     std::vector<Entry> taking_;
     std::size_t taken_ = 0;
     std::uint64_t position_ = 0;
 };
 
-// Which message of the stream it is, from its reply subject; 0: it comes from no stream.
+// The stream sequence of a message, from its reply subject; 0: the message is not from a stream.
 std::uint64_t stream_sequence(const char* reply);
 
 }  // namespace hydra

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kAnswerMs = 5'000;
 constexpr std::int64_t kFullWaitNs = 5 * kMillisecondNs;
 
-// libnats does not tell when its last answer has been handed over, so what takes them stays as long as the
+// libnats does not report when it has handed over its last answer, so their receiver exists as long as the
 // process, which has one publisher.
 Answers* made_for_good() {
     static std::vector<std::unique_ptr<Answers>> all;
@@ -53,7 +53,7 @@ std::string NatsPublisher::configure(const Configure& command) {
         throw TransportError("the NATS server takes messages of at most " + std::to_string(most) +
                              " bytes (max_payload)");
     }
-    // Its answer says that the server has everything of before.
+    // The answer shows that the server has everything that was sent before.
     if (!connection_.flush(kAnswerMs)) {
         throw TransportError("NATS does not answer");
     }
@@ -64,7 +64,7 @@ std::string NatsPublisher::configure(const Configure& command) {
 }
 
 void NatsPublisher::probe(const Header& header) {
-    // One that is not answered yet says that the server is slow; more of them would make it slower.
+    // A probe without an answer shows that the server is slow; more probes would make it slower.
     if (!connection_.connected() || answers_->probes() > 0) {
         return;
     }
@@ -102,7 +102,7 @@ std::size_t NatsPublisher::send(const Chunk& chunk) {
     return accepted;
 }
 
-// False: it has no room while the connection is being mended. TransportError: the server refuses it.
+// False: no space while the connection is being restored. TransportError: the server rejects the message.
 bool NatsPublisher::publish(const char* message, std::uint64_t size, bool answered) {
     const char* subject = step_->subject.c_str();
     const auto length = static_cast<int>(size);
@@ -115,8 +115,8 @@ bool NatsPublisher::publish(const char* message, std::uint64_t size, bool answer
     return true;
 }
 
-// `PUB SUBJECT SIZE`, the message, and the two ends of lines; the reply subjects of the library's answers are
-// its own business.
+// `PUB SUBJECT SIZE`, the message, and the two ends of lines; the length of the reply subjects for answers is
+// known only to the library.
 std::optional<std::uint64_t> NatsPublisher::framed_bytes(std::uint64_t message_size) const {
     if (!step_ || answered()) {
         return std::nullopt;

@@ -1,4 +1,4 @@
-// A libnats publisher: core, or to a stream, whose answers make the account.
+// A libnats publisher: core, or to a stream, whose answers are the account.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ void NatsSubscriber::configure(const Configure& command) {
     before.first = step.first;
     if (consumer_ == nullptr || before != step || !stands_there) {
         consumer_.reset();
-        step_.reset();  // told again after a failure, it tries again
+        step_.reset();  // so that a repeated command tries again after a failure
         consumer_ = std::make_unique<NatsFeed>(connection_.get(), step);
         step_ = std::move(step);
     }
@@ -30,7 +30,7 @@ bool NatsSubscriber::receive(Batch& batch) {
     return consumer_ != nullptr && consumer_->inbox().take(batch);
 }
 
-// A consumer of a stream goes on behind the last message that was taken.
+// A consumer of a stream continues after the last message that was taken.
 void NatsSubscriber::reconnect() {
     NatsStep step = *step_;
     step.first = position() + 1;
@@ -48,7 +48,7 @@ void NatsSubscriber::leave() {
     connection_.close();
 }
 
-// Core keeps nothing that could be known.
+// Core NATS stores no messages, so the number is unknown.
 std::uint64_t NatsSubscriber::undrained(const SystemObject& system) {
     if (!system || !step_ || step_->stream.empty()) {
         return 0;

@@ -1,4 +1,4 @@
-// A libnats subscription, or consumer of a stream, from exactly where it was told.
+// A libnats subscription, or a consumer of a stream, from the message that the command names.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class NatsSubscriber final : public SubscriberTransport {
     NatsConnection connection_;
     std::unique_ptr<NatsFeed> consumer_;  // ends before its connection
     std::optional<NatsStep> step_;
-    std::uint64_t dropped_before_ = 0;  // of this consumer, in earlier steps
+    std::uint64_t dropped_before_ = 0;  // messages dropped by this consumer in earlier steps
 };
 
 }  // namespace hydra

@@ -1,4 +1,4 @@
-// NATS on libnats, as this program offers it.
+// NATS on libnats, as a system of this program.
 #pragma once
 
 #include "common/system.h"

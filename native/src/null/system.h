@@ -1,5 +1,5 @@
-// Clients without a system: publishers whose messages go nowhere, and subscribers that make those that they
-// receive. They show what the client's own code can do (hydra ceiling).
+// Clients without a system: publishers whose messages are discarded, and subscribers that make the messages
+// that they receive. They show the limit of the client's own code (hydra ceiling).
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Both ends of no connection; hydra/cli/ceiling_client.py has the same in Python.
+// Both ends without a connection. (Python: hydra/cli/ceiling_client.py.)
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace hydra {
 
-// When subscribers receive: CLOCK_MONOTONIC, and how far the step's clock is ahead of it.
+// When subscribers receive (CLOCK_MONOTONIC), and how far the step's clock is ahead of it.
 struct NullSettings {
     std::int64_t from_ns = 0;
     std::int64_t until_ns = 0;
@@ -21,7 +21,7 @@ struct NullSettings {
     }
 };
 
-// Takes everything at once.
+// Accepts every message at once.
 class NullPublisher final : public PublisherTransport {
   public:
     std::string configure(const Configure& command) override;
@@ -30,7 +30,7 @@ class NullPublisher final : public PublisherTransport {
     void close() override {}
 };
 
-// Has as many messages as are asked for, from one publisher.
+// Has as many messages as are requested, from one publisher.
 class NullSubscriber final : public SubscriberTransport {
   public:
     NullSubscriber();

@@ -17,9 +17,11 @@ void add_zmq_options(CLI::App& app, ZmqOptions& options) {
     app.add_option("--rcvbuf", options.rcvbuf_bytes, "bytes of the kernel's receive buffer")
         ->check(whole_number(0, largest_int));
     const auto set_transport = [&options](const std::string& transport) { options.ipc = transport == "ipc"; };
-    app.add_option_function<std::string>("--transport", set_transport, "of the data plane")
+    app.add_option_function<std::string>("--transport", set_transport,
+                                         "transport of the data messages: tcp or ipc (Unix socket)")
         ->check(CLI::IsMember(std::vector<std::string>{"tcp", "ipc"}));
-    app.add_flag("--secure", options.secure, "CURVE on the data plane; see native/README.md for its keys");
+    app.add_flag("--secure", options.secure,
+                 "encrypt data messages with CURVE; see native/README.md for the keys");
 }
 
 }  // namespace hydra

@@ -1,4 +1,4 @@
-// The data plane of raw ZMQ.
+// Options for the data connections of raw ZMQ.
 #pragma once
 
 namespace CLI {
@@ -15,7 +15,7 @@ struct ZmqOptions {
     bool secure = false;
 };
 
-// They are set when the command line is parsed, so they stay where they are until then.
+// Parsing the command line sets them, so they must exist until then.
 void add_zmq_options(CLI::App& app, ZmqOptions& options);
 
 }  // namespace hydra

@@ -15,11 +15,11 @@ namespace hydra {
 namespace {
 
 constexpr int kBacklog = 4096;
-// A fixed port stays taken until libzmq's own thread has really closed the socket before.
+// A fixed port stays in use until libzmq's own thread has closed the earlier socket.
 constexpr std::int64_t kRebindWithinNs = 2 * kSecondNs;
 constexpr std::int64_t kRebindEveryNs = 5 * kMillisecondNs;
-// How long one send waits before the control channel is looked at again. On XPUB, POLLOUT is always true
-// while a send may still return EAGAIN, so there is nothing better to wait for.
+// How long one send waits before the control channel is read again. On XPUB, POLLOUT is always true although
+// a send may return EAGAIN, so there is nothing better to wait for.
 constexpr int kSendTimeoutMs = 10;
 
 std::string first_port() {
@@ -65,7 +65,7 @@ void ZmqPublisher::open() {
         bind();
         endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
     } catch (const zmq::error_t& e) {
-        socket_.close();  // told again, it tries again
+        socket_.close();  // so that a repeated command tries again
         throw no_data_socket(e);
     } catch (const TransportError&) {
         socket_.close();
@@ -74,7 +74,7 @@ void ZmqPublisher::open() {
 }
 
 void ZmqPublisher::bind() {
-    // Abstract: no file is left behind, and nobody needs to agree on a folder.
+    // Abstract: no file is left behind, and no folder has to be agreed on.
     const std::string where =
         options_.ipc ? "ipc://@hydra-" + std::to_string(getpid()) + "-" + std::to_string(monotonic_ns())
                      : "tcp://" + host_ + ":" + port_;
@@ -108,8 +108,8 @@ std::size_t ZmqPublisher::send(const Chunk& chunk) {
     return accepted;
 }
 
-// Written where the library keeps it: a message up to 33 bytes lies in the message itself, without an
-// allocation. False where the queue is full.
+// Written into the library's memory: a message of up to 33 bytes is stored in zmq_msg_t itself, without an
+// allocation. False: the queue is full.
 bool ZmqPublisher::send_one(const Header& header, std::span<const char> payload, bool zeros) {
     zmq_msg_t message;
     if (zmq_msg_init_size(&message, kHeaderBytes + payload.size()) != 0) {
@@ -118,7 +118,7 @@ bool ZmqPublisher::send_one(const Header& header, std::span<const char> payload,
     auto* bytes = static_cast<char*>(zmq_msg_data(&message));
     write_header(bytes, header);
     if (zeros) {
-        std::memset(bytes + kHeaderBytes, 0, payload.size());  // reads nothing
+        std::memset(bytes + kHeaderBytes, 0, payload.size());  // faster than copying zeros: it reads nothing
     } else {
         std::memcpy(bytes + kHeaderBytes, payload.data(), payload.size());
     }
@@ -136,8 +136,8 @@ bool ZmqPublisher::send_one(const Header& header, std::span<const char> payload,
     return true;
 }
 
-// A frame of ZMTP 3: a byte of flags, and the length in one byte, or in eight where it is above 255. CURVE
-// puts it into a box of its own.
+// A frame of ZMTP 3: a byte of flags, and the length in one byte, or in eight if it is above 255. CURVE adds
+// its own box.
 std::optional<std::uint64_t> ZmqPublisher::framed_bytes(std::uint64_t message_size) const {
     if (options_.secure) {
         return std::nullopt;
@@ -145,7 +145,7 @@ std::optional<std::uint64_t> ZmqPublisher::framed_bytes(std::uint64_t message_si
     return message_size + (message_size <= 255 ? 2 : 9);
 }
 
-// XPUB collects subscription messages: thrown away.
+// Discards the subscription messages that XPUB collects.
 void ZmqPublisher::poll() {
     char ignored[8];
     while (nodrop_ && socket_ && zmq_recv(socket_.handle(), ignored, sizeof ignored, ZMQ_DONTWAIT) >= 0) {

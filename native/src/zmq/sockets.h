@@ -1,4 +1,4 @@
-// What the data sockets of both sides have in common.
+// The data sockets of publishers and subscribers.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace hydra {
 
-// The keys of the data plane for --secure. The publishers' pair is made for the run; subscribers make their
-// own.
+// The keys of the data connections for --secure. The publishers' pair is made for the run; subscribers make
+// their own.
 struct DataKeys {
     std::string server_public;
     std::string server_secret;  // publishers only
@@ -19,13 +19,13 @@ struct DataKeys {
 // From HYDRA_DATA_SERVER_KEY and, for publishers, HYDRA_DATA_SERVER_SECRET. Throws EnvironmentError.
 DataKeys read_data_keys(Role role);
 
-// Makes a data socket, without linger and with the kernel's buffers as the options have them, in place of the
-// one that is there, which is closed first. libzmq releases that a little later, in threads of its own: then
-// this waits for it rather than run out of descriptors. Throws zmq::error_t.
+// Makes a data socket, without linger and with the options' kernel buffers, in place of the present one,
+// which is closed first. libzmq releases the closed socket a little later, in threads of its own; if
+// descriptors run out, this waits for it. Throws zmq::error_t.
 void open_data_socket(zmq::socket_t& socket, zmq::context_t& context, zmq::socket_type type,
                       const ZmqOptions& options);
 
-// Why there is no data socket, as a text for the user.
+// The reason why there is no data socket, as a text for the user.
 TransportError no_data_socket(const zmq::error_t& error);
 
 }  // namespace hydra

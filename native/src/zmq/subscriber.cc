@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kKeyBytes = 41;
 
-// A subscriber's own pair is worth nothing to anybody: it is made anew for every connection.
+// A subscriber's own key pair proves nothing: a new one is made for every connection.
 void secure(zmq::socket_t& socket) {
     std::array<char, kKeyBytes> own_public{};
     std::array<char, kKeyBytes> own_secret{};
@@ -54,7 +54,7 @@ void ZmqSubscriber::connect() {
         }
         fd_ = socket_.get(zmq::sockopt::fd);
     } catch (const zmq::error_t& e) {
-        socket_.close();  // told again, it tries again
+        socket_.close();  // so that a repeated command tries again
         throw no_data_socket(e);
     } catch (const TransportError&) {
         socket_.close();
@@ -63,7 +63,7 @@ void ZmqSubscriber::connect() {
 }
 
 bool ZmqSubscriber::receive(Batch& batch) {
-    zmq::message_t message;  // one for all: the library empties it itself
+    zmq::message_t message;  // one object for all messages: the library empties it
     while (!batch.full()) {
         const int size = zmq_msg_recv(message.handle(), socket_.handle(), ZMQ_DONTWAIT);
         if (size < 0) {

@@ -1,4 +1,4 @@
-// Raw ZMQ, as this program offers it.
+// Raw ZMQ, as a system of this program.
 #pragma once
 
 #include "common/system.h"

@@ -35,7 +35,7 @@ Address of_path(const std::string& endpoint, std::string_view path) {
     }
     Address address;
     std::memcpy(&address.bytes, &un, sizeof un);
-    // The name of an abstract one is all of its bytes, without a zero at the end.
+    // An abstract name is all of its bytes, without a zero at the end.
     address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size() + (abstract ? 0 : 1));
     return address;
 }
@@ -67,7 +67,7 @@ Address of_host(const std::string& endpoint, std::string_view place) {
 }  // namespace
 
 Address source_for(const Address& destination, std::uint32_t process, std::uint64_t dialled) {
-    // Linux has all of 127.0.0.0/8 on its loopback.
+    // On Linux the loopback has all of 127.0.0.0/8.
     constexpr std::uint32_t network = 127U << 24;
     constexpr std::uint64_t from_one = 4096;
     Address source;
@@ -79,7 +79,7 @@ Address source_for(const Address& destination, std::uint32_t process, std::uint6
     if ((ntohl(in.sin_addr.s_addr) & 0xFF000000U) != network) {
         return source;
     }
-    // Not 127.0.0.x, where others may listen; and neither the first nor the last number of a byte.
+    // Not 127.0.0.x, where other processes may listen; and in no byte the first or the last number.
     const auto turn = static_cast<std::uint32_t>(dialled / from_one % 254);
     in.sin_addr.s_addr =
         htonl(network | (1 + process / 254 % 254) << 16 | (1 + process % 254) << 8 | (1 + turn));

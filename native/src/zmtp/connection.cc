@@ -15,12 +15,12 @@
 namespace hydra {
 namespace {
 
-// As libzmq: between two tries, and until the other end must have said that it is ready.
+// As in libzmq: the wait between two tries, and the time limit for the other end's READY.
 constexpr std::int64_t kRetryNs = 100 * kMillisecondNs;
 constexpr std::int64_t kReadyWithinNs = 30 * kSecondNs;
 constexpr std::size_t kMostUnsent = 64 * 1024;
 
-// What no other end can be blamed for.
+// Whether the error is this host's, not the other end's.
 bool ours(int error) {
     switch (error) {
         case EADDRNOTAVAIL:
@@ -70,8 +70,8 @@ void ZmtpConnection::dial() {
     state_ = State::dialling;
     set_due(monotonic_ns() + kReadyWithinNs);
     if (const Address from = to_.source(); from.size > 0) {
-        // The port is chosen when it connects, free for this destination only. Where it cannot, the kernel
-        // chooses both.
+        // The port is chosen on connecting, and needs to be free for this destination only. If binding fails,
+        // the kernel chooses both.
         const int on = 1;
         setsockopt(fd_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
         static_cast<void>(bind(fd_, from.get(), from.size));
@@ -88,7 +88,7 @@ void ZmtpConnection::dial() {
     if (waiter_ != nullptr) {
         waiter_->add_connecting(fd_, token_);
     }
-    // Nothing needs to be heard before either of them; of the subscription, READY.
+    // These can be sent without an answer; the subscription needs READY first.
     unsent_.assign(greeting().data(), greeting().size());
     send(ready_command());
 }
@@ -110,7 +110,7 @@ void ZmtpConnection::close() {
     unsent_.clear();
     decoder_ = {};
     if (fd_ >= 0) {
-        ::close(fd_);  // which takes it out of every epoll
+        ::close(fd_);  // this also removes it from every epoll
         fd_ = -1;
     }
     if (dialled) {
@@ -118,7 +118,8 @@ void ZmtpConnection::close() {
     }
 }
 
-// Its end of the connection is of no use any more; a new one is made after a while, not everybody's at once.
+// The connection cannot be used any more; a new one is made after a while, at different times for different
+// clients.
 void ZmtpConnection::lose() {
     lost_ += state_ == State::open ? 1 : 0;
     const int fd = fd_;
@@ -150,7 +151,7 @@ void ZmtpConnection::tend(std::int64_t now_ns) {
     if (state_ == State::closed) {
         open();
     } else {
-        lose();  // it has not answered
+        lose();  // the other end has not answered
     }
 }
 
@@ -181,7 +182,7 @@ bool ZmtpConnection::read(Batch& batch, std::span<char> buffer) {
         lose();
         return false;
     }
-    // What is shorter than was asked for was all; but for the end, which may have come before this read.
+    // A shorter read than requested has read everything, except for an end that was reported before it.
     return ended_ || static_cast<std::size_t>(count) == most;
 }
 
@@ -206,7 +207,7 @@ void ZmtpConnection::send(std::string_view bytes) {
     flush();
 }
 
-// What does not leave now is tried again when the socket can take it. An error shows where it is read.
+// The rest is sent when the socket can take it. Reading will show an error.
 void ZmtpConnection::flush() {
     const ssize_t count = ::send(fd_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
     if (count > 0) {
@@ -217,7 +218,7 @@ void ZmtpConnection::flush() {
     } else if (unsent_.size() > kMostUnsent) {
         unsent_.clear();
         ended_ = true;
-        shutdown(fd_, SHUT_RDWR);  // it pings, and reads nothing
+        shutdown(fd_, SHUT_RDWR);  // the other end sends pings but reads nothing
     }
 }
 

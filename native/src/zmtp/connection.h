@@ -1,6 +1,7 @@
 // One subscriber's connection to one publisher: a plain socket that speaks ZMTP 3.0.
 //
-// One that is refused, or lost, is made anew after a while, as libzmq does. What is wrong for good is thrown.
+// If the connection is refused or lost, a new one is made after a while, as in libzmq. Permanent errors are
+// thrown.
 #pragma once
 
 #include <cstdint>
@@ -24,30 +25,33 @@ class ZmtpConnection final : private ZmtpEvents {
     ZmtpConnection(const ZmtpConnection&) = delete;
     ZmtpConnection& operator=(const ZmtpConnection&) = delete;
 
-    // Makes a socket, which dials when it is its turn. TransportError: there is none to be had.
+    // Makes a socket, which connects when its turn comes. TransportError: no socket can be made.
     void open();
 
-    // Closes it and forgets what has come; `open` makes another.
+    // Closes the connection and discards received data; `open` makes another.
     void close();
 
-    // Watched under this token from now on, whatever socket it has; null: no longer.
+    // Its sockets are watched under this token from now on; null: no longer.
     void watch(Waiter* waiter, std::uint64_t token);
 
-    // The other end has closed it, or it could not be reached: `read` goes on until it has seen that.
+    // The other end has closed the connection, or it could not be reached: `read` continues until it has
+    // noticed.
     void ended() { ended_ = true; }
 
-    // Takes what there is, with one read of at most as much as the buffer holds, and the batch. Whether there
-    // may be more. TransportError: what answers there is no publisher that can be talked to.
+    // Reads once, at most what the buffer and the batch can hold. Returns whether there may be more.
+    // TransportError: the other end is not a publisher that this client can use.
     bool read(Batch& batch, std::span<char> buffer);
 
-    // When `tend` has something to do; kNeverNs: nothing.
+    // When `tend` has to be called; kNeverNs: not.
     [[nodiscard]] std::int64_t due_ns() const { return due_ns_; }
-    // Dials anew if it is time. TransportError: it cannot from here, such as for want of a port.
+    // Connects again if it is time. TransportError: this host cannot connect, for example because it has no
+    // free port.
     void tend(std::int64_t now_ns);
 
     [[nodiscard]] const Destination& to() const { return to_; }
 
-    // Connections that were lost after they had worked, and those among them for what came over them.
+    // Connections that were lost after they had worked, and those among them that were closed because of
+    // invalid data.
     [[nodiscard]] std::uint32_t lost() const { return lost_; }
     [[nodiscard]] std::uint32_t refused() const { return refused_; }
     void forget_losses() { lost_ = refused_ = 0; }
@@ -73,7 +77,7 @@ class ZmtpConnection final : private ZmtpEvents {
     std::int64_t due_ns_ = kNeverNs;
     int fd_ = -1;
     int rcvbuf_bytes_;
-    int failed_ = 0;  // what this host has refused to do (errno)
+    int failed_ = 0;  // errno of this host's last failure
     std::uint32_t lost_ = 0;
     std::uint32_t refused_ = 0;
     State state_ = State::closed;

@@ -21,7 +21,7 @@ std::size_t header_bytes(std::uint8_t flags) {
     return (flags & kLong) != 0 ? kLongHeader : kShortHeader;
 }
 
-// Of a frame whose header is there.
+// The length of a frame's body; the frame's header must be complete.
 std::uint64_t body_bytes(const char* frame) {
     if ((flags_of(frame) & kLong) == 0) {
         return static_cast<std::uint8_t>(frame[1]);
@@ -47,7 +47,7 @@ void ZmtpDecoder::take(std::string_view piece, Batch& batch, ZmtpEvents& events)
     }
 }
 
-// Appends to what is kept until that is so many bytes; whether it is.
+// Appends to the kept bytes until there are this many; returns whether there are.
 bool ZmtpDecoder::gather(std::string_view& piece, std::size_t bytes) {
     if (kept_ < bytes) {
         const std::size_t count = std::min(bytes - kept_, piece.size());
@@ -81,7 +81,7 @@ void ZmtpDecoder::check_frame(std::uint8_t flags, std::uint64_t size) const {
     }
 }
 
-// What is left of the piece: nothing, or a frame that does not end in it.
+// Returns the rest of the piece: nothing, or a frame that does not end in it.
 std::string_view ZmtpDecoder::take_whole_frames(std::string_view piece, Batch& batch, ZmtpEvents& events) {
     const char* at = piece.data();
     const char* const end = at + piece.size();
@@ -150,7 +150,7 @@ std::string_view ZmtpDecoder::take_part(std::string_view piece, Batch& batch, Zm
 void ZmtpDecoder::obey(std::string_view body, ZmtpEvents& events) {
     const Command command = read_command(body);
     if (command.name == "ERROR") {
-        throw ZmtpError("it refuses: " + error_reason(command.data));
+        throw ZmtpError("it rejects the connection: " + error_reason(command.data));
     }
     if (phase_ == Phase::ready) {
         if (command.name != "READY") {
@@ -162,7 +162,7 @@ void ZmtpDecoder::obey(std::string_view body, ZmtpEvents& events) {
     } else if (command.name == "PING") {
         events.pinged(ping_context(command.data));
     }
-    // Others are not for a subscriber, and none is needed to go on.
+    // Other commands are not for a subscriber, and none of them is needed.
 }
 
 }  // namespace hydra

@@ -1,8 +1,9 @@
-// Bytes of one connection, in pieces of any length, into messages: ZMTP 3.0 from the greeting on. Pure.
+// Decodes the bytes of one connection, in pieces of any length, into messages: ZMTP 3.0 from the greeting on.
+// Pure.
 //
-// A whole message is taken from where it lies in the piece; of one that is cut, only the header of ours and
-// what is in front of it is kept until the rest has come. So a connection keeps 64 bytes between two reads,
-// and nothing is allocated for a message.
+// A whole message is read in place. Of a message that is cut, only Hydra's header and the bytes before it are
+// kept until the rest has arrived. So a connection keeps 64 bytes between two reads, and nothing is allocated
+// for a message.
 #pragma once
 
 #include <array>
@@ -18,10 +19,10 @@
 
 namespace hydra {
 
-// What the other end says beside messages.
+// What the other end sends besides messages.
 class ZmtpEvents {
   public:
-    virtual void opened() = 0;  // it is ready, and may be sent subscriptions
+    virtual void opened() = 0;  // the other end is ready for subscriptions
     virtual void pinged(std::string_view context) = 0;
 
   protected:
@@ -30,18 +31,17 @@ class ZmtpEvents {
 
 class ZmtpDecoder {
   public:
-    // The most bytes to give it at once, for a batch with this much room.
+    // The most bytes for one call of `take`, for a batch with this much space.
     static std::size_t most_bytes(std::size_t room) {
         constexpr std::size_t shortest = 2 + kHeaderBytes;
         return room == 0 ? 0 : (room - 1) * shortest + 1;
     }
 
-    // Takes the next piece: what is complete goes into the batch. Frames of a message in several are messages
-    // each, as libzmq hands them over. ZmtpError: it is none of what is expected; from then on nothing else
-    // can be told from these bytes.
+    // Decodes the next piece: complete messages go into the batch. The frames of a multi-part message count
+    // as messages, as in libzmq. ZmtpError: the bytes are invalid; the following ones cannot be decoded.
     void take(std::string_view piece, Batch& batch, ZmtpEvents& events);
 
-    // Whether the other end has said that it is ready.
+    // Whether the other end has sent READY.
     [[nodiscard]] bool open() const { return phase_ == Phase::open; }
 
   private:
@@ -56,11 +56,11 @@ class ZmtpDecoder {
 
     Phase phase_ = Phase::greeting;
     std::uint8_t kept_ = 0;   // bytes in cut_
-    bool in_body_ = false;    // cut_ has all that is needed of its frame, whose body goes on for left_
-    std::uint32_t size_ = 0;  // of that body
+    bool in_body_ = false;    // cut_ has all that is needed of its frame; left_ bytes of the body remain
+    std::uint32_t size_ = 0;  // length of that body
     std::uint32_t left_ = 0;
-    std::array<char, kGreetingBytes> cut_{};  // the beginning of what did not end in the last piece
-    std::string command_;                     // the body of a command that did not
+    std::array<char, kGreetingBytes> cut_{};  // the beginning of a frame that did not end in the last piece
+    std::string command_;                     // the body of a command that did not end in it
 };
 
 }  // namespace hydra

@@ -10,7 +10,7 @@
 namespace hydra {
 namespace {
 
-// Publishers listen with a queue of 4096, and several processes may dial the same one.
+// Publishers listen with a queue of 4096, and several processes may connect to the same publisher.
 constexpr std::size_t kMostDialling = 256;
 
 }  // namespace
@@ -48,7 +48,7 @@ void Destination::settled() {
     dial_next();
 }
 
-// One that fails at once is settled while this goes on.
+// A connection that fails at once calls this function again.
 void Destination::dial_next() {
     if (busy_) {
         return;

@@ -1,7 +1,8 @@
-// A publisher as all subscribers of a process see it: its address, and who may dial it next.
+// A publisher as the destination of all subscribers of a process: its address, and the order in which they
+// connect.
 //
-// Thousands that dial at once overflow the listen queue, and what is thrown away there is tried again only a
-// second later. So only some are under way at a time: the next one dials when the publisher has answered one.
+// Thousands of connections at once overflow the listen queue, and a dropped attempt is repeated only a second
+// later. So the number of attempts is limited: the next client connects when the publisher has answered one.
 #pragma once
 
 #include <algorithm>
@@ -20,26 +21,26 @@ class ZmtpConnection;
 
 class Destination {
   public:
-    // `tend_at_ns` is when a connection of this process is to be tended next.
+    // `tend_at_ns` is when a connection of this process must next be tended.
     Destination(std::string endpoint, std::int64_t& tend_at_ns)
         : endpoint_(std::move(endpoint)), address_(address_of(endpoint_)), tend_at_ns_(tend_at_ns) {}
 
-    // It dials, now or when it is its turn.
+    // The connection connects, now or when its turn comes.
     void enter(ZmtpConnection& connection);
-    // It waits no longer.
+    // The connection no longer waits.
     void leave(const ZmtpConnection& connection);
-    // One that dialled has been answered, or has given up.
+    // A connecting client was answered, or has given up.
     void settled();
-    // It is answered, and subscribes: at once, or when nobody waits for dialling any more. Until then the
-    // publisher has nobody to send probes to, which would keep it from answering.
+    // The connection is answered, and subscribes at once, or when no client waits to connect. Until then the
+    // publisher sends no probes, which would delay its answers.
     void subscribe(ZmtpConnection& connection);
 
-    // A connection to it is to be tended by then.
+    // A connection to this publisher must be tended by then.
     void tend_by(std::int64_t at_ns) { tend_at_ns_ = std::min(tend_at_ns_, at_ns); }
 
     [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
     [[nodiscard]] const Address& address() const { return address_; }
-    // Where the next connection is to dial from.
+    // The source address of the next connection.
     Address source();
 
   private:
@@ -53,7 +54,7 @@ class Destination {
     std::uint64_t dialled_ = 0;
     bool busy_ = false;  // in dial_next
     std::deque<ZmtpConnection*> waiting_;
-    std::vector<ZmtpConnection*> answered_;  // and not subscribed yet
+    std::vector<ZmtpConnection*> answered_;  // answered connections without a subscription
 };
 
 }  // namespace hydra

@@ -16,7 +16,7 @@ std::uint8_t byte(std::string_view text, std::size_t at) {
     return static_cast<std::uint8_t>(text[at]);
 }
 
-// As much of foreign bytes as can be shown on a line.
+// The other end's bytes as one line, cut to a readable length.
 std::string shown(std::string_view text) {
     std::string line(text.substr(0, kShownCharacters));
     std::ranges::replace_if(line, [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -41,10 +41,10 @@ std::size_t length(std::string_view bytes) {
 }
 
 [[noreturn]] void refuse_metadata() {
-    throw ZmtpError("it sent a READY command whose metadata are none");
+    throw ZmtpError("it sent a READY command with invalid metadata");
 }
 
-// Takes so many bytes from the front of the metadata.
+// Takes `count` bytes from the front of the metadata.
 std::string_view taken(std::string_view& metadata, std::size_t count) {
     if (metadata.size() < count) {
         refuse_metadata();
@@ -82,13 +82,13 @@ void check_greeting(std::string_view begin) {
     }
     if (begin.size() > kVersionAt && byte(begin, kVersionAt) < 3) {
         throw ZmtpError("it speaks ZMTP " + std::to_string(byte(begin, kVersionAt) == 0 ? 1 : 2) +
-                        ", and ZMTP 3 is needed");
+                        ", but ZMTP 3 is needed");
     }
     if (begin.size() >= kMechanismAt + kMechanismBytes) {
         const std::string_view field = begin.substr(kMechanismAt, kMechanismBytes);
         const std::string_view mechanism = field.substr(0, field.find('\0'));
         if (mechanism != "NULL") {
-            throw ZmtpError("it asks for the mechanism " + shown(mechanism) + ", and there is NULL only");
+            throw ZmtpError("it asks for the mechanism " + shown(mechanism) + ", but only NULL is supported");
         }
     }
 }
@@ -125,7 +125,7 @@ void check_ready(std::string_view metadata) {
         }
     }
     if (type != "PUB" && type != "XPUB") {
-        throw ZmtpError("its socket is of the type '" + shown(type) + "', and not PUB or XPUB");
+        throw ZmtpError("its socket is of the type '" + shown(type) + "', not PUB or XPUB");
     }
 }
 
@@ -135,7 +135,7 @@ std::string error_reason(std::string_view data) {
 
 std::string_view ping_context(std::string_view data) {
     if (data.size() < kTtlBytes || data.size() > kTtlBytes + kContextBytes) {
-        throw ZmtpError("it sent a PING that is none");
+        throw ZmtpError("it sent an invalid PING");
     }
     return data.substr(kTtlBytes);
 }

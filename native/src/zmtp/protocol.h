@@ -1,5 +1,5 @@
-// What a subscriber says and hears before the first message, by ZMTP 3.0 (https://rfc.zeromq.org/spec/23):
-// the greeting, the mechanism NULL and the subscription. Pure.
+// What a subscriber sends and receives before the first message, by ZMTP 3.0
+// (https://rfc.zeromq.org/spec/23): the greeting, the mechanism NULL and the subscription. Pure.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@
 
 namespace hydra {
 
-// What the other end says is not what is taken here; a text for the user, which goes on after its address.
+// The other end sent invalid or unsupported bytes; the text for the user continues a sentence after its
+// address.
 struct ZmtpError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -24,8 +25,8 @@ inline constexpr std::uint8_t kCommand = 4;
 // The first bytes on a connection: ZMTP 3.0, NULL, as a client.
 const std::array<char, kGreetingBytes>& greeting();
 
-// Whether the first bytes of the other end's greeting, as many as have come, are those of one that can be
-// talked to; as soon as they are not, it throws ZmtpError.
+// Checks the first bytes of the other end's greeting, as many as have arrived; throws ZmtpError as soon as
+// this client cannot use them.
 void check_greeting(std::string_view begin);
 
 // Frames that a subscriber sends.
@@ -33,20 +34,20 @@ std::string ready_command();
 std::string subscription(std::string_view prefix);
 std::string pong_command(std::string_view context);
 
-// The body of a command: a name, and what follows it. ZmtpError: it is none.
+// The body of a command: a name, and the bytes after it. ZmtpError: there is no name.
 struct Command {
     std::string_view name;
     std::string_view data;
 };
 Command read_command(std::string_view body);
 
-// The socket type that READY's metadata names. ZmtpError: they are none, or name no publisher.
+// Checks the socket type in READY's metadata. ZmtpError: they are invalid, or it is not a publisher's.
 void check_ready(std::string_view metadata);
 
-// The reason in an ERROR command, as it may be shown.
+// The reason in an ERROR command, in printable characters.
 std::string error_reason(std::string_view data);
 
-// The context that a PONG returns, of what follows PING's name. ZmtpError: it is none.
+// The context that a PONG returns, from the bytes after PING's name. ZmtpError: it is invalid.
 std::string_view ping_context(std::string_view data);
 
 }  // namespace hydra

@@ -1,12 +1,11 @@
-// ZMQ's part of `configure` and of a report, as these subscribers have it.
+// ZMQ's part of `configure` and of a report, for these subscribers.
 #pragma once
 
 #include <cstdint>
 
 namespace hydra {
 
-// They are the publishers'. A subscriber's own high-water mark is not known here: there is no queue that it
-// could be of.
+// Settings of publishers. A subscriber's high-water mark is unknown here: these subscribers have no queue.
 struct ZmtpSettings {
     int sndhwm = 0;
     bool nodrop = false;
@@ -17,7 +16,8 @@ struct ZmtpSettings {
     }
 };
 
-// Connections that were lost in a step after they had worked, and those among them for what came over them.
+// Connections that were lost in a step after they had worked, and those among them that were closed because
+// of invalid data.
 struct ZmtpReport {
     std::uint64_t lost = 0;
     std::uint64_t refused = 0;

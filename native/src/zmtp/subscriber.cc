@@ -8,7 +8,7 @@
 namespace hydra {
 namespace {
 
-constexpr int kMostReads = 100;  // in one go
+constexpr int kMostReads = 100;  // most reads in one call
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void ZmtpSubscriber::configure(const Configure& command) {
     }
 }
 
-// Throws what the first one throws; told again, it tries again.
+// Throws the first error; a repeated command tries again.
 void ZmtpSubscriber::connect() {
     left_ = false;
     try {
@@ -102,7 +102,7 @@ bool ZmtpSubscriber::receive(Batch& batch) {
 std::int64_t ZmtpSubscriber::tend(std::int64_t now_ns, bool between_steps) {
     static_cast<void>(between_steps);
     if (now_ns >= process_.tend_at_ns) {
-        process_.tend_at_ns = kNeverNs;  // all are tended, one after the other
+        process_.tend_at_ns = kNeverNs;  // the loop tends all connections
     }
     std::int64_t due_ns = kNeverNs;
     for (const auto& connection : connections_) {
@@ -112,7 +112,7 @@ std::int64_t ZmtpSubscriber::tend(std::int64_t now_ns, bool between_steps) {
     return due_ns;
 }
 
-// A publisher may ping between two steps, and hangs up where nobody answers.
+// A publisher may ping between two steps, and disconnects if it has no answer.
 void ZmtpSubscriber::arrived_between_steps() {
     for (int reads = 0; reads < kMostReads; ++reads) {
         process_.dropped.reset(kBatchLimit);

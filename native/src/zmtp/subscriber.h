@@ -1,5 +1,5 @@
-// A subscriber on plain sockets, one to each of its publishers. It has no queue: what it has not read waits
-// in the kernel, and then at the publisher.
+// A subscriber on plain sockets, one to each of its publishers. It has no queue: messages that it has not
+// read wait in the kernel, and then at the publisher.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace hydra {
 
-// What all subscribers of a process share.
+// The state that all subscribers of a process share.
 struct ZmtpProcess {
     explicit ZmtpProcess(int rcvbuf) : rcvbuf_bytes(rcvbuf) {}
 
-    // A destination stays where it is for as long as the process lives.
+    // The reference is valid as long as the process lives.
     Destination& destination(const std::string& endpoint);
 
     int rcvbuf_bytes;
-    std::vector<char> buffer = std::vector<char>(64 * 1024);  // of one read at a time
-    Batch dropped{};                                          // what comes between two steps
-    std::int64_t tend_at_ns = kNeverNs;  // of all connections, since they were last tended
+    std::vector<char> buffer = std::vector<char>(64 * 1024);  // for one read at a time
+    Batch dropped{};                                          // messages between two steps
+    std::int64_t tend_at_ns = kNeverNs;                       // the earliest of all connections
     std::map<std::string, Destination> destinations{};
 };
 
@@ -50,7 +50,7 @@ class ZmtpSubscriber final : public SubscriberTransport {
     ZmtpProcess& process_;
     std::vector<std::unique_ptr<ZmtpConnection>> connections_;
     bool left_ = false;
-    std::size_t next_ = 0;  // whose turn it is
+    std::size_t next_ = 0;  // index of the connection whose turn is next
 };
 
 }  // namespace hydra

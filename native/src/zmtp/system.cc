@@ -13,9 +13,9 @@ void ZmtpSystem::add_options(CLI::App& app) {
         ->check(whole_number(0, INT32_MAX));
 }
 
-// Thousands get one message each, one after the other. To wake up for every one of them costs the sender and
-// the process several times as much as the message does: a machine that carries it all otherwise would be
-// full of that.
+// Thousands of subscribers get a message each, one after the other. A wake-up for each costs the sender and
+// the process several times as much as the message, and could alone fill a host that carries the load
+// otherwise.
 std::int64_t ZmtpSystem::gather_ns(std::size_t subscribers) const {
     constexpr std::size_t many = 1000;
     return subscribers < many ? 0 : kMillisecondNs;

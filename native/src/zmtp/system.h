@@ -1,5 +1,5 @@
-// Subscribers of raw ZMQ that speak ZMTP themselves, as this program offers them. They measure what
-// publishers can do: of libzmq's subscribers, they show what those cost.
+// Subscribers of raw ZMQ that speak ZMTP themselves, as a system of this program. They show what publishers
+// can do, and by comparison what libzmq's subscribers cost.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ class ZmtpSystem final : public System {
         zmq::context_t& context) const override;
 
   private:
-    int rcvbuf_bytes_ = 0;  // 0 leaves a size to the kernel
-    // Of the process that this is, after the fork.
+    int rcvbuf_bytes_ = 0;  // 0 leaves the size to the kernel
+    // The state of this process, made after the fork.
     mutable std::unique_ptr<ZmtpProcess> process_;
 };
 

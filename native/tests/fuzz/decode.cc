@@ -1,5 +1,4 @@
-// Whatever comes from the control socket, or from a client to its relay: it is a message or a ProtocolError,
-// never anything else.
+// Any bytes from the control socket, or from a client to its relay, are either a message or a ProtocolError.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -11,7 +10,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {
         const auto message = hydra::decode({reinterpret_cast<const char*>(data), size});
-        // What was let through keeps its promises.
+        // An accepted message keeps its limits.
         const hydra::Ids ids = std::visit([](const auto& it) { return it.ids; }, message);
         if (ids.size() > hydra::kMaxIds ||
             std::ranges::adjacent_find(ids, std::greater_equal()) != ids.end()) {

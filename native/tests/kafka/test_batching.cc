@@ -4,7 +4,7 @@
 
 using namespace hydra;
 
-TEST_CASE("a batch is as long as docs/kafka.md says") {
+TEST_CASE("a batch has the length in docs/kafka.md") {
     CHECK(record_batch_bytes(100, 24) == 3'197);
     CHECK(record_batch_bytes(200, 100) == 21'997);
     CHECK(record_batch_bytes(500, 1'000) == 504'997);

@@ -19,7 +19,7 @@ std::string first_line(const std::filesystem::path& path) {
     return line;
 }
 
-// How late (ns) the kernel may wake the one thread of this process that has this name; "" where none has.
+// The timer slack (ns) of the thread of this process that has this name; "" if none has.
 std::string lateness_of(const std::string& name) {
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
         if (first_line(task.path() / "comm") == name) {

@@ -56,7 +56,8 @@ TEST_CASE("a user's property replaces a default, never what figures depend on") 
     CHECK(config.at("enable.idempotence") == "false");
 }
 
-TEST_CASE("what is alike everywhere is told, and a user's property replaces it; a setting has its own name") {
+TEST_CASE(
+    "all clients get the same properties, and a user's property replaces one; a setting has its own name") {
     KafkaSettings kafka{.bootstrap = "b:9", .topic = "t"};
     CHECK(producer_config(kafka, 24).at("socket.nagle.disable") == "true");
     CHECK(consumer_config(kafka).at("queued.min.messages") == "100000");
@@ -79,7 +80,7 @@ TEST_CASE("what is alike everywhere is told, and a user's property replaces it; 
     CHECK(refusal({{"max.in.flight", "1"}}).find("settings.max_in_flight") != std::string::npos);
 }
 
-TEST_CASE("a value that librdkafka refuses is told by its name alone") {
+TEST_CASE("the error of a rejected value has only the property's name") {
     const Properties config = {{"ssl.key.password", "x"}, {"linger.ms", "hunter2"}};
     try {
         open_kafka(RD_KAFKA_PRODUCER, config, [](rd_kafka_conf_t*, void*) {}, nullptr);

@@ -7,15 +7,15 @@
 
 using hydra::stream_sequence;
 
-TEST_CASE("a reply subject tells which message of the stream it is") {
+TEST_CASE("a reply subject has the stream sequence of a message") {
     CHECK(stream_sequence("$JS.ACK.stream.consumer.1.42.7.1700000000000000000.3") == 42);
-    // Of newer servers: a domain and an account in front, perhaps a token at the end.
+    // Newer servers add a domain and an account in front, and perhaps a token at the end.
     CHECK(stream_sequence("$JS.ACK._.hash.stream.consumer.1.42.7.1700000000000000000.3") == 42);
     CHECK(stream_sequence("$JS.ACK._.hash.stream.consumer.1.42.7.1700000000000000000.3.token") == 42);
     CHECK(stream_sequence("$JS.ACK.stream.consumer.1.18446744073709551615.7.1.3") == 18446744073709551615U);
 }
 
-TEST_CASE("what comes from no stream has no sequence") {
+TEST_CASE("a message that is not from a stream has no sequence") {
     CHECK(stream_sequence(nullptr) == 0);
     CHECK(stream_sequence("") == 0);
     CHECK(stream_sequence("_INBOX.x.1") == 0);
@@ -25,7 +25,7 @@ TEST_CASE("what comes from no stream has no sequence") {
 }
 
 TEST_CASE("an inbox gives what was put into it, and takes nothing more once it is closed") {
-    REQUIRE(nats_Open(-1) == NATS_OK);  // its messages are freed by it
+    REQUIRE(nats_Open(-1) == NATS_OK);  // the library frees its messages
     natsMsg* made = nullptr;
     const std::vector<char> bytes(hydra::kHeaderBytes);
     REQUIRE(natsMsg_Create(&made, "topic", "$JS.ACK.stream.consumer.1.42.7.1.3", bytes.data(),

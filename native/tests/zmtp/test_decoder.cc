@@ -8,7 +8,7 @@ using namespace hydra;
 
 namespace {
 
-// Everything that a publisher may send, in one string.
+// All that a publisher may send, in one string.
 std::string conversation() {
     std::string all = beginning();
     for (std::uint64_t i = 0; i < 3; ++i) {
@@ -45,7 +45,7 @@ std::string refusal(const std::string& bytes) {
             said = e.what();
         }
         if (piece == 1 || said.empty()) {
-            return said;  // the same in one piece and byte by byte, or this is not what was expected
+            return said;  // equal in one piece and byte by byte
         }
     }
     return "";
@@ -95,7 +95,7 @@ TEST_CASE("a conversation in pieces of one length, and of any") {
     }
 }
 
-TEST_CASE("a piece of the most bytes fills no batch beyond its room") {
+TEST_CASE("a piece of the most bytes does not overfill a batch") {
     std::string messages;
     for (std::uint64_t i = 0; i < 100; ++i) {
         messages += message(i);
@@ -118,29 +118,28 @@ TEST_CASE("a piece of the most bytes fills no batch beyond its room") {
     CHECK(ZmtpDecoder::most_bytes(0) == 0);
 }
 
-TEST_CASE("what cannot be a publisher's is refused, in whatever pieces it comes") {
+TEST_CASE("bytes that are not a publisher's are rejected, in pieces of any length") {
     const std::string many(9000, 'x');
     const std::string greeting = greeting_of();
     const std::vector<std::pair<std::string, std::string>> cases = {
         {"HTTP/1.1 400 Bad Request\r\n", "it does not speak ZMTP 3"},
         {std::string("\1\0", 2), "it does not speak ZMTP 3"},  // ZMTP 1, which has no signature
         {'\xFF' + std::string(9, '\0'), "it does not speak ZMTP 3"},
-        {greeting_of("NULL", 0).substr(0, 11), "it speaks ZMTP 1, and ZMTP 3 is needed"},
-        {greeting_of("NULL", 1).substr(0, 11), "it speaks ZMTP 2, and ZMTP 3 is needed"},
-        {greeting_of("CURVE"), "it asks for the mechanism CURVE, and there is NULL only"},
-        {greeting_of("PLAIN"), "it asks for the mechanism PLAIN, and there is NULL only"},
-        {greeting_of("NULLX"), "it asks for the mechanism NULLX, and there is NULL only"},
-        {greeting_of("\x1B[31m"), "it asks for the mechanism ?[31m, and there is NULL only"},
-        {greeting + ready("SUB"), "its socket is of the type 'SUB', and not PUB or XPUB"},
-        {greeting + command("READY", ""), "its socket is of the type '', and not PUB or XPUB"},
-        {greeting + command("READY", "\x0BSocket"), "it sent a READY command whose metadata are none"},
+        {greeting_of("NULL", 0).substr(0, 11), "it speaks ZMTP 1, but ZMTP 3 is needed"},
+        {greeting_of("NULL", 1).substr(0, 11), "it speaks ZMTP 2, but ZMTP 3 is needed"},
+        {greeting_of("CURVE"), "it asks for the mechanism CURVE, but only NULL is supported"},
+        {greeting_of("PLAIN"), "it asks for the mechanism PLAIN, but only NULL is supported"},
+        {greeting_of("NULLX"), "it asks for the mechanism NULLX, but only NULL is supported"},
+        {greeting_of("\x1B[31m"), "it asks for the mechanism ?[31m, but only NULL is supported"},
+        {greeting + ready("SUB"), "its socket is of the type 'SUB', not PUB or XPUB"},
+        {greeting + command("READY", ""), "its socket is of the type '', not PUB or XPUB"},
+        {greeting + command("READY", "\x0BSocket"), "it sent a READY command with invalid metadata"},
         {greeting + command("READY", property("Socket-Type", "PUB") + "\1"),
-         "it sent a READY command whose metadata are none"},
-        {greeting + command("READY", "\1x\xFF\xFF\xFF\xFF"),
-         "it sent a READY command whose metadata are none"},
-        {greeting + command("ERROR", "\7go away"), "it refuses: go away"},
-        {greeting + command("ERROR", ""), "it refuses: "},
-        {greeting + command("ERROR", "\xFFshort"), "it refuses: short"},
+         "it sent a READY command with invalid metadata"},
+        {greeting + command("READY", "\1x\xFF\xFF\xFF\xFF"), "it sent a READY command with invalid metadata"},
+        {greeting + command("ERROR", "\7go away"), "it rejects the connection: go away"},
+        {greeting + command("ERROR", ""), "it rejects the connection: "},
+        {greeting + command("ERROR", "\xFFshort"), "it rejects the connection: short"},
         {greeting + command("HELLO", ""), "it sent another command before it was ready"},
         {greeting + message(0), "it sent a message before it was ready"},
         {greeting + frame(kCommand, ""), "it sent a command without a name"},
@@ -152,9 +151,9 @@ TEST_CASE("what cannot be a publisher's is refused, in whatever pieces it comes"
         {beginning() + '\2' + long_size(67'108'865), "it sent a frame of 67108865 bytes"},
         {beginning() + '\2' + long_size(UINT64_MAX), "it sent a frame of 18446744073709551615 bytes"},
         {beginning() + command("JUNK", many, kCommand | kLong), "it sent a frame of 9005 bytes"},
-        {beginning() + command("PING", "x"), "it sent a PING that is none"},
-        {beginning() + command("PING", std::string(19, 'x')), "it sent a PING that is none"},
-        {beginning() + command("ERROR", "\4late"), "it refuses: late"},
+        {beginning() + command("PING", "x"), "it sent an invalid PING"},
+        {beginning() + command("PING", std::string(19, 'x')), "it sent an invalid PING"},
+        {beginning() + command("ERROR", "\4late"), "it rejects the connection: late"},
     };
     for (const auto& [bytes, text] : cases) {
         CHECK(refusal(bytes) == text);

@@ -23,7 +23,7 @@ TEST_CASE("a greeting is refused with the first byte that is wrong") {
     check_greeting(std::string_view(old).substr(0, 10));
     CHECK_THROWS_AS(check_greeting(std::string_view(old).substr(0, 11)), ZmtpError);
     const std::string later = greeting_of("NULL", 4);
-    check_greeting(later);  // it has to come down to ours
+    check_greeting(later);  // the other end has to use this client's version
 }
 
 TEST_CASE("metadata in any order, their names in any case") {

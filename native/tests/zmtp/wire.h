@@ -1,4 +1,4 @@
-// Bytes as another end of a connection sends them, and what was made of them.
+// Bytes that the other end of a connection sends, and the decoder's results.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ inline std::string ready(const std::string& type) {
     return command("READY", property("Socket-Type", type) + property("Identity", ""));
 }
 
-// As libzmq 4.3 greets: ZMTP 3.1.
+// The greeting of libzmq 4.3: ZMTP 3.1.
 inline std::string greeting_of(const std::string& mechanism = "NULL", char major = 3, char minor = 1) {
     std::string bytes = '\xFF' + std::string(7, '\0') + "\1\x7F" + major + minor + mechanism;
     bytes.resize(kGreetingBytes);
@@ -55,7 +55,7 @@ inline std::string message(std::uint64_t sequence, std::size_t size = kHeaderByt
     return frame(size > 255 ? flags | kLong : flags, body);
 }
 
-// What a decoder tells of the pieces that it is given.
+// The decoder's results for the pieces that it gets.
 struct Told final : ZmtpEvents {
     int openings = 0;
     std::vector<std::string> pings{};
@@ -69,7 +69,7 @@ struct Told final : ZmtpEvents {
         Batch batch;
         while (!piece.empty()) {
             batch.reset(kBatchLimit);
-            // As from a buffer of this length: nothing beyond its end may be looked at.
+            // In a buffer of exactly this length: nothing beyond its end may be read.
             const std::string part(piece.substr(0, ZmtpDecoder::most_bytes(batch.room())));
             piece.remove_prefix(part.size());
             decoder.take(part, batch, *this);
