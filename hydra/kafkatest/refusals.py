@@ -88,7 +88,7 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
 
 
 def _of_tool(scenario: Scenario) -> Iterator[Refusal]:
-    """What Kafka's own performance tools cannot do."""
+    """Settings that Kafka's own performance tools do not support."""
     settings = scenario.settings
     if scenario.sweep.decided:
         yield ("sweep", "search"), "a search needs the lost messages, but kafka-tool only counts messages", _OTHERS

@@ -66,7 +66,7 @@ class KafkaSettings:
             brokers in the order of their ids; it needs more brokers than replicas. Clients are not informed.
     """
 
-    msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # librdkafka takes no more
+    msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # the limit of librdkafka
     linger_ms: float = setting(0.0, "Longest wait of the producer for a full batch, in ms.", metavar="MS")
     batch_bytes: int | None = None
     compression: Compression = "none"
@@ -80,7 +80,7 @@ class KafkaSettings:
     delivery_timeout_ms: int = setting(120_000, least=1, most=900_000)
     fetch_min_bytes: int = setting(1, least=1, most=100_000_000)
     fetch_wait_max_ms: int = setting(500, least=0, most=300_000)
-    fetch_max_bytes: int = setting(52_428_800, least=1000, most=2_147_483_135)  # librdkafka takes no others
+    fetch_max_bytes: int = setting(52_428_800, least=1000, most=2_147_483_135)  # the limits of librdkafka
     max_partition_fetch_bytes: int = setting(1_048_576, least=1, most=1_000_000_000)
     check_crcs: bool = True
     group: str = ""
