@@ -108,7 +108,7 @@ USERS = '[kafka]\nbootstrap = "h:1"\n'
         ("", "kafka", "", ["sweep: clients must name at least one client count, or list points"]),
         # exporters of brokers
         (USERS + 'metrics = ["h:x"]', "kafka", ONE, ["kafka.metrics: 'h:x' is no address", "write host:port"]),
-        ('[kafka]\nmetrics = ["h:1"]', "kafka", ONE, ["kafka.metrics: brokers that Hydra brings along", "remove it"]),
+        ('[kafka]\nmetrics = ["h:1"]', "kafka", ONE, ["kafka.metrics: brokers started by Hydra", "remove it"]),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(
@@ -123,7 +123,7 @@ def test_what_cannot_be_is_refused_in_one_line(
 
 
 def test_what_a_system_refuses_of_a_scenario_it_refuses_of_a_point(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"sweep\.points\.1\.acks: acks 0 with several publishers"):
+    with pytest.raises(ConfigError, match=r"sweep\.points\.1\.acks: with acks 0 and several publishers"):
         scenario(tmp_path, NAMED + '[[sweep.points]]\nname = "b"\nacks = "0"\n')
     assert scenario(tmp_path, NAMED + '[[sweep.points]]\nname = "b"\nacks = "0"\npublishers = 1\n').publishers == 2
 

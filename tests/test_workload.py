@@ -82,7 +82,7 @@ def test_what_is_no_record_is_refused(text: str, said: str, tmp_path: Path) -> N
         ("zmqfixed", {"slo__loss_pct": 100.0}, "0 to below 100"),
         ("zmqfixed", {"slo__p99_ms": 5.0, "settings__messages": 10}, "before its load does"),
         ("kafka-fixed", {"events": [KILL]}, "needs at least 2 brokers"),
-        ("kafka-fixed", {"events": [KILL], "kafka__bootstrap": "h:1"}, "brokers of yours are never killed"),
+        ("kafka-fixed", {"events": [KILL], "kafka__bootstrap": "h:1"}, "Hydra never kills your own brokers"),
         ("kafka-fixed", {"events": [KILL, KILL], "server__count": 2}, "one such event at most"),
         ("kafka-fixed", {"slo__loss_pct": 0.0, "client": "kafka-tool"}, "does not report each second"),
         ("kafka-fixed", {"slo__loss_pct": 0.0, "settings__read": "stored"}, "messages in flight"),

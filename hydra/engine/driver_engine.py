@@ -126,11 +126,11 @@ class DriverEngine(Generic[_State]):
         """An engine that owns its driver.
 
         Args:
-    driver: the driver, which ends the run's groups when the engine stops it.
-    state: the state of the run.
-    address: the address of this machine that groups reach.
-    stop_within_s: how long the driver may take to stop, in s.
-    clock: a clock in seconds.
+            driver: the driver, which ends the run's groups when the engine stops it.
+            state: the state of the run.
+            address: the address of this machine that groups reach.
+            stop_within_s: how long the driver may take to stop, in s.
+            clock: a clock in seconds.
         """
         self.address = address
         self._driver = driver

@@ -178,35 +178,35 @@ class EngineSpec:
     """The specification of an engine, by which generic code uses it.
 
     Attributes:
-    name: the name of the entry point and of the table in the cluster file. The engine handles a ``--master`` that is
-        this name or begins with ``NAME://``.
-    masters: the possible values of ``--master``, as a part of a sentence: ``the address of a … master``.
-    is_local: whether its groups run on this machine, so that the machine's limits apply to them.
-    open: opens the engine for a run and closes it at the end of the context. It raises UsageError, ClusterError or
-        MissingDependencyError if the command cannot begin.
-    agents: returns the agents with their free resources; registers nothing. Takes ``--master``, the agents of the
-        cluster file and the settings.
-    handles: whether the engine handles another ``--master``; the first engine that does so gets it.
-    settings: a frozen dataclass of texts, numbers, booleans, and mappings and tuples of these; every field has a
-        default, and ``__post_init__`` raises ValueError for a wrong value with a text that begins with the field's
-        name. Hydra never shows the value of a field with ``repr=False``.
-    bounds: the smallest and the largest value of the numbers, by field.
-    environment: the names of environment variables that can replace texts of the table, by field.
-    cluster_flags: click options that select the cluster, or a part of it, for every command with ``--master``. Each
-        has the name of a field of the settings.
-    flags: such options about how groups run, for commands that run or check a scenario.
-    run_flags: such options for commands that run a scenario.
-    commands: click commands added to ``hydra``, if the package has no entry points ``hydra.commands``: for them
-        ``hydra --help`` must import the specification.
-    secrets: returns the values of the settings that Hydra must not show.
-    users: returns names that may precede a secret in HTTP's basic authentication.
-    leftovers: returns a row for each run that the cluster still has, for ``hydra ps``: the name under ``run``, and
-        counts of what is left. Takes ``--master`` and the settings. None if a run leaves nothing in a cluster.
-    end_run: ends what is left of a run, for ``hydra kill``, and returns a line for each thing that it ended. Takes
-        ``--master``, the settings and the run's name; raises UsageError if the cluster has no such run.
-    check: checks the cluster for ``hydra check`` and returns lines, those that demand a change first; raises the
-        error of a run that could not begin. Takes ``--master`` and the settings. None if it checks only the agents.
-    relocate: runs a whole command in the cluster; None if the engine cannot. See :class:`Relocation`.
+        name: the name of the entry point and of the table in the cluster file. It handles a ``--master`` that is this
+            name or begins with ``NAME://``.
+        masters: the possible values of ``--master``, as a part of a sentence: ``the address of a … master``.
+        is_local: whether its groups run on this machine, so that the machine's limits apply to them.
+        open: opens the engine for a run and closes it at the end of the context. It raises UsageError, ClusterError or
+            MissingDependencyError if the command cannot begin.
+        agents: returns the agents with their free resources; registers nothing. Takes ``--master``, the agents of the
+            cluster file and the settings.
+        handles: whether the engine handles another ``--master``; the first engine that does so gets it.
+        settings: a frozen dataclass of texts, numbers, booleans, and mappings and tuples of these; every field has a
+            default, and ``__post_init__`` raises ValueError for a wrong value with a text that begins with the field's
+            name. Hydra never shows the value of a field with ``repr=False``.
+        bounds: the smallest and the largest value of the numbers, by field.
+        environment: the names of environment variables that can replace texts of the table, by field.
+        cluster_flags: click options that select the cluster, or a part of it, for every command with ``--master``. Each
+            has the name of a field of the settings.
+        flags: such options about how groups run, for commands that run or check a scenario.
+        run_flags: such options for commands that run a scenario.
+        commands: click commands added to ``hydra``, if the package has no entry points ``hydra.commands``: for them
+            ``hydra --help`` must import the specification.
+        secrets: returns the values of the settings that Hydra must not show.
+        users: returns names that may precede a secret in HTTP's basic authentication.
+        leftovers: returns a row for each run that the cluster still has, for ``hydra ps``: the name under ``run``, and
+            counts of what is left. Takes ``--master`` and the settings. None if a run leaves nothing in a cluster.
+        end_run: ends what is left of a run, for ``hydra kill``, and returns a line for each thing that it ended. Takes
+            ``--master``, the settings and the run's name; raises UsageError if the cluster has no such run.
+        check: checks the cluster for ``hydra check`` and returns lines, those that demand a change first; raises the
+            error of a run that could not begin. Takes ``--master`` and the settings. None if it checks only the agents.
+        relocate: runs a whole command in the cluster; None if the engine cannot. See :class:`Relocation`.
     """
 
     name: str

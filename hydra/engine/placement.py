@@ -86,10 +86,10 @@ def permits(constraint: Constraint, agent: Agent, running: Mapping[str | None, i
     """Whether one more group of a role may run on the agent.
 
     Args:
-    constraint: a constraint that ``check`` accepts.
-    agent: the agent for the group.
-    running: the number of running groups of the role, per value of the constraint's field. If it is empty, only
-        the constraint's demands on the agent itself count.
+        constraint: a constraint that ``check`` accepts.
+        agent: the agent for the group.
+        running: the number of running groups of the role, per value of the constraint's field. If it is empty, only
+            the constraint's demands on the agent itself count.
     """
     value = value_of(agent, constraint.field)
     if value is None:

@@ -1,4 +1,4 @@
-"""How many bytes a batch of messages takes in Kafka's record batch format, version 2. See docs/kafka.md.
+"""The size in bytes of a batch of messages in Kafka's record batch format, version 2. See docs/kafka.md.
 
 Pure. Source of the format: Kafka's documentation, "Message Format"; https://kafka.apache.org/documentation/#recordbatch
 """
@@ -16,31 +16,31 @@ FIXED_RECORD_BYTES: Final = 4
 """attributes 1, timestamp delta 1 (batches filled within 63 ms), key length −1 as 1, number of headers 0 as 1."""
 LARGEST_BATCH_BYTES: Final = 2**31 - 1
 LIBRDKAFKA_SLACK_BYTES: Final = 512
-"""librdkafka counts the request's own header and an upper bound for the next record into ``batch.size``; with this
-slack its ``batch.num.messages`` is what ends a batch."""
+"""librdkafka counts the request's header and an upper bound for the next record into ``batch.size``; with this slack
+``batch.num.messages`` ends a batch first."""
 LIBRDKAFKA_MOST_MESSAGES: Final = 1_000_000
 LIBRDKAFKA_MOST_BYTES: Final = 1_000_000_000
 LIBRDKAFKA_MOST_QUEUED: Final = 10_000_000
 
 
 def varint_bytes(value: int) -> int:
-    """Length of a signed number as a zigzag varint: 7 bits a byte."""
+    """Length in bytes of a signed number as a zigzag varint: 7 bits a byte."""
     zigzag = (value << 1) ^ (value >> 63)
     return max(1, (zigzag.bit_length() + 6) // 7)
 
 
 def record_bytes(message_size: int, offset_delta: int) -> int:
-    """Length of one record with neither key nor headers, its own length field included."""
+    """Length in bytes of one record without key and headers, its length field included."""
     body = FIXED_RECORD_BYTES + varint_bytes(offset_delta) + varint_bytes(message_size) + message_size
     return varint_bytes(body) + body
 
 
 def batch_bytes(msg_batch: int, message_size: int) -> int:
-    """Length of an uncompressed batch of ``msg_batch`` messages of ``message_size`` bytes, its header included.
+    """Length in bytes of an uncompressed batch of ``msg_batch`` messages of ``message_size`` bytes, header included.
 
     A producer with this ``batch.size`` puts at most ``msg_batch`` messages into a batch.
     """
-    # Offset deltas 0 … msg_batch − 1; those of one varint length make records of one length.
+    # Offset deltas run from 0 to msg_batch − 1; deltas with equally long varints make equally long records.
     total, first = BATCH_HEADER_BYTES, 0
     while first < msg_batch:
         limit = 1 << (7 * varint_bytes(first) - 1)
@@ -51,16 +51,16 @@ def batch_bytes(msg_batch: int, message_size: int) -> int:
 
 
 def queue_messages(msg_batch: int) -> int:
-    """How many messages wait in a producer at most, unless ``queue.buffering.max.messages`` says so: four batches."""
+    """The most messages that wait in a producer: four batches, or the default of ``queue.buffering.max.messages``."""
     return min(max(int(PROPERTIES["queue.buffering.max.messages"].told), 4 * msg_batch), LIBRDKAFKA_MOST_QUEUED)
 
 
 def queue_bytes(buffer_memory: int, message_size: int) -> int:
-    """How many bytes of messages wait in a producer at most: a whole number of KiB, at least a message."""
+    """The most bytes of messages that wait in a producer: a whole number of KiB, at least one message."""
     return max(buffer_memory // 1024, -(-message_size // 1024)) * 1024
 
 
 def request_bytes(largest_batch: int, message_size: int) -> int:
-    """The largest produce request that a step needs to be allowed to send: one batch, or one message, and its frame."""
+    """The largest produce request in bytes that a step may need: one batch, or one message, with its frame."""
     largest = max(largest_batch, batch_bytes(1, message_size))
     return max(1_000_000, largest + 2 * LIBRDKAFKA_SLACK_BYTES)

@@ -1,4 +1,4 @@
-"""Brokers of our own, real ones of Apache Kafka: as one cluster, wherever they run, and one embedded by itself."""
+"""Brokers started by Hydra, real ones of Apache Kafka: a cluster on any hosts, and a single embedded broker."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from hydra.kafkatest.topics import Topics, membership
 from hydra.system.embedded_server import EmbeddedServer
 
 _ASK_FOR_S: Final = 1.0
-"""How long one question for the cluster's members may take."""
+"""How long one request for the cluster's members may take."""
 _WARM_UP_WITHIN_S: Final = 60.0
 _WARM_UP_MESSAGES: Final = 20_000
 _CHUNK: Final = 100
 _COPIES: Final = 2
-"""Of each message: enough for every broker to fetch from another one. More would be sent for nothing."""
+"""Replicas of each warm-up message: with two, every broker fetches from another one; more are not needed."""
 
 
 class KafkaCluster:
-    """Brokers, the first ones of which are voters of KRaft (``nodes.py``); see :class:`hydra.system.ServerCluster`.
+    """Brokers, the first of which are voters of KRaft (``nodes.py``); see :class:`hydra.system.ServerCluster`.
 
     Arguments:
-        settings: of all brokers; they go over those of ``conf/kafka/server.properties``.
+        settings: settings of all brokers; they override those of ``conf/kafka/server.properties``.
     """
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
@@ -43,7 +43,7 @@ class KafkaCluster:
         self._exporters: dict[str, str] = {}
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
-        """A cluster with a new id, told to each broker with all their addresses."""
+        """Makes a new cluster id; returns the ``join`` of each broker, with the id and all addresses."""
         self._id, self._size = kafka_uuid(), len(endpoints)
         self._exporters = exporters(endpoints)
         return [
@@ -54,26 +54,26 @@ class KafkaCluster:
         ]
 
     def address(self, endpoints: Sequence[str]) -> str:
-        """``host:port`` of every broker, with commas."""
+        """``host:port`` of every broker, separated by commas."""
         return bootstrap([parse(endpoint) for endpoint in endpoints])
 
     def up(self, address: str) -> bool:
-        """Whether all brokers answer there as one; the id tells them from a stranger who was quicker to bind a port."""
+        """Whether all brokers answer as one cluster; the id excludes a foreign broker on one of the ports."""
         return membership(address, _ASK_FOR_S) == (self._id, self._size)
 
     def warm_up(self, address: str) -> None:
-        """Messages through every broker, until it runs compiled code."""
+        """Sends messages through every broker until Java has compiled its code."""
         _warm_up(address, _WARM_UP_WITHIN_S, self._size)
-        # The first answer of an exporter takes much longer than all others.
+        # The first answer of an exporter takes much longer than later ones.
         ask(self._exporters)
 
 
 class EmbeddedBroker(EmbeddedServer):
-    """One Kafka in KRaft mode that lives exactly as long as its owner wants it; its data is thrown away with it.
+    """One Kafka broker in KRaft mode that its owner starts and stops; its data is deleted when it stops.
 
     Arguments:
         folder, log, host, ports, warm: as for :class:`EmbeddedServer`.
-        program: how it is started; None: with what is installed.
+        program: the program that starts it; None is the installed Kafka.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class EmbeddedBroker(EmbeddedServer):
 
 
 def _warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
-    """Sends and receives messages on a throwaway topic with a leader on every broker, then deletes it.
+    """Sends and receives messages on a temporary topic with a leader on every broker, then deletes it.
 
-    A fresh broker runs on interpreted code: some thousands of messages make it compile.
+    Java interprets the code of a new broker; after some thousands of messages it has compiled the code.
 
     Raises:
-        ServerError: not all of them came back in ``timeout_s``.
+        ServerError: not all messages were received within ``timeout_s``.
     """
     deadline = time.monotonic() + timeout_s
     topics = Topics(bootstrap, {}, f"warmup-{uuid.uuid4().hex[:8]}")
@@ -113,7 +113,7 @@ def _warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
         topics.close()
     if received < _WARM_UP_MESSAGES:
         raise ServerError(
-            f"the broker at {bootstrap} gave back {received} of {_WARM_UP_MESSAGES} warm-up messages in time"
+            f"the broker at {bootstrap} returned {received} of {_WARM_UP_MESSAGES} warm-up messages in time"
         )
 
 

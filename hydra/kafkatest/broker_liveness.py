@@ -1,6 +1,6 @@
-"""Notices that a broker is gone while a step goes on: asks the leaders of a topic's partitions again and again.
+"""Detects a dead broker during a step: sends requests to the leaders of a topic's partitions every second.
 
-A broker that is slow, because its clients ask much of it, is none that is gone: its host still takes connections.
+A broker that is slow under load does not count as dead, as its host still accepts connections.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from hydra.system.worker_thread import WorkerThread
 EVERY_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 1.5
 DEFAULT_PORT: Final = 9092
-"""librdkafka's, where an address has none."""
+"""librdkafka's port for an address without one."""
 GONE_AFTER_S: Final = 6.0
-"""Longer than the leader's move takes where partitions have replicas and a broker is shut down in order."""
+"""How long a dead broker is silent: longer than a new leader takes after an orderly shutdown, with replicas."""
 
 
 class Silence:
-    """Since when each leader has been silent. Pure: the time is handed in.
+    """When each leader became silent. Pure: the time is an argument.
 
     Arguments:
-        now: when this begins, in seconds.
+        now: the time of the beginning, in seconds.
     """
 
     def __init__(self, now: float) -> None:
@@ -37,13 +37,13 @@ class Silence:
         self._silent_since: dict[str, float] = {}
 
     def note(self, answered: Mapping[str, bool], now: float) -> None:
-        """Takes which of the present leaders (``host:port``) answered; who leads no more is forgotten."""
+        """Records which of the present leaders (``host:port``) answered; forgets brokers that lead no more."""
         self._heard = {who: now if here else self._heard.get(who, self._began) for who, here in answered.items()}
-        # Replaced as a whole: another thread asks meanwhile.
+        # Replaced as a whole, as another thread reads it.
         self._silent_since = {who: self._heard[who] for who, here in answered.items() if not here}
 
     def gone(self, now: float, excused: str = "") -> str:
-        """Leaders that have been silent for ``GONE_AFTER_S``, with commas and without one; "" if there are none."""
+        """The leaders that have been silent for ``GONE_AFTER_S``, except ``excused``, separated by commas."""
         silent = (who for who, since in self._silent_since.items() if now - since >= GONE_AFTER_S and who != excused)
         return ", ".join(sorted(silent))
 
@@ -52,8 +52,8 @@ class BrokerMonitor:
     """Watches the leaders of a topic on a thread of its own, until it is closed.
 
     Arguments:
-        topics: asks the cluster.
-        topic: whose leaders are watched.
+        topics: the topics of the run, with a connection to the cluster.
+        topic: the topic whose leaders are watched.
     """
 
     def __init__(self, topics: Topics, topic: str) -> None:
@@ -66,18 +66,18 @@ class BrokerMonitor:
         self._watching = self._thread.submit(self._run)
 
     def failure(self) -> str:
-        """That a leader is gone, or ""; returns at once. Raises what the watch itself failed with, if it did."""
+        """A message if a leader is dead, otherwise ""; returns at once. Raises the error of the watching thread."""
         if self._watching.done():
             self._watching.result()
         gone = self._silence.gone(time.monotonic(), self._excused)
-        return f"the Kafka broker at {gone} is gone" if gone else ""
+        return f"the Kafka broker at {gone} does not answer" if gone else ""
 
     def excuse(self, address: str) -> None:
-        """Nothing is said any more of the broker at ``host:port``: it was killed on purpose."""
+        """Stops reporting the broker at ``host:port``, which was killed on purpose."""
         self._excused = address
 
     def close(self) -> None:
-        """Ends the watch; the thread ends by itself soon."""
+        """Ends the watch; the thread ends soon afterwards."""
         self._closed.set()
         self._thread.close()
 
@@ -93,7 +93,7 @@ class BrokerMonitor:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Where to connect for ``host`` or ``host:port``; brackets around an IPv6 address are taken off."""
+    """Host and port of ``host`` or ``host:port``, without the brackets of an IPv6 address."""
     host, _, port = address.rpartition(":")
     if not port.isdigit():
         host, port = address, str(DEFAULT_PORT)

@@ -30,11 +30,11 @@ from hydra.options import (
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 BROKERS: Final = "Kafka's brokers"
-"""The section of the commands that look after them, in a list."""
+"""The section of the commands for brokers in the list of commands."""
 
 
 def _bootstrap_flag(command: _F) -> _F:
-    """Shown before the properties' flags."""
+    """Adds ``--bootstrap``, which help shows before the flags of properties."""
     from hydra.kafkatest.settings import TABLE, KafkaSpec
 
     return setting_flag(f"{TABLE}.bootstrap", of=KafkaSpec)(command)
@@ -218,14 +218,14 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
     from hydra.config.scenario import load_scenario
     from hydra.kafkatest.settings import spec_of
 
-    # As a run would take them.
+    # The same checks as for a run.
     given = {
         "kafka.bootstrap": bootstrap,
         "kafka.properties": {**(_parsed(file) if file else {}), **_parsed(properties_)},
     }
     spec = spec_of(load_scenario("kafka-fixed", given))
 
-    # Not before it is needed: it takes the libraries of Kafka's clients.
+    # Imported late, as it loads the libraries of Kafka's clients.
     from hydra.config.file_locations import state_folder
     from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
     from hydra.kafkatest.topics import Topics
@@ -233,4 +233,4 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
     topics = Topics(spec.bootstrap, spec.properties, "")
     topics.reach()
     found = clean(topics, TopicRegistry(state_folder() / FOLDER, *(run / FOLDER for run in runs)))
-    click.echo("\n".join(map(str, found)) or f"no topic of Hydra's is at {bootstrap}")
+    click.echo("\n".join(map(str, found)) or f"{bootstrap} has no topic of Hydra")

@@ -27,12 +27,12 @@ from hydra.wire.messages import Configure
 
 CONNECT_TIMEOUT_S: Final = 10.0
 ASK_TOPIC_FOR_S: Final = 1.0
-"""How long one question for the topic waits; in between it is looked whether the cluster refuses us."""
+"""How long one request for the topic waits; between requests the client checks whether the cluster rejects it."""
 FULL_WAIT_S: Final = 0.005
 ANSWERS_EVERY_S: Final = 0.0005
-"""How often answers are looked for while some are missing."""
+"""How often the client looks for answers while some are missing."""
 STATISTICS_TRIES: Final = 3
-"""Statistics are waited for as long as so many of their intervals."""
+"""The number of intervals of statistics to wait for new ones."""
 PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.005
 RECONNECT_WAIT_S: Final = 1.0
@@ -58,7 +58,7 @@ _TRANSIENT: Final = frozenset(
         KafkaError.REBOOTSTRAP_REQUIRED,
     }
 )
-"""Errors that the library recovers from by itself."""
+"""Errors from which the library recovers by itself."""
 _GROUP_MOVES: Final = frozenset(
     {
         KafkaError._MAX_POLL_EXCEEDED,
@@ -69,11 +69,11 @@ _GROUP_MOVES: Final = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-"""What a member of a group meets while partitions change hands, or another broker has not heard of the topic yet."""
+"""Errors of a group's member during a rebalance, or while another broker does not know the topic yet."""
 
 
 class ConfluentPublisher(ProducerTransport[Producer]):
-    """Hands messages to a librdkafka producer; the sequences in the delivery reports make the account."""
+    """Passes messages to a librdkafka producer, and accounts for them by the sequences in its delivery reports."""
 
     def __init__(self, client: int) -> None:
         super().__init__(client)
@@ -88,12 +88,12 @@ class ConfluentPublisher(ProducerTransport[Producer]):
         return endpoint
 
     def probe(self, message: bytes) -> None:
-        """See transport.py. Goes to every partition, so that a probe proves all of them."""
+        """See transport.py. Sends the probe to every partition, so that it proves all of them."""
         producer = self._opened()
         for partition in self._partitions:
             with contextlib.suppress(BufferError):
                 producer.produce(self._topic, message, None, partition)
-        # A flush sends what would linger.
+        # A flush sends messages that linger.
         producer.flush(PROBE_FLUSH_S)
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
@@ -139,14 +139,14 @@ class ConfluentPublisher(ProducerTransport[Producer]):
         producer, deadline = self._opened(), time.monotonic() + timeout_s
         while True:
             left_s = max(deadline - time.monotonic(), 0)
-            # In small steps: the time of the last answer is that of the step, not of the one that never comes.
+            # In small steps, so that the time of the last answer is exact to a step if another answer is missing.
             left = producer.flush(min(left_s, FLUSH_STEP_S))
             self._account()
             if not left or not left_s:
                 return not left
 
     def close(self) -> None:
-        """See transport.py. What was not sent is thrown away."""
+        """See transport.py. Discards messages that were not sent."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.purge(in_queue=True, in_flight=True, blocking=False)
@@ -167,7 +167,7 @@ class ConfluentPublisher(ProducerTransport[Producer]):
                 described = producer.list_topics(topic, timeout=ASK_TOPIC_FOR_S).topics[topic]
                 break
             except KafkaException as e:
-                producer.poll(0)  # lets the library say what it ran into
+                producer.poll(0)  # lets the library report its errors
                 if self._complaint.refused or time.monotonic() > deadline:
                     raise OSError(f"Kafka does not answer: {self._complaint.explain(e)}") from None
         self._complaint.forget()
@@ -188,10 +188,10 @@ class ConfluentPublisher(ProducerTransport[Producer]):
         return {} if achieved is None else achieved.since(before).figures()
 
     def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
-        # Called once a message: only the payload is kept here, what is in it is looked at for many at once.
+        # Called for every message: it only keeps the payload; _account() decodes many at once.
         (self._delivered if error is None else self._failed).append(message.value())  # type: ignore[arg-type]
 
-    def _account(self, *, everywhere: bool = False) -> None:  # noqa: ARG002  # they come in no order
+    def _account(self, *, everywhere: bool = False) -> None:  # noqa: ARG002  # answers arrive in no order
         if self._delivered:
             now_ns = time.monotonic_ns()
             headers = unpack_batch(self._delivered)
@@ -204,10 +204,10 @@ class ConfluentPublisher(ProducerTransport[Producer]):
 
 
 def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, str | int | float]:
-    """The library's configuration for these settings; ValueError where a property cannot be used."""
+    """The library's configuration for these settings; ValueError if a property cannot be used."""
     size = kafka.batch_size(message_size)
     slack = 0 if kafka.batch_bytes else batching.LIBRDKAFKA_SLACK_BYTES
-    # A size in bytes that was set is what ends a batch, as in every other implementation.
+    # If a size in bytes is set, it ends a batch, as in every other implementation.
     most = batching.LIBRDKAFKA_MOST_MESSAGES if kafka.batch_bytes else kafka.msg_batch
     defaults = {
         "message.max.bytes": min(batching.request_bytes(size, message_size), batching.LIBRDKAFKA_MOST_BYTES),
@@ -250,12 +250,12 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
             self._commit(self._member.uncommitted())
             values += self._member.probes()
         self._raise_failure()
-        return values  # type: ignore[return-value]  # only a tombstone has no value, and nobody sends one
+        return values  # type: ignore[return-value]  # only a tombstone has no value, and no publisher sends one
 
     def reconnect(self) -> tuple[int, int]:
         """See transport.py."""
         began_ns, _ = super().reconnect()
-        with contextlib.suppress(KafkaException):  # a broker that is gone is what the step then shows
+        with contextlib.suppress(KafkaException):  # the step itself shows a dead broker
             self._opened().list_topics(self._topic, timeout=RECONNECT_WAIT_S)
         return began_ns, time.monotonic_ns()
 
@@ -268,8 +268,8 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         if self._member is None:
             consumer.close()
             return
-        # It hands the partitions back, see _on_revoke. A coordinator that is gone would be waited for until its session
-        # is over.
+        # The member hands its partitions back, see _on_revoke. With a dead coordinator close() would wait until the
+        # session is over.
         leaving = threading.Thread(target=consumer.close, daemon=True)
         leaving.start()
         leaving.join(LEAVE_WITHIN_S)
@@ -296,8 +296,8 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         if self._early:
             messages, self._early = self._early, []
             return messages
-        # consume() waits for the whole batch or the whole timeout; what is there is taken without a wait, and only
-        # an empty queue is waited for, by one message.
+        # consume() waits for the whole batch or the whole timeout. Therefore waiting messages are taken without a
+        # timeout, and only an empty queue is waited for, with one message.
         messages = consumer.consume(limit, 0)
         if not messages and timeout_s > 0:
             one = consumer.poll(min(timeout_s, DEAF_AT_MOST_S))
@@ -313,18 +313,18 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
     def _seek(self, positions: Mapping[int, int]) -> None:
         self._early = []
         for p, offset in positions.items():
-            # A new assignment would cross the group's own. Where one is not ready to be moved it reads from before,
-            # and nothing is missed.
+            # A new assignment would interfere with the group's own. A partition that cannot be moved yet is read from
+            # an earlier offset, so that no message is missed.
             with contextlib.suppress(KafkaException):
                 self._opened().seek(TopicPartition(self._topic, p, offset))
 
     def _hear(self) -> None:
-        # Partitions are given, and taken back, from within this call.
+        # This call runs the callbacks that assign and revoke partitions.
         self._early += self._without_errors(self._opened().consume(1, DEAF_AT_MOST_S))
         self._raise_failure()
 
     def _handlers(self, member: Membership) -> dict[str, Any]:
-        # A consumer that still leaves its group (see close) must not be taken for the next one.
+        # The callbacks keep their member, as a consumer that still leaves its group (see close) may call them later.
         return {
             "on_assign": partial(self._on_assign, member),
             "on_revoke": partial(self._on_revoke, member),
@@ -337,7 +337,7 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         consumer.assign([TopicPartition(self._topic, p, offset) for p, offset in offsets.items()])
 
     def _on_revoke(self, member: Membership, consumer: Consumer, _: Sequence[TopicPartition]) -> None:
-        # The library answers the group after this has arrived.
+        # The library confirms the revocation only after the commit has arrived.
         self._commit(member.uncommitted(now=True), consumer)
         member.lost()
         consumer.unassign()
@@ -363,7 +363,7 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         return self._asked(self._opened(), partitions)
 
     def _asked(self, consumer: Consumer, partitions: Sequence[int]) -> dict[int, int]:
-        """The group's offsets. Where it does not tell, there are none: what is read twice is counted."""
+        """The group's offsets; none if the group does not return them, as messages read twice are counted."""
         if not partitions:
             return {}
         asked = [TopicPartition(self._topic, p) for p in partitions]
@@ -394,7 +394,7 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
 
 
 def _advance(positions: dict[int, int], messages: Sequence[Message]) -> None:
-    """Notes where a batch ended. Offsets rise within a partition, so the last of each is enough."""
+    """Records the offsets after a batch. Offsets rise within a partition, so the last one of each is enough."""
     seen: set[int] = set()
     for message in reversed(messages):
         partition, offset = message.partition(), message.offset()
@@ -406,14 +406,14 @@ def _advance(positions: dict[int, int], messages: Sequence[Message]) -> None:
 
 
 def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str | int | float]:
-    """The library's configuration for these settings; ValueError where a property cannot be used."""
+    """The library's configuration for these settings; ValueError if a property cannot be used."""
     return {
         **fetch_config(kafka),
         **session_config(kafka),
         **common_config(client, kafka, "subscriber"),
-        # It is what producers send at most; for a consumer only a lower bound of fetch.max.bytes.
+        # The limit of producers' requests; for a consumer it is only a lower bound of fetch.max.bytes.
         "message.max.bytes": 1000,
-        # The library insists on a group; one of its own, never joined, keeps it apart from everybody.
+        # The library demands a group; each consumer has one of its own, which it never joins.
         "group.id": kafka.group or f"hydra-{client}-{os.getpid()}",
         "partition.assignment.strategy": "range",
         "auto.offset.reset": "error",
@@ -431,7 +431,7 @@ def _versions() -> dict[str, str]:
 
 
 def kinds() -> Mapping[str, Kind]:
-    """The two kinds of client that this module offers."""
+    """The two kinds of client in this module."""
     return {
         "kafka-pub": Kind("publisher", "confluent-kafka", _versions, lambda client, _: ConfluentPublisher(client)),
         "kafka-sub": Kind("subscriber", "confluent-kafka", _versions, lambda client, _: ConfluentSubscriber(client)),

@@ -1,4 +1,4 @@
-"""What Kafka's clients and brokers read out of the ``system`` objects of commands."""
+"""The ``system`` objects of commands for Kafka's clients and brokers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Partition = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaConfigure(KafkaSettings):
-    """Of ``configure``: the producer's settings, and where the data goes.
+    """The object of ``configure``: the producer's settings, and the topic.
 
-    ``offsets`` holds the start offset of every partition, by its number. ``properties`` are passed to the library.
+    ``offsets`` contains the start offset of every partition, by its number. ``properties`` are passed to the library.
     """
 
     bootstrap: str
@@ -27,26 +27,26 @@ class KafkaConfigure(KafkaSettings):
     properties: dict[str, str] = field(default_factory=dict)
 
     def batch_size(self, message_size: int) -> int:
-        """Bytes of a batch at most: as asked for, or those of ``msg_batch`` messages."""
+        """The largest size of a batch in bytes: ``batch_bytes``, or the size of ``msg_batch`` messages."""
         return self.batch_bytes or batching.batch_bytes(self.msg_batch, message_size)
 
     @property
     def most_retries(self) -> int:
-        """How often a batch is sent again at most."""
+        """How often a batch is resent at most."""
         return MOST_RETRIES if self.retries is None else self.retries
 
 
 class KafkaFinish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of ``finish``: the offset behind the last message of every partition, by its number."""
+    """The object of ``finish``: the offset after the last message of every partition, by its number."""
 
     end_offsets: dict[Partition, Count] = {}
 
 
 class KafkaJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of ``join``: the cluster that a broker is to be a node of, by Kafka's id for it.
+    """The object of ``join``: Kafka's id of the cluster that a broker joins.
 
-    ``endpoints`` are what the brokers said in ``ready``, its own the one at ``node``, counted from 1. ``settings`` go
-    over those that it has of its own.
+    ``endpoints`` are those that the brokers sent in ``ready``; ``node`` is the broker's own, counted from 1.
+    ``settings`` override those that the broker already has.
     """
 
     cluster: str

@@ -1,4 +1,4 @@
-"""A broker that lives on its own: what ``hydra broker up|down|status`` do."""
+"""The broker that outlives commands: ``hydra broker up|down|status``."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SAME_START_S: Final = 1.0
 class BrokerDaemon:
     """A broker that was started with ``up``.
 
-    ``pid`` is the supervisor's, started at ``created`` (s since 1970): a process id alone may belong to somebody
-    else by now.
+    ``pid`` is the supervisor's process id, and ``created`` its start (s since 1970): the kernel may have given the id
+    to another process.
     """
 
     bootstrap: str
@@ -48,7 +48,7 @@ def up(state: Path | None = None, *, conf: Path | None = None, host: str = "127.
     """Starts a broker that stays until ``down``.
 
     Raises:
-        ServerError: one runs already, or it did not come up.
+        ServerError: a broker runs already, or the new one did not start.
         MissingDependencyError: Java or Maven is missing.
     """
     state = state or _home()
@@ -72,7 +72,7 @@ def up(state: Path | None = None, *, conf: Path | None = None, host: str = "127.
         except BaseException:
             broker.stop()
             raise
-        # Until here the broker goes with us; from here the file tells where it is.
+        # Until here the broker ends with this process; from here on the state file contains its address.
         broker.detach()
         return found
 
@@ -94,7 +94,7 @@ def down(state: Path | None = None) -> bool:
                 try:
                     supervisor.wait(STOP_TIMEOUT_S)
                 except psutil.TimeoutExpired:
-                    supervisor.kill()  # Java goes with it
+                    supervisor.kill()  # Java ends with the supervisor
         _clear(state)
         return running is not None
 
@@ -106,7 +106,7 @@ def _running(state: Path) -> BrokerDaemon | None:
         alive = process.status() != psutil.STATUS_ZOMBIE
         return found if alive and abs(process.create_time() - found.created) < SAME_START_S else None
     except (FileNotFoundError, ValueError, TypeError, psutil.NoSuchProcess):
-        return None  # no file, half a file of another version, or a process that is long gone
+        return None  # no file, a damaged file, one of another version, or a process that has ended
 
 
 def _clear(state: Path) -> None:

@@ -1,4 +1,4 @@
-"""A broker of our own is killed in the middle of a step."""
+"""Faults in a step: kills a broker started by Hydra, or moves a partition."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from hydra.system.worker_thread import WorkerThread
 
 _ASK_FOR_S: Final = 2.0
 LEADERS_MOVE_WITHIN_S: Final = 25.0
-"""A dead broker's partitions have other leaders after some 10 s; on a busy machine that takes longer."""
+"""A dead broker's partitions have other leaders after about 10 s; on a busy machine it takes longer."""
 _NOTICED: Final = {"broker.session.timeout.ms": "6000", "broker.heartbeat.interval.ms": "1000"}
-"""How soon a dead broker is noticed: soon where one is killed, late where busy ones must not be fenced."""
+"""Settings by which the cluster soon detects a dead broker; without a kill, busy brokers must not be fenced."""
 
 
 def broker_settings(scenario: Scenario) -> dict[str, str]:
-    """What brokers are told beside ``conf/kafka/server.properties``, where a scenario kills one of them."""
+    """Settings of brokers in addition to ``conf/kafka/server.properties`` if the scenario kills one of them."""
     kills = any(moment is not None for moment in scenario.values_of("kill_broker_at"))
     kills = kills or any(event.kind == KILL for event in scenario.events)
     return dict(_NOTICED) if kills else {}
 
 
 class _Fault:
-    """Something that is done to a topic's first partition once in a step, asked for by a thread of its own."""
+    """A fault of a topic's first partition, once in a step, requested by a thread of its own."""
 
     def __init__(self, at: float, topics: Topics, topic: str) -> None:
         self._at = at
@@ -40,7 +40,7 @@ class _Fault:
         self._thread = WorkerThread()
 
     def close(self) -> None:
-        """Ends the thread that asks."""
+        """Ends the thread."""
         self._thread.close()
 
 
@@ -48,10 +48,10 @@ class Kill(_Fault):
     """Kills the partition's leader.
 
     Arguments:
-        at: the part of the window after which it is killed.
-        topics, topic: whose leader it is.
+        at: the part of the window after which the leader is killed.
+        topics, topic: the topic, and a connection to its cluster.
         servers: the brokers.
-        endpoints: theirs, in the order of their node ids.
+        endpoints: the brokers' endpoints, in the order of their node ids.
     """
 
     def __init__(self, at: float, topics: Topics, topic: str, servers: Servers, endpoints: Sequence[str]) -> None:
@@ -59,15 +59,16 @@ class Kill(_Fault):
         self.killed = ""
         """``host:port`` of the broker that was killed; "" until then."""
         self.due = False
-        """Whether the moment has come."""
+        """Whether the time of the kill has passed."""
         self._servers = servers
         self._nodes: list[Node] = [parse(endpoint) for endpoint in endpoints]
         self._leader: Future[str] | None = None
 
     def look(self, elapsed_s: float, duration_s: float) -> str:
-        """Asks who leads when the moment has come, and kills it when that is known; returns who was killed just now.
+        """Requests the leader when its time has come, and kills it when the answer is there; returns at once.
 
-        Returns at once.
+        Returns:
+            ``host:port`` of the broker that this call killed, otherwise "".
         """
         self.due = self.due or elapsed_s >= self._at * duration_s
         if not self.due or self.killed:
@@ -80,7 +81,7 @@ class Kill(_Fault):
         try:
             self.killed = victim(self._nodes, leader.result())
         except (KafkaException, TimeoutError):
-            return ""  # it is asked again
+            return ""  # the next call asks again
         self._servers.kill(self.killed, f"{elapsed_s:.1f} s into the window")
         self._thread.close()
         return self.killed
@@ -90,20 +91,20 @@ class Move(_Fault):
     """Moves the partition to other brokers.
 
     Arguments:
-        at: the part of the window after which it is moved.
-        topics, topic: whose partition it is.
-        brokers: how many there are.
+        at: the part of the window after which the partition is moved.
+        topics, topic: the topic, and a connection to its cluster.
+        brokers: the number of brokers.
     """
 
     def __init__(self, at: float, topics: Topics, topic: str, brokers: int) -> None:
         super().__init__(at, topics, topic)
         self.moved = False
-        """Whether the cluster has accepted it."""
+        """Whether the cluster has accepted the move."""
         self._brokers = brokers
         self._asked: Future[list[int]] | None = None
 
     def look(self, elapsed_s: float, duration_s: float) -> None:
-        """Asks for the move when its moment has come, and again where it was refused; returns at once."""
+        """Requests the move when its time has come, and again if it was rejected; returns at once."""
         if self.moved or elapsed_s < self._at * duration_s:
             return
         if self._asked is None:
@@ -112,13 +113,13 @@ class Move(_Fault):
             self._hear(self._asked)
 
     def end(self) -> bool:
-        """Whether it was moved; waits for an answer that is still to come."""
+        """Whether the partition was moved; waits for an outstanding answer."""
         if self._asked is not None:
             self._hear(self._asked, 2 * _ASK_FOR_S)
         return self.moved
 
     def _hear(self, asked: Future[list[int]], within_s: float | None = None) -> None:
         self._asked = None
-        with contextlib.suppress(KafkaException, TimeoutError):  # where the window lasts, it is asked for again
+        with contextlib.suppress(KafkaException, TimeoutError):  # in the window, look() asks again
             asked.result(within_s)
             self.moved = True

@@ -1,6 +1,6 @@
-"""What clients and brokers take: measured on one machine by counting in /proc (docs/limits.md), rounded up.
+"""Resources of clients and brokers, measured in /proc on one machine (docs/limits.md) and rounded up.
 
-Brokers that share a machine have the smaller heaps the more there are.
+The more brokers share a machine, the smaller are their heaps.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from hydra.system import Footprint, ServerFootprint
 
 MEGABYTE: Final = 1 << 20
 ALONE_MB: Final = 1024
-"""The heap of one broker by itself."""
+"""The heap of a broker that has a machine for itself."""
 LEAST_MB: Final = 256
 ALL_MB: Final = 3072
-"""The heaps of the brokers of one machine together, where that leaves each of them enough."""
+"""The sum of the heaps of a machine's brokers, if each broker then has at least ``LEAST_MB``."""
 OVERHEAD_MB: Final = 260
-"""What Java takes beside the heap at most: code, threads, buffers of the network (docs/limits.md)."""
+"""The most memory that Java needs besides the heap: code, threads, network buffers (docs/limits.md)."""
 
 
 def heap_mb(sharing: int) -> int:
-    """The heap (MB) of each of so many brokers on one machine."""
+    """The heap (MB) of each of ``sharing`` brokers on one machine."""
     return min(ALONE_MB, max(LEAST_MB, ALL_MB // sharing // 32 * 32))
 
 
 def memory_bytes(sharing: int) -> int:
-    """What each of so many brokers on one machine takes at most."""
+    """The most memory (bytes) of each of ``sharing`` brokers on one machine."""
     return (heap_mb(sharing) + OVERHEAD_MB) * MEGABYTE
 
 
 def heap_options(sharing: int) -> list[str]:
-    """Java's options for the heap of each of so many brokers on one machine."""
+    """Java's options for the heap of each of ``sharing`` brokers on one machine."""
     heap = heap_mb(sharing)
     return [f"-Xms{heap // 2}m", f"-Xmx{heap}m"]
 
 
 def shortage(brokers: int, available_bytes: int) -> str:
-    """Why so many brokers do not fit into a machine's memory, "" if they do."""
+    """Why this number of brokers does not fit into a machine's memory, "" if it does."""
     needed = brokers * memory_bytes(brokers)
     if needed <= available_bytes:
         return ""
@@ -48,7 +48,7 @@ def shortage(brokers: int, available_bytes: int) -> str:
 
 
 _BROKER_KNOWN: Final = Footprint(threads=1, files=3, memory_bytes=30_000)
-"""What librdkafka adds for each broker that it knows of: a thread, the pipe that wakes it, a connection."""
+"""librdkafka's resources for each broker that it knows: a thread, the pipe that wakes it, a connection."""
 
 IMPLEMENTATIONS: Final[Mapping[str, Footprint]] = {
     "kafka-python": Footprint(threads=4, files=20, memory_bytes=14_000_000),

@@ -1,8 +1,8 @@
-"""What a member of a consumer group knows of its part of a topic. Pure: the group is its library's business.
+"""The state of a consumer group's member: its partitions and offsets. Pure: the client library talks to the group.
 
-Where a partition is read from is exact without anything being written before: offsets only rise, so what the group
-committed in an earlier step lies at or before this step's beginning, and what it committed in this one behind it. The
-group's position is the later of the two, whichever member had the partition before.
+The offset at which a member begins a partition is exact without a commit beforehand. Offsets only rise: the group's
+commits of earlier steps are at or before this step's first offset, and those of this step are after it. The group's
+position is the larger of the two, regardless of which member had the partition before.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from hydra.wire.data_message import pack
 from hydra.wire.messages import PROBE_EPOCH, Configure
 
 COMMIT_EVERY_S: Final = 5.0
-"""What a member has read for longer is not read again by whoever takes over from it."""
+"""The pause between two commits: a member that takes over a partition repeats at most this time."""
 JOIN_WITHIN_S: Final = 25.0
-"""How long a group may take to give a member its partitions: less than the controller waits for an answer."""
+"""How long a group may take to assign partitions to a member: less than the controller waits for an answer."""
 ASK_FOR_S: Final = 1.0
-"""How long a question for the group's offsets waits."""
+"""How long a request for the group's offsets may take."""
 _ASK_EVERY_S: Final = 0.2
 
 
 def heartbeat_ms(session_timeout_ms: int) -> int:
-    """How often a member tells that it is alive: three times within the silence that counts as death."""
+    """The pause between two heartbeats of a member: at most a third of the session timeout."""
     return max(1, min(3000, session_timeout_ms // 3))
 
 
 def longest_poll_ms(session_timeout_ms: int) -> int:
-    """After which a member that does not poll leaves; libraries want no less than the session's time."""
+    """The time after which a member that does not poll leaves; libraries demand at least the session timeout."""
     return max(300_000, session_timeout_ms)
 
 
 class Membership:
-    """One member, from its joining on.
+    """One member, from the time it joins.
 
     Attributes:
-        assigned: whether the group has told which partitions are this member's; none may be.
-        positions: the next offset of each of them.
+        assigned: whether the group has assigned partitions to this member, which may be none.
+        positions: the next offset of each assigned partition.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Membership:
         self._probes: list[bytes] = []
 
     def step(self, command: Configure, begin: Mapping[int, int]) -> bool:
-        """A step begins at these offsets, of all partitions; whether a partition of this member has to be moved."""
+        """Begins a step at these offsets of all partitions; returns whether this member must move a partition."""
         self._begin, self._ends, self._left = dict(begin), {}, {}
         self._probes = []
         if command.probe:
@@ -68,18 +68,18 @@ class Membership:
         return self.positions != before
 
     def earliest(self, partition: int) -> int:
-        """Where the group reads a partition from at the earliest."""
+        """The first offset of a partition in this step."""
         return self._begin.get(partition, 0)
 
     def lost(self) -> None:
-        """The partitions are another's, or nobody's, until the group tells anew."""
+        """Records that the member has no partitions until the group assigns some again."""
         if self.assigned:
             self.assigned = False
             self._unassigned_ns = time.monotonic_ns()
         self.positions = {}
 
     def given(self, partitions: Iterable[int], committed: Mapping[int, int]) -> Mapping[int, int]:
-        """The group tells which partitions are this member's; the offsets to read them from."""
+        """Records the partitions that the group assigned; returns the offsets at which to read them."""
         if not self.assigned:
             self._rebalance_ns += time.monotonic_ns() - self._unassigned_ns
             self._rebalances += 1
@@ -90,9 +90,9 @@ class Membership:
         return self.positions
 
     def probes(self) -> list[bytes]:
-        """Once, where the group gave this member nothing to read: a probe of every publisher, as if it had come.
+        """A probe of every publisher, once, if the group assigned no partition to this member.
 
-        There is no way on which one could come, and nothing else to be ready for.
+        Such a member cannot receive a probe, and has no path to prove.
         """
         if self.positions or not self.assigned:
             return []
@@ -102,7 +102,7 @@ class Membership:
     # --- what is committed -------------------------------------------------------------------------------------------
 
     def uncommitted(self, *, now: bool = False) -> dict[int, int]:
-        """Offsets to be committed: every ``COMMIT_EVERY_S``, or ``now``; they count as committed from here on."""
+        """The offsets to commit, every ``COMMIT_EVERY_S`` or ``now``; from here on they count as committed."""
         now_s = time.monotonic()
         if now_s < (self._again_at_s if now else self._commit_at_s):
             return {}
@@ -112,22 +112,22 @@ class Membership:
         return changed
 
     def refused(self) -> None:
-        """A commit failed: a later one, not at once, has to tell everything again."""
+        """Records that a commit failed: a later one, not at once, must contain all offsets again."""
         self._committed = {}
         self._again_at_s = time.monotonic() + _ASK_EVERY_S
 
     def has_read(self, ends: Mapping[int, int]) -> bool:
-        """Whether nothing before these offsets waits for this member."""
+        """Whether this member has read its partitions up to these offsets."""
         return all(at >= ends.get(p, 0) for p, at in self.positions.items())
 
     def undrained(self, ends: Mapping[int, int], committed: Callable[[list[int]], Mapping[int, int]]) -> int:
-        """What waits for this member, or as far as it has read all of its own, for the group.
+        """The messages that this member has not read, or, if it has read all of its own, that the group has not.
 
-        The others' part counts, so that a member is still there to take over from one that dies in the drain.
+        The other members' messages count, so that a member is still there to take over from one that dies in the drain.
 
         Args:
-            ends: where the step's data ends, by partition.
-            committed: asks what the group has committed of some partitions; may take ``ASK_FOR_S``.
+            ends: the offsets after the step's data, by partition.
+            committed: returns the group's committed offsets of some partitions; may take ``ASK_FOR_S``.
         """
         if ends != self._ends:
             self._ends = dict(ends)
@@ -148,5 +148,5 @@ class Membership:
         return sum(left for p, left in self._left.items() if p not in positions)
 
     def report(self) -> dict[str, Any]:
-        """How long it had no partitions in this step, joining included, and how often it got them anew."""
+        """How long it had no partitions in this step, joining included, and how often it got partitions."""
         return {"rebalance_ms": self._rebalance_ns / 1e6, "rebalances": self._rebalances}

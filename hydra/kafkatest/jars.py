@@ -1,4 +1,4 @@
-"""The jars of the embedded broker: fetched once with Maven into a cache, then only read."""
+"""The jars of Kafka's brokers, which Hydra fetches once with Maven into a cache."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MAVEN_PACKAGE: Final = "maven"
 JARS: Final = "jars"
 CHECKSUMS: Final = "jars.sha256"
 MAVEN_TIMEOUT_S: Final = 600.0
-_WITHOUT: Final = "or name a cluster of yours with --bootstrap; other systems work without"
+_WITHOUT: Final = "or name your own cluster with --bootstrap; other systems work without"
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that is new enough; ``version`` is its own word for it, e.g. ``17.0.15``."""
+    """A Java that is new enough; ``version`` is its own name of its version, e.g. ``17.0.15``."""
 
     program: str
     version: str
@@ -37,27 +37,27 @@ class Java:
 
 @dataclass(frozen=True, slots=True)
 class Jars:
-    """Apache Kafka of one version, complete: ``folder`` holds the jars and nothing else."""
+    """All jars of Apache Kafka of one version; ``folder`` contains nothing else."""
 
     version: str
     folder: Path
 
     @property
     def classpath(self) -> str:
-        """Every jar by its name in a fixed order; a wildcard would keep Java from using a class data archive."""
+        """All jars, listed in a fixed order: with a wildcard Java would not use a class data archive."""
         return os.pathsep.join(str(p) for p in sorted(self.folder.glob("*.jar")) if p not in self.exporter)
 
     @property
     def exporter(self) -> list[Path]:
-        """The agent that tells a broker's metrics: it has libraries of its own inside, and no other program sees it."""
+        """The Java agent that exports a broker's metrics; it contains its own libraries, so only brokers get it."""
         return list(self.folder.glob("jmx_prometheus_javaagent-*.jar"))
 
 
 def conf_folder() -> Path:
-    """Where ``conf/kafka`` is: inside the installed package, or beside it in a working copy.
+    """The folder ``conf/kafka``: inside the installed package, or next to the package in a working copy.
 
     Raises:
-        MissingDependencyError: it is in neither place.
+        MissingDependencyError: neither folder exists.
     """
     package = Path(__file__).resolve().parents[1]
     for candidate in (package / "conf" / "kafka", package.parent / "conf" / "kafka"):
@@ -70,7 +70,7 @@ def find_java() -> Java:
     """The ``java`` on PATH.
 
     Raises:
-        MissingDependencyError: there is none, or it is older than 17; names the Debian package.
+        MissingDependencyError: there is none, or it is older than 17; the remedy names the Debian package.
     """
     remedy = f"apt install {JAVA_PACKAGE}, {_WITHOUT} Java"
     program = shutil.which("java")
@@ -90,15 +90,15 @@ def find_java() -> Java:
 
 
 def fetch(conf: Path | None = None, cache: Path | None = None) -> Jars:
-    """The jars that ``conf/kafka/pom.xml`` names, from the cache; fetched with Maven if they are not there yet.
+    """The jars that ``conf/kafka/pom.xml`` names, from the cache; Maven fetches them first if the cache has none.
 
-    On an agent they came with the program, and are in ``jars`` there. Wherever they come from, each is the one that
-    ``conf/kafka/jars.sha256`` lists, byte by byte, and there is no other.
+    On an agent they are in the archive's folder ``jars``. In every case the folder contains exactly the jars with the
+    checksums of ``conf/kafka/jars.sha256``.
 
-    Two runs may call this together: one fetches, the other waits for it.
+    If two runs call this at the same time, one fetches and the other waits.
 
     Raises:
-        MissingDependencyError: Maven is missing, could not get the jars, or they are not those of the list.
+        MissingDependencyError: Maven is missing, could not fetch the jars, or they differ from the list.
     """
     conf = conf or conf_folder()
     pom = conf / "pom.xml"
@@ -112,10 +112,10 @@ def fetch(conf: Path | None = None, cache: Path | None = None) -> Jars:
     folder = cache / f"kafka-{version}-{hashlib.sha256(text).hexdigest()[:12]}" / JARS
     if not folder.is_dir():
         with locked(cache / f"{folder.parent.name}.lock"):
-            # Whoever held the lock before may have done the work.
+            # The previous holder of the lock may have fetched them.
             if not folder.is_dir():
                 _fetch(pom, folder)
-    _require_listed(folder, conf / CHECKSUMS, f"remove {folder} and they are fetched again")
+    _require_listed(folder, conf / CHECKSUMS, f"remove {folder}; Hydra fetches them again")
     return Jars(version, folder)
 
 
@@ -145,7 +145,7 @@ def _fetch(pom: Path, folder: Path) -> None:
 
 
 def _require_listed(folder: Path, checksums: Path, remedy: str) -> None:
-    """Refuses jars that are not exactly those of a list, as ``sha256sum`` writes it."""
+    """Checks that the jars are exactly those of a list in the form of ``sha256sum``."""
     listed = {name: digest for digest, name in (line.split() for line in checksums.read_text().splitlines())}
     found = {}
     for path in folder.iterdir():
@@ -158,7 +158,7 @@ def _require_listed(folder: Path, checksums: Path, remedy: str) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds an exclusive lock on a file, across processes, waiting for it; it goes with the process."""
+    """Waits for and holds an exclusive lock on a file, across processes; it ends with the process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as f:
         fcntl.flock(f, fcntl.LOCK_EX)
@@ -167,9 +167,9 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def building(folder: Path) -> Iterator[Path]:
-    """A temporary folder that becomes ``folder`` if the body succeeds, and vanishes if it does not.
+    """A temporary folder that becomes ``folder`` if the body succeeds, and is removed otherwise.
 
-    To be called under the folder's lock: what a killed predecessor left is removed.
+    The caller must hold the folder's lock, as this removes what a killed process left.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     for abandoned in folder.parent.glob(f".{folder.name}-*"):

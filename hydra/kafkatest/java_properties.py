@@ -1,4 +1,4 @@
-"""The user's Kafka properties and a step's settings in the names of Kafka's own client, and as a file that it reads."""
+"""The user's Kafka properties and a step's settings under the names of the Java client, and as a properties file."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hydra.model import Role
 
 _TOLD: Final = {row.java_name or row.name: row.java_told for row in TABLE if row.java_told}
 REQUEST_TIMEOUT_MS: Final = 30_000
-"""Kafka's own default."""
+"""The Java client's default."""
 LEAST_REQUEST_BYTES: Final = 1_048_576
-"""The same, of ``max.request.size``."""
+"""The Java client's default of ``max.request.size``."""
 
 _READ: Final = {
     "ssl.certificate.location": "ssl.keystore.certificate.chain",
     "ssl.key.location": "ssl.keystore.key",
 }
-"""Files whose text Kafka's own client takes in a property: it knows no file that holds only one of the two."""
+"""Files whose text the Java client takes in a property, as it reads no file with only one of the two."""
 _FILES: Final = {"ssl.ca.location": "ssl.truststore.location", **{name: name for name in _READ}}
-"""Where files stand before these are read. No user may give the first of them: there it can be a store of any kind."""
+"""Names of file properties before the files are read. Users cannot set the first: the Java client takes any store."""
 _HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 _LOGIN: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -35,12 +35,12 @@ _LOGIN: Final = {
 
 
 def java_config(properties: Mapping[str, str], role: Role | None) -> dict[str, str]:
-    """The user's properties in the names of Kafka's own client, those that the role's client reads.
+    """The user's properties that the role's client reads, under the names of the Java client.
 
-    Files are not read here: they stand under librdkafka's names until :func:`with_files`.
+    Files are not read here: they have librdkafka's names until :func:`with_files`.
 
     Raises:
-        UsageError: a property is unknown, Hydra's own, or has no counterpart there.
+        UsageError: a property is unknown, Hydra's own, or has no counterpart in the Java client.
     """
     given = confluent_config(properties, role)
     user, password = given.pop("sasl.username", None), given.pop("sasl.password", None)
@@ -61,7 +61,7 @@ def java_config(properties: Mapping[str, str], role: Role | None) -> dict[str, s
         mechanism = config.get("sasl.mechanism", "PLAIN").upper()
         if mechanism not in _LOGIN:
             raise UsageError(
-                f"Kafka's own tools are not told user and password for SASL {mechanism}",
+                f"Hydra cannot pass user and password for SASL {mechanism} to Kafka's own tools",
                 f"use {', '.join(_LOGIN)}, or --implementation confluent-kafka",
             )
         config["sasl.mechanism"] = mechanism
@@ -72,10 +72,10 @@ def java_config(properties: Mapping[str, str], role: Role | None) -> dict[str, s
 
 
 def with_files(config: Mapping[str, str]) -> dict[str, str]:
-    """The same with the text of the files that Kafka's own client does not read itself.
+    """The configuration with the text of the files that the Java client does not read itself.
 
     Raises:
-        OSError: one cannot be read.
+        OSError: a file cannot be read.
     """
     return {
         _READ.get(name, name): Path(value).read_text(encoding="utf-8") if name in _READ else value
@@ -84,14 +84,14 @@ def with_files(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, str]:
-    """Everything that ProducerPerformance's producer is told.
+    """The configuration of ProducerPerformance's producer.
 
     Raises:
         UsageError: as for :func:`java_config`.
     """
     size = kafka.batch_size(message_size)
     linger_ms = round(kafka.linger_ms)
-    # Its producer refuses a delivery timeout that is shorter than linger and one request together.
+    # The producer rejects a delivery timeout that is shorter than linger and one request together.
     request_ms = min(REQUEST_TIMEOUT_MS, max(kafka.delivery_timeout_ms - linger_ms, 1))
     config: dict[str, object] = {
         "max.request.size": max(LEAST_REQUEST_BYTES, batching.request_bytes(size, message_size)),
@@ -114,7 +114,7 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
 
 
 def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, str]:
-    """Everything that ConsumerPerformance's consumer is told beside what has flags of its own.
+    """The configuration of ConsumerPerformance's consumer, without the settings that the tool has flags for.
 
     Raises:
         UsageError: as for :func:`java_config`.

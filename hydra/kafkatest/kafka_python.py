@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 
-import crc32c  # noqa: F401  # kafka-python takes it by itself, and does without it in silence: here it cannot be missing
+import crc32c  # noqa: F401  # kafka-python uses it if it is installed, and is slow without: here it must not be missing
 import kafka
 import numpy as np
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
@@ -44,25 +44,25 @@ from hydra.wire.messages import Configure
 
 CONNECT_TIMEOUT_MS: Final = 10_000
 _WITH_PASSWORD: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
-"""SASL mechanisms for which the library needs user and password, and does not say so."""
+"""SASL mechanisms for which the library needs user and password, but does not check them."""
 _OVER: Final = (KafkaTimeoutError, RequestTimedOutError)
 FULL_WAIT_S: Final = 0.005
 ANSWERS_EVERY_S: Final = 0.0005
-"""How often answers are looked for while some are missing."""
+"""How often the client looks for answers while some are missing."""
 PROBE_FLUSH_S: Final = 0.05
 FLUSH_STEP_S: Final = 0.05
 CLOSE_WAIT_S: Final = 0.3
 LEAVE_WAIT_S: Final = 1.0
 
 
-# As zlib, librdkafka and the Java client do it unless told otherwise; the library's own 9 takes several times as long.
+# Level 6 is the default of zlib, librdkafka and the Java client; the library's own 9 takes several times as long.
 default_records.gzip_encode = partial(gzip_encode, compresslevel=6)
 
 
 class _Diagnosis(logging.Handler):
-    """The last error that the library logged: what it raises says only that time is over.
+    """Keeps the last error that the library logged, as the library raises only timeouts.
 
-    A refusal of user and password stays: it is followed by ends of connections.
+    A rejection of user and password stays, as ends of connections follow it.
     """
 
     def __init__(self) -> None:
@@ -72,25 +72,25 @@ class _Diagnosis(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """See logging."""
         arguments = record.args if isinstance(record.args, tuple) else ()
-        # That time is over follows from the one before.
+        # A timeout only follows from an earlier error.
         found = [a for a in arguments if isinstance(a, BaseException) and not isinstance(a, _OVER)]
         if found and not isinstance(self._error, SaslAuthenticationFailedError):
             self._error = found[-1]
 
     def explain(self, answer: BaseException) -> str:
-        """What is wrong, where a call got this answer."""
+        """The cause of this error of a call."""
         told = text(self._error or answer)
         return f"{told}; {ENDED}" if "socket disconnected" in told else told
 
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Says of a cluster that does not answer, or of a configuration that cannot be, what is wrong."""
+    """Explains an error: the cluster does not answer, or the library rejects the configuration."""
     logger, diagnosis = logging.getLogger("kafka"), _Diagnosis()
     logger.addHandler(diagnosis)
     try:
         yield
-    # The last two when a codec's package is not there, or a value is out of its range.
+    # The last two errors: a codec's package is missing, or a value is out of its range.
     except (KafkaConfigurationError, AssertionError, RuntimeError) as e:
         raise ValueError(f"kafka-python refuses the configuration: {text(e)}") from None
     except KafkaError as e:
@@ -102,7 +102,7 @@ def explained() -> Iterator[None]:
 def common_config(
     client: int, kafka: KafkaConfigure, role: Role, defaults: Mapping[str, int] | None = None
 ) -> dict[str, Any]:
-    """What both have; the user's properties replace what is alike everywhere and the further ``defaults``."""
+    """The configuration of both roles; the user's properties replace the common ones and the further ``defaults``."""
     try:
         given = {
             **kafka_python_named(alike(role), role),
@@ -119,20 +119,20 @@ def common_config(
         **given,
         "bootstrap_servers": kafka.bootstrap.split(","),
         "client_id": f"hydra-{client}",
-        # Its own metrics cost a tenth of the rate.
+        # The library's own metrics cost a tenth of the rate.
         "metrics_enabled": False,
     }
 
 
 def text(e: BaseException) -> str:
-    """The kind of the error and what it says."""
+    """The kind and the text of an error."""
     return f"{type(e).__name__}: {e}".rstrip(": ")
 
 
 class KafkaPythonPublisher(ProducerTransport[Any]):
-    """Hands messages to a KafkaProducer and keeps its futures in order until they have an answer.
+    """Passes messages to a KafkaProducer and keeps its futures in order until they have an answer.
 
-    The library's own buffer has no bound, so the messages without an answer are bounded here.
+    The library's own buffer has no limit, so this class limits the messages without an answer.
     """
 
     def __init__(self, client: int) -> None:
@@ -149,12 +149,12 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
         return endpoint
 
     def probe(self, message: bytes) -> None:
-        """See transport.py. Goes to every partition, so that a probe proves all of them."""
+        """See transport.py. Sends the probe to every partition, so that it proves all of them."""
         producer = self._opened()
         with contextlib.suppress(KafkaError):
             for partition in self._partitions:
                 producer.send(self._topic, message, partition=partition)
-            # A flush sends what would linger.
+            # A flush sends messages that linger.
             producer.flush(PROBE_FLUSH_S)
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
@@ -199,17 +199,17 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
             left_s = deadline - time.monotonic()
             if left_s <= 0 or (flushed and not self._in_flight):
                 return not self._in_flight
-            # The library's timeout holds for each batch anew, so it gets small ones.
+            # The library applies the timeout to each batch, so it gets small ones.
             with contextlib.suppress(KafkaError):
                 producer.flush(min(left_s, FLUSH_STEP_S))
                 flushed = True
 
     def close(self) -> None:
-        """See transport.py. What was not sent is thrown away."""
+        """See transport.py. Discards messages that were not sent."""
         producer, self._producer = self._producer, None
         if producer is not None:
-            # close() alone waits for a broker that may be gone, and raises instead of closing when that takes long.
-            # Told before, the sender's thread gives up what it has. There is no public way to say so.
+            # close() alone waits for a broker that may be dead, and raises instead of closing if that takes long.
+            # After force_close(), which has no public counterpart, the sender's thread discards its messages.
             producer._sender.force_close()
             producer._sender.join(CLOSE_WAIT_S)
             with contextlib.suppress(KafkaError):
@@ -235,12 +235,12 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
     def _achieved(self, before: ProducerCounts) -> dict[str, float]:
         figures = self._counting.so_far().since(before).figures()
         if self._ledger.acknowledged < self._ledger.sent:
-            # Of what is still waiting nobody knows how much has been sent.
+            # It is not known how many of the unacknowledged messages were sent.
             figures.pop("compression_ratio", None)
         return figures
 
     def _account(self, *, everywhere: bool = False) -> None:
-        # They come first at the front.
+        # Answers arrive at the front first.
         in_flight = self._in_flight
         good: list[int] = []
         bad: list[int] = []
@@ -260,14 +260,14 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
 
 
 def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> dict[str, Any]:
-    """The library's configuration for these settings; ValueError where a property cannot be used."""
+    """The library's configuration for these settings; ValueError if a property cannot be used."""
     size = kafka.batch_size(message_size)
     defaults = {
         "max_request_size": batching.request_bytes(size, message_size),
         QUEUED: batching.queue_messages(kafka.msg_batch),
     }
     common = common_config(client, kafka, "publisher", defaults)
-    # The library insists on time for a request within that for a delivery.
+    # The library demands that a request's timeout is within that of a delivery.
     request_ms = min(common["request_timeout_ms"], kafka.delivery_timeout_ms - kafka.linger_ms)
     return {
         "max_block_ms": CONNECT_TIMEOUT_MS,
@@ -313,7 +313,7 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
         self._early = {}
         if consumer is not None:
             with contextlib.suppress(KafkaError):
-                # The library hands the partitions back first, see _Group.
+                # The library returns the partitions first, see _Group.
                 consumer.close(autocommit=False, timeout_ms=0 if self._member is None else LEAVE_WAIT_S * 1000)
 
     def _config(self, kafka: KafkaConfigure) -> dict[str, Any]:
@@ -359,9 +359,9 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
 
 
 class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
-    """The member that a subscriber is, and what the library asks of it while partitions change hands.
+    """A subscriber as a member of a group, with the library's callbacks for rebalances.
 
-    It asks on a thread of its own, where nothing may wait: the group's offsets are asked for afterwards.
+    The library calls them on a thread of its own, which must not wait: the group's offsets are requested afterwards.
     """
 
     def __init__(self, consumer: Any, topic: str, member: Membership) -> None:
@@ -378,14 +378,14 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         """
         deadline = time.monotonic() + CONNECT_TIMEOUT_MS / 1000
         self._consumer.subscribe([self._topic], listener=self)
-        # A leader of the group that has not heard of the topic would give everybody nothing, for minutes. One that
-        # hears of it after it has joined joins again, and kafka-python 3.0 loses the partitions of that second time.
+        # A group leader that does not know the topic assigns no partitions to any member, for minutes. A leader that
+        # learns of it after joining joins again, and kafka-python 3.0 loses the partitions of that second time.
         while self._topic not in self._consumer.topics():
             if time.monotonic() > deadline:
                 raise OSError(f"Kafka does not know {self._topic}")
 
     def settled(self, found: Mapping[TopicPartition, list[Any]]) -> Mapping[TopicPartition, list[Any]]:
-        """What a poll gave, without what belongs before the positions of partitions that have just been given."""
+        """The messages of a poll, without those before the positions of newly assigned partitions."""
         given, self._given = self._given, None
         if given is None:
             return found
@@ -397,16 +397,16 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
     def seek(self, partitions: Iterable[int]) -> None:
         """Moves the library to the member's positions."""
         for p in partitions:
-            with contextlib.suppress(ValueError, KeyError):  # it has been taken back meanwhile
+            with contextlib.suppress(ValueError, KeyError):  # the partition was revoked in between
                 self._consumer.seek(TopicPartition(self._topic, p), self._member.positions[p])
 
     def commit(self, offsets: Mapping[int, int]) -> None:
-        """Tells the group where the member stands, if anywhere."""
+        """Commits the member's offsets to the group, if there are any."""
         if offsets:
             self._consumer.commit_async(self._told(offsets), callback=self._on_commit)
 
     def committed(self, partitions: Sequence[int]) -> dict[int, int]:
-        """The group's offsets. Where it does not tell, there are none: what is read twice is counted."""
+        """The group's offsets; none if the group does not return them, as messages read twice are counted."""
         found: dict[int, int] = {}
         with contextlib.suppress(KafkaError):
             for p in partitions:
@@ -419,7 +419,7 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
         """See kafka-python."""
         self._given = [tp.partition for tp in assigned if tp.topic == self._topic]
         for tp in assigned:
-            # Right unless the group has committed something of this step, which cannot be asked for here.
+            # Correct unless the group has committed offsets of this step, which this callback cannot request.
             self._consumer.seek(tp, self._member.earliest(tp.partition))
 
     async def on_partitions_revoked(self, revoked: set[TopicPartition]) -> None:  # noqa: ARG002
@@ -445,7 +445,7 @@ class _Group(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # the libra
 
 
 def consumer_config(client: int, kafka: KafkaConfigure) -> dict[str, Any]:
-    """The library's configuration for these settings; ValueError where a property cannot be used."""
+    """The library's configuration for these settings; ValueError if a property cannot be used."""
     strategy = {"partition_assignment_strategy": (RangePartitionAssignor,)} if kafka.group else {}
     return {
         **kafka_python_named({**fetch_config(kafka), **session_config(kafka)}, "subscriber"),
@@ -463,8 +463,8 @@ def _versions() -> dict[str, str]:
 
 
 def kinds() -> Mapping[str, Kind]:
-    """The two kinds of client that this module offers."""
-    # What goes wrong comes back as an exception; the library's log lines would only fill the sandbox.
+    """The two kinds of client in this module."""
+    # Errors arrive as exceptions; the library's log lines would only fill the sandbox.
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     return {
         "kafka-pub": Kind("publisher", "kafka-python", _versions, lambda client, _: KafkaPythonPublisher(client)),

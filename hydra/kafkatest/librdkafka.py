@@ -1,4 +1,4 @@
-"""What all that goes through confluent-kafka does alike: librdkafka's configuration, its objects and its errors."""
+"""Configuration, objects and errors of librdkafka, for all code that uses confluent-kafka."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from hydra.model import Role
 _C = TypeVar("_C", Producer, Consumer)
 
 _REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
-"""Errors that a second attempt would meet again."""
+"""Errors that another attempt does not repair."""
 ENDED: Final = "it ends our connections: are security.protocol, user and password right?"
-"""What is probably wrong where nothing else is told."""
+"""The probable cause if the library reports no other."""
 
 
 def common_config(
     client: int, kafka: KafkaConfigure, role: Role, defaults: Mapping[str, int] | None = None
 ) -> dict[str, str | int | float]:
-    """What both have; the user's properties replace what is alike everywhere and the further ``defaults``."""
+    """The configuration of both roles; the user's properties replace the common ones and the further ``defaults``."""
     try:
         given = confluent_config(kafka.properties, role)
     except UsageError as e:
         raise ValueError(str(e)) from None
     return {
-        "log_level": 0,  # errors come as callbacks; lines on stderr would only fill the sandbox
+        "log_level": 0,  # errors arrive by callbacks; lines on stderr would only fill the sandbox
         **alike(role),
         **(defaults or {}),
         **given,
@@ -40,7 +40,7 @@ def common_config(
 
 
 def made(kind: type[_C], config: Mapping[str, object]) -> _C:
-    """A producer or consumer of this configuration; raises ValueError where the library refuses it."""
+    """A producer or consumer with this configuration; raises ValueError if the library rejects it."""
     try:
         return kind(dict(config))
     except KafkaException as e:
@@ -48,41 +48,41 @@ def made(kind: type[_C], config: Mapping[str, object]) -> _C:
 
 
 class Complaint:
-    """The most telling error so far; to be given to a client as its ``error_cb``."""
+    """The most informative error so far; a client's ``error_cb``."""
 
     def __init__(self) -> None:
         self._error: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        """Takes an error, unless a more telling one is known."""
+        """Takes an error, unless a more informative one is known."""
         if self._error is None or _weight(error) >= _weight(self._error):
             self._error = error
 
     @property
     def refused(self) -> bool:
-        """Whether the cluster, or we, will have nothing to do with the other."""
+        """Whether the cluster rejects this client, or this client the cluster."""
         return self._error is not None and self._error.code() in _REFUSALS
 
     def forget(self) -> None:
-        """All is well again."""
+        """Drops the error, as calls succeed again."""
         self._error = None
 
     def explain(self, answer: BaseException) -> str:
-        """What is wrong, where a call got this answer."""
+        """The cause of this error of a call."""
         if self._error is None:
             return text(answer)
-        # One that does not even take connections is told before this, as another error.
+        # A cluster that accepts no connections causes another error before this one.
         return ENDED if self._error.code() == KafkaError._ALL_BROKERS_DOWN else self._error.str()
 
 
 def text(answer: BaseException) -> str:
-    """The words of an error that a call got."""
+    """The text of a call's error."""
     error = answer.args[0] if answer.args else "no answer"
     return error.str() if isinstance(error, KafkaError) else str(error)
 
 
 def code(answer: BaseException) -> int | None:
-    """The code of Kafka's error that a call got, None if it is none of Kafka's."""
+    """The code of a call's Kafka error, None for another error."""
     error = answer.args[0] if isinstance(answer, KafkaException) else None
     return error.code() if isinstance(error, KafkaError) else None
 
@@ -90,5 +90,5 @@ def code(answer: BaseException) -> int | None:
 def _weight(error: KafkaError) -> int:
     if error.code() in _REFUSALS:
         return 2
-    # It only follows from another one.
+    # This error only follows from another one.
     return 0 if error.code() == KafkaError._ALL_BROKERS_DOWN else 1

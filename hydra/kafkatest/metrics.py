@@ -1,4 +1,4 @@
-"""What Kafka's brokers count, as the JMX exporter of the Prometheus project tells it over HTTP."""
+"""Metrics of Kafka's brokers, read over HTTP from the JMX exporter of the Prometheus project."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ NAMES: Final[Mapping[str, str]] = {
     "jvm_gc_collection_seconds_sum": "gc_seconds_total",
     "jvm_memory_used_bytes": "heap_bytes",
 }
-"""Our name of each figure (see :meth:`hydra.system.System.server_counters`) by the exporter's, as the configurations
-that come with it for Kafka name them."""
+"""Hydra's name of each metric (see :meth:`hydra.system.System.server_counters`) by the exporter's name, which the
+exporter's own configurations for Kafka use."""
 _LABELS: Final[Mapping[str, str]] = {"jvm_memory_used_bytes": 'area="heap"', "jvm_gc_collection_seconds_sum": "gc="}
-"""What the labels of a line must hold to be counted; lines of other figures count where they have none."""
+"""A text that the labels of a line must contain; lines of other metrics count only without labels."""
 _LINE: Final = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 
 
 def figures(text: str) -> dict[str, float]:
-    """The figures in an exporter's answer (Prometheus' text format); what it does not tell is left out.
+    """The metrics in an exporter's answer (Prometheus' text format), without those that it lacks.
 
-    Figures that stand there by topic as well are taken from the line without one.
+    A metric that the answer also has by topic is taken from the line without a topic.
     """
     found: dict[str, float] = {}
     for name, labels, value in (m.groups() for m in map(_LINE.match, text.splitlines()) if m):
@@ -53,10 +53,10 @@ def figures(text: str) -> dict[str, float]:
 
 
 def ask(exporters: Mapping[str, str]) -> dict[str, dict[str, float]]:
-    """The figures of every broker whose exporter answers and knows any.
+    """The metrics of every broker whose exporter answers with some.
 
     Args:
-        exporters: ``host:port`` of each by its broker's name.
+        exporters: ``host:port`` of each exporter by its broker's name.
     """
     if not exporters:
         return {}
@@ -67,7 +67,7 @@ def ask(exporters: Mapping[str, str]) -> dict[str, dict[str, float]]:
 
 
 def _answer(address: str) -> str:
-    """What an exporter answers, "" if it does not."""
+    """The exporter's answer, "" if there is none."""
     try:
         with urllib.request.urlopen(f"http://{address}/metrics", timeout=ASK_FOR_S) as answer:  # http only
             return str(answer.read(_MOST_BYTES), "utf-8", "replace")
@@ -76,13 +76,13 @@ def _answer(address: str) -> str:
 
 
 def exporters(endpoints: Iterable[str]) -> dict[str, str]:
-    """Where each broker of our own tells its figures, by its name; whose endpoint says nothing of it is left out."""
+    """The exporter's address of each broker started by Hydra, by the broker's name, if its endpoint contains one."""
     nodes = {f"broker {number}": parse(endpoint) for number, endpoint in enumerate(endpoints, 1)}
     return {name: node.metrics for name, node in nodes.items() if node.metrics}
 
 
 def of_interfaces(endpoints: Iterable[str]) -> dict[str, dict[str, float]]:
-    """What passed the interface of every broker of our own that has a network namespace of this machine for itself."""
+    """Bytes through the interface of each broker started by Hydra that has a network namespace of its own here."""
     hosts = {f"broker {number}": parse(endpoint).host for number, endpoint in enumerate(endpoints, 1)}
     alone = [host for host, brokers in Counter(hosts.values()).items() if brokers == 1 and not host.startswith("127.")]
     seen = traffic(alone) if alone else {}
@@ -94,5 +94,5 @@ def of_interfaces(endpoints: Iterable[str]) -> dict[str, dict[str, float]]:
 
 
 def named(addresses: Iterable[str]) -> dict[str, str]:
-    """Exporters of the user's by their address."""
+    """The user's exporters by their address."""
     return {address: address for address in addresses}

@@ -1,4 +1,4 @@
-"""The nodes of one Kafka cluster: where each listens, and what its settings say of the others. Pure."""
+"""The nodes of one Kafka cluster: their addresses, their settings, and the placement of partitions. Pure."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_VOTERS: Final = 3
-"""More voters cost more than they give: three survive the death of one."""
+"""Three voters survive the death of one; more voters cost more than they help."""
 INTERNAL_REPLICAS: Final = 3
-"""Of the topics that Kafka keeps for itself, such as the groups' offsets."""
+"""Replicas of Kafka's internal topics, such as that of the groups' offsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Where one node listens.
+    """The addresses of one node.
 
-    ``port`` is for clients and the other brokers, ``controller_port`` for controllers, and ``metrics_port`` for whoever
-    asks for its metrics, None where it has no port for that.
+    ``port`` is for clients and the other brokers, ``controller_port`` for controllers, and ``metrics_port`` for readers
+    of its metrics, None if it has no such port.
     """
 
     host: str
@@ -32,13 +32,13 @@ class Node:
 
     @property
     def endpoint(self) -> str:
-        """All its addresses, as a broker tells them (docs/control-protocol.md)."""
+        """All its addresses, in the form that a broker sends (docs/control-protocol.md)."""
         metrics = f",{self.metrics}" if self.metrics else ""
         return f"{self.bootstrap},{self.host}:{self.controller_port}{metrics}"
 
     @property
     def metrics(self) -> str:
-        """Its address for whoever asks for its metrics, "" where there is none."""
+        """Its address for readers of its metrics, "" if there is none."""
         return "" if self.metrics_port is None else f"{self.host}:{self.metrics_port}"
 
 
@@ -46,7 +46,7 @@ def parse(endpoint: str) -> Node:
     """The node of an endpoint.
 
     Raises:
-        ValueError: it is not of the form host:port,host:port, perhaps with a third one, and with one host.
+        ValueError: it does not have the form host:port,host:port, with an optional third pair and the same host.
     """
     pairs = [address.rpartition(":") for address in endpoint.split(",")]
     if len(pairs) not in (2, 3) or len({host for host, _, _ in pairs}) > 1 or not pairs[0][0]:
@@ -55,7 +55,7 @@ def parse(endpoint: str) -> Node:
 
 
 def bootstrap(nodes: Sequence[Node]) -> str:
-    """The address of them all for clients."""
+    """The addresses of all nodes for clients."""
     return ",".join(node.bootstrap for node in nodes)
 
 
@@ -65,32 +65,32 @@ def voters_of(brokers: int) -> int:
 
 
 def sharing(nodes: Sequence[Node], number: int) -> int:
-    """How many nodes of the cluster are on this one's host, itself included."""
+    """How many nodes of the cluster are on the same host as this node, itself included."""
     return sum(node.host == nodes[number - 1].host for node in nodes)
 
 
 def placed(partitions: int, replicas: int, brokers: int) -> list[list[int]]:
-    """On which nodes each partition is, its leader first: evenly, and the first one leads on the last node.
+    """The nodes of each partition, its leader first: evenly, and the last node leads the first partition.
 
-    That node is no voter where there are others: who kills it (``kill_broker_at``) leaves the quorum whole.
+    Unless all nodes are voters, that node is none, so that its death (``kill_broker_at``) does not reduce the quorum.
     """
     return [[(first - 1 + n) % brokers + 1 for n in range(replicas)] for first in range(partitions)]
 
 
 def victim(nodes: Sequence[Node], leader: str) -> str:
-    """Which node dies where the leader (``host:port``) is to be killed: it, or the last one if only it can vote."""
+    """The node to kill for a leader (``host:port``): the leader, or the last node if the leader is the only voter."""
     only_voter = nodes[0].bootstrap if voters_of(len(nodes)) == 1 else ""
     return nodes[-1].bootstrap if leader == only_voter else leader
 
 
 def settings(nodes: Sequence[Node], number: int) -> dict[str, str]:
-    """What ``conf/kafka/server.properties`` leaves open, for one node.
+    """The values of one node for the placeholders in ``conf/kafka/server.properties``.
 
-    All nodes are brokers; the first :func:`voters_of` them are voters of the KRaft quorum as well.
+    All nodes are brokers; the first :func:`voters_of` nodes are voters of the KRaft quorum as well.
 
     Args:
         nodes: the whole cluster.
-        number: which of them it is, counted from 1; Kafka's ``node.id``.
+        number: the node's number, counted from 1; Kafka's ``node.id``.
     """
     mine, voters = nodes[number - 1], nodes[: voters_of(len(nodes))]
     roles, listeners = ["broker"], [f"PLAINTEXT://{mine.bootstrap}"]

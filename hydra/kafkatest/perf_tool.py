@@ -1,4 +1,4 @@
-"""Kafka's own performance tools as clients: ``kafka-pub`` and ``kafka-sub`` that drive them, step by step."""
+"""Kafka's own performance tools as clients: ``kafka-pub`` and ``kafka-sub`` run them, once a step."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from hydra.wire.clock import StepClock, wall_offset_ns
 from hydra.wire.messages import Configure, Finish, Progress, Start, Stop
 
 TELL_EVERY_S: Final = 1.0
-"""A tool that has ended is told of so often, as the controller may have missed it."""
+"""How often a client reports that its tool has ended, as the controller may have missed the message."""
 ENDS_WITHIN_S: Final = 1.0
 _NEVER_NS: Final = 2**63 - 1
 GIVES_UP_MS: Final = 10_000
-"""After so long without a record the tool ends by itself, or after half of the drain; its own default."""
+"""The tool ends after this time without a record, or after half of the drain if that is less; the tool's default."""
 COMMIT_TIMEOUT_S: Final = 10.0
 FORGET_TIMEOUT_S: Final = 2.0
 
@@ -49,7 +49,7 @@ class ToolPublisher(ToolLoop, PublisherLoop):
         wait_s = step.work()
         if step.tell():
             if step.failure:
-                # Its window ends here for everybody: the controller is told until it says so itself.
+                # The window must end for all clients: this one reports it until the controller ends the window.
                 self._complain(step.failure)
             else:
                 progress = Progress(
@@ -76,7 +76,7 @@ class ToolPublisher(ToolLoop, PublisherLoop):
 
 
 class _ToolSending(ToolStep[ProducerOutput]):
-    """One step: the tool runs from the window's beginning on."""
+    """One step of a publisher: the tool runs from the beginning of the window."""
 
     def __init__(self, command: Configure, start: Start, config: Mapping[str, str]) -> None:
         super().__init__("ProducerPerformance", config, ProducerOutput())
@@ -93,11 +93,11 @@ class _ToolSending(ToolStep[ProducerOutput]):
 
     @property
     def sent(self) -> int:
-        """Records that are known to be sent: all of them once the tool has ended well."""
+        """The number of records known to be sent: all of them once the tool has succeeded."""
         return self._messages if self._over else self._output.told
 
     def work(self) -> float:
-        """Starts the tool when it is time, and reads what it says; seconds until there may be more to do."""
+        """Starts the tool when it is time, and reads its output; returns the seconds until the next call."""
         if self._run is None and not self.failure:
             if early_s := self.clock.until_s(self._start_ns):
                 return early_s
@@ -107,7 +107,7 @@ class _ToolSending(ToolStep[ProducerOutput]):
         return TELL_EVERY_S if self._over else LOOK_EVERY_S
 
     def tell(self) -> bool:
-        """Whether it is time to tell the controller how far the step is; at once when it is over, then repeatedly."""
+        """Whether to report progress to the controller now: at once when the step is over, then repeatedly."""
         now_ns = self.clock.now_ns()
         if now_ns < self._news_ns and (self._told_over or not self._over):
             return False
@@ -138,8 +138,8 @@ class _ToolSending(ToolStep[ProducerOutput]):
         ]
 
     def report(self) -> PublisherReport:
-        """What the tool said of its records; of one that had to be ended, what it had said until then."""
-        # Once it has all, its account follows at once.
+        """The tool's account of its records; of a tool that had to be ended, its progress until then."""
+        # A tool that has sent all records writes its account at once.
         self._look(ENDS_WITHIN_S if self._output.told >= self._messages or self._output.figures else 0.0)
         self.close()
         figures = self._output.figures
@@ -147,7 +147,7 @@ class _ToolSending(ToolStep[ProducerOutput]):
         sent = self._messages if figures else told
         stopped = self.failure
         if not figures and not stopped:
-            stopped = f"ProducerPerformance was ended when it had told of {told} of {self._messages} records"
+            stopped = f"ProducerPerformance was ended when it had reported {told} of {self._messages} records"
         last_ns = self._ended_ns or self.clock.now_ns()
         rate = figures.get("records_per_sec", 0)
         first_ns = last_ns - round(told / rate * 1e9) if rate else self._began_ns
@@ -155,7 +155,7 @@ class _ToolSending(ToolStep[ProducerOutput]):
             sent=sent,
             acknowledged=told,
             failed=sent - told,
-            # Which of them is not known, only how many.
+            # Only their number is known, not which ones.
             unacknowledged=[(told, sent - 1)] if told < sent else [],
             first_ns=first_ns if told else 0,
             last_ns=last_ns if told else 0,
@@ -167,14 +167,14 @@ class _ToolSending(ToolStep[ProducerOutput]):
         )
 
     def _system(self) -> dict[str, Any]:
-        """Its figures by the names that all publishers' have, and what its producer's metrics tell."""
+        """The tool's figures under the names of all publishers' figures, with its producer's metrics."""
         metrics = self._output.metrics
         found: dict[str, Any] = {"batch_bytes": int(self._config["batch.size"]), "figures": self._output.figures}
         if requests := metrics.get("records-per-request-avg"):
             found["records_per_request"] = requests
         if wire_bytes := metrics.get("outgoing-byte-total"):
             found["wire_bytes"] = int(wire_bytes)
-            # Of lines only the longest they may have is known.
+            # Of lines, only the greatest possible length is known.
             if self._settings.payload != "lines":
                 found["compression_ratio"] = (
                     self._settings.message_size * self._output.figures.get("records", 0) / wire_bytes
@@ -185,7 +185,7 @@ class _ToolSending(ToolStep[ProducerOutput]):
 class ToolSubscriber(ToolLoop, SubscriberLoop["_ToolReading"]):
     """The loop of one subscriber.
 
-    The tool knows no offsets, but honours those that its group has committed: they are set before it begins.
+    The tool has no flag for offsets, but begins at the committed ones of its group, which are set before it starts.
     """
 
     def _work(self) -> float:
@@ -204,25 +204,24 @@ class ToolSubscriber(ToolLoop, SubscriberLoop["_ToolReading"]):
         self._step = _ToolReading(self._id, command)
 
     def _endpoint(self) -> str | None:
-        # Where it will read is certain already: there is no path to prove.
+        # The committed offsets decide where the tool reads: there is no path to prove.
         return "" if self._command is not None and self._command.probe else None
 
 
 class _ToolReading(ToolStep[ConsumerOutput]):
-    """One step.
+    """One step of a subscriber.
 
-    The tool begins with the window; where everything is in the log before anybody reads, when it is known how much
-    that is.
+    The tool begins with the window; if subscribers read a stored log, it begins when the length of the log is known.
 
     Attributes:
-        told: whether the controller knows of the failure.
+        told: whether the failure was reported to the controller.
     """
 
     def __init__(self, client: int, command: Configure) -> None:
-        """Has the group's offsets committed, as this step's log begins.
+        """Commits the group's offsets at the beginning of this step's log.
 
         Raises:
-            UsageError, ValueError: a property or setting cannot be.
+            UsageError, ValueError: a property or setting cannot be used.
             OSError: the cluster does not commit.
         """
         self._kafka = read_system(command.system, KafkaConfigure)
@@ -230,11 +229,11 @@ class _ToolReading(ToolStep[ConsumerOutput]):
         self.told = False
         self._stored = self._kafka.read == "stored"
         self._member = self._kafka.group != ""
-        # Like every group of a run it begins with its topic's name: what a killed run leaves is found by that.
+        # Like every group of a run, its id begins with the topic's name, by which cleaning finds it.
         own = f"{self._kafka.topic}-tool-{client}-{os.getpid()}-{command.epoch}"
         self._group = self._kafka.group or own
         self._records = (command.settings.messages or 0) * len(command.publishers)
-        # Of lines only the sum of their lengths is told, with four digits of a MB.
+        # Of lines, the tool reports only the sum of their lengths, in MB with four decimals.
         self._size = 0 if command.settings.payload == "lines" else command.settings.message_size
         self._clock: StepClock | None = None
         self._start_ns = 0
@@ -252,13 +251,13 @@ class _ToolReading(ToolStep[ConsumerOutput]):
             self._clock, self._start_ns = StepClock(command.clock), command.start_at_ns
 
     def stop(self, stop_at_ns: int) -> None:
-        """The window ends; the tool goes on by itself."""
+        """Does nothing at the end of the window, as the tool continues by itself."""
 
     def finish(self, command: Finish) -> None:
-        """Learns what there is to read.
+        """Takes the number of messages to read.
 
         Raises:
-            ValueError: the system's part of the command is none; it is not obeyed.
+            ValueError: the system's part of the command is malformed; the command is ignored.
         """
         if self._finish is None and self._clock is not None:
             self._in_log = self._waiting(read_system(command.system, KafkaFinish).end_offsets)
@@ -272,7 +271,7 @@ class _ToolReading(ToolStep[ConsumerOutput]):
         return sum(max(0, end - self._kafka.offsets.get(p, 0)) for p, end in end_offsets.items())
 
     def work(self) -> float:
-        """Starts the tool when it is time, and reads what it says; seconds until there may be more to do."""
+        """Starts the tool when it is time, and reads its output; returns the seconds until the next call."""
         if self._clock is None or self.failure or (self._stored and self._finish is None):
             return math.inf
         if self._run is None:
@@ -300,7 +299,7 @@ class _ToolReading(ToolStep[ConsumerOutput]):
         return self._finish is not None and self._clock is not None and self._over
 
     def close(self) -> None:
-        """Ends the tool, and removes a group of our own; may be called twice."""
+        """Ends the tool, and removes its own group; may be called twice."""
         if self._closed:
             return
         self._closed = True
@@ -309,7 +308,7 @@ class _ToolReading(ToolStep[ConsumerOutput]):
             self._offsets.forget()
 
     def report(self) -> SubscriberReport:
-        """What the tool said that it has read; only after :meth:`over`."""
+        """The tool's account of the records that it has read; only after :meth:`over`."""
         if self._finish is None or self._clock is None:
             raise RuntimeError("a step is reported after it was finished")
         self.close()
@@ -318,12 +317,12 @@ class _ToolReading(ToolStep[ConsumerOutput]):
         waited_ms = output.waited_ms
         if waited_ms:
             _without(figures, waited_ms)
-        # The tool took its times from this host's wall clock.
+        # The tool's times are those of this host's wall clock.
         last_ns = self._clock.at_ns(output.ended_ns - wall_offset_ns()) - waited_ms * 1_000_000
         fetch_ns = int(figures.get("fetch_ms", 0)) * 1_000_000
         return SubscriberReport(
             ledgers=self._ledgers(read),
-            # Of a tool only the beginning and the end are known: as if a first batch had nothing, a second one all.
+            # Only the tool's beginning and end are known: they count as an empty batch and one with all records.
             batches=2 if read else 0,
             first_batch=0,
             first_ns=last_ns - fetch_ns if read else 0,
@@ -338,7 +337,7 @@ class _ToolReading(ToolStep[ConsumerOutput]):
         )
 
     def _ledgers(self, read: int) -> list[LedgerCounts]:
-        """Whose records were read nobody knows: they are counted as the first publishers'."""
+        """Ledgers that count the records as the first publishers', as the tool does not report the publisher."""
         ledgers = []
         for sent in self._finish.publishers if self._finish else ():
             expected = sent.sent - sum(high - low + 1 for low, high in sent.unacknowledged)
@@ -353,7 +352,7 @@ class _ToolReading(ToolStep[ConsumerOutput]):
 
 
 def _without(figures: dict[str, int | float], waited_ms: int) -> None:
-    """Takes out of a tool's figures what it has waited in vain at its end."""
+    """Removes the tool's last wait, which was in vain, from its figures."""
     fetch_s = max(figures["fetch_ms"] - waited_ms, 1) / 1000
     total_s = fetch_s + figures["rebalance_ms"] / 1000
     figures |= {
@@ -366,7 +365,7 @@ def _without(figures: dict[str, int | float], waited_ms: int) -> None:
 
 
 class _Offsets:
-    """What a group begins to read at, told to the cluster by librdkafka."""
+    """The offsets at which a group begins to read, committed with librdkafka."""
 
     def __init__(self, kafka: KafkaConfigure, group: str) -> None:
         self._kafka = kafka
@@ -377,10 +376,10 @@ class _Offsets:
         self._admin = AdminClient(config)
 
     def commit(self) -> None:
-        """Has them committed.
+        """Commits the offsets.
 
         Raises:
-            OSError: the cluster does not.
+            OSError: the cluster does not commit them.
         """
         offsets = [TopicPartition(self._kafka.topic, p, offset) for p, offset in self._kafka.offsets.items()]
         asked = [ConsumerGroupTopicPartitions(self._group, offsets)]
@@ -394,7 +393,7 @@ class _Offsets:
             raise OSError(f"Kafka does not commit where the group {self._group} begins: {why}") from None
 
     def forget(self) -> None:
-        """Deletes the group; one that the cluster keeps goes by its age, like every other that nobody uses."""
+        """Deletes the group; if the cluster does not delete it now, it expires like every unused group."""
         deleted = self._admin.delete_consumer_groups([self._group], request_timeout=FORGET_TIMEOUT_S)
         for answer in deleted.values():
             answer.exception()
@@ -404,12 +403,12 @@ def _versions() -> dict[str, str]:
     try:
         java, jars = installed()
     except MissingDependencyError:
-        return {}  # the first step says what is missing
+        return {}  # the first step reports what is missing
     return {"kafka-tools": jars.version, "java": java.version}
 
 
 def kinds() -> Mapping[str, Kind]:
-    """The two kinds of client that this module offers."""
+    """The two kinds of client in this module."""
     return {
         "kafka-pub": Kind("publisher", TOOL, _versions, ToolPublisher),
         "kafka-sub": Kind("subscriber", TOOL, _versions, ToolSubscriber),
@@ -417,5 +416,5 @@ def kinds() -> Mapping[str, Kind]:
 
 
 if __name__ == "__main__":
-    _versions()  # looked for once, before the clients are forked
+    _versions()  # found once, before the clients are forked
     sys.exit(process_group.main(kinds()))

@@ -1,6 +1,6 @@
-"""The lines in which Kafka's own performance tools tell their figures: read as figures, and made of any client's. Pure.
+"""The lines in which Kafka's own performance tools print figures: parses them, and writes them for any client. Pure.
 
-Scripts read these lines by regular expressions, so every digit is where the tools put it.
+Scripts read these lines by regular expressions, so that every digit must be at the place where the tools print it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONSUMER_HEADER: Final = (
     "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "
     "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
 )
-"""What ConsumerPerformance writes above its line."""
+"""The line that ConsumerPerformance writes above its figures."""
 _NUMBER: Final = r"(NaN|Infinity|-?[\d.]+(?:E[-+]?\d+)?)"
 _WINDOW: Final = re.compile(rf"(\d+) records sent, {_NUMBER} records/sec .* max latency\.$")
 _SUMMARY: Final = re.compile(
@@ -48,10 +48,10 @@ class ProducerOutput:
     """What ProducerPerformance has written so far.
 
     Attributes:
-        told: records of its progress lines.
-        figures: of its last line by name, without those that are no number; empty until it is there.
-        metrics: of its producer, by Kafka's names.
-        complaint: what it complained of first, or last if that was only a line of its log.
+        told: the number of records in its progress lines.
+        figures: the figures of its last line by name, without those that are no number; empty before that line.
+        metrics: the metrics of its producer, by Kafka's names.
+        complaint: the first exception that it printed, or the last line of its log if it printed none.
     """
 
     told: int = 0
@@ -76,9 +76,9 @@ class ConsumerOutput:
     """What ConsumerPerformance has written so far.
 
     Attributes:
-        figures: of its line by name, as above.
-        began_ns, ended_ns: its times, ns since 1970; it has to be run with UTC as its time zone.
-        waited_ms: how long it has waited in vain for more records before it ended; 0: it has had all.
+        figures: the figures of its line by name, as above.
+        began_ns, ended_ns: its beginning and end, ns since 1970, if the tool runs with UTC as its time zone.
+        waited_ms: how long it has waited in vain for more records before it ended; 0 if it has read all.
         complaint: as above.
     """
 
@@ -110,7 +110,7 @@ def _ns(text: str) -> int:
 
 
 def _complaint(before: str, line: str) -> str:
-    """The first thing that was thrown; until then the last that was logged."""
+    """The first exception, or before one the last line of the log."""
     if found := _THROWN.match(line):
         return before if before.startswith("threw ") else f"threw {found[1]}: {found[2]}"
     found = _LOGGED.match(line)
@@ -121,8 +121,8 @@ def producer_line(figures: Mapping[str, Figure]) -> str:
     """The last line of ProducerPerformance.
 
     Args:
-        figures: a publisher's by name (``PUBLISHER_FIGURES``). What is not known is NaN or 0, as the tool has it when
-            no record was acknowledged.
+        figures: a publisher's figures by name (``PUBLISHER_FIGURES``). Unknown figures are NaN or 0, as the tool prints
+            them if no record was acknowledged.
     """
     return (
         f"{_whole(figures, 'records')} records sent, {_part(figures, 'records_per_sec'):.6f} records/sec "
@@ -138,8 +138,8 @@ def consumer_line(figures: Mapping[str, Figure], start_ns: int) -> str:
     """The line of ConsumerPerformance.
 
     Args:
-        figures: a subscriber's by name (``SUBSCRIBER_FIGURES``).
-        start_ns: when it began, ns since 1970; the times are those of this machine's zone.
+        figures: a subscriber's figures by name (``SUBSCRIBER_FIGURES``).
+        start_ns: when it began, ns since 1970; the line has the local time of this machine.
     """
     rebalance_ms, fetch_ms = _whole(figures, "rebalance_ms"), _whole(figures, "fetch_ms")
     end_ns = start_ns + (rebalance_ms + fetch_ms) * 1_000_000
@@ -160,7 +160,7 @@ def _whole(figures: Mapping[str, Figure], name: str) -> int:
 
 
 def _text(value: float) -> str:
-    """With two digits; Java writes NaN in capitals."""
+    """A number with two decimals; Java writes NaN as ``NaN``."""
     return "NaN" if math.isnan(value) else f"{value:.2f}"
 
 

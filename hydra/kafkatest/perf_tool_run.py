@@ -1,6 +1,6 @@
-"""One run of a performance tool of Kafka's: a Java process that never outlives the client that drives it.
+"""One run of a performance tool of Kafka: a Java process that never outlives the client that runs it.
 
-A step of a client is one run; what publishers and subscribers have in common of that is here too.
+A step of a client is one run; this file also has the common part of publishers and subscribers.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from hydra.kafkatest.perf_tool_lines import ConsumerOutput, ProducerOutput
 from hydra.kafkatest.program import LOGGING
 
 JAVA_OPTIONS: Final = ("-Xmx512m", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true")
-"""What Kafka's own scripts give their tools."""
+"""The Java options of Kafka's own scripts for the tools."""
 PROPERTIES: Final = "client.properties"
 LOOK_EVERY_S: Final = 0.05
-"""How often it is looked what a tool has written."""
+"""How often a client reads the output of a tool."""
 _LOG: Final = "tool.log"
 _GRACE_S: Final = 1.0
 
@@ -36,28 +36,28 @@ Output = TypeVar("Output", bound=ProducerOutput | ConsumerOutput)
 
 @cache
 def installed() -> tuple[Java, Jars]:
-    """The Java and the jars that the tools run with.
+    """The Java and the jars with which the tools run.
 
     Raises:
-        MissingDependencyError: one of them is not there and cannot be fetched.
+        MissingDependencyError: one of them is not installed and cannot be fetched.
     """
     return find_java(), fetch()
 
 
 class ToolRun:
-    """A running tool, and a folder of its own in the working directory, which holds the user's secrets.
+    """A running tool, and its own folder in the working directory, which contains the user's secrets.
 
-    The supervisor removes the folder and kills Java when this process ends, however it ends.
+    The supervisor removes the folder and kills Java when this process ends in any way.
 
     Arguments:
         main: the tool's name.
-        arguments: its own, which never hold a secret.
-        config: its client's properties, written to ``PROPERTIES`` in the folder.
-        read: takes each line that it writes.
+        arguments: the tool's arguments, which never contain a secret.
+        config: the properties of the tool's client, written to ``PROPERTIES`` in the folder.
+        read: called with each line of the tool's output.
 
     Raises:
-        MissingDependencyError: Java or the jars are not there.
-        OSError: it could not be started, or a file that ``config`` names cannot be read.
+        MissingDependencyError: Java or the jars are not installed.
+        OSError: the tool could not be started, or a file that ``config`` names cannot be read.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ToolRun:
         self._stack = ExitStack()
         with ExitStack() as failing:
             folder = Path(tempfile.mkdtemp(prefix="kafka-tool-", dir=Path.cwd()))
-            # The supervisor does this as well, unless it was killed itself.
+            # The supervisor removes it as well, unless the supervisor was killed.
             self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
             failing.push(self._stack)
             file = os.open(folder / PROPERTIES, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -92,7 +92,7 @@ class ToolRun:
         return self._java.command_pid
 
     def poll(self, timeout_s: float = 0.0) -> int | None:
-        """Reads what it has written by now, or by its end within ``timeout_s``; its status, None while it runs."""
+        """Reads the output so far, or until the end within ``timeout_s``; returns the status, None while it runs."""
         ended = self._java.wait_for_end(timeout_s)
         *lines, self._rest = (self._rest + self._output.read()).split(b"\n")
         for line in lines:
@@ -100,11 +100,11 @@ class ToolRun:
         return self._java.status if ended else None
 
     def written_ns(self) -> int:
-        """When it last wrote something, ns since 1970 by this host's wall clock."""
+        """When the tool last wrote output, ns since 1970 by this host's wall clock."""
         return self._log.stat().st_mtime_ns
 
     def close(self) -> None:
-        """Ends it within seconds, and removes its folder; may be called twice."""
+        """Ends the tool within seconds, and removes its folder; may be called twice."""
         self._stack.close()
 
 
@@ -113,11 +113,11 @@ class ToolStep(Generic[Output]):
 
     Arguments:
         main: the tool's name.
-        config: its client's properties.
-        output: takes what it writes.
+        config: the properties of the tool's client.
+        output: parses the tool's output.
 
     Attributes:
-        failure: why there is no account, "" otherwise.
+        failure: why there is no account; "" if there is one.
     """
 
     def __init__(self, main: str, config: Mapping[str, str], output: Output) -> None:
@@ -142,7 +142,7 @@ class ToolStep(Generic[Output]):
             self.failure = f"{self._main} could not be started: {e}"
 
     def _look(self, timeout_s: float = 0.0) -> None:
-        """Reads what it has written by now, or by its end within ``timeout_s``."""
+        """Reads the output so far, or until the end within ``timeout_s``."""
         if self._run is None or self._status is not None:
             return
         self._status = self._run.poll(timeout_s)
@@ -160,7 +160,7 @@ class ToolStep(Generic[Output]):
 
 
 class ToolLoop(StepLoop):
-    """The loop of a client whose messages a tool sends or reads."""
+    """The loop of a client that sends or reads its messages by a tool."""
 
     _step: Any = None
 

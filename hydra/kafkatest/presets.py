@@ -1,4 +1,4 @@
-"""The settings that Confluent recommends for four design goals, as the load tests on DC/OS quote them."""
+"""Confluent's recommended settings for four design goals, as the load tests on DC/OS quote them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a producer made of its messages: how many a batch and a request, and how many bytes they took on the way."""
+"""Statistics of a producer: messages in a batch and in a request, and bytes sent."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import msgspec
 
 LEAST_EVERY_MS: Final = 250
 PARTITIONS_AT_ONCE: Final = 100
-"""Statistics hold a paragraph for each partition: with more of them they are asked for less often."""
+"""Statistics contain a part for each partition: with more partitions Hydra requests them less often."""
 
 
 class ProducerCounts(NamedTuple):
-    """Growing counts of one producer.
+    """Cumulative counts of one producer.
 
     Attributes:
-        records, batches, requests: that were sent to brokers, those that were sent again included.
-        payload_bytes: of the records.
-        wire_bytes: of what was sent.
+        records, batches, requests: those sent to brokers, resends included.
+        payload_bytes: the payload bytes of the records.
+        wire_bytes: the bytes sent.
     """
 
     records: int = 0
@@ -29,11 +29,11 @@ class ProducerCounts(NamedTuple):
     wire_bytes: int = 0
 
     def since(self, earlier: ProducerCounts) -> ProducerCounts:
-        """What was added to the earlier ones."""
+        """The difference from earlier counts."""
         return ProducerCounts(*map(sub, self, earlier))
 
     def figures(self) -> dict[str, float]:
-        """As a publisher reports them; empty where nothing was sent."""
+        """The figures that a publisher reports; empty if nothing was sent."""
         if not (self.records and self.batches and self.requests and self.wire_bytes):
             return {}
         return {
@@ -56,20 +56,20 @@ class _Statistics(msgspec.Struct):
 
 
 class Statistics:
-    """librdkafka's, as its ``stats_cb``: only what is asked for is read.
+    """librdkafka's statistics, as its ``stats_cb``; a text is parsed only when its counts are requested.
 
-    They come on their own, every ``statistics.interval.ms``; a request of librdkafka's holds one batch.
+    librdkafka sends them every ``statistics.interval.ms``; each of its requests contains one batch.
     """
 
     def __init__(self) -> None:
         self._text = ""
 
     def __call__(self, text: str) -> None:
-        """Takes the next ones."""
+        """Takes the next statistics."""
         self._text = text
 
     def so_far(self) -> ProducerCounts:
-        """The last ones that came."""
+        """The counts of the last statistics."""
         if not self._text:
             return ProducerCounts()
         it = msgspec.json.decode(self._text, type=_Statistics)
@@ -77,7 +77,7 @@ class Statistics:
         return ProducerCounts(it.txmsgs, requests, requests, it.txmsg_bytes, it.tx_bytes)
 
     def fresh(self, wait: Callable[[], Any], tries: int) -> ProducerCounts | None:
-        """The next ones; None if ``wait``, which has to let the library deliver them, was called in vain."""
+        """The counts of the next statistics; None if they do not arrive in ``tries`` calls of ``wait``."""
         self._text = ""
         for _ in range(tries):
             wait()
@@ -87,23 +87,23 @@ class Statistics:
 
 
 def statistics_every_ms(partitions: int) -> int:
-    """How often librdkafka is to tell its statistics, for a topic with so many partitions."""
+    """The pause in ms between librdkafka's statistics for a topic with ``partitions`` partitions."""
     return LEAST_EVERY_MS * max(1, partitions // PARTITIONS_AT_ONCE)
 
 
 class Counting:
-    """Takes the place of kafka-python's own sensors, which cost a tenth of the rate: counts whole batches.
+    """Replaces kafka-python's own sensors, which cost a tenth of the rate, and counts whole batches.
 
-    The library calls it on its sender's thread, before a request leaves; ``wire_bytes`` are those of the batches.
+    The library calls it on its sender's thread, before it sends a request; ``wire_bytes`` are the bytes of the batches.
     """
 
     def __init__(self) -> None:
         self._sent = ProducerCounts()
         self.payload_bytes = 0
-        """Of all messages that the library accepted; whoever hands them over adds them up."""
+        """The bytes of all messages that the library accepted, summed up by the publisher."""
 
     def update_produce_request_metrics(self, batches_by_node: dict[Any, list[Any]]) -> None:
-        """The library is about to send these batches, a request for each node."""
+        """Counts batches that the library is about to send, with a request for each node."""
         records = batches = requests = wire_bytes = 0
         for node in batches_by_node.values():
             requests += bool(node)
@@ -119,11 +119,11 @@ class Counting:
         )
 
     def record_retries(self, topic: str, count: int) -> None:
-        """Those are counted when they are sent."""
+        """Does nothing: resends are counted when they are sent."""
 
     def record_errors(self, topic: str, count: int) -> None:
-        """The messages' own futures tell."""
+        """Does nothing: the messages' futures report errors."""
 
     def so_far(self) -> ProducerCounts:
-        """What was sent."""
+        """The counts of what was sent."""
         return self._sent._replace(payload_bytes=self.payload_bytes)

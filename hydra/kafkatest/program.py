@@ -1,9 +1,9 @@
-"""How one Kafka is prepared and started; see :class:`hydra.client.server_interface.ServerProgram`.
+"""Prepares and starts one Kafka broker; see :class:`hydra.client.server_interface.ServerProgram`.
 
-Two things make it start in two seconds instead of six: formatted storage and an archive of classes. Both are made once
-for a version of Kafka and of Java, by those themselves, and kept beside the jars, or in the cache where nobody may
-write there. A broker's data folder starts as a copy of the formatted storage with identities of its own. The archive
-holds the classes of a broker that came up once; a Java that cannot use it goes on without.
+Formatted storage and an archive of classes let a broker start in 2 s instead of 6 s. Kafka and Java make both once for
+their versions; they are kept next to the jars, or in the cache if that folder is read-only. A broker's data folder is a
+copy of the formatted storage with its own ids. The archive contains the classes of a broker that has started once; a
+Java that cannot use it starts without.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FORMAT_TIMEOUT_S: Final = 60.0
 TRAINING_S: Final = 60.0
 ARCHIVE: Final = "classes.jsa"
 DATA: Final = "data"
-"""A broker's data in its working directory, as ``conf/kafka/server.properties`` says."""
+"""A broker's data folder in its working directory, the one in ``conf/kafka/server.properties``."""
 PROPERTIES: Final = "server.properties"
 LOGGING: Final = "log4j2.properties"
 EXPORTER: Final = "exporter.yaml"
@@ -47,7 +47,7 @@ EXPORTER: Final = "exporter.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Formatted storage (``storage``), and the archive of classes, None where Java could not make one."""
+    """Formatted storage (``storage``), and the archive of classes, None if Java could not make one."""
 
     storage: Path
     archive: Path | None
@@ -55,7 +55,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What Kafka runs with: Java, its jars, and the folder of its settings, ``conf/kafka``."""
+    """An installed Kafka: Java, the jars, and the folder of its settings, ``conf/kafka``."""
 
     java: Java
     jars: Jars
@@ -71,8 +71,8 @@ class Installation:
         return [line for line in lines if line and not line.startswith("#")]
 
     def java_command(self, extra: Sequence[str], main: str, *arguments: str) -> list[str]:
-        """The command that runs one main class of Kafka in a folder that :meth:`configure` has made ready."""
-        # Of two options that contradict each other, Java takes the last: those of ``conf`` go over ours.
+        """The command that runs one main class of Kafka in a folder that :meth:`configure` has prepared."""
+        # Of two contradicting options Java takes the last: those of ``conf`` override Hydra's.
         return [
             self.java.program,
             *("-Xlog:disable", "-Xlog:all=error:stderr"),
@@ -84,12 +84,12 @@ class Installation:
         ]
 
     def configure(self, folder: Path, values: Mapping[str, str], more: Mapping[str, str] | None = None) -> None:
-        """Writes what Java reads into its working directory, so that no path has to be told to it.
+        """Writes the files that Java reads into its working directory, so that no option needs a path.
 
         Args:
             folder: the working directory.
-            values: what ``conf/kafka/server.properties`` leaves open.
-            more: settings that go over those in there.
+            values: the values of the placeholders in ``conf/kafka/server.properties``.
+            more: settings that override those of that file.
         """
         # Of two lines with one name, Java takes the last.
         added = "".join(f"{k}={v}\n" for k, v in (more or {}).items())
@@ -97,14 +97,14 @@ class Installation:
         shutil.copyfile(self.conf / LOGGING, folder / LOGGING)
 
     def template(self) -> Template:
-        """The template for this Kafka, Java and ``server.properties``, made if it is not there yet.
+        """The template for this Kafka, Java and ``server.properties``, made if there is none.
 
         Raises:
             ServerError: Kafka's own tool could not format the storage.
         """
         text = (self.java.version + (self.conf / PROPERTIES).read_text() + "".join(self.java_options())).encode()
         beside = self.jars.folder.parent
-        # An image brings the jars, and its root may be read-only.
+        # An image contains the jars, and its root may be read-only.
         home = beside if os.access(beside, os.W_OK) else cache_folder() / f"kafka-{self.jars.version}"
         folder = home / f"template-{hashlib.sha256(text).hexdigest()[:12]}"
         if not folder.is_dir():
@@ -131,7 +131,7 @@ class Installation:
             raise ServerError(what, "see conf/kafka/")
 
     def _train(self, folder: Path) -> None:
-        """Lets a broker come up once and writes the archive of its classes when it ends; without success, none."""
+        """Starts a broker once and writes the archive of its classes when it ends; if it fails, there is none."""
         archive = folder / ARCHIVE
         with tempfile.TemporaryDirectory(prefix=".training-", dir=folder, ignore_cleanup_errors=True) as name:
             scratch, values = Path(name), _alone()
@@ -146,7 +146,7 @@ class Installation:
                     if broker.wait_for_end(0.05):
                         return
             finally:
-                # Java writes the archive on its way out.
+                # Java writes the archive when it ends.
                 broker.stop()
 
 
@@ -155,7 +155,7 @@ class KafkaProgram:
 
     Arguments:
         conf: the folder with ``pom.xml``, ``server.properties`` and ``jvm.options``; None is the installed one.
-        more: from its ports for clients and for controllers, settings that go over those of ``conf``.
+        more: returns settings that override those of ``conf``, given the ports for clients and for controllers.
     """
 
     kind = KIND
@@ -173,7 +173,7 @@ class KafkaProgram:
         return kafka, kafka.template()
 
     def prepare(self) -> Mapping[str, str]:
-        """Finds Java, fetches the jars, and has Kafka format the storage that brokers begin with.
+        """Finds Java, fetches the jars, and has Kafka format the storage with which brokers begin.
 
         Raises:
             MissingDependencyError: there is no Java that is new enough, or no jars.
@@ -186,8 +186,8 @@ class KafkaProgram:
         """Makes the node's storage and settings; returns the command that runs Java.
 
         Raises:
-            OSError: there is no room.
-            ValueError: ``join`` makes no sense.
+            OSError: a file cannot be written.
+            ValueError: ``join`` is malformed.
         """
         kafka, template = self._kafka
         asked = read_system(None if join is None else dict(join), KafkaJoin)
@@ -215,12 +215,12 @@ def copy_storage(storage: Path, data: Path, cluster: str, node: int = 1) -> None
 
 
 def kafka_uuid() -> str:
-    """A random id in Kafka's form: 16 bytes, base64 for URLs, never a dash in front (tools take that for an option)."""
+    """A random id in Kafka's form: 16 bytes, base64 for URLs, with no leading dash, which tools take for an option."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text
 
 
 def _alone() -> dict[str, str]:
-    """What a broker that is a cluster by itself leaves open in its settings."""
+    """The values of the placeholders for a broker that is a cluster by itself."""
     return settings([Node("127.0.0.1", *free_ports("127.0.0.1", 2))], 1)

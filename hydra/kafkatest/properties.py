@@ -1,4 +1,4 @@
-"""The user's Kafka properties (``--kafka-prop key=value``) in librdkafka's names, for each client library."""
+"""The user's Kafka properties (``--kafka-prop key=value``) under librdkafka's names, for each client library."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _SECRET: Final = re.compile(
 _PART: Final = re.compile(
     r"""\w*(?:password|secret|passphrase|token|key)\w*\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;,"']+))""", re.IGNORECASE
 )
-"""A secret inside a value that holds several things: a JAAS configuration, the settings of OAUTHBEARER."""
+"""A secret inside a value with several parts: a JAAS configuration, the settings of OAUTHBEARER."""
 _LEAST_LINE: Final = 16
-"""Characters of a line that is a secret by itself in a key of several lines."""
+"""The fewest characters of a line of a key that counts as a secret by itself."""
 
 _FILE_CHARACTERS: Final = 1_000_000
 
 
 def parse(items: Iterable[str]) -> dict[str, str]:
-    """``key=value`` items as a mapping, by the names that were given.
+    """``key=value`` items as a mapping, by the given names.
 
     Raises:
-        UsageError: an item has no ``=``, or its key is not one that a user may set. The value is never shown.
+        UsageError: an item has no ``=``, or a user may not set its key. The text never contains the value.
     """
     found: dict[str, str] = {}
     for item in items:
@@ -45,7 +45,7 @@ def parse_file(path: Path) -> dict[str, str]:
     """The properties in a file: ``key=value`` a line, nothing is escaped; ``#`` begins a comment line.
 
     Raises:
-        UsageError: it cannot be read, or a line is no property that a user may set. A value is never shown.
+        UsageError: it cannot be read, or a user may not set a line's property. The text never contains a value.
     """
     try:
         with path.open(encoding="utf-8") as file:
@@ -74,7 +74,7 @@ def is_secret(key: str) -> bool:
 
 
 def secret_values(properties: Mapping[str, str]) -> Iterator[str]:
-    """The values that nobody may see: those of secret properties, and the passwords and keys inside of them."""
+    """The secret values: those of secret properties, and the passwords and keys in other values."""
     for key, value in properties.items():
         if is_secret(key):
             yield value
@@ -85,9 +85,9 @@ def secret_values(properties: Mapping[str, str]) -> Iterator[str]:
 
 
 def confluent_config(properties: Mapping[str, str], role: Role | None) -> dict[str, str]:
-    """The configuration for confluent-kafka: what the role's client reads, in librdkafka's names.
+    """The configuration of the role's client for confluent-kafka, under librdkafka's names.
 
-    A publisher gets no consumer properties and the other way round; role None (the controller) gets neither.
+    A publisher gets no consumer properties, a subscriber no producer properties; role None (the controller) neither.
 
     Raises:
         UsageError: a property is unknown, or Hydra's own.
@@ -97,7 +97,7 @@ def confluent_config(properties: Mapping[str, str], role: Role | None) -> dict[s
 
 
 def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, KafkaPythonValue]:
-    """The keyword arguments for kafka-python's ``KafkaProducer`` or ``KafkaConsumer``; ``QUEUED`` is not the library's.
+    """The keyword arguments for kafka-python's ``KafkaProducer`` or ``KafkaConsumer``, and Hydra's own ``QUEUED``.
 
     Raises:
         UsageError: a property is unknown, Hydra's own, has no counterpart in kafka-python, or an impossible value.
@@ -120,13 +120,13 @@ def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, 
 
 
 def kafka_python_named(values: Mapping[str, object], role: Role) -> dict[str, KafkaPythonValue]:
-    """Values by librdkafka's names as keyword arguments, as far as the library has them; as ``kafka_python_config``."""
+    """Values by librdkafka's names as arguments of ``kafka_python_config``'s kind, without those that it lacks."""
     rows = [(PROPERTIES[name], str(value)) for name, value in values.items()]
     return {row.python_name: row.read(value) for row, value in rows if row.python and _is_of(row, role)}
 
 
 def _is_of(row: Property, role: Role) -> bool:
-    """Whether kafka-python's client of that role has it."""
+    """Whether kafka-python's client of that role has the property."""
     return (row.only or row.role) in (None, role)
 
 

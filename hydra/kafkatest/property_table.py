@@ -1,11 +1,11 @@
-"""The properties of Kafka's clients, one row each: what every library calls it, what all are told, who may set it.
+"""The properties of Kafka's clients, one row each: names in every library, Hydra's value, and whether users may set it.
 
-Defaults change between versions of librdkafka (the native client takes the system's, confluent-kafka brings its own)
-and are others in kafka-python and in Java: a comparison of clients would compare defaults. So all are told the same
-(``told``), as far as a library has such a thing. Settings of a step have no value here: each implementation obeys them
-by itself. ``[kafka.properties]`` replaces any of these values.
+Defaults differ between versions of librdkafka (the native client uses the system's, confluent-kafka contains its own),
+kafka-python and Java: a comparison of clients would compare defaults. So all clients get the same value (``told``) if
+their library has the property. Settings of a step have no value here, as each implementation obeys them by itself.
+``[kafka.properties]`` replaces any of these values.
 
-``native/src/kafka/alike.h`` has the same values, a test compares them; docs/kafka.md says what each is for.
+``native/src/kafka/alike.h`` has the same values, and a test compares them; docs/kafka.md explains each.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hydra.model import Role
 
 KafkaPythonValue = str | int | bool | list[tuple[int, int, int]] | None
 SAME: Final = "="
-"""Of ``Property.java`` and ``python``: librdkafka's name, in Python with underscores."""
+"""The value of ``Property.java`` and ``python`` for librdkafka's name, in Python with underscores."""
 QUEUED: Final = "queued_messages"
-"""Of ``Property.python``: no argument of the library's, which has no such bound."""
+"""The value of ``Property.python`` for a limit that Hydra applies, as the library has no such argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class Property:
     """A property of a client.
 
     Attributes:
-        names: librdkafka's, and behind it others that librdkafka takes for the same.
-        role: whose client reads it; None: both do.
-        told: what every client is told; "": its own default holds.
-        since: the librdkafka that had it first; before, it did what it is told.
-        java: what Kafka's own client calls it; "": it has nothing like it.
-        java_told: what that client is told, where it would do otherwise.
-        python: kafka-python's argument; "": it has nothing like it.
-        read: makes the argument of a text; a ValueError says what is possible.
-        only: which of kafka-python's clients has it, where both of librdkafka's have.
+        names: librdkafka's name, and after it the names that librdkafka accepts as aliases.
+        role: the role whose client reads it; None if both do.
+        told: the value that every client gets; "" leaves the library's default.
+        since: the first librdkafka with the property; earlier ones behave as with ``told``.
+        java: the name in the Java client; "" if that has no such property.
+        java_told: the value for the Java client, if its default differs.
+        python: kafka-python's argument; "" if it has none.
+        read: converts a text to the argument; its ValueError contains the possible values.
+        only: the only role whose kafka-python client has it, if both of librdkafka's have.
         instead: why a user may not set it, or what to do instead.
     """
 
@@ -55,17 +55,17 @@ class Property:
 
     @property
     def name(self) -> str:
-        """The name that librdkafka receives: the first of its names."""
+        """The name for librdkafka: the first of its names."""
         return self.names.split()[0]
 
     @property
     def java_name(self) -> str:
-        """The name in the Java client, also if it is the same as in librdkafka."""
+        """The name in the Java client, which may be librdkafka's."""
         return self.name if self.java == SAME else self.java
 
     @property
     def python_name(self) -> str:
-        """The name in kafka-python, also if it is librdkafka's with underscores."""
+        """The name in kafka-python, which may be librdkafka's with underscores."""
         return self.name.replace(".", "_") if self.python == SAME else self.python
 
 
@@ -88,7 +88,7 @@ def _no_delay(text: str) -> list[tuple[int, int, int]]:
 
 
 def _buffer_bytes(text: str) -> int | None:
-    """0 is the kernel's own size, as librdkafka has it."""
+    """Buffer bytes; None for 0, which in librdkafka is the kernel's own size."""
     return _number(text) or None
 
 
@@ -114,7 +114,7 @@ def _set(setting: str) -> str:
 
 
 _ROWS: Final = (
-    # Of both clients.
+    # Properties of both roles.
     Property("bootstrap.servers metadata.broker.list", instead="use --bootstrap"),
     Property("client.id", instead=_OWN),
     Property("security.protocol", java=SAME, python=SAME, read=_upper),
@@ -154,7 +154,7 @@ _ROWS: Final = (
     Property("max.in.flight max.in.flight.requests.per.connection", instead=_set("max_in_flight")),
     Property("statistics.interval.ms", instead=_OWN),
     Property("log.queue", instead=_OWN),
-    # Of producers.
+    # Properties of producers.
     _producer("request.timeout.ms", told="30000", java=SAME, python=SAME, read=_number),
     _producer("queue.buffering.max.messages", told="100000", python=QUEUED, read=_number),
     _producer("queue.buffering.backpressure.threshold", told="1"),
@@ -170,7 +170,7 @@ _ROWS: Final = (
     _producer("delivery.report.only.error", instead=f"{_OWN}: Tx counts acknowledgements"),
     _producer("enable.gapless.guarantee", instead=_OWN),
     _producer("transactional.id", instead=_OWN),
-    # Of consumers.
+    # Properties of consumers.
     _consumer("queued.min.messages", told="100000"),
     _consumer("queued.max.messages.kbytes", told="65536"),
     _consumer("fetch.error.backoff.ms", told="500"),
@@ -186,9 +186,9 @@ _ROWS: Final = (
     _consumer("max.poll.interval.ms", java=SAME, python=SAME, read=_number),
     _consumer("group.id", instead=_set("group")),
     _consumer("group.instance.id", instead=f"{_OWN}: a member that died is another one when it comes back"),
-    _consumer("group.protocol", instead=f"{_OWN}: the members of a group are told alike in every client"),
+    _consumer("group.protocol", instead=f"{_OWN}: all clients use the same protocol for a consumer group"),
     _consumer("partition.assignment.strategy", instead=f"{_OWN}: range, in every client"),
-    _consumer("auto.offset.reset", instead=f"{_OWN}: subscribers start at the offset they are told"),
+    _consumer("auto.offset.reset", instead=f"{_OWN}: the configuration has the offset at which a subscriber starts"),
     _consumer("enable.auto.commit auto.commit.enable", instead=_COMMITS),
     _consumer("enable.auto.offset.store", instead=_COMMITS),
     _consumer("enable.partition.eof", instead=_OWN),
@@ -196,7 +196,7 @@ _ROWS: Final = (
 
 
 def _only_librdkafka(names: str, role: Role | None = None) -> tuple[Property, ...]:
-    """Those that no other library has, and that a user may set (CONFIGURATION.md, without callbacks)."""
+    """Properties of librdkafka only that a user may set (CONFIGURATION.md, without callbacks)."""
     return tuple(Property(name, role) for name in names.split())
 
 
@@ -245,9 +245,9 @@ PROPERTIES: Final[Mapping[str, Property]] = {
     **{row.java_name: row for row in TABLE if row.java},
     **{name: row for row in TABLE for name in row.names.split()},
 }
-"""Each by every name that a user may give it: librdkafka's, and Java's where librdkafka has none of that name."""
+"""The properties by every name that a user may use: librdkafka's, and Java's if librdkafka has no such name."""
 
 
 def alike(role: Role) -> Mapping[str, str]:
-    """What a role's client is told, in librdkafka's names."""
+    """The values for a role's client, by librdkafka's names."""
     return {row.name: row.told for row in TABLE if row.told and row.role in (None, role)}

@@ -1,4 +1,4 @@
-"""What is wrong with what a scenario asks of brokers, topics and tools, as far as it is seen before anything starts."""
+"""Checks a scenario's settings of brokers, topics and tools before anything starts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TRUTH: Final = ("true", "false")
 
 
 def refusals(scenario: Scenario) -> Iterator[Refusal]:
-    """Every refusal: the key's path, what is wrong, what to try."""
+    """Every rejected setting: the key's path, what is wrong, what to try."""
     yield from _replicas(scenario)
     yield from _kill(scenario)
     yield from _names(scenario)
@@ -53,7 +53,7 @@ def _replicas(scenario: Scenario) -> Iterator[Refusal]:
             yield (
                 key,
                 f"{replicas} replicas need as many brokers, and server.count is {brokers}",
-                "raise server.count, or name a cluster of yours with --bootstrap",
+                "raise server.count, or name your own cluster with --bootstrap",
             )
             return
 
@@ -63,19 +63,19 @@ def _kill(scenario: Scenario) -> Iterator[Refusal]:
         return
     key = scenario.sweep.key_of("kill_broker_at")
     if spec_of(scenario).bootstrap:
-        yield key, "brokers of yours are never killed", "leave --bootstrap out: Hydra kills brokers of its own"
+        yield key, "Hydra never kills your own brokers", "leave out --bootstrap: Hydra kills only brokers it started"
     elif scenario.server.count < 2:
         yield key, f"needs at least 2 brokers, and server.count is {scenario.server.count}", "raise server.count"
 
 
 def _names(scenario: Scenario) -> Iterator[Refusal]:
-    """A cluster of the user's is asked itself, when the topic is made: it may know others than ours does."""
+    """Settings by name; the user's own cluster, which may have others, checks them when the topic is created."""
     spec = spec_of(scenario)
     if spec.bootstrap:
-        # A preset recommends settings of brokers, too: with a cluster of the user's these are theirs to make.
+        # A preset recommends settings of brokers too, but users configure their own brokers.
         recommended = PRESETS[scenario.preset].values if scenario.preset else {}
         if any(f"{TABLE}.broker.{name}" not in recommended for name in spec.broker):
-            yield (TABLE, "broker"), "brokers of yours keep their settings", "leave the table or --bootstrap out"
+            yield (TABLE, "broker"), "Hydra changes no settings of your brokers", "leave out the table or --bootstrap"
         return
     for name, value in spec.broker.items():
         if name in _OURS or name.startswith(_OURS_BEGIN):
@@ -88,28 +88,28 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
 
 
 def _of_tool(scenario: Scenario) -> Iterator[Refusal]:
-    """What Kafka's own performance tools cannot do."""
+    """Settings that Kafka's own performance tools do not support."""
     settings = scenario.settings
     if scenario.sweep.decided:
-        yield ("sweep", "search"), "a search needs to know what was lost, and kafka-tool only counts", _OTHERS
+        yield ("sweep", "search"), "a search needs the lost messages, but kafka-tool only counts messages", _OTHERS
     if None in scenario.values_of("messages"):
         what = "kafka-tool needs settings.messages"
-        yield ("settings", "messages"), what, "say how many records each producer sends: messages = 1000000"
+        yield ("settings", "messages"), what, "set the number of records of each producer: messages = 1000000"
     if settings.message_size_min is not None:
-        yield ("settings", "message_size_min"), "records of kafka-tool are all of one size, or lines of a file", _OTHERS
+        yield ("settings", "message_size_min"), "kafka-tool sends records of one size, or lines of a file", _OTHERS
     if "json" in (settings.payload, *scenario.values_of("payload")):
         yield ("settings", "payload"), "kafka-tool makes no JSON", "write records to a file and use payload lines"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSetting:
-    """A setting: its type in Kafka's words, and the values that it takes: ``least..most``, ``a|b|c``, "" for any."""
+    """A setting: its type by Kafka's name, and its possible values: ``least..most``, ``a|b|c``, "" for any."""
 
     type: str
     valid: str = ""
 
     def problem(self, value: str) -> str:
-        """Why it does not take the value, "" if it may."""
+        """Why the value is wrong, "" if it may be right."""
         if self.type == "boolean":
             return "" if value.strip().lower() in _TRUTH else "must be true or false"
         if self.type in _WHOLE and not re.fullmatch(r"\s*[+-]?\d+\s*", value):
@@ -128,11 +128,11 @@ class KnownSetting:
 
 
 def _problem(scope: Scope, name: str, value: str) -> tuple[str, str]:
-    """What is wrong with a setting of a broker or a topic, and what to try; two empty texts where nothing is known."""
+    """What is wrong with a setting of a broker or a topic, and what to try; two empty texts if nothing is."""
     known = _settings(conf_folder())[scope]
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
-        return f"Kafka knows no setting of this name for a {scope}", f"did you mean {near[0]}?" if near else ""
+        return f"Kafka has no setting of this name for a {scope}", f"did you mean {near[0]}?" if near else ""
     what = known[name].problem(value)
     return (f"{what}, not {value!r}", "") if what else ("", "")
 

@@ -11,6 +11,6 @@ from hydra.kafkatest.program import KafkaProgram
 if __name__ == "__main__":
     given = os.environ.get("HYDRA_PORTS", "")
     if given.count(",") == 1:
-        # An agent that was asked for two has none for metrics: any free one does.
+        # With two ports from the agent there is none for metrics: 0 takes any free port.
         os.environ["HYDRA_PORTS"] = f"{given},0"
     sys.exit(main(KafkaProgram()))

@@ -1,4 +1,4 @@
-"""The settings of Kafka's clients, the table [kafka] of a scenario, and what events do to settings."""
+"""The settings of Kafka's clients, the table [kafka] of a scenario, and the settings that events change."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from hydra.model import EventSpec, Scenario, Settings, setting, with_values
 
 TABLE: Final = "kafka"
 TOOL: Final = "kafka-tool"
-"""The implementation that drives performance tools of Kafka's own."""
+"""The implementation that runs Kafka's own performance tools."""
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Acks = Literal["0", "1", "all"]
 Read = Literal["live", "stored"]
-"""When subscribers read: while it is sent, or all of it afterwards."""
+"""When subscribers read messages: while publishers send them, or all of them afterwards."""
 MOST_RETRIES: Final = 2**31 - 1
-"""As many as the time allows."""
+"""Retries that only the delivery timeout limits."""
 MOST_PARTITIONS: Final = 10_000
-"""Their offsets travel in one message of 512 KiB."""
+"""The most partitions whose offsets fit into one control message of 512 KiB."""
 MOST_REPLICAS: Final = 32_767
 KILL: Final = "kill_server"
-"""The broker that leads the first partition is killed."""
+"""The event that kills the broker that leads the first partition."""
 MOVE: Final = "move_partition"
-"""The first partition is moved to other brokers: the next ones in the order of their ids."""
+"""The event that moves the first partition to the next brokers in the order of their ids."""
 _AT_ONCE: Final = 1e-9
 _SETTING: Final = {KILL: "kill_broker_at", MOVE: "move_partition_at"}
 
@@ -66,7 +66,7 @@ class KafkaSettings:
             brokers in the order of their ids; it needs more brokers than replicas. Clients are not informed.
     """
 
-    msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # librdkafka takes no more
+    msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # the limit of librdkafka
     linger_ms: float = setting(0.0, "Longest wait of the producer for a full batch, in ms.", metavar="MS")
     batch_bytes: int | None = None
     compression: Compression = "none"
@@ -80,11 +80,11 @@ class KafkaSettings:
     delivery_timeout_ms: int = setting(120_000, least=1, most=900_000)
     fetch_min_bytes: int = setting(1, least=1, most=100_000_000)
     fetch_wait_max_ms: int = setting(500, least=0, most=300_000)
-    fetch_max_bytes: int = setting(52_428_800, least=1000, most=2_147_483_135)  # librdkafka takes no others
+    fetch_max_bytes: int = setting(52_428_800, least=1000, most=2_147_483_135)  # the limits of librdkafka
     max_partition_fetch_bytes: int = setting(1_048_576, least=1, most=1_000_000_000)
     check_crcs: bool = True
     group: str = ""
-    # Kafka's brokers take 6000 and more unless they are told.
+    # Kafka's brokers accept 6000 and more by default.
     session_timeout_ms: int | None = setting(None, least=100, most=1_800_000)
     read: Read = "live"
     keep: bool = False
@@ -115,7 +115,7 @@ class KafkaSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> KafkaSettings:
-        """Those among the settings of a step."""
+        """Kafka's settings among the settings of a step."""
         return cls(**settings.system)  # type: ignore[arg-type]
 
 
@@ -175,7 +175,7 @@ def groups_of(scenario: Scenario) -> frozenset[str]:
 def why_no_kill(scenario: Scenario) -> str:
     """Why no broker of this scenario can be killed, or ""."""
     if spec_of(scenario).bootstrap:
-        return "brokers of yours are never killed; leave --bootstrap out: Hydra kills brokers of its own"
+        return "Hydra never kills your own brokers; leave out --bootstrap: Hydra kills only brokers that it started"
     if scenario.server.count < 2:
         return f"it needs at least 2 brokers, and server.count is {scenario.server.count}; raise it"
     return _once(scenario, KILL)
@@ -184,7 +184,7 @@ def why_no_kill(scenario: Scenario) -> str:
 def why_no_move(scenario: Scenario) -> str:
     """Why no partition of this scenario can be moved, or ""."""
     if spec_of(scenario).bootstrap:
-        return "topics on brokers of yours stay where they are; leave --bootstrap out"
+        return "Hydra moves no partitions on your own brokers; leave out --bootstrap"
     usual = spec_of(scenario).replication_factor
     replicas = max(int(str(value or usual)) for value in scenario.values_of("replication_factor"))
     if scenario.server.count <= replicas:
@@ -197,5 +197,5 @@ def _once(scenario: Scenario, kind: str) -> str:
 
 
 def settings_with_event(settings: Settings, event: EventSpec, duration_s: float) -> Settings:
-    """The settings of a step with that event."""
+    """The settings of a step in which the event happens."""
     return with_values(settings, {_SETTING[event.kind]: max(event.at_s / duration_s, _AT_ONCE)})

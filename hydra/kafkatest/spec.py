@@ -1,4 +1,4 @@
-"""What generic code knows of Kafka."""
+"""The specification of Kafka, by which generic code uses it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FIXED: Final = Reference("hydra_kafka_fixed_rate.csv", "kafka-fixed")
 
 
 class KafkaSystemSpec(SystemSpec):
-    """Kafka: brokers of ours or the user's cluster, and the tools that come with it."""
+    """Kafka: brokers started by Hydra or the user's cluster, and Kafka's own tools."""
 
     name = "kafka"
     title = "Kafka"
@@ -49,7 +49,7 @@ class KafkaSystemSpec(SystemSpec):
     batch = Column(
         "msg_batch",
         MESSAGES,
-        "messages that the producer's batch is made for",
+        "messages per batch in the producer's configuration",
         "Batch",
         repeats="common",
         axis="messages per batch",
@@ -58,7 +58,7 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "batch_bytes",
             "bytes",
-            "batch size that the producer was given, see [kafka.md](kafka.md#batch-sizes)",
+            "batch size in the producer's configuration, see [kafka.md](kafka.md#batch-sizes)",
             repeats="common",
             role="publisher",
             key="batch_bytes",
@@ -67,7 +67,7 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "records_per_batch",
             MESSAGES,
-            "messages in a batch as achieved, the mean; of several publishers the mean of theirs",
+            "mean number of messages in a batch that was sent, mean of the publishers",
             role="publisher",
             key="records_per_batch",
             fold="mean",
@@ -75,7 +75,7 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "records_per_request",
             MESSAGES,
-            "messages in a produce request as achieved, likewise",
+            "mean number of messages in a produce request that was sent, mean of the publishers",
             role="publisher",
             key="records_per_request",
             fold="mean",
@@ -83,15 +83,15 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "wire_bytes",
             "bytes",
-            "bytes that the publishers sent to brokers, compressed and with what Kafka adds",
+            "bytes that the publishers sent to brokers, compressed and with Kafka's overhead",
             role="publisher",
             key="wire_bytes",
         ),
         ReportColumn(
             "compression_ratio",
             "",
-            "bytes of the messages over `wire_bytes`; below 1 where nothing is compressed, empty where not everything "
-            "was sent. Mean of the publishers",
+            "bytes of the messages over `wire_bytes`, mean of the publishers; below 1 if nothing is compressed, empty "
+            "if not everything was sent",
             role="publisher",
             key="compression_ratio",
             fold="mean",
@@ -100,7 +100,7 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "rebalances",
             "",
-            "how often a member of the group got its partitions anew, joining included: the member with the most",
+            "how often a member of the group got partitions, joining included, for the member with the most",
             role="subscriber",
             key="rebalances",
             fold="max",
@@ -108,7 +108,8 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "rebalance_ms",
             "ms",
-            "how long it had none meanwhile: the member with the longest, see [kafka.md](kafka.md#consumer-groups)",
+            "how long a member of the group had no partitions, for the member with the longest time, see "
+            "[kafka.md](kafka.md#consumer-groups)",
             role="subscriber",
             key="rebalance_ms",
             fold="max",
@@ -127,7 +128,7 @@ class KafkaSystemSpec(SystemSpec):
         return KafkaSystem(scenario, deploy=deploy, is_local=is_local)
 
     def check(self, scenario: Scenario) -> Iterator[Refusal]:
-        """Addresses, ports, acknowledgements; names and values of what brokers and tools are told."""
+        """Checks addresses, ports and acknowledgements, and the settings of brokers and tools."""
         from hydra.kafkatest.refusals import refusals
 
         spec, servers = spec_of(scenario), scenario.server
@@ -135,7 +136,7 @@ class KafkaSystemSpec(SystemSpec):
             yield from _addresses("bootstrap", spec.bootstrap.split(","))
             yield from _addresses("metrics", spec.metrics)
         elif spec.metrics:
-            yield (TABLE, "metrics"), "brokers that Hydra brings along have exporters of their own", "remove it"
+            yield (TABLE, "metrics"), "brokers started by Hydra have exporters already", "remove it"
         if servers.demand.ports not in (0, 2, 3):
             ports = servers.demand.ports
             what = f"must be 2 (for clients and controllers), 3 (for metrics as well) or 0 (any free ones), not {ports}"
@@ -143,69 +144,69 @@ class KafkaSystemSpec(SystemSpec):
         if scenario.publishers > 1 and value_of(scenario.settings, "acks") == "0":
             yield (
                 ("settings", "acks"),
-                "acks 0 with several publishers: nobody can tell whose messages the broker took",
+                "with acks 0 and several publishers it is not known whose messages the broker took",
                 "use one publisher, or acks 1",
             )
         yield from refusals(scenario)
 
     def address(self, scenario: Scenario) -> str:
-        """As ``kafka.bootstrap`` says."""
+        """The addresses in ``kafka.bootstrap``."""
         return spec_of(scenario).bootstrap
 
     def copies_of(self, scenario: Scenario) -> int:
-        """The most replicas of all steps."""
+        """The largest number of replicas of all steps."""
         asked = [value for value in scenario.values_of("replication_factor") if isinstance(value, int)]
         return max(asked, default=spec_of(scenario).replication_factor)
 
     def reference(self, scenario: Scenario) -> Reference | None:
-        """By what changes from row to row."""
+        """The reference table for a batch or a fixed-rate table."""
         return {"batch": _BATCH, "fixed": _FIXED}.get(scenario.table)
 
     def secrets(self, scenario: Scenario) -> Iterable[str]:
-        """Values of the user's properties."""
+        """The secret values of the user's properties."""
         return secret_values(spec_of(scenario).properties)
 
     def users(self, scenario: Scenario) -> Iterator[str]:
-        """Names in the user's properties."""
+        """The user names and client ids in the user's properties."""
         for key, value in spec_of(scenario).properties.items():
             if key.endswith(("username", "client.id")):
                 yield value
 
     def is_secret(self, key: str) -> bool:
-        """By the names of properties."""
+        """Whether the property of this key is secret."""
         return is_secret(key)
 
     def burst(self, system: Mapping[str, Figure]) -> int:
-        """As many as the producer's batch is made for."""
+        """The messages per batch in the producer's configuration."""
         return KafkaSettings(**system).msg_batch  # type: ignore[arg-type]  # checked when they were read
 
     def group(self, settings: Settings) -> str:
-        """As ``group`` says."""
+        """The setting ``group``."""
         return KafkaSettings.of(settings).group
 
     def stored(self, settings: Settings) -> bool:
-        """As ``read`` says."""
+        """Whether the setting ``read`` is ``"stored"``."""
         return KafkaSettings.of(settings).read == "stored"
 
     def log_acknowledges(self, settings: Settings) -> bool:
-        """Where brokers are not asked to."""
+        """Whether the log stands for acknowledgements, as brokers send none with acks 0."""
         return KafkaSettings.of(settings).acks == "0"
 
     def keeps(self, settings: Settings) -> bool:
-        """As ``keep`` says."""
+        """The setting ``keep``."""
         return KafkaSettings.of(settings).keep
 
     def disturbed(self, settings: Settings, event: EventSpec, duration_s: float) -> Settings:
-        """When a broker is killed, or a partition moved."""
+        """The settings of a step in which a broker is killed or a partition moved."""
         return settings_with_event(settings, event, duration_s)
 
     def undisturbed(self, settings: Settings) -> Settings:
-        """Without either."""
+        """The settings without a kill and a move."""
         return with_values(settings, {"kill_broker_at": None, "move_partition_at": None})
 
 
 def _addresses(key: str, addresses: Iterable[str]) -> Iterator[Refusal]:
-    """Refuses what is not ``host`` or ``host:port``."""
+    """Rejects addresses other than ``host`` or ``host:port``."""
     for address in addresses:
         try:
             parts = urlsplit(f"//{address.strip()}")

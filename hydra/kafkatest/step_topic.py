@@ -1,4 +1,4 @@
-"""The topic that a run's steps write to: made anew where the next step needs another one, and removed after it."""
+"""The topic of a run's steps, which Hydra replaces if the next step needs another one, and deletes at the end."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from hydra.kafkatest.topics import Topics
 from hydra.model import Scenario, Settings, with_values
 
 _KEPT_MS: Final = 3_600_000
-"""For how long brokers of our own keep messages at least, beside two steps."""
+"""The least time for which brokers started by Hydra keep messages, in addition to two steps."""
 _FOR_EVER: Final = "-1"
 _BLOCK_BYTES: Final = 512
-"""The unit of ``st_blocks`` (stat(2)), whatever the file system's own is."""
+"""The unit of ``st_blocks`` (stat(2)), which does not depend on the file system."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """What a topic is created with; two steps with the same share one."""
+    """The configuration of a topic; consecutive steps with the same share a topic."""
 
     partitions: int
     replicas: int
@@ -35,7 +35,7 @@ class TopicConfig:
 
 
 def topic_config_of(scenario: Scenario, settings: Settings) -> TopicConfig:
-    """The topic that a step needs."""
+    """The configuration of the topic that a step needs."""
     spec, asked = spec_of(scenario), KafkaSettings.of(settings)
     config: dict[str, str] = {}
     if asked.keep:
@@ -52,7 +52,7 @@ def topic_config_of(scenario: Scenario, settings: Settings) -> TopicConfig:
 
 
 def first_settings(scenario: Scenario) -> Settings:
-    """Those of a scenario's first step, as far as its topic depends on them."""
+    """The settings of a scenario's first step on which its topic depends."""
     return with_values(scenario.settings, scenario.sweep.first)
 
 
@@ -60,10 +60,11 @@ class DataTopic:
     """The topic of the present step.
 
     Arguments:
-        topics: asks the cluster.
-        brokers: of our own, on which partitions are placed evenly; 0: the user's cluster places them.
-        records: writes down which topics are ours; None where they go with the brokers' data anyway.
-        run: the run's directory, for the records.
+        topics: the topics of the run, with a connection to the cluster.
+        brokers: the number of brokers started by Hydra, on which partitions are placed evenly; 0 if the user's cluster
+            places them.
+        records: the registry of Hydra's topics; None if they are deleted with the brokers' data.
+        run: the run's directory, for the registry.
     """
 
     def __init__(self, topics: Topics, brokers: int, records: TopicRegistry | None, run: str) -> None:
@@ -79,13 +80,13 @@ class DataTopic:
         self._began: dict[int, int] = {}
 
     def use(self, config: TopicConfig) -> bool:
-        """Has such a topic; returns whether it is a new one.
+        """Creates a topic of this configuration if the present one differs; returns whether it did.
 
-        The one before is removed by the call after this one: its consumers may still be at it.
+        The next call removes the previous topic, as consumers may still read it.
 
         Raises:
-            ServerError: the cluster refuses or does not answer.
-            OSError: what is ours could not be written down.
+            ServerError: the cluster rejects the call or does not answer.
+            OSError: the topic could not be registered.
         """
         self._clear()
         if config == self.config:
@@ -94,7 +95,7 @@ class DataTopic:
         name = self.topics.name(part)
         if self._records is not None:
             self._cluster = self._cluster or self.topics.describe().id
-            # Before it is there: whoever is killed meanwhile leaves a topic that is known as ours.
+            # Before the topic is created: if this process is killed in between, cleaning still finds the topic.
             self._records.add(OwnedTopic(name, self._cluster, self.topics.bootstrap, self._run, this_process()))
         self._made += 1
         placement = placed(config.partitions, config.replicas, self._brokers) if self._brokers else None
@@ -105,10 +106,10 @@ class DataTopic:
         return True
 
     def begin(self, offsets: Mapping[int, int]) -> None:
-        """A step begins at these offsets.
+        """Begins a step at these offsets.
 
-        What is before the last step is deleted: nobody is there any more. What is of it stays, as its subscribers may
-        still be at it.
+        Deletes the messages before the last step, which no subscriber reads any more. The last step's messages stay, as
+        its subscribers may still read them.
         """
         if self.config is not None and not self.config.keep:
             self.topics.forget(self.name, self._began)
@@ -118,15 +119,15 @@ class DataTopic:
         """The offset that the next message will get, by partition; errors as for :meth:`Topics.end_offsets`.
 
         Args:
-            patience_s: a broker was killed: how long its partitions may take to get other leaders. One that gets none
-                ends where the step began: nobody can read it.
+            patience_s: how long the partitions of a killed broker may take to get leaders; None if none was killed.
+                A partition without a leader ends where the step began, as it cannot be read.
         """
         if patience_s is None:
             return self.topics.end_offsets(self.name)
         return {**self._began, **self.topics.led_offsets(self.name, patience_s)}
 
     def close(self) -> tuple[str, ...]:
-        """Deletes the topics of the run; returns those that are still there."""
+        """Deletes the topics of the run; returns those that it could not delete."""
         self.topics.close()
         if self._records is not None:
             for name in {self.name, *self._retired} - {"", *self.topics.created}:
@@ -134,7 +135,7 @@ class DataTopic:
         return self.topics.created
 
     def _clear(self) -> None:
-        """Removes what earlier steps have left; what cannot be removed now is tried again."""
+        """Removes topics of earlier steps; a later call repeats a removal that fails now."""
         for name in list(self._retired):
             with contextlib.suppress(ServerError):
                 self.topics.delete(name)
@@ -144,7 +145,7 @@ class DataTopic:
 
 
 def stored_bytes(folder: Path, topic: str) -> int:
-    """What the partitions of a topic take on the disk, of all brokers whose data is somewhere below a folder."""
+    """The bytes on disk of a topic's partitions, for all brokers with data below a folder."""
     total = 0
     for partition, _, names in os.walk(folder):
         if not Path(partition).name.startswith(f"{topic}-"):

@@ -1,4 +1,4 @@
-"""Kafka as a system under test: a broker of our own or the user's cluster, and the run's topic on it."""
+"""Kafka as a system under test: brokers started by Hydra or the user's cluster, and the run's topic."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ LIBRARIES: Final = {
     "kafka-python": ("kafka-python", "crc32c", *_CONFLUENT),
     TOOL: _CONFLUENT,
 }
-"""What the clients in Python import beside what all do; a test runs them with these alone."""
+"""The libraries that the Python clients import in addition to the common ones; a test runs them with only these."""
 
 
 class KafkaSystem(ServerSystem):
-    """See :class:`hydra.system.System`; without ``bootstrap`` in the scenario the brokers are ours.
+    """See :class:`hydra.system.System`; without ``bootstrap`` in the scenario Hydra starts the brokers.
 
     Arguments as for :class:`hydra.system.server_system.ServerSystem`.
     """
@@ -61,13 +61,13 @@ class KafkaSystem(ServerSystem):
         self._data: DataTopic | None = None
         self._kill: Kill | None = None
         self._move: Move | None = None
-        self._topic = ""  # of the present step
-        self._groups: dict[str, bool] = {}  # those of this run, and whether the cluster knew them before
+        self._topic = ""  # the present step's
+        self._groups: dict[str, bool] = {}  # this run's groups, and whether the cluster had them before
 
     def check(self) -> None:
-        """The user's properties fit the client, and the cluster lets us in.
+        """Checks that the user's properties fit the client, and that the cluster admits Hydra.
 
-        A broker of our own has its jars, and its Java if it runs here.
+        For brokers started by Hydra it checks the jars, and Java if they run here.
         """
         properties = self._spec.properties
         _check_values(properties)
@@ -98,7 +98,7 @@ class KafkaSystem(ServerSystem):
         super().open(run, folder, wait, servers)
 
     def program(self, role: Role) -> Program:
-        """The client that the scenario names."""
+        """The program of the scenario's client."""
         if self._scenario.client == "native":
             return Program(command("kafka", role, self._scenario.native), {})
         client = self._scenario.client
@@ -106,10 +106,10 @@ class KafkaSystem(ServerSystem):
         return Program.of_module(_MODULES[client], kind_of("kafka", role), files=files, libraries=LIBRARIES[client])
 
     def configure(self, settings: Settings) -> dict[str, Any]:
-        """The settings of producers, and the topic as it ends now: the next step starts there, or at a new topic.
+        """The settings of producers, and the topic with its end offsets, at which the next step begins.
 
         Raises:
-            StepError: the brokers do not tell, or refuse the topic; they count as failed from now on.
+            StepError: the brokers do not answer, or reject the topic; they count as failed from now on.
         """
         data = self._opened()
         self._asked(lambda: self._use(data, topic_config_of(self._scenario, settings)))
@@ -132,7 +132,7 @@ class KafkaSystem(ServerSystem):
         }
 
     def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:  # noqa: ARG002
-        """Kills a broker of our own, or moves a partition, when its moment has come."""
+        """Kills a broker started by Hydra, or moves a partition, when its time has come."""
         if self._move is not None:
             self._move.look(elapsed_s, duration_s)
         killed = self._kill.look(elapsed_s, duration_s) if self._kill is not None else ""
@@ -140,21 +140,21 @@ class KafkaSystem(ServerSystem):
             self._monitor.excuse(killed)
 
     def after_step(self) -> None:
-        """A broker that was killed is missed from now on."""
+        """From now on reports the broker that was killed as a failure."""
         if self._kill is not None and self._kill.killed:
-            self._mute = f"the Kafka broker at {self._kill.killed} was killed, as the scenario says"
+            self._mute = f"the Kafka broker at {self._kill.killed} was killed, as the scenario demands"
 
     def server_counters(self) -> dict[str, dict[str, float]]:
-        """Traffic, CPU, memory and collections of every broker whose exporter answers, and its interface's traffic."""
+        """Traffic, CPU, memory and garbage collection of brokers with an exporter, and traffic of their interfaces."""
         if self._own is None:
             return ask(named(self._spec.metrics))
         endpoints = self._own.endpoints()
-        # One after the other, so that what both count is of nearly the same moment.
+        # One directly after the other, so that both have counts of nearly the same time.
         told, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
         return {name: {**told.get(name, {}), **seen.get(name, {})} for name in sorted(told.keys() | seen.keys())}
 
     def _group(self, settings: Settings) -> str:
-        """The id of a step's group; one of the user's naming has to be free when the run first uses it."""
+        """The id of a step's group; an exact id from the user must be free when the run first uses it."""
         name, exact = KafkaSettings.of(settings).group, self._spec.exact_group
         group = group_id(self._topic, name, exact=exact)
         if group and group not in self._groups and self._data is not None:
@@ -170,19 +170,19 @@ class KafkaSystem(ServerSystem):
             raise StepError("no partition was moved: the brokers did not accept it in the window")
         if self._kill is not None and not self._kill.killed:
             why = (
-                "the partition's leader was not known" if self._kill.due else "the window ended before its moment came"
+                "the partition's leader was not known" if self._kill.due else "the window ended before the kill was due"
             )
             raise StepError(f"no broker was killed: {why}")
         return {"end_offsets": _by_text(self._end_offsets())}
 
     def proof(self, settings: Settings) -> Hashable:
-        """The topic, the group, and what makes another consumer; all other settings are producers'."""
+        """The topic, the group, and the settings that need a new consumer; all other settings are producers'."""
         kafka = KafkaSettings.of(settings)
         fetches = kafka.fetch_min_bytes, kafka.fetch_wait_max_ms, kafka.fetch_max_bytes, kafka.max_partition_fetch_bytes
         return self._address, self._topic, kafka.group, kafka.session_timeout_ms, kafka.check_crcs, fetches
 
-    def log_end(self, settings: Settings) -> int:  # noqa: ARG002  # whatever they are
-        """The messages that were ever put into the topic; errors as for ``configure``."""
+    def log_end(self, settings: Settings) -> int:  # noqa: ARG002  # the same for all settings
+        """The number of all messages ever written to the topic; errors as for ``configure``."""
         return sum(self._end_offsets().values())
 
     def _end_offsets(self) -> dict[int, int]:
@@ -195,7 +195,7 @@ class KafkaSystem(ServerSystem):
         return self._data
 
     def _spare(self) -> None:
-        """Nobody is to be killed any more."""
+        """Drops a kill or a move that has not happened yet."""
         if self._kill is not None:
             self._kill.close()
             self._kill = None
@@ -204,11 +204,11 @@ class KafkaSystem(ServerSystem):
             self._move = None
 
     def stored_bytes(self) -> int:
-        """What the logs of the run's topic take on this machine's disk."""
+        """The bytes of the topic's logs on this machine's disk."""
         return stored_bytes(self._folder, self._topic) if self._topic and not self._spec.bootstrap else 0
 
     def metadata(self) -> dict[str, str]:
-        """The brokers' version if they are ours, and where the data goes."""
+        """The addresses, the topic, and the version of brokers started by Hydra."""
         metadata = {"bootstrap": self._address, "topic": self._topic}
         if self._own is not None:
             metadata["kafka"] = self._own.versions["kafka"]
@@ -221,21 +221,21 @@ class KafkaSystem(ServerSystem):
         return KafkaProgram()
 
     def _server_node(self) -> Program:
-        """With its jars and settings."""
+        """The program of a broker, with its jars and settings."""
         return Program.of_module("hydra.kafkatest.server_main", KIND, files=_kafka_itself())
 
     def _server_cluster(self) -> KafkaCluster:
         return KafkaCluster({**broker_settings(self._scenario), **self._spec.broker})
 
     def _connect(self) -> None:
-        """Creates the run's topic; what a killed predecessor of this run left on the user's cluster is removed."""
+        """Creates the run's topic; removes topics of an earlier, killed process of this run from the user's cluster."""
         topics = Topics(self._address, self._spec.properties, self._run, self._wait_for_brokers)
         brokers, records = (self._scenario.server.count, None) if self._own else (0, self._records(topics))
         self._data = DataTopic(topics, brokers, records, str(self._folder.absolute()))
         self._use(self._data, topic_config_of(self._scenario, first_settings(self._scenario)))
 
     def _use(self, data: DataTopic, config: TopicConfig) -> None:
-        """Has such a topic, and watches its leaders."""
+        """Makes the topic of this configuration the present one, and watches its leaders."""
         try:
             fresh = data.use(config)
         except OSError as e:
@@ -247,7 +247,7 @@ class KafkaSystem(ServerSystem):
             self._watch()
 
     def _records(self, topics: Topics) -> TopicRegistry:
-        """Where it is written down which topics are ours; removes what the run left on the user's cluster before."""
+        """The registry of this run's topics; removes the run's earlier topics from the user's cluster."""
         in_run, in_state = self._folder / FOLDER, state_folder() / FOLDER
         records = TopicRegistry(in_run, in_state)
         found = clean(topics, records, among=TopicRegistry(in_run).all())
@@ -255,10 +255,10 @@ class KafkaSystem(ServerSystem):
         return records
 
     def _wait_for_brokers(self, condition: Callable[[], bool], timeout_s: float) -> bool:
-        """Waits for their answer no longer than they are there."""
+        """Waits for the brokers' answer, unless they fail meanwhile."""
 
         def settled() -> bool:
-            # Once this is closed, nothing depends on them but the topic's end.
+            # After closing, only the topic's deletion depends on the brokers.
             if self._data is not None and (failure := self.failure()):
                 raise ServerError(failure)
             return condition()
@@ -266,7 +266,7 @@ class KafkaSystem(ServerSystem):
         return self._wait(settled, timeout_s)
 
     def _observed(self) -> BrokerMonitor | None:
-        # The embedded broker's end is told by its supervisor.
+        # The supervisor reports the end of an embedded broker.
         if self._data is None or isinstance(self._own, EmbeddedServer):
             return None
         return BrokerMonitor(self._data.topics, self._data.name)
@@ -278,7 +278,7 @@ class KafkaSystem(ServerSystem):
         self._watch()
 
     def _disconnect(self) -> None:
-        """Deletes the topic, unless it goes with our brokers' data."""
+        """Deletes the topic, unless it is deleted with the data of brokers started by Hydra."""
         self._spare()
         data, self._data = self._data, None
         if data is None:
@@ -291,10 +291,10 @@ class KafkaSystem(ServerSystem):
 
 
 def _check_values(properties: Mapping[str, str]) -> None:
-    """Makes a producer and a consumer with these properties, without naming a broker, and discards them.
+    """Makes a producer and a consumer with these properties but without a broker, and discards them.
 
     Raises:
-        UsageError: a property is unknown, or Hydra's own, or its value is refused; the text is the library's.
+        UsageError: a property is unknown, or Hydra's own, or the library rejects its value; the text is the library's.
     """
     silent: dict[str, str | int] = {"log_level": 0}
     try:
@@ -305,27 +305,27 @@ def _check_values(properties: Mapping[str, str]) -> None:
 
 
 def _known_and_free(topics: Topics, group: str) -> bool:
-    """Whether the cluster knows a consumer group already.
+    """Whether the cluster has a consumer group already.
 
     Raises:
-        UsageError: it has members.
+        UsageError: the group has members.
         ServerError: the cluster does not answer.
     """
     known, members = topics.group(group)
     if members:
         raise UsageError(
             f"the consumer group {group} at {topics.bootstrap} is in use: {len(members)} members, one is {members[0]}",
-            "name another group, or wait until they are gone",
+            "name another group, or wait until they have left",
         )
     return known
 
 
 def _kafka_itself() -> dict[str, Path]:
-    """What an agent needs to run Kafka: its jars and settings."""
+    """The files that an agent needs to run Kafka: jars and settings."""
     files = {f"conf/kafka/{path.name}": path for path in conf_folder().iterdir() if path.is_file()}
     return files | {f"conf/kafka/{JARS}/{path.name}": path for path in fetch().folder.glob("*.jar")}
 
 
 def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:
-    """By partition, as keys are in JSON."""
+    """Offsets by partition, with texts as keys as in JSON."""
     return {str(partition): offset for partition, offset in offsets.items()}

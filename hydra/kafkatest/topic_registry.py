@@ -1,6 +1,6 @@
-"""Which topics were made on somebody's cluster, and by whom: written down before, crossed out after they are gone.
+"""The registry of topics that Hydra creates on a user's cluster: an entry before the creation, until the deletion.
 
-What killed runs left is removed when its owner is known to be dead.
+Topics of killed runs are removed if the owning process is known to be dead.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from hydra.errors import ServerError
 from hydra.kafkatest.topics import PREFIX, Topics
 
 FOLDER: Final = "topics"
-"""Of a run, and of Hydra's own state: a file for each topic."""
+"""The registry's folder in a run and in Hydra's state, with a file for each topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedTopic:
-    """A topic of ours: ``cluster`` is Kafka's id of where it is, ``run`` the directory of the run that made it."""
+    """A topic that Hydra created: ``cluster`` is Kafka's id of its cluster, ``run`` the run's directory."""
 
     topic: str
     cluster: str
@@ -34,19 +34,19 @@ class OwnedTopic:
 
 
 class TopicRegistry:
-    """The records in some folders, each of which has a copy of every record that is added here.
+    """The records in some folders, each with a copy of every record that is added here.
 
-    The first folder has to take it; a copy that cannot be written (a home that is read-only) is done without.
+    Writing to the first folder must succeed; a copy that cannot be written (in a read-only home) is left out.
     """
 
     def __init__(self, *folders: Path) -> None:
         self._folders = folders
 
     def add(self, record: OwnedTopic) -> None:
-        """Writes a record into every folder, so that it outlives this process however that ends.
+        """Writes a record into every folder, so that it outlives this process.
 
         Raises:
-            OSError: the first folder does not take it.
+            OSError: the record cannot be written into the first folder.
         """
         for number, folder in enumerate(self._folders):
             try:
@@ -56,14 +56,14 @@ class TopicRegistry:
                     raise
 
     def remove(self, topic: str) -> None:
-        """Crosses a topic out everywhere."""
+        """Removes a topic's record from every folder."""
         for folder in self._folders:
             with contextlib.suppress(OSError):
                 _file(folder, topic).unlink(missing_ok=True)
-                folder.rmdir()  # only an empty one goes
+                folder.rmdir()  # removes only an empty folder
 
     def all(self) -> Mapping[str, OwnedTopic]:
-        """Every record by its topic; a file that holds none counts as none."""
+        """Every record by its topic; files without a record are ignored."""
         found: dict[str, OwnedTopic] = {}
         for folder in self._folders:
             for path in sorted(folder.glob("*.json")):
@@ -90,7 +90,7 @@ def _write(folder: Path, record: OwnedTopic) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A topic of Hydra's on a cluster: ``kept`` says why it stays, "" if it was removed."""
+    """A topic of Hydra on a cluster: ``kept`` is the reason why it stays, "" if it was removed."""
 
     topic: str
     kept: str
@@ -105,13 +105,13 @@ def why_kept(
     """Why a topic may not be removed; "" if it may.
 
     Args:
-        record: what was written down of it.
-        cluster: the id of the cluster that it is on.
-        me: who wants to remove it.
-        start: tells when a process of this host started.
+        record: the topic's record.
+        cluster: the id of the topic's cluster.
+        me: the process that wants to remove it.
+        start: returns when a process of this host started.
     """
     if record is None:
-        return "no record here says whose it is; remove it with Kafka's own tools if no one uses it"
+        return "no record on this machine names its owner; remove it with Kafka's own tools if it is not in use"
     if record.cluster != cluster:
         return f"the record of this name is of another cluster, at {record.bootstrap}"
     return why_not_dead(record.owner, me, start)
@@ -120,13 +120,13 @@ def why_kept(
 def clean(topics: Topics, registry: TopicRegistry, among: Iterable[str] | None = None) -> list[Leftover]:
     """Removes the topics whose owner is dead from a cluster, each with its consumer groups and its record.
 
-    The cluster is told to delete those too that it does not list: a topic that is new, or that it does not show to this
-    user, is there all the same. A record goes only after the topic was deleted, or the cluster said that there is none.
+    The call also deletes topics that the cluster does not list: a new topic, or one that it hides from this user, may
+    exist. A record is removed only after the topic was deleted, or the cluster reported that there is none.
 
     Args:
-        topics: asks and tells the cluster.
-        registry: who owns which topic.
-        among: the topics to look at; None is all that bear Hydra's name.
+        topics: the connection to the cluster.
+        registry: the records of the topics' owners.
+        among: the topics to look at; None is all topics with Hydra's prefix.
 
     Raises:
         ServerError: the cluster does not answer.

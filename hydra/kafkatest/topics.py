@@ -1,6 +1,6 @@
 """The controller's side of Kafka: a run's own topics and their offsets, and its consumer groups.
 
-Every question to the cluster is asked by a thread of its own, so that the controller serves its clients meanwhile.
+A thread of its own makes every call of the cluster, so that the controller serves its clients meanwhile.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread
 
 REACH_TIMEOUT_S: Final = 1.6
-"""How long a cluster has to answer the first question, before anything is made for it."""
+"""How long a cluster may take for the first answer, before anything is created."""
 QUESTION_TIMEOUT_S: Final = 4.0
-"""How long it has to answer one while a run goes on: of metadata, or of offsets."""
+"""How long a cluster may take to answer during a run, for metadata or offsets."""
 CHANGE_TIMEOUT_S: Final = 30.0
-"""How long it has to create a topic and to give all of its partitions leaders."""
+"""How long a cluster may take to create a topic and to elect leaders of all its partitions."""
 DELETE_TIMEOUT_S: Final = 8.0
 ASK_GROUP_FOR_S: Final = 8.0
-"""How long it has to answer one question about consumer groups."""
+"""How long a cluster may take to answer a request about consumer groups."""
 POLL_S: Final = 0.02
 PREFIX: Final = "hydra"
 _LONGEST_PART: Final = 150
-"""Characters of a run's name in its topic's, which may have 249 and ends with more."""
+"""The most characters of a run's name in its topic's name, which may have 249 in all."""
 
 _LEADER_MOVES: Final = frozenset(
     {
@@ -48,18 +48,18 @@ _LEADER_MOVES: Final = frozenset(
         KafkaError.FENCED_LEADER_EPOCH,
     }
 )
-"""What a partition answers while its leader changes, or is not quite ready."""
+"""Errors of a partition whose leader changes, or is not ready yet."""
 _NEWBORN: Final = _LEADER_MOVES | {KafkaError.UNKNOWN_TOPIC_OR_PART}
-"""What a topic may answer in the first moments after its creation."""
+"""Errors of a topic just after its creation."""
 
 _NO_GROUP: Final = frozenset({KafkaError.GROUP_ID_NOT_FOUND})
 _BROKER_GONE: Final = _LEADER_MOVES | {
-    KafkaError._TRANSPORT,  # the library's own codes have such names
+    KafkaError._TRANSPORT,  # names of the library's own codes begin with an underscore
     KafkaError._TIMED_OUT,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError.REQUEST_TIMED_OUT,
 }
-"""What questions for a partition end with while its leader is dead and nobody has noticed."""
+"""Errors of requests for a partition whose leader is dead, before the cluster has detected that."""
 
 _EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -69,7 +69,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What a cluster says of itself."""
+    """A cluster's description of itself."""
 
     id: str
     brokers: int
@@ -77,13 +77,13 @@ class Cluster:
 
 
 class Topics:
-    """The topics of one run on one cluster; it deletes those that it created, and others only by ``remove``.
+    """The topics of one run on one cluster; only ``remove`` deletes topics that this object did not create.
 
     Arguments:
-        bootstrap: ``host:port``, or several with commas.
+        bootstrap: ``host:port``, or several, separated by commas.
         properties: the user's Kafka properties (properties.py).
-        run: the run's name; every topic starts with it.
-        wait: how to wait for the cluster.
+        run: the run's name, which every topic's name contains.
+        wait: waits for the cluster.
 
     Raises:
         UsageError: a property cannot be used.
@@ -99,7 +99,7 @@ class Topics:
 
     @property
     def bootstrap(self) -> str:
-        """Where the cluster was looked for."""
+        """The addresses of the cluster."""
         return self._bootstrap
 
     @property
@@ -108,10 +108,10 @@ class Topics:
         return tuple(self._mine)
 
     def reach(self) -> Cluster:
-        """What is there, asked before anything is made.
+        """The cluster's description, requested before anything is created.
 
         Raises:
-            UsageError: nobody answers within about ``REACH_TIMEOUT_S``, or we are not let in.
+            UsageError: the cluster does not answer within about ``REACH_TIMEOUT_S``, or rejects this user.
         """
         deadline = time.monotonic() + REACH_TIMEOUT_S
         while True:
@@ -122,10 +122,10 @@ class Topics:
                     raise UsageError(e.what, e.remedy) from None
 
     def describe(self, timeout_s: float = QUESTION_TIMEOUT_S) -> Cluster:
-        """What is there.
+        """The cluster's description.
 
         Raises:
-            ServerError: nobody answered in ``timeout_s``.
+            ServerError: the cluster did not answer within ``timeout_s``.
         """
         found = self._ask(lambda: self._admin.list_topics(timeout=timeout_s), timeout_s, "does not answer")
         return Cluster(found.cluster_id or "", len(found.brokers), frozenset(found.topics))
@@ -145,14 +145,14 @@ class Topics:
         """Creates ``hydra-<run>-<name>`` and waits until every partition has a leader; returns the full name.
 
         Args:
-            name: the last part of the topic's.
-            partitions: of it.
-            replication_factor: of each.
-            config: of the topic.
+            name: the last part of the topic's name.
+            partitions: the number of partitions.
+            replication_factor: the number of replicas of each partition.
+            config: the settings of the topic.
             placement: the brokers' ids for each partition, its leader first; None leaves it to the cluster.
 
         Raises:
-            ServerError: the cluster is not reachable, refuses, or names no leaders in time.
+            ServerError: the cluster is not reachable, rejects the topic, or elects no leaders in time.
         """
         topic = self.name(name)
         if placement is None:
@@ -160,7 +160,7 @@ class Topics:
         else:
             new = NewTopic(topic, partitions, replica_assignment=placement, config=dict(config or {}))
         self.describe()
-        # Ours from now on: whoever is interrupted while the cluster creates it deletes it, too.
+        # Recorded now, so that the topic is also deleted if this call is interrupted.
         self._mine.append(topic)
         self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"refuses to create {topic}")
         deadline = time.monotonic() + CHANGE_TIMEOUT_S
@@ -179,14 +179,14 @@ class Topics:
         """The offset that the next message will get, by partition.
 
         Raises:
-            ServerError: the cluster is not reachable, or does not know the topic.
+            ServerError: the cluster is not reachable, or has no such topic.
         """
         return self._offsets(topic, _LATEST)
 
     def led_offsets(self, topic: str, within_s: float) -> dict[int, int]:
-        """As ``end_offsets`` of the partitions that have a leader, once every leader answers.
+        """The ``end_offsets`` of the partitions with a leader, once every leader answers.
 
-        For when a broker is gone: its partitions get another leader, or none, within ``within_s``.
+        It is for a dead broker, whose partitions get another leader, or none, within ``within_s``.
 
         Raises:
             ServerError: not all leaders answered by then.
@@ -194,19 +194,19 @@ class Topics:
         return self._offsets(topic, _LATEST, _BROKER_GONE, time.monotonic() + within_s, led=True)
 
     def forget(self, topic: str, before: Mapping[int, int]) -> None:
-        """Asks the cluster to delete the messages before an offset of each partition, and waits for nothing.
+        """Requests the deletion of the messages before an offset of each partition, and does not wait for it.
 
-        A cluster that does not let us keeps them until the topic goes.
+        A cluster that rejects the request keeps them until the topic is deleted.
         """
         offsets = [TopicPartition(topic, partition, offset) for partition, offset in before.items() if offset > 0]
         if offsets:
             self._admin.delete_records(offsets, request_timeout=QUESTION_TIMEOUT_S)
 
     def delete(self, topic: str) -> None:
-        """Deletes a topic of this object's and waits until the cluster does not list it any more.
+        """Deletes a topic that this object created, and waits until the cluster does not list it any more.
 
         Raises:
-            ServerError: it is not one of ours, or the cluster refuses or does not answer.
+            ServerError: this object did not create it, or the cluster rejects the call or does not answer.
         """
         if topic not in self._mine:
             raise ServerError(f"the topic {topic} was not created by this run", "delete it with Kafka's own tools")
@@ -214,14 +214,14 @@ class Topics:
         self._mine.remove(topic)
 
     def remove(self, topic: str) -> bool:
-        """Deletes a topic, whoever created it, and waits until the cluster does not list it any more.
+        """Deletes a topic of any creator, and waits until the cluster does not list it any more.
 
         Returns:
-            False if the cluster says that there is none of this name. A topic that it does not list may be there: one
-            that it does not show to this user, or that is new.
+            False if the cluster reports that there is no such topic. A topic that it does not list may exist: a new
+            one, or one that it hides from this user.
 
         Raises:
-            ServerError: the cluster refuses or does not answer.
+            ServerError: the cluster rejects the call or does not answer.
         """
         was_there = self._ask(lambda: self._deleted(topic), DELETE_TIMEOUT_S, f"refuses to delete {topic}")
         deadline = time.monotonic() + DELETE_TIMEOUT_S
@@ -232,19 +232,19 @@ class Topics:
         return was_there
 
     def group(self, group: str) -> tuple[bool, tuple[str, ...]]:
-        """Whether the cluster knows a consumer group, and its members.
+        """Whether the cluster has a consumer group, and the group's members.
 
         Raises:
-            ServerError: the cluster refuses or does not answer.
+            ServerError: the cluster rejects the call or does not answer.
         """
-        what = f"does not tell of the consumer group {group}"
+        what = f"does not describe the consumer group {group}"
         return self._ask(lambda: _group(self._admin, group), 2 * ASK_GROUP_FOR_S, what)
 
     def remove_groups(self, groups: Iterable[str]) -> None:
-        """Deletes consumer groups, unless they have members.
+        """Deletes consumer groups without members.
 
-        One that stays loses its offsets with its topic: the cluster forgets it after its last member. The same holds
-        where this user may not delete groups.
+        A group that stays, also because this user may not delete it, loses its offsets with its topic; the cluster
+        removes it after its last member has left.
         """
         for group in groups:
             with contextlib.suppress(ServerError):
@@ -252,7 +252,7 @@ class Topics:
                 self._ask(partial(_delete_group, self._admin, group), 2 * ASK_GROUP_FOR_S, what)
 
     def groups_of(self, topic: str) -> list[str]:
-        """The consumer groups that are named after a topic, as far as the cluster tells this user."""
+        """The consumer groups that are named after a topic and that this user may see."""
         with contextlib.suppress(ServerError):
             return self._ask(
                 lambda: _groups_of(self._admin, topic), 2 * ASK_GROUP_FOR_S, "does not list its consumer groups"
@@ -260,19 +260,19 @@ class Topics:
         return []
 
     def close(self) -> None:
-        """Deletes what is left of this object's topics; a cluster that is gone keeps them.
+        """Deletes the remaining topics of this object, if the cluster answers.
 
-        ``created`` still names those that were not deleted.
+        ``created`` then contains those that were not deleted.
         """
         with contextlib.suppress(ServerError):
             if self._mine:
-                self.describe(REACH_TIMEOUT_S)  # a cluster that is gone is found out once, and soon
+                self.describe(REACH_TIMEOUT_S)  # detects a dead cluster once, and early
             for topic in self.created:
                 self.delete(topic)
         self.end()
 
     def end(self) -> None:
-        """Asks nothing any more; what was created stays."""
+        """Ends the thread; topics that were created stay."""
         self._background.close()
 
     def _offsets(
@@ -284,9 +284,9 @@ class Topics:
         *,
         led: bool = False,
     ) -> dict[int, int]:
-        """Asks again while the answer is an error that passes; ``led`` leaves out partitions without a leader."""
+        """Requests offsets again while the errors are transient; ``led`` leaves out partitions without a leader."""
         deadline = time.monotonic() + QUESTION_TIMEOUT_S if deadline is None else deadline
-        what = f"does not tell the offsets of {topic}"
+        what = f"does not return the offsets of {topic}"
         while True:
             try:
                 return self._background.ask(lambda: self._asked_offsets(topic, which, led=led), 2 * QUESTION_TIMEOUT_S)
@@ -296,10 +296,10 @@ class Topics:
             self._pause()
 
     def _pause(self) -> None:
-        """Leaves the cluster a moment before the next question.
+        """Waits a moment before the next request.
 
         Raises:
-            ServerError: questions that were given up still keep the thread.
+            ServerError: earlier requests, which were given up, still occupy the thread.
         """
         try:
             self._background.ask(lambda: self._admin.poll(POLL_S), POLL_S)
@@ -315,20 +315,20 @@ class Topics:
         return answer
 
     def _error(self, what: str, e: KafkaException | TimeoutError) -> ServerError:
-        self._admin.poll(0)  # lets the library say what it ran into
+        self._admin.poll(0)  # lets the library report its errors
         return ServerError(
             f"Kafka at {self._bootstrap} {what}: {self._complaint.explain(e)}",
             "look at --bootstrap and the --kafka-prop settings",
         )
 
-    # --- what the thread does ----------------------------------------------------------------------------------------
+    # --- calls of the thread -----------------------------------------------------------------------------------------
 
     def _created(self, new: NewTopic) -> None:
         try:
             self._admin.create_topics([new], request_timeout=CHANGE_TIMEOUT_S)[new.topic].result(CHANGE_TIMEOUT_S)
         except KafkaException as e:
             if code(e) == KafkaError.TOPIC_ALREADY_EXISTS:
-                self._mine.remove(new.topic)  # somebody else's
+                self._mine.remove(new.topic)  # another process created it
             raise
 
     def _deleted(self, topic: str) -> bool:
@@ -337,7 +337,7 @@ class Topics:
         except KafkaException as e:
             if code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 raise
-            return False  # somebody was quicker, or it was never created
+            return False  # another process deleted it, or it was never created
         return True
 
     def _asked_offsets(self, topic: str, which: OffsetSpec, *, led: bool) -> dict[int, int]:
@@ -353,7 +353,7 @@ class Topics:
     def _asked(
         self, found: ClusterMetadata, topic: str, which: OffsetSpec, timeout_s: float, *, led: bool = False
     ) -> dict[int, int]:
-        """Asks the leader of every partition, or of those that have one."""
+        """Requests offsets from the leader of every partition, or of every partition with a leader."""
         partitions = found.topics[topic].partitions
         asked = {TopicPartition(topic, p): which for p in sorted(partitions) if not led or partitions[p].leader >= 0}
         if not asked:
@@ -362,12 +362,12 @@ class Topics:
         return {tp.partition: int(f.result(timeout_s).offset) for tp, f in futures.items()}
 
     def leaders(self, topic: str, timeout_s: float) -> frozenset[str]:
-        """``host:port`` of every broker that leads a partition, each of which has just answered.
+        """``host:port`` of every broker that leads a partition, after each of them has answered.
 
-        Waits by itself: it is for another thread than the caller's own.
+        This blocks, so that the controller's thread must not call it.
 
         Raises:
-            KafkaException, TimeoutError: the cluster, or one of them, did not answer within twice ``timeout_s``.
+            KafkaException, TimeoutError: the cluster, or a leader, did not answer within twice ``timeout_s``.
         """
         found = self._metadata(topic, timeout_s)
         self._asked(found, topic, _LATEST, timeout_s)
@@ -375,10 +375,10 @@ class Topics:
         return frozenset(f"{b.host}:{b.port}" for b in found.brokers.values() if b.id in led)
 
     def leader(self, topic: str, partition: int, timeout_s: float) -> str:
-        """``host:port`` of the broker that leads a partition. Waits by itself, as ``leaders`` does.
+        """``host:port`` of the broker that leads a partition; blocks, as ``leaders`` does.
 
         Raises:
-            KafkaException: the cluster did not answer, or the partition has no leader just now.
+            KafkaException: the cluster did not answer, or the partition has no leader now.
         """
         found = self._metadata(topic, timeout_s)
         leader = found.topics[topic].partitions[partition].leader
@@ -387,14 +387,14 @@ class Topics:
         return f"{found.brokers[leader].host}:{found.brokers[leader].port}"
 
     def move(self, topic: str, partition: int, brokers: int, timeout_s: float) -> list[int]:
-        """Has a partition moved to the next brokers in the order of their ids, 1 to ``brokers``; returns these.
+        """Moves a partition to the next brokers in the order of their ids, 1 to ``brokers``; returns their ids.
 
-        Waits by itself, as ``leaders`` does, until the cluster has accepted it; the move goes on.
+        Blocks, as ``leaders`` does, until the cluster has accepted the move, which then continues.
 
         Raises:
-            KafkaException: the cluster did not answer, or refuses.
+            KafkaException: the cluster did not answer, or rejects the move.
         """
-        # The other library cannot ask for it.
+        # confluent-kafka has no such call.
         from kafka import KafkaAdminClient
         from kafka.errors import KafkaError as OtherError
         from kafka.structs import TopicPartition as OtherPartition
@@ -415,9 +415,9 @@ class Topics:
 
 
 def topic_part(name: str) -> str:
-    """A run's name as a part of a topic's: the letters, digits, dots, dashes and underscores that Kafka takes.
+    """A run's name as a part of a topic's name: the letters, digits, dots, dashes and underscores that Kafka accepts.
 
-    An ä becomes an a, what has no such letter a dash.
+    An ä becomes an a; characters without such a letter become a dash.
     """
     plain = unicodedata.normalize("NFKD", name)
     kept = "".join(c for c in plain if not unicodedata.combining(c))
@@ -425,12 +425,12 @@ def topic_part(name: str) -> str:
 
 
 def group_id(topic: str, name: str, *, exact: bool) -> str:
-    """What a step's group is called on the cluster, "" for none: of no other run unless the user says ``exact``."""
+    """The id of a step's group on the cluster, "" for none; only with ``exact`` may other runs have the same."""
     return name if exact or not name else f"{topic}-{name}"
 
 
 def membership(bootstrap: str, timeout_s: float) -> tuple[str | None, int]:
-    """The id of the cluster behind an address and how many brokers it has; (None, 0) when nobody answers in time."""
+    """The id of the cluster at an address and its number of brokers; (None, 0) if it does not answer in time."""
     with contextlib.suppress(KafkaException):
         answer = _admin(bootstrap, {}, lambda _: None).list_topics(timeout=timeout_s)
         return answer.cluster_id, len(answer.brokers)
@@ -438,10 +438,10 @@ def membership(bootstrap: str, timeout_s: float) -> tuple[str | None, int]:
 
 
 def _group(admin: AdminClient, group: str) -> tuple[bool, tuple[str, ...]]:
-    """Whether the cluster knows a group, and who its members are: client id and host.
+    """Whether the cluster has a group, and the client id and host of each member.
 
     Raises:
-        KafkaException: the cluster refuses, or does not answer.
+        KafkaException: the cluster rejects the call, or does not answer.
     """
     future = admin.describe_consumer_groups([group], request_timeout=ASK_GROUP_FOR_S)[group]
     try:
@@ -459,7 +459,7 @@ def _delete_group(admin: AdminClient, group: str) -> bool:
     """Deletes a group; False while it still has members.
 
     Raises:
-        KafkaException: the cluster refuses, or does not answer.
+        KafkaException: the cluster rejects the call, or does not answer.
     """
     try:
         admin.delete_consumer_groups([group], request_timeout=ASK_GROUP_FOR_S)[group].result(ASK_GROUP_FOR_S)
@@ -472,10 +472,10 @@ def _delete_group(admin: AdminClient, group: str) -> bool:
 
 
 def _groups_of(admin: AdminClient, topic: str) -> list[str]:
-    """The groups whose id begins with a topic's name, as far as this user may see them.
+    """The groups whose id begins with a topic's name, and that this user may see.
 
     Raises:
-        KafkaException: the cluster refuses, or does not answer.
+        KafkaException: the cluster rejects the call, or does not answer.
     """
     found = admin.list_consumer_groups(request_timeout=ASK_GROUP_FOR_S).result(ASK_GROUP_FOR_S)
     return sorted(group.group_id for group in found.valid if group.group_id.startswith(f"{topic}-"))
@@ -483,7 +483,7 @@ def _groups_of(admin: AdminClient, topic: str) -> list[str]:
 
 def _admin(bootstrap: str, properties: Mapping[str, str], on_error: object) -> AdminClient:
     config: dict[str, object] = {
-        # The library's own lines on stderr would tear the progress display; its errors come as exceptions.
+        # The library's lines on stderr would break the progress display; its errors arrive as exceptions.
         "log_level": 0,
         **confluent_config(properties, role=None),
         "bootstrap.servers": bootstrap,

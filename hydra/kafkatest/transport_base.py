@@ -1,4 +1,4 @@
-"""What the transports of both of Kafka's Python libraries do alike, whatever the library calls it."""
+"""The common part of the transports of Kafka's two Python libraries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ L = TypeVar("L")
 
 
 class ProducerTransport(ABC, Generic[L]):
-    """Hands messages to a library's producer, and keeps the account of their answers; see transport.py."""
+    """Passes messages to a library's producer, and keeps the account of their answers; see transport.py."""
 
     marks_end = False
 
@@ -58,17 +58,17 @@ class ProducerTransport(ABC, Generic[L]):
         return Delivery.of(self._ledger, self._last_ack_ns, self._latency.histogram())
 
     def report_system(self) -> dict[str, Any]:
-        """``batch.size`` as the producer got it, and what it made of the messages, if the library tells in time."""
+        """The producer's ``batch.size``, and its statistics if the library reports them in time."""
         before = self._sent_before
         return {"batch_bytes": self._batch_bytes, **({} if before is None else self._achieved(before))}
 
     @abstractmethod
     def close(self) -> None:
-        """See transport.py. What was not sent is thrown away."""
+        """See transport.py. Discards messages that were not sent."""
 
     @abstractmethod
     def _config(self, kafka: KafkaConfigure, message_size: int) -> Mapping[str, Any]:
-        """The library's configuration for these settings; ValueError where a property cannot be used."""
+        """The library's configuration for these settings; ValueError if a property cannot be used."""
 
     @abstractmethod
     def _made(self, config: Mapping[str, Any]) -> L:
@@ -80,11 +80,11 @@ class ProducerTransport(ABC, Generic[L]):
 
     @abstractmethod
     def _account(self, *, everywhere: bool = False) -> None:
-        """Takes the answers that have come: those from the front, or ``everywhere``."""
+        """Takes the answers that have arrived: those at the front, or ``everywhere``."""
 
     @abstractmethod
     def _achieved(self, before: ProducerCounts) -> dict[str, float]:
-        """What was made of the messages since ``before``, as a publisher reports it."""
+        """The producer's figures since ``before``, as a publisher reports them."""
 
     def _opened(self) -> L:
         if self._producer is None:
@@ -92,19 +92,19 @@ class ProducerTransport(ABC, Generic[L]):
         return self._producer
 
     def _forget(self) -> None:
-        """A step begins: nothing was sent, and nothing was answered."""
+        """Begins a step: clears the accounts."""
         self._ledger = AckLedger()
         self._latency = AckLatency(self._ledger)
         self._last_ack_ns = 0
         self._sent_before = None
 
     def _handed_over(self, first_sequence: int, count: int, began_ns: int) -> None:
-        """The library has accepted messages, from ``began_ns`` until now."""
+        """Records messages that the library accepted from ``began_ns`` until now."""
         self._ledger.accept(count)
         self._latency.handed_over(first_sequence, count, began_ns, time.monotonic_ns())
 
     def _acknowledged(self, sequences: Sequences, now_ns: int) -> None:
-        """The broker has acknowledged some."""
+        """Records the sequences that the broker has acknowledged."""
         if len(sequences):
             self._last_ack_ns = now_ns
             self._latency.acknowledged(sequences, now_ns)
@@ -112,21 +112,21 @@ class ProducerTransport(ABC, Generic[L]):
 
 
 class ConsumerTransport(ABC, Generic[L]):
-    """Takes batches from a library's consumer: of every partition of the topic, or of its part as a group's member."""
+    """Takes batches from a library's consumer: from every partition of the topic, or from those of a group's member."""
 
     def __init__(self, client: int) -> None:
         self._client = client
         self._consumer: L | None = None
         self._built_from: Mapping[str, Any] = {}
         self._topic = ""
-        # Kept here: librdkafka's own positions survive a new assignment until its first message.
+        # Kept here, as librdkafka's own positions survive a new assignment until its first message.
         self._positions: dict[int, int] = {}
         self._member: Membership | None = None
 
     def configure(self, command: Configure) -> None:
-        """See transport.py. The connection is kept unless the cluster, the properties, fetches or the group changed.
+        """See transport.py. Keeps the connection unless the cluster, the properties, fetches or the group changed.
 
-        A member of a group returns when the group has told which partitions are its own.
+        For a member of a group, it returns when the group has assigned its partitions.
         """
         kafka = read_system(command.system, KafkaConfigure)
         config = self._config(kafka)
@@ -138,12 +138,12 @@ class ConsumerTransport(ABC, Generic[L]):
         if kafka.group:
             self._join(command, kafka, anew=elsewhere)
         elif elsewhere or self._positions != kafka.offsets:
-            # Where it stands there already, a new assignment would throw away what it has fetched.
+            # At the same positions a new assignment would only discard fetched messages.
             self._member, self._positions = None, dict(kafka.offsets)
             self._open()
 
     def reconnect(self) -> tuple[int, int]:
-        """See transport.py. The new connection goes on where the old one stood, or joins the group again."""
+        """See transport.py. The new connection continues at the old positions, or joins the group again."""
         began_ns = time.monotonic_ns()
         self.close()
         self._open()
@@ -159,36 +159,36 @@ class ConsumerTransport(ABC, Generic[L]):
         return self._member.undrained(ends, self._committed)
 
     def report_system(self) -> dict[str, Any] | None:
-        """What the group's rebalances took, of a member."""
+        """A member's rebalances and the time that they took; None without a group."""
         return None if self._member is None else self._member.report()
 
     @abstractmethod
     def close(self) -> None:
-        """See transport.py. A member leaves its group; what it was given early is forgotten."""
+        """See transport.py. A member leaves its group, and drops messages received early."""
 
     @abstractmethod
     def _config(self, kafka: KafkaConfigure) -> Mapping[str, Any]:
-        """The library's configuration for these settings; ValueError where a property cannot be used."""
+        """The library's configuration for these settings; ValueError if a property cannot be used."""
 
     @abstractmethod
     def _open(self) -> None:
-        """Connects if there is no connection, and goes to the positions or joins the group; errors as ``configure``."""
+        """Connects if needed, and goes to the positions or joins the group; errors as for ``configure``."""
 
     @abstractmethod
     def _seek(self, positions: Mapping[int, int]) -> None:
-        """Moves the library to these positions of a member, and forgets what was given early."""
+        """Moves the library to these positions of a member, and drops messages received early."""
 
     @abstractmethod
     def _hear(self) -> None:
-        """Waits a moment for the group to give partitions; messages that come meanwhile are received later."""
+        """Waits a moment for the group to assign partitions; keeps messages that arrive for later."""
 
     @abstractmethod
     def _commit(self, offsets: Mapping[int, int]) -> None:
-        """Tells the group where the member stands, if anywhere."""
+        """Commits the member's offsets to the group, if there are any."""
 
     @abstractmethod
     def _committed(self, partitions: list[int]) -> dict[int, int]:
-        """The group's offsets. Where it does not tell, there are none: what is read twice is counted."""
+        """The group's offsets; none if the group does not return them, as messages read twice are counted."""
 
     def _opened(self) -> L:
         if self._consumer is None:
@@ -210,7 +210,7 @@ class ConsumerTransport(ABC, Generic[L]):
 
 
 def fetch_config(kafka: KafkaSettings) -> dict[str, int | str]:
-    """How a consumer fetches, in librdkafka's names."""
+    """A consumer's settings for fetches, under librdkafka's names."""
     return {
         "fetch.min.bytes": kafka.fetch_min_bytes,
         "fetch.wait.max.ms": kafka.fetch_wait_max_ms,
@@ -221,7 +221,7 @@ def fetch_config(kafka: KafkaSettings) -> dict[str, int | str]:
 
 
 def session_config(kafka: KafkaSettings) -> dict[str, int | str]:
-    """After which silence a member counts as dead, and what libraries relate to it; in librdkafka's names."""
+    """A member's session timeout and the properties that depend on it, under librdkafka's names."""
     timeout_ms = kafka.session_timeout_ms
     if not kafka.group or timeout_ms is None:
         return {}

@@ -24,7 +24,7 @@ RIGHTS: Final = (
 
 
 def check(master: str, settings: KubernetesSettings) -> Iterator[str]:
-    """Lines for people; lines that demand a change come first.
+    """Checks a cluster and yields lines for people, first those that demand a change.
 
     The check creates the first object of a run (a Job with one small Pod), and removes it.
 

@@ -57,11 +57,11 @@ class MesosEngine(DriverEngine[MesosState]):
 
         Args:
             master: ``host:port`` or ``zk://…``.
-    settings: the engine's settings.
-    run: the run's name, which the framework's name contains.
-    artifact: the archive for agents; None if agents have everything that groups need.
-    log: the log file of the driver's process.
-    clock: a clock in seconds.
+            settings: the engine's settings.
+            run: the run's name, which the framework's name contains.
+            artifact: the archive for agents; None if agents have everything that groups need.
+            log: the log file of the driver's process.
+            clock: a clock in seconds.
 
         Raises:
             MissingDependencyError: pymesos is not installed.

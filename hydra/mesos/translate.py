@@ -297,12 +297,12 @@ def task_info(*, task: str, name: str, agent: str, resources: Sequence[Json], co
     """A command task.
 
     Args:
-    task: the task's id.
-    name: the task's name on the master's pages.
-    agent: the agent's id.
-    resources: the pieces of offers with which the task is launched.
-    command: see :func:`command_info`.
-    grace_s: the time from SIGTERM to SIGKILL when the task is killed, in s.
+        task: the task's id.
+        name: the task's name on the master's pages.
+        agent: the agent's id.
+        resources: the pieces of offers with which the task is launched.
+        command: see :func:`command_info`.
+        grace_s: the time from SIGTERM to SIGKILL when the task is killed, in s.
     """
     return {
         "name": name,

@@ -143,7 +143,7 @@ def test_sizes_are_those_of_the_document_but_for_the_header() -> None:
     assert [point["message_size"] for point in sweep] == [24, 100, 1000, 10_000, 100_000]
     assert [point["messages"] for point in sweep] == [1000 * 2**20 // size for size in (10, 100, 1000, 10_000, 100_000)]
     (view,) = BY_NAME["message-size-sweep"].views(ExperimentOptions(1), ())
-    assert "10-byte records are 24 bytes here: so large is the header that accounts for each" in view.notes
+    assert "10-byte records are 24 bytes here, the size of the header that accounts for each" in view.notes
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_latency_below_the_bound_of_the_clocks_is_told_below_the_table(
 ) -> None:
     figures = {**LATENCY, "latency_p50_us": p50_us, "latency_bound_us": 152.3, "ack_p50_us": 3}
     notes = [note for note in views(name, {point: figures})[0].notes if "clocks" in note]
-    assert notes == [f"{point}: a latency of at most 0.292 ms is shorter than the clocks of its hosts can tell"] * below
+    assert notes == [f"{point}: a latency of at most 0.292 ms is shorter than its hosts' clocks can measure"] * below
 
 
 def test_rows_that_failed_are_told_below_the_table() -> None:
@@ -309,7 +309,7 @@ def test_every_preset_is_usable_with_any_cluster(preset: str, bootstrap: str) ->
 
 def test_settings_of_the_users_brokers_are_theirs() -> None:
     more = {"kafka.bootstrap": "mine:9092", "kafka.broker.num.io.threads": 4}
-    with pytest.raises(ConfigError, match="brokers of yours keep their settings"):
+    with pytest.raises(ConfigError, match="Hydra changes no settings of your brokers"):
         settings_with("durability", **more)
 
 

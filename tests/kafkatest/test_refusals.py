@@ -24,9 +24,9 @@ USERS = {"kafka.bootstrap": "h:9092"}
         ({"settings.partitions": 0}, "settings.partitions: must be 1 to 10000, not 0"),
         ({"settings.kill_broker_at": 0.5}, "needs at least 2 brokers, and server.count is 1"),
         ({**THREE, "settings.kill_broker_at": 1.0}, "above 0 and below 1, not 1.0"),
-        ({**THREE, **USERS, "settings.kill_broker_at": 0.5}, "brokers of yours are never killed"),
-        ({**THREE, **USERS, "sweep.vary.kill_broker_at": [0.5]}, "sweep.vary.kill_broker_at: brokers of yours"),
-        ({**USERS, "kafka.broker": {"num.io.threads": "4"}}, "kafka.broker: brokers of yours keep their settings"),
+        ({**THREE, **USERS, "settings.kill_broker_at": 0.5}, "Hydra never kills your own brokers"),
+        ({**THREE, **USERS, "sweep.vary.kill_broker_at": [0.5]}, "sweep.vary.kill_broker_at: Hydra never kills"),
+        ({**USERS, "kafka.broker": {"num.io.threads": "4"}}, "kafka.broker: Hydra changes no settings"),
         ({"kafka.broker": {"listeners": "PLAINTEXT://:1"}}, "kafka.broker.listeners: is Hydra's own to set"),
         ({"kafka.broker": {"ssl.keystore.type": "JKS"}}, "kafka.broker.ssl.keystore.type: is Hydra's own"),
         ({"kafka.broker": {"num.io.thread": "4"}}, "did you mean num.io.threads?"),
@@ -77,7 +77,7 @@ PEM = "-----BEGIN X-----\nab\n-----END X-----\n"
         ({"settings.messages": None}, "kafka-tool needs settings.messages"),
         ({"settings.payload": "json", "settings.message_size": 100}, "kafka-tool makes no JSON"),
         ({"sweep.vary": {"payload": ["zeros", "json"]}, "settings.message_size": 100}, "kafka-tool makes no JSON"),
-        ({"settings.message_size_min": 24}, "all of one size"),
+        ({"settings.message_size_min": 24}, "records of one size"),
     ],
 )
 def test_what_it_cannot_do_is_refused(changes: dict[str, Any], said: str) -> None:

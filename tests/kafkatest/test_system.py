@@ -130,7 +130,7 @@ def test_a_broker_that_was_killed_fails_nothing_until_the_step_is_over(pretended
     brokers, system = Brokers(), KafkaSystem(scenario, deploy=True)
     system.open("run", tmp_path, wait_alone, brokers)
     system.configure(scenario.settings)
-    with pytest.raises(StepError, match="no broker was killed: the window ended before its moment came"):
+    with pytest.raises(StepError, match="no broker was killed: the window ended before the kill was due"):
         system.finish()
     system.configure(scenario.settings)
 
@@ -139,7 +139,7 @@ def test_a_broker_that_was_killed_fails_nothing_until_the_step_is_over(pretended
     assert system.finish() == {"end_offsets": {"0": 7}}
     assert system.failure() == ""
     system.after_step()
-    assert system.failure() == "the Kafka broker at h:3 was killed, as the scenario says"
+    assert system.failure() == "the Kafka broker at h:3 was killed, as the scenario demands"
     system.revive()
     assert (system.failure(), brokers.starts) == ("", 2)
     system.close()

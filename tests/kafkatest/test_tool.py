@@ -130,7 +130,7 @@ def test_nothing_is_left_of_a_tool_that_is_ended_in_the_middle(
     if end == "stop":
         report = bench.publisher_report(PUBLISHER, 1, window)
         assert 0 < report.sent < 10_000_000
-        assert "was ended when it had told of" in report.stopped_early
+        assert "was ended when it had reported" in report.stopped_early
     elif end == "kill":
         os.kill(client, 9)
     else:

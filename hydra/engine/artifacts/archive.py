@@ -45,10 +45,10 @@ class Artifact:
     """An archive for agents.
 
     Attributes:
-    path: the file.
-    name: the name in its URI, with version, Python, machine and digest.
-    digest: the digest of its contents; groups of a run reject an archive with another digest.
-    sha256: the SHA-256 of the file.
+        path: the file.
+        name: the name in its URI, with version, Python, machine and digest.
+        digest: the digest of its contents; groups of a run reject an archive with another digest.
+        sha256: the SHA-256 of the file.
     """
 
     path: Path

@@ -15,4 +15,4 @@ EXPERIMENTS: Final[tuple[Experiment, ...]] = (
     *network.EXPERIMENTS,
     *partition_formula.EXPERIMENTS,
 )
-"""In the order in which they are listed."""
+"""All experiments, in the order in which ``--list`` shows them."""

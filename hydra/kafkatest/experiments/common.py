@@ -31,50 +31,50 @@ T = TypeVar("T")
 MIB: Final = 2**20
 ACCOUNT: Final = "account"
 
-RECORDS_PER_SEC: Final = Column("records_per_sec", "records/s", "of all clients together", "records/s", "none")
+RECORDS_PER_SEC: Final = Column("records_per_sec", "records/s", "sum over all clients", "records/s", "none")
 MB_PER_SEC: Final = Column(
-    "mb_per_sec", "MB/s", "of all clients together; a MB is 2^20 bytes, as in the documents", "MB/s"
+    "mb_per_sec", "MB/s", "sum over all clients; a MB is 2^20 bytes, as in the documents", "MB/s"
 )
 EXACT: Final = Column(
-    ACCOUNT, TEXT, "whether records acknowledged, growth of the log and records received are the same", "account"
+    ACCOUNT, TEXT, "whether records acknowledged, growth of the log and records received are equal", "account"
 )
 
 WARM_UP: Final = "warm-up"
-"""The row of a part that no table shows."""
+"""The name of a part's warm-up row, which no table shows."""
 _WARM_RECORDS: Final = 300_000
-"""After so many records brokers run compiled code: until then they take several times as long for each."""
+"""The records after which brokers run compiled code; before, each record takes them several times as long."""
 _SLOWEST: Final = 2_000
-"""Records/s of each producer that a step leaves time for: its length is an upper bound only."""
+"""Records/s of a slow producer, by which a step's length is an upper bound."""
 _LEAST_S: Final = 60.0
 _DAY_S: Final = 86_400.0
 
 IN: Final = ("in_bytes_per_s", "replication_in_bytes_per_s")
-"""Payload of record batches from producers, and from leaders."""
+"""Bytes/s of record batches into a broker, from producers and from leaders."""
 OUT: Final = ("out_bytes_per_s", "replication_out_bytes_per_s")
-"""The same to consumers, and to followers."""
+"""Bytes/s of record batches out of a broker, to consumers and to followers."""
 INTERFACE_IN: Final = ("interface_in_bytes_per_s",)
 INTERFACE_OUT: Final = ("interface_out_bytes_per_s",)
-"""Of a broker's network interface, where it has one of its own."""
+"""Bytes/s of a broker's network interface, if the broker has its own."""
 
 
 @cache
 def published(file: str) -> tuple[dict[str, Figure], ...]:
-    """The rows of a published table, not to be changed; errors as for ``text_of``."""
+    """The rows of a published table, which callers must not change; errors as for ``text_of``."""
     return parsed(text_of(file))[1]
 
 
 def part(name: str, points: Iterable[Point], brokers: int, partitions: int, about: str, **more: Any) -> ExperimentPart:
-    """A part with these points on so many brokers.
+    """A part with these points on brokers started by Hydra.
 
     Args:
-        name: the part's.
-        points: keys of ``[[sweep.points]]``.
-        brokers: that Hydra brings along.
-        partitions: of the topic, where a point does not say so.
+        name: the part's name.
+        points: the points, as in ``[[sweep.points]]``.
+        brokers: the number of brokers.
+        partitions: the topic's partitions, if a point does not set them.
         about: the description.
         more: further tables and keys of the scenario.
     """
-    # One producer unless a point says otherwise: it would have as many as the point with the most.
+    # One producer by default: otherwise a point would have as many as the point with the most.
     listed = [{"publishers": 1, **point} for point in points]
     scenario = {
         "system": "kafka",
@@ -98,16 +98,16 @@ def produced(order: ExperimentOptions, records: int, producers: int = 1, **setti
 
 
 def warmed(points: Sequence[Point]) -> list[Point]:
-    """The points behind a warm-up."""
+    """The points, with a warm-up before them."""
     return [warm_up(points[0]), *points]
 
 
 def warm_up(point: Point, records: int = _WARM_RECORDS) -> Point:
-    """The row before all others, so that none of them measures brokers that have just been started.
+    """The warm-up row before all others, so that no row measures brokers that have just been started.
 
     Args:
-        point: what is to be measured first.
-        records: how many are sent; no more than the point sends, where it says how many.
+        point: the first measured point.
+        records: the number of records to send; at most the point's own number, if it sets one.
     """
     count = min(int(point.get("messages", records)), records)
     return {**point, "name": WARM_UP, "publishers": 1, "messages": count, "duration_s": time_for(count)}
@@ -119,23 +119,23 @@ def is_measured(row: Row) -> bool:
 
 
 def time_for(records: int, producers: int = 1) -> float:
-    """Seconds within which so many records of each producer are certainly sent; the step ends when they are."""
+    """Seconds that certainly suffice for ``records`` of each producer; the step ends when they are sent."""
     return min(_LEAST_S + records * producers / _SLOWEST, _DAY_S)
 
 
 def message_size(record_bytes: int) -> int:
-    """The message that stands for a published record: at least the header, by which messages are accounted."""
+    """The message bytes for a published record: at least the header, by which Hydra accounts for messages."""
     return max(record_bytes, HEADER_BYTES)
 
 
 def header_note(sizes: Iterable[int]) -> list[str]:
-    """What has to be said of records that are smaller than the header."""
-    text = f"records are {HEADER_BYTES} bytes here: so large is the header that accounts for each"
+    """Notes about records that are smaller than the header."""
+    text = f"records are {HEADER_BYTES} bytes here, the size of the header that accounts for each"
     return [f"{size}-byte {text}" for size in sorted({size for size in sizes if size < HEADER_BYTES})]
 
 
 class Measured(NamedTuple):
-    """A measured row: its point, its figures, and those of its producers, consumers and brokers by name."""
+    """A measured row: its point's name, its figures, and the figures of its producers, consumers and brokers."""
 
     name: str
     row: Row
@@ -163,31 +163,31 @@ def _at(of_rows: Sequence[T], index: int, none: T) -> T:
 
 
 def total(clients: Iterable[Row], name: str) -> float | None:
-    """The sum of a figure over clients; None where nobody has it."""
+    """The sum of a figure over clients; None if no client has it."""
     found = [value for client in clients if (value := number(client.get(name))) is not None]
     return sum(found) if found else None
 
 
 def mean(clients: Iterable[Row], name: str) -> float | None:
-    """The mean of a figure over clients; None where nobody has it."""
+    """The mean of a figure over clients; None if no client has it."""
     found = [value for client in clients if (value := number(client.get(name))) is not None]
     return sum(found) / len(found) if found else None
 
 
 def thousandth(value: Figure) -> float | None:
-    """Milliseconds of microseconds; None where it is not known."""
+    """Microseconds as milliseconds; None if unknown."""
     found = number(value)
     return None if found is None else found / 1000
 
 
 def below_bound(done: Sequence[PartResult], columns: Iterable[str]) -> list[str]:
-    """A note for every row in which one of these latencies is shorter than the clocks of its hosts can tell."""
+    """A note for each row with one of these latencies shorter than the clocks of its hosts can measure."""
     names = tuple(columns)
     notes = []
     for each in measured(done):
         limits = [limit_us for name in names if (limit_us := at_most(each.row, name)) is not None]
         if limits:
-            text = f"a latency of at most {max(limits) / 1000:.3g} ms is shorter than the clocks of its hosts can tell"
+            text = f"a latency of at most {max(limits) / 1000:.3g} ms is shorter than its hosts' clocks can measure"
             notes.append(f"{each.name}: {text}")
     return notes
 
@@ -198,7 +198,7 @@ def together(clients: Sequence[Row]) -> dict[str, Figure]:
 
 
 def familiar_lines(done: Sequence[PartResult]) -> list[str]:
-    """What Kafka's own tools would have printed of each producer and consumer, row by row below its name."""
+    """The lines that Kafka's own tools would print for each producer and consumer, below the name of each row."""
     lines = []
     for each in measured(done):
         lines += [f"# {each.name}", *map(producer_line, each.producers)]
@@ -209,7 +209,7 @@ def familiar_lines(done: Sequence[PartResult]) -> list[str]:
 
 
 def not_measured(done: Sequence[PartResult]) -> list[str]:
-    """A note for every row without figures, or in which not every record was sent within its time."""
+    """A note for each row without figures, or in which not all records were acknowledged within its time."""
     notes = []
     for row in (row for part in done for row in part.rows):
         sent = number(row.get("total_tx"))
@@ -222,13 +222,13 @@ def not_measured(done: Sequence[PartResult]) -> list[str]:
 
 
 def of_broker(broker: Row, names: Sequence[str]) -> float | None:
-    """The sum of these figures of a broker; None where it told none of them."""
+    """The sum of these figures of a broker; None if the broker reported none of them."""
     found = [float(value) for name in names if isinstance(value := broker.get(name), (int, float))]
     return sum(found) if found else None
 
 
 def mean_of(brokers: Mapping[str, Row], names: Sequence[str]) -> float | None:
-    """Its mean over brokers; None where no broker told."""
+    """The mean of :func:`of_broker` over brokers; None if no broker reported any."""
     found = [value for broker in brokers.values() if (value := of_broker(broker, names)) is not None]
     return sum(found) / len(found) if found else None
 
@@ -241,15 +241,15 @@ def beside_published(
     notes: Sequence[str],
     **picture: Any,
 ) -> ExperimentTable:
-    """A table in which some columns have the published figure and the ratio behind them.
+    """A table in which the published figure and the ratio follow some of the columns.
 
     Args:
-        title: of the table.
-        columns: all of them.
-        published: those that were published.
-        rows: each with the published one, None where there is none.
-        notes: below it.
-        picture: ``x``, ``y`` and ``marks`` of the view.
+        title: the table's title.
+        columns: all columns.
+        published: the columns with published figures.
+        rows: each row with the published one, None if there is none.
+        notes: the notes below the table.
+        picture: ``x``, ``y`` and ``marks`` of the table's plot.
     """
     shown = [each for column in columns for each in (beside([column]) if column in published else [column])]
     names = [column.name for column in published]
@@ -259,5 +259,5 @@ def beside_published(
 
 
 def experiment(parts: Parts, **more: Any) -> Experiment:
-    """An experiment whose parts are known before anything is measured; ``more`` as for ``Experiment``."""
+    """An experiment whose parts are known before it measures anything; ``more`` as for ``Experiment``."""
     return Experiment(parts=parts, next_part=in_turn(parts), lines=familiar_lines, **more)

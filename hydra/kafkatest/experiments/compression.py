@@ -1,4 +1,4 @@
-"""Partitions against compression: what more partitions give to brokers that take compressed batches, as in 2014."""
+"""Partitions against compression: the effect of more partitions on brokers with compressed batches, as in 2014."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LEAST_WINDOW_S: Final = 2.0
 _RATIO: Final = 4.0
 _WARM_UP_RECORDS: Final = 100_000
 _BUFFER_BYTES: Final = 2_097_152
-"""For each producer: what waits at the end of a window can be sent within a second or two, and is accounted for."""
+"""Buffer of each producer: messages that wait at the window's end are sent within 1 to 2 s, and accounted for."""
 _KB: Final = 1000.0
 
 PRODUCERS: Final = click.Option(
@@ -82,15 +82,15 @@ def _parts(order: ExperimentOptions) -> list[ExperimentPart]:
 # --- the tables ------------------------------------------------------------------------------------------------------
 
 _CODEC: Final = Column("compression", TEXT, "the producers' codec")
-_COUNT: Final = Column("partitions", "", "of the topic, two replicas each", axis="partitions")
-_CPU: Final = Column("avg_cpu_pct", "%", "CPU of a broker, mean; of one core here, of eight as published", "broker CPU")
+_COUNT: Final = Column("partitions", "", "partitions of the topic, with two replicas each", axis="partitions")
+_CPU: Final = Column("avg_cpu_pct", "%", "mean CPU of a broker; of one core here, of eight as published", "broker CPU")
 _NETWORK: Final = Column(
-    "network_kbytes_per_sec", "kB/s", "record batches into a broker, from producers and replicas; mean", "broker in"
+    "network_kbytes_per_sec", "kB/s", "mean record batches into a broker, from producers and replicas", "broker in"
 )
-_SENT: Final = Column("out_kbytes_per_sec", "kB/s", "record batches out of a broker; mean", "broker out")
-_MESSAGES: Final = Column("messages_per_sec_per_broker", "records/s", "into a broker, mean", "records/s per broker")
-_ACHIEVED: Final = Column("compression_ratio", "", "payload over compressed bytes, as the producers achieved", "ratio")
-_BATCH: Final = Column("records_per_batch", "records", "mean that the producers achieved", "records/batch")
+_SENT: Final = Column("out_kbytes_per_sec", "kB/s", "mean record batches out of a broker", "broker out")
+_MESSAGES: Final = Column("messages_per_sec_per_broker", "records/s", "mean, into a broker", "records/s per broker")
+_ACHIEVED: Final = Column("compression_ratio", "", "payload over compressed bytes, by the producers' counts", "ratio")
+_BATCH: Final = Column("records_per_batch", "records", "mean records in a batch that was sent", "records/batch")
 _FIGURES: Final = (_CPU, _NETWORK, _MESSAGES)
 _OF_BROKER: Final = {
     _CPU.name: (("cpu_seconds_per_s",), 100.0),
@@ -98,7 +98,7 @@ _OF_BROKER: Final = {
     _SENT.name: (OUT, 1 / _KB),
     _MESSAGES.name: (("messages_per_s",), 1.0),
 }
-"""What brokers count of each figure, and its unit."""
+"""The brokers' metrics for each figure, and the factor to its unit."""
 
 
 def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
@@ -113,9 +113,9 @@ def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experim
         rows.append((known, theirs.get((codec, int(partitions)))))
         each += [{**key, "broker": name, **_of(its, of_broker)} for name, its in sorted(it.brokers.items())]
     notes = [
-        f"{_producers(order)} producers where {_PRODUCERS} were used (--producers); JSON records of 2,000 to 2,500 "
-        f"bytes made to compress {_RATIO:g} times in large batches; a batch of 8,192 bytes holds three or four; the "
-        "ratio that was achieved is in the table",
+        f"{_producers(order)} producers (--producers) instead of the published {_PRODUCERS}; JSON records of 2,000 to "
+        f"2,500 bytes made to compress {_RATIO:g} times in large batches; a batch of 8,192 bytes holds three or four; "
+        "the measured ratio is in the table",
         "published with snappy only, on brokers of eight cores behind a link of 125,000 kB/s, in peaks for 12 and 15 "
         "partitions",
         *not_measured(done),
@@ -130,7 +130,7 @@ def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experim
 
 
 def _of(it: T, figure: Callable[[T, Sequence[str]], float | None]) -> dict[str, Figure]:
-    """The figures of a broker, or of all of them."""
+    """The figures of one broker, or of all brokers."""
     found = {name: (figure(it, counted), unit) for name, (counted, unit) in _OF_BROKER.items()}
     return {name: None if value is None else value * unit for name, (value, unit) in found.items()}
 

@@ -1,4 +1,4 @@
-"""The load tests of Kafka on DC/OS of 2018: record sizes, tuning, and many producers on more and more brokers."""
+"""The load tests of Kafka on DC/OS of 2018: record sizes, tuning, consumers, and producers in parallel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PRODUCERS: Final = "dcos_producers.csv"
 CONSUMERS: Final = "dcos_consumers.csv"
 SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
 SEEDS: Final = {3: "9 August", 0: "13 August"}
-"""The two documents by their number in the published tables: the days on which they measured, on two clusters."""
+"""The days of measurement of the two documents, by their number in the published tables; each had its own cluster."""
 
 _RECORDS: Final = 10_000_000
 _CONSUMED: Final = 15_000_000
@@ -48,7 +48,7 @@ _FETCH_MIN: Final = (1, 1_000_000)
 
 
 class ParallelSetup(NamedTuple):
-    """Producers in parallel on so many brokers and partitions."""
+    """The numbers of brokers, partitions and producers of one row."""
 
     brokers: int
     partitions: int
@@ -56,7 +56,7 @@ class ParallelSetup(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its row."""
+        """The row's name."""
         return f"{self.producers}-producers-{self.partitions}-partitions"
 
 
@@ -67,7 +67,7 @@ SETUPS: Final = (
     *(ParallelSetup(6, 30, producers) for producers in (3, 10)),
     ParallelSetup(9, 30, 25),
 )
-"""Those of the documents, and on three brokers as many producers as they have."""
+"""The documents' setups on 6 and 9 brokers, and 1, 3 and 5 producers on 3 brokers."""
 
 _ERRATA: Final = (
     "averages are those of the published lines: the document of 13 August prints the MB/s of 500-byte (110.74) and "
@@ -132,7 +132,7 @@ def _parallel_parts(order: ExperimentOptions) -> list[ExperimentPart]:
         ]
         most = max(setup.producers for setup in setups)
         about = f"{SOURCE}: producers in parallel on {brokers} brokers"
-        # A host for each, where there are so many; otherwise they are spread evenly, as always.
+        # A host for each producer if there are enough hosts; otherwise they are spread evenly, as always.
         more = {"publisher": {"constraints": [["hostname", "UNIQUE"]]}} if order.hosts >= most else {}
         parts.append(part(f"brokers-{brokers}", warmed(points), brokers, 10, about, **more))
     return parts
@@ -142,7 +142,7 @@ def _parallel_parts(order: ExperimentOptions) -> list[ExperimentPart]:
 
 _LATENCIES: Final = (
     Column("avg_latency_ms", "ms", "mean time from send to acknowledgement", "avg latency, ms"),
-    Column("max_latency_ms", "ms", "longest such time", "max latency, ms"),
+    Column("max_latency_ms", "ms", "longest time from send to acknowledgement", "max latency, ms"),
     *(
         Column(f"{name}_ms", "ms", f"{title} of the time from send to acknowledgement", f"{title}, ms")
         for name, title in (("p50", "50th"), ("p95", "95th"), ("p99", "99th"), ("p99_9", "99.9th"))
@@ -150,19 +150,19 @@ _LATENCIES: Final = (
 )
 _FIGURES: Final = (RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES[:2])
 _NAMES: Final = tuple(column.name for column in _FIGURES)
-_SEED: Final = Column("published", TEXT, "the day of the document that a row stands beside", "document of")
-_LEAST: Final = Column("records_per_sec_min", "records/s", "of the slowest run", "slowest run", "none")
-_MOST: Final = Column("records_per_sec_max", "records/s", "of the fastest run", "fastest run", "none")
-_RUN_COUNT: Final = Column("runs", "", "how many runs the row is the mean of")
+_SEED: Final = Column("published", TEXT, "the day of the document with the published figures", "document of")
+_LEAST: Final = Column("records_per_sec_min", "records/s", "records a second of the slowest run", "slowest run", "none")
+_MOST: Final = Column("records_per_sec_max", "records/s", "records a second of the fastest run", "fastest run", "none")
+_RUN_COUNT: Final = Column("runs", "", "the number of runs of which the row is the mean")
 
 
 def _of_producers(producers: Sequence[Row]) -> dict[str, Figure]:
-    """As the documents' totals have it: rates are added up, latencies are means over producers."""
+    """The figures of all producers, as in the documents' totals: sums of rates, means of latencies."""
     return {**together(producers), **{column.name: mean(producers, column.name) for column in _LATENCIES}}
 
 
 def _mean_of(rows: Sequence[Row]) -> dict[str, Figure]:
-    """The mean of each figure over runs, and the spread of the rate."""
+    """The mean of each figure over runs, and the least and the greatest rate."""
     rates = [rate for row in rows if (rate := number(row.get(RECORDS_PER_SEC.name))) is not None]
     spread = {_LEAST.name: min(rates), _MOST.name: max(rates)} if rates else {}
     return {_RUN_COUNT.name: len(rows), **{name: mean(rows, name) for name in _NAMES}, **spread}
@@ -173,7 +173,7 @@ def _theirs(**keys: Figure) -> list[Row]:
 
 
 def _in_groups(done: Sequence[PartResult]) -> dict[str, list[dict[str, Figure]]]:
-    """The runs of each setting: the figures of the producers of each."""
+    """The figures of each run's producers, by setting."""
     groups: dict[str, list[dict[str, Figure]]] = {}
     for it in measured(done):
         groups.setdefault(it.name.partition("/")[0], []).append({**_of_producers(it.producers), **it.told()})
@@ -193,7 +193,7 @@ def _size_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Ex
             theirs = _mean_of(_theirs(seed=seed, section="record_size", record_bytes=size))
             known = {"record_bytes": size, "published": day, **_mean_of(runs), ACCOUNT: _account(runs)}
             rows.append((known, theirs))
-    size_column = Column("record_bytes", "bytes", "of a record", "record bytes", axis="bytes of a record")
+    size_column = Column("record_bytes", "bytes", "size of a record", "record bytes", axis="bytes of a record")
     figures = (RECORDS_PER_SEC, _LEAST, _MOST, *_FIGURES[1:])
     columns = [size_column, _SEED, _RUN_COUNT, *figures, EXACT]
     notes = [f"mean of {_RUNS} runs of {order.records(_RECORDS):,} records", _ERRATA, *not_measured(done)]
@@ -216,7 +216,7 @@ def _tuning_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[
     groups = _in_groups(done)
     base = mean(groups.get("baseline", []), RECORDS_PER_SEC.name)
     sections = {"baseline": "record_size", "lower": "tuned_lower", "upper": "tuned_upper"}
-    gain = Column("gain_pct", "%", "records/s over the baseline's", "gain, %")
+    gain = Column("gain_pct", "%", "increase of the records/s over the baseline", "gain, %")
     rows: list[tuple[Row, Row | None]] = []
     for name, runs in groups.items():
         for seed, day in SEEDS.items():
@@ -246,9 +246,9 @@ def _gain(row: Row, base: float | None) -> float | None:
 _CONSUMED_FIGURES: Final = (
     RECORDS_PER_SEC,
     MB_PER_SEC,
-    Column("rebalance_ms", "ms", "until the consumer had its partitions", "rebalance, ms", "none"),
-    Column("fetch_records_per_sec", "records/s", "without the time of the rebalance", "fetch records/s", "none"),
-    Column("fetch_mb_per_sec", "MB/s", "likewise", "fetch MB/s"),
+    Column("rebalance_ms", "ms", "time until the consumer had its partitions", "rebalance, ms", "none"),
+    Column("fetch_records_per_sec", "records/s", "records/s after the rebalance", "fetch records/s", "none"),
+    Column("fetch_mb_per_sec", "MB/s", "MB/s after the rebalance", "fetch MB/s"),
 )
 
 
@@ -261,16 +261,16 @@ def _consumer_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
             theirs = next(r for r in published(CONSUMERS) if (r["seed"], r["fetch_min_bytes"]) == (seed, fetch))
             rows.append(({"fetch_min_bytes": fetch, "published": day, **figures, **it.told()}, theirs))
     columns = [
-        Column("fetch_min_bytes", "bytes", "that the broker waits for before it answers", "fetch.min.bytes"),
+        Column("fetch_min_bytes", "bytes", "bytes for which a broker waits to answer a fetch", "fetch.min.bytes"),
         _SEED,
-        Column("messages", MESSAGES, "that were read"),
+        Column("messages", MESSAGES, "messages that were read"),
         *_CONSUMED_FIGURES,
         EXACT,
     ]
     notes = [
         f"the log of {order.records(_CONSUMED):,} records of 250 bytes is written first and read afterwards",
-        "a rebalance of 0 ms: the consumer here has its partitions before its time begins, unless it is in a group",
-        "the published second run of 13 August read records of 356 bytes: its MB/s are of larger records",
+        "the rebalance takes 0 ms here unless the consumer is in a group: it has its partitions before its time begins",
+        "the published second run of 13 August read records of 356 bytes, so that its MB/s are those of larger records",
         *not_measured(done),
     ]
     return [beside_published("A consumer", columns, _CONSUMED_FIGURES, rows, notes)]
@@ -290,7 +290,7 @@ def _parallel_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
             totals.append((known, _of_producers(lines) if lines else None))
         singles += [{**keys, "producer": n, **producer} for n, producer in enumerate(it.producers, 1)]
         placed.append(f"{setup.producers} producers on {setup.brokers} brokers: {_put(it.producers)}")
-    keys_columns = [Column(name, "", f"how many {name}") for name in ParallelSetup._fields]
+    keys_columns = [Column(name, "", f"the number of {name}") for name in ParallelSetup._fields]
     notes = [
         "rates are added up, latencies are means over producers, as in the documents' totals",
         f"each producer sent {order.records(_RECORDS):,} records of 250 bytes; {_PAYLOAD}",
@@ -300,7 +300,7 @@ def _parallel_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
         *not_measured(done),
     ]
     columns = [*keys_columns, _SEED, *_FIGURES, EXACT]
-    each = [*keys_columns, Column("producer"), Column("agent", TEXT, "where it ran"), *_FIGURES[:2], *_LATENCIES]
+    each = [*keys_columns, Column("producer"), Column("agent", TEXT, "its agent"), *_FIGURES[:2], *_LATENCIES]
     return [
         beside_published("Producers in parallel", columns, _FIGURES, totals, notes, x="producers", y=_NAMES[:1]),
         ExperimentTable("Every producer", each, singles),
@@ -308,18 +308,18 @@ def _parallel_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
 
 
 def _published_of(setup: ParallelSetup) -> dict[str | None, list[Row]]:
-    """The published lines of this setup by the day of the document, tuned as here."""
+    """The published lines of this setup with the same tuning, by the day of the document."""
     asked = {**setup._asdict(), "record_bytes": 250, "batch_size_bytes": 100_000}
     found = {day: _theirs(seed=seed, **asked) for seed, day in SEEDS.items()}
     return {day: lines for day, lines in found.items() if lines}
 
 
 def _put(producers: Sequence[Row]) -> str:
-    """On which agents they were put."""
+    """The agents on which the producers ran."""
     agents = Counter(str(producer.get("agent")) for producer in producers)
     if all(count == 1 for count in agents.values()):
-        return "an agent each"
-    return "as many on each agent as they share: " + ", ".join(f"{agent} {n}" for agent, n in sorted(agents.items()))
+        return "each on its own agent"
+    return "several on an agent: " + ", ".join(f"{agent} {n}" for agent, n in sorted(agents.items()))
 
 
 # --- the experiments -------------------------------------------------------------------------------------------------

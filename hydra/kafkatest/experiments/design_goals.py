@@ -1,4 +1,4 @@
-"""The four design goals of the load tests on DC/OS: how fast each preset is, and what a killed broker costs."""
+"""The four design goals of the load tests on DC/OS: the speed of each preset, and the cost of a killed broker."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _BYTES: Final = 250
 _BROKERS: Final = 3
 _PARTITIONS: Final = 6
 _RATE: Final = 2000.0
-"""Records/s while a broker is killed, and while latencies are measured: far below what it can carry."""
+"""Records/s in the steps with a killed broker and with measured latencies: far below the cluster's capacity."""
 _WINDOW_S: Final = 600.0
 _LEAST_WINDOW_S: Final = 15.0
-"""Partitions have new leaders some seconds after their broker was killed."""
+"""The shortest window in s: partitions have new leaders some seconds after the kill."""
 _KILLED_AT: Final = 0.3
 
 _FAST, _PACED, _KILLED = "full-speed", "paced", "broker-killed"
@@ -71,16 +71,16 @@ _US: Final = {
 _KILLED_LATENCY: Final = "latency_p999_us"
 _LATENCIES: Final = (
     Column("ack_p50_ms", "ms", "median time from send to acknowledgement at the paced rate", "ack p50"),
-    Column("ack_p99_ms", "ms", "99th percentile of it", "ack p99"),
+    Column("ack_p99_ms", "ms", "99th percentile of that time", "ack p99"),
     Column("p50_ms", "ms", "median time from a record's due time to its consumer at the paced rate", "consumed p50"),
-    Column("p99_ms", "ms", "99th percentile of it", "consumed p99"),
+    Column("p99_ms", "ms", "99th percentile of that time", "consumed p99"),
 )
 _FAULT: Final = (
-    Column("killed_sent", MESSAGES, "sent while a broker was killed", "sent"),
-    Column("killed_acknowledged", MESSAGES, "of those, acknowledged", "acknowledged"),
-    Column("killed_refused", MESSAGES, "of those, not acknowledged", "not acknowledged"),
-    Column("killed_lost", MESSAGES, "acknowledged, and never received by the consumer", "lost"),
-    Column("killed_duplicates", MESSAGES, "received more than once", "duplicates"),
+    Column("killed_sent", MESSAGES, "messages sent in the step with a killed broker", "sent"),
+    Column("killed_acknowledged", MESSAGES, "messages of that step that were acknowledged", "acknowledged"),
+    Column("killed_refused", MESSAGES, "messages of that step that were not acknowledged", "not acknowledged"),
+    Column("killed_lost", MESSAGES, "messages that were acknowledged but that the consumer did not receive", "lost"),
+    Column("killed_duplicates", MESSAGES, "messages that the consumer received more than once", "duplicates"),
     Column("killed_p999_ms", "ms", "99.9th percentile of the time to the consumer", "consumed p99.9"),
 )
 
@@ -90,8 +90,8 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
     notes = [
         f"three brokers, each a KRaft voter; one of them, the leader of a partition, was killed with SIGKILL after "
         f"{100 * _KILLED_AT:.0f} % of the window, at {_RATE:g} records/s",
-        "SIGKILL tests replication, not fsync: what a killed process has written stays in the host's page cache, where "
-        "a power cut would take it",
+        "SIGKILL tests replication, not fsync: the data that a killed process has written stays in the host's page "
+        "cache, which a power cut would delete",
         *below_bound(done, (*_US.values(), _KILLED_LATENCY)),
         *not_measured(done),
     ]
@@ -121,7 +121,7 @@ def _of_preset(done: PartResult) -> dict[str, Figure]:
 
 
 def _settings_view() -> ExperimentTable:
-    """What each preset sets, and why."""
+    """The settings of each preset, with the reasons."""
     rows = [
         {"preset": name, "key": key, "value": str(value), "why": why}
         for name, preset in PRESETS.items()
@@ -129,8 +129,8 @@ def _settings_view() -> ExperimentTable:
     ]
     columns = [
         _PRESET,
-        Column("key", TEXT, "of a scenario"),
-        Column("value", TEXT, "what it is set to"),
+        Column("key", TEXT, "the key in a scenario"),
+        Column("value", TEXT, "the key's value"),
         Column("why", TEXT, "the reason"),
     ]
     return ExperimentTable("What each preset sets", columns, rows)

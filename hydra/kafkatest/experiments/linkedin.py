@@ -1,4 +1,4 @@
-"""LinkedIn's benchmark of 2014: each of its scenarios by itself, and all of them in one run of three brokers."""
+"""LinkedIn's benchmark of 2014: each of its scenarios alone, and all of them in one run with three brokers."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _RECORDS: Final = 50_000_000
 _RECORD_BYTES: Final = 100
 _STORED_BYTES: Final = 50_000_000_000 * _RECORD_BYTES
 _STORED_HERE: Final = 500_000_000
-"""Bytes that the log grows to unless more is asked for, or the original."""
+"""Bytes to which the log grows at most, without ``--stored-bytes`` and below ``--scale 1``."""
 _STEPS: Final = 8
-"""Rows in which the log grows."""
+"""The number of rows in which the log grows."""
 _SIZES: Final = (10, 100, 1000, 10_000, 100_000)
 _LATENCY_RECORDS: Final = 5000
 _LATENCY_RATE: Final = 500.0
-"""Messages/s: the pace of sending one, waiting for it, and sending the next, at the published median of 2 ms."""
+"""Messages/s: the rate of sending each message after the previous one arrived, at the published median of 2 ms."""
 
 STORED: Final = click.Option(
     ["--stored-bytes"],
@@ -61,7 +61,7 @@ _PRODUCER: Final = {"rate": "max", "message_size": _RECORD_BYTES, "acks": "1", "
 _REPLICATED: Final = {"replication_factor": 3}
 _LATENCIES: Final = {"p50_ms": "latency_p50_us", "p99_ms": "latency_p99_us", "p99_9_ms": "latency_p999_us"}
 _PUBLISHED_LATENCIES: Final[Row] = {"p50_ms": 2, "p99_ms": 3, "p99_9_ms": 14}
-"""As the note of the published row says."""
+"""The latencies in the note of the published row."""
 
 
 _GROWING: Final = "throughput-vs-stored-data"
@@ -77,10 +77,10 @@ _TITLES: Final = {
     "three-consumers": "three consumers, each with a copy of a stored log",
     "producer-and-consumer": "a producer and a consumer at the same time",
     _SWEEP: "records of 10 to 100,000 bytes",
-    _LATENCY: "time from send to receipt, one message after the other",
+    _LATENCY: "time from send to receipt, one message after another",
     _GROWING: "one producer while the log grows beyond memory",
 }
-"""By the name of each published scenario, in the order of a run: what fills the disk comes last."""
+"""The titles by the name of each published scenario, in the order of a run; the one that fills the disk is last."""
 
 
 # --- the points ------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def _growing(order: ExperimentOptions) -> list[Point]:
 
 
 def stored_bytes(order: ExperimentOptions) -> int:
-    """To which size the log grows, replicas not counted."""
+    """The size in bytes to which the log grows, without replicas."""
     asked = order.options.get("stored_bytes")
     if asked is not None:
         return int(asked)
@@ -152,11 +152,11 @@ def _parts(names: Sequence[str], order: ExperimentOptions) -> list[ExperimentPar
 
 # --- the tables ------------------------------------------------------------------------------------------------------
 
-_SCENARIO: Final = Column("scenario", TEXT, "as it was published")
-_RECORDS_HERE: Final = Column("records", MESSAGES, "that each producer sent")
-_BYTES: Final = Column("record_bytes", "bytes", "of a record, as published", "record bytes")
+_SCENARIO: Final = Column("scenario", TEXT, "the published scenario")
+_RECORDS_HERE: Final = Column("records", MESSAGES, "records that each producer sent")
+_BYTES: Final = Column("record_bytes", "bytes", "published size of a record", "record bytes")
 _FIGURES: Final = (RECORDS_PER_SEC, MB_PER_SEC)
-_BATCH: Final = Column("records_per_batch", "records", "mean that the producers achieved", "records/batch")
+_BATCH: Final = Column("records_per_batch", "records", "mean records in a batch that was sent", "records/batch")
 
 
 def _views(names: Sequence[str], order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
@@ -175,9 +175,9 @@ def _throughput(order: ExperimentOptions, done: Sequence[PartResult]) -> Experim
             known = {"scenario": it.name, "records": records, **it.told(_BATCH.name), **together(clients)}
             rows.append((known, theirs.get(it.name)))
     notes = [
-        "of consumers where the scenario is named after them, otherwise of producers; several are added up",
+        "the rates are sums over the consumers if the scenario is named after them, otherwise over the producers",
         "the published figures are of six machines with six disks each and gigabit Ethernet; here brokers and clients "
-        "share one machine unless a cluster is named",
+        "share one machine unless --master names a cluster",
         *not_measured(done),
     ]
     columns = [_SCENARIO, _RECORDS_HERE, *_FIGURES, _BATCH, EXACT]
@@ -191,8 +191,8 @@ def _sizes_view(_order: ExperimentOptions, done: Sequence[PartResult]) -> Experi
         if sweep == _SWEEP:
             here = {"record_bytes": int(size), "message_bytes": message_size(int(size))}
             rows.append({**here, **together(it.producers), **it.told(_BATCH.name)})
-    columns = [_BYTES, Column("message_bytes", "bytes", "of a message here", "message bytes"), *_FIGURES, _BATCH, EXACT]
-    notes = ["no figures were published: records/s falls and MB/s rises with the size", *header_note(_SIZES)]
+    columns = [_BYTES, Column("message_bytes", "bytes", "message size here", "message bytes"), *_FIGURES, _BATCH, EXACT]
+    notes = ["no figures were published, only that records/s falls and MB/s rises with the size", *header_note(_SIZES)]
     return ExperimentTable(
         "Message sizes", columns, rows, notes, x="record_bytes", y=(RECORDS_PER_SEC.name, MB_PER_SEC.name)
     )
@@ -207,11 +207,11 @@ def _latency(_: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTabl
             rows.append((known, _PUBLISHED_LATENCIES))
     headings = {"p50_ms": "median, ms", "p99_ms": "p99, ms", "p99_9_ms": "p99.9, ms"}
     columns = [
-        Column(name, "ms", "from the time that a message was due to its receipt", headings[name]) for name in _LATENCIES
+        Column(name, "ms", "time from when a message was due to its receipt", headings[name]) for name in _LATENCIES
     ]
     notes = [
         f"the document sends one message, waits for it, and sends the next; here {_LATENCY_RECORDS:,} are sent at "
-        f"{_LATENCY_RATE:g} a second, the pace that its median of 2 ms makes of that. The count is the document's at "
+        f"{_LATENCY_RATE:g} a second, the rate that follows from its median of 2 ms. The count is the document's at "
         "every scale",
         *below_bound(done, _LATENCIES.values()),
     ]
@@ -234,9 +234,9 @@ def _stored(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentT
     ]
     size = stored_bytes(order)
     notes = [
-        f"the log grows to {size:,} bytes of records in {_STEPS} steps, each replica counted once more (--stored-bytes "
-        f"says how far); the document stored {_STORED_BYTES:,} and saw no loss of throughput",
-        "the line marks the memory that this host had free or as cache: what is stored beyond it has to be on the disk",
+        f"the log grows to {size:,} bytes of records in {_STEPS} steps, counted without replicas (--stored-bytes "
+        f"sets this size); the document stored {_STORED_BYTES:,} and saw no loss of throughput",
+        "the line marks the memory that this host had free or as cache: records beyond it must be read from the disk",
     ]
     mark = {"page cache": cache} if cache else {}
     rate = (RECORDS_PER_SEC.name,)

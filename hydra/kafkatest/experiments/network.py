@@ -1,4 +1,4 @@
-"""Network in against out: bytes into and out of each broker beside the algebra of 2014."""
+"""Network in against out: bytes into and out of each broker, compared with the algebra of 2014."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ SOURCE: Final = "Kafka network utilization (in vs. out), December 2014"
 
 _BYTES: Final = 1000
 _RATE: Final = 3000.0
-"""Records/s of the producer: what the machine carries with every number of replicas."""
+"""Records/s of the producer: one machine can carry it with every number of replicas."""
 _WINDOW_S: Final = 60.0
 _LEAST_WINDOW_S: Final = 3.0
 _HELD: Final = 0.95
-"""Of the rate: who sent less from its first record to its last acknowledgement was late by more than windows' ends."""
+"""The part of the rate below which the producer was late for most of the window, not only at its ends."""
 
 
 class NetworkSetup(NamedTuple):
-    """One row: so many brokers, partitions, replicas, and consumers that each read everything."""
+    """One row: the numbers of brokers, partitions, replicas, and consumers that each read everything."""
 
     brokers: int
     partitions: int
@@ -48,7 +48,7 @@ class NetworkSetup(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its row."""
+        """The row's name."""
         return f"p{self.partitions}-r{self.replication}-c{self.consumers}"
 
 
@@ -66,15 +66,15 @@ class BrokerTraffic(NamedTuple):
 
 
 def algebra(rate: float, brokers: int, replication: int, consumers: int) -> BrokerTraffic:
-    """What the document expects of one broker, in the unit of ``rate``.
+    """The traffic of one broker that the document expects, in the unit of ``rate``.
 
     in = tr/nb + tr/nb·(rf − 1), out = tr/nb·(rf − 1) + what its consumers read; rf is at most the number of brokers.
 
     Args:
-        rate: tr, of all producers together.
-        brokers: nb.
-        replication: rf.
-        consumers: how many read everything; each takes tr/nb of every broker.
+        rate: tr, the rate of all producers together.
+        brokers: nb, the number of brokers.
+        replication: rf, the number of replicas.
+        consumers: the number of consumers of everything; each reads tr/nb from every broker.
     """
     share = rate / brokers
     copies = min(replication, brokers)
@@ -109,12 +109,12 @@ def _parts(order: ExperimentOptions) -> list[ExperimentPart]:
 # --- the tables ------------------------------------------------------------------------------------------------------
 
 _KEYS: Final = tuple(Column(name, "", f"how many {name}") for name in ("brokers", "partitions", "replication"))
-_CONSUMERS: Final = Column("consumers", "", "how many read everything")
+_CONSUMERS: Final = Column("consumers", "", "the number of consumers that read everything")
 _SENT: Final = Column("producers_mb_s", "MB/s", "payload that the producer sent, over the window", "sent")
 _OVERHEAD: Final = Column(
     "record_overhead_pct",
     "%",
-    "what Kafka's record batches add to the payload, by their format at the records per batch that were achieved",
+    "what Kafka's record batches add to the payload, by their format and the measured records per batch",
     "record overhead",
 )
 
@@ -122,7 +122,7 @@ _OVERHEAD: Final = Column(
 def _flow_columns(name: str, what: str, whose: str) -> list[Column]:
     return [
         Column(f"{name}_mb_s", "MB/s", f"bytes {what} a broker, mean over brokers; {whose}", f"{what} ({whose})"),
-        Column(f"{name}_deviation_pct", "%", "measured over the algebra's, less 100", "deviation"),
+        Column(f"{name}_deviation_pct", "%", "deviation of the measured bytes from the algebra", "deviation"),
     ]
 
 
@@ -156,9 +156,9 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
         *_KEYS,
         _CONSUMERS,
         _SENT,
-        Column("expected_in_mb_s", "MB/s", "by the algebra", "in by the algebra"),
+        Column("expected_in_mb_s", "MB/s", "bytes into a broker by the algebra", "in by the algebra"),
         *_flow_columns(*_COUNTED[0][:3]),
-        Column("expected_out_mb_s", "MB/s", "by the algebra", "out by the algebra"),
+        Column("expected_out_mb_s", "MB/s", "bytes out of a broker by the algebra", "out by the algebra"),
         *_flow_columns(*_COUNTED[1][:3]),
         _OVERHEAD,
         *(
@@ -172,10 +172,10 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
     notes = [
         "algebra: in = tr/nb + tr/nb·(rf − 1), out = tr/nb·(rf − 1) + tr/nb for each consumer of everything; tr is the "
         "payload that the producer sent, nb the brokers, rf the replicas, at most nb",
-        "the brokers' metrics count record batches: payload and record overhead, compressed as they are. The rest of "
-        "their deviation is what producers, followers and consumers were behind or ahead at the window's ends",
-        "an interface counts all that passes, also requests, fetch responses, acknowledgements and the headers of TCP "
-        "and IP. It is known where each broker's agent has a network namespace of its own",
+        "the brokers' metrics count record batches: payload and record overhead, after compression. The rest of "
+        "the deviation is the backlog of producers, followers and consumers at the window's ends",
+        "an interface counts all traffic, with requests, fetch responses, acknowledgements and the headers of TCP and "
+        "IP. Its figures are known if each broker's agent has a network namespace of its own",
         *_late_note(late),
         *not_measured(done),
     ]
@@ -199,10 +199,10 @@ _FLOWS: Final = (*_COUNTED, *_SEEN)
 
 
 def _late_note(rows: Sequence[str]) -> list[str]:
-    """What has to be said of rows whose traffic went on behind the window, where nobody counts it."""
+    """A note about rows whose traffic continued after the window, where it is not counted."""
     if not rows:
         return []
-    return [f"the machine did not carry {_RATE:g} records/s here, and much passed after the window: {', '.join(rows)}"]
+    return [f"the machine did not carry {_RATE:g} records/s, and much traffic followed the window: {', '.join(rows)}"]
 
 
 def _row(setup: NetworkSetup, rate: float, it: Measured) -> dict[str, Figure]:
@@ -224,10 +224,10 @@ def _row(setup: NetworkSetup, rate: float, it: Measured) -> dict[str, Figure]:
 
 
 def _overhead_pct(records: float | None) -> float | None:
-    """What a batch of so many records adds to their payload."""
+    """The overhead of a batch of ``records`` records over their payload, in percent."""
     if not records:
         return None
-    # A record's own overhead hardly depends on its place; the header is shared by all of them.
+    # A record's own overhead hardly depends on its position; all records share the header.
     one = batching.record_bytes(_BYTES, round(records) // 2) + batching.BATCH_HEADER_BYTES / records
     return 100 * (one / _BYTES - 1)
 
@@ -240,7 +240,7 @@ EXPERIMENTS: Final = (
     experiment(
         _parts,
         name="network-in-out",
-        title="bytes into and out of each broker beside the algebra, over brokers, partitions and replicas",
+        title="bytes into and out of each broker against the algebra, over brokers, partitions and replicas",
         source=SOURCE,
         scale=0.05,
         takes_s=115.0,

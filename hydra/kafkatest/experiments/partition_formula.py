@@ -1,4 +1,4 @@
-"""The partition formula of the load tests on DC/OS: how many partitions a target rate needs, and whether that holds."""
+"""The partition formula of the load tests on DC/OS: the partitions for a target rate, and a run that checks them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from hydra.system import Experiment, ExperimentOptions, ExperimentPart, Experime
 NAME: Final = "partition-formula"
 SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
 TARGET_RATE: Final = 10_000_000.0
-"""Records/s, the document's example, of which a scale takes its part."""
+"""The document's example in records/s, which ``--scale`` multiplies."""
 
 _RECORDS: Final = 10_000_000
 _BYTES: Final = 250
 _RUNS: Final = 5
 _MOST_HERE: Final = 8
-"""Partitions with a producer each that one host is asked to carry."""
+"""The most partitions for one host, with a producer for each."""
 
 _MEASURE, _PLANNED = "measure", "planned"
 _PRODUCED, _CONSUMED = "one-producer", "one-consumer"
@@ -65,13 +65,13 @@ OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MeanRate:
-    """A rate from several runs, records/s, with Student's 95 % interval; ``half`` None: of one run there is none."""
+    """A mean rate of several runs, and half the width of its 95 % confidence interval (Student's), records/s."""
 
     mean: float
     half: float | None
 
     def needed(self, target: float) -> tuple[float, float, float]:
-        """Partitions for a target rate: the figure, and the limits of its interval (inf where it has no upper one)."""
+        """Partitions for a target rate, and the limits of their interval (inf if it has no upper limit)."""
         half = math.inf if self.half is None else self.half
         low = target / (self.mean + half)
         return target / self.mean, low, target / (self.mean - half) if half < self.mean else math.inf
@@ -79,7 +79,7 @@ class MeanRate:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlan:
-    """What was measured, and what follows: ``planned`` partitions, of which ``run`` were tried."""
+    """The measured rates, and the partitions that follow: ``planned`` are needed, ``run`` are measured."""
 
     producer: MeanRate
     consumer: MeanRate
@@ -88,19 +88,19 @@ class PartitionPlan:
 
     @property
     def needed(self) -> tuple[float, float, float]:
-        """max(T/P, T/C) with its interval."""
+        """max(T/P, T/C), and the limits of its interval."""
         pairs = zip(self.producer.needed(self.target), self.consumer.needed(self.target), strict=True)
         figure, low, high = (max(pair) for pair in pairs)
         return figure, low, high
 
     @property
     def planned(self) -> int:
-        """Whole partitions."""
+        """The whole number of partitions that the target needs."""
         return math.ceil(self.needed[0])
 
     @property
     def run(self) -> int:
-        """Partitions that were tried."""
+        """The number of partitions of the second run."""
         return min(self.planned, self.most)
 
 
@@ -114,7 +114,7 @@ def _brokers(order: ExperimentOptions) -> int:
 
 
 def plan_of(order: ExperimentOptions, done: Sequence[PartResult]) -> PartitionPlan | None:
-    """The plan, once everything that it needs was measured."""
+    """The plan; None until both rates are measured."""
     rates: dict[str, list[float]] = {_PRODUCED: [], _CONSUMED: []}
     for it in measured(done):
         kind = it.name.partition("/")[0]
@@ -124,7 +124,7 @@ def plan_of(order: ExperimentOptions, done: Sequence[PartResult]) -> PartitionPl
     if not all(rates.values()):
         return None
     most = int(order.options.get("most_partitions") or _MOST_HERE * order.hosts)
-    # Not before there is something to average: it takes numpy.
+    # Imported late, as it loads numpy.
     from hydra.sweep.repetition import mean_and_interval
 
     producer, consumer = (MeanRate(*mean_and_interval(rates[kind])) for kind in (_PRODUCED, _CONSUMED))
@@ -177,11 +177,11 @@ def _next_part(order: ExperimentOptions, done: Sequence[PartResult]) -> Experime
 
 # --- the tables ------------------------------------------------------------------------------------------------------
 
-_WHAT: Final = Column("what", TEXT, "which rate")
-_INTERVAL: Final = Column("interval", "records/s", "half the width of Student's 95 % interval", "±")
-_PARTITIONS: Final = Column("partitions", "", "that the target needs by this rate")
-_LOW: Final = Column("partitions_low", "", "the lower limit of its interval", "at least")
-_HIGH: Final = Column("partitions_high", "", "the upper limit of its interval", "at most")
+_WHAT: Final = Column("what", TEXT, "the rate")
+_INTERVAL: Final = Column("interval", "records/s", "half the width of Student's 95 % confidence interval", "±")
+_PARTITIONS: Final = Column("partitions", "", "partitions that the target needs by this rate")
+_LOW: Final = Column("partitions_low", "", "the lower limit of the interval of these partitions", "at least")
+_HIGH: Final = Column("partitions_high", "", "the upper limit of the interval of these partitions", "at most")
 
 
 def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
@@ -225,7 +225,7 @@ def _limits(needed: tuple[float, float, float]) -> dict[str, Figure]:
 
 
 def _brokers_need(order: ExperimentOptions, plan: PartitionPlan) -> ExperimentTable:
-    """What the target asks of each broker's network and disk, by the algebra of ``network.py``, with consumers once."""
+    """Network and disk that the target needs on each broker, by the algebra of ``network.py`` with one consumer."""
     brokers = _brokers(order)
     rate = plan.target * _BYTES
     rows: list[dict[str, Figure]] = []
@@ -242,14 +242,14 @@ def _brokers_need(order: ExperimentOptions, plan: PartitionPlan) -> ExperimentTa
             }
         )
     columns = [
-        Column("brokers", "", "how many"),
+        Column("brokers", "", "the number of brokers"),
         Column("replication", "", "replicas of each partition"),
-        Column("in_mb_s", "MB/s", "network into each broker", "network in"),
-        Column("out_mb_s", "MB/s", "network out of each broker, every record consumed once", "network out"),
-        Column("disk_mb_s", "MB/s", "written by each broker", "disk"),
-        Column("disk_gb_hour", "GB", "kept by each broker for every hour of retention", "disk an hour"),
+        Column("in_mb_s", "MB/s", "bytes into each broker", "network in"),
+        Column("out_mb_s", "MB/s", "bytes out of each broker if every record is consumed once", "network out"),
+        Column("disk_mb_s", "MB/s", "bytes written by each broker", "disk"),
+        Column("disk_gb_hour", "GB", "bytes kept by each broker for every hour of retention", "disk an hour"),
     ]
-    notes = ["payload before compression, without the overhead of records: the most that is needed"]
+    notes = ["the figures are upper limits for the payload: before compression, without the overhead of records"]
     return ExperimentTable("What each broker needs for the target", columns, rows, notes)
 
 
@@ -273,18 +273,14 @@ def _beside(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
         )
     notes = [
         f"run with {plan.run} partitions"
-        + (
-            f", the most that this cluster was asked to carry, of the {plan.planned} planned"
-            if plan.run < plan.planned
-            else ""
-        )
-        + "; a producer and a member of one group for each",
-        "the formula assumes that partitions add up: the ratio says how far they did",
+        + (f" of the {plan.planned} planned, the most that --most-partitions allows" if plan.run < plan.planned else "")
+        + ", each with a producer and a member of one consumer group",
+        "the formula assumes that partitions add up: the ratio shows how far they do",
         *not_measured(done),
     ]
     columns = [
         _WHAT,
-        Column("partitions", "", "that were run"),
+        Column("partitions", "", "partitions of the run"),
         Column("predicted", "records/s", "partitions times P or C"),
         RECORDS_PER_SEC,
         Column("share", "", "measured / predicted", "ratio"),
@@ -296,7 +292,7 @@ def _beside(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
 EXPERIMENTS: Final = (
     Experiment(
         name=NAME,
-        title="max(T/P, T/C): partitions for a target rate, then a run of as many",
+        title="max(T/P, T/C): partitions for a target rate, then a run with that number",
         source=SOURCE,
         scale=0.05,
         takes_s=90.0,

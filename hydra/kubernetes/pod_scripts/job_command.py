@@ -110,7 +110,7 @@ def passed_on(written: io.FileIO) -> Iterator[int]:
 
 
 def read(terminal: io.FileIO) -> bytes:
-    """The next bytes; b"" after the last writer has closed the terminal, which read() reports as an error."""
+    """The next bytes; b"" after the last writer has closed the terminal, which Linux reports as an error."""
     try:
         return terminal.read(65536)
     except OSError:
