@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 SCRIPTS: Final = Path(__file__).resolve().parent
-_LEAST_WORDS: Final = 4
-"""Fewer are no sentence."""
+_LEAST_WORDS: Final = 6
+"""A text with fewer is a name, or a part of a message that code puts together."""
 
+_RUNNING: Final = ("docs", "docstrings")
+"""The kinds of texts of which sentences of running text are drawn."""
 
 _ENDS: Final = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\[])|\n\s*\n|\n(?=[-*|#] ?)|\s*\|\s*")
 _CODE: Final = re.compile(r"^(```|~~~).*?^\1|<!--.*?-->", re.MULTILINE | re.DOTALL)
+_WHOLE: Final = re.compile(r"[A-Z`].*[.!?]")
+"""A sentence of running text. Messages and cells of tables have neither a capital letter nor a full stop."""
 _NO_PROSE: Final = re.compile(
     r"(?:hydra|SELECT|INSERT|CREATE|DELETE|UPDATE|WITH|ALTER|DROP|PRAGMA) [a-zA-Z]|…? ?[{<'(]"
 )
@@ -35,12 +39,18 @@ class Sentence(NamedTuple):
     place: str
 
 
-def sentences(texts: Iterable[tuple[str, str]]) -> Iterator[Sentence]:
-    """Every sentence of the texts (place, words) that has enough words."""
+def sentences(texts: Iterable[tuple[str, str]], *, whole: bool) -> Iterator[Sentence]:
+    """Every sentence of the texts (place, words) that has enough words.
+
+    Args:
+        texts: as tuples (place, words).
+        whole: whether only sentences of running text count.
+    """
     for place, text in texts:
         for part in _ENDS.split(_CODE.sub("", text)):
             words = " ".join(part.split()).strip("-*#| ")
-            if len(re.findall(r"[A-Za-z]{2,}", words)) >= _LEAST_WORDS and not _NO_PROSE.match(words):
+            enough = len(re.findall(r"[A-Za-z]{2,}", words)) >= _LEAST_WORDS
+            if enough and not _NO_PROSE.match(words) and (not whole or _WHOLE.fullmatch(words)):
                 yield Sentence(words, place.rpartition(":")[0])
 
 
@@ -58,7 +68,7 @@ def main(seed: int) -> None:
     generator, number = random.Random(seed), 0  # noqa: S311  # a lot that can be drawn again, no secret
     for kind, count, texts in kinds():
         sys.stdout.write(f"\n## {kind}\n")
-        for sentence in generator.sample(sorted(set(sentences(texts))), count):
+        for sentence in generator.sample(sorted(set(sentences(texts, whole=kind in _RUNNING))), count):
             number += 1
             sys.stdout.write(f"{number}. {sentence.text}  ({sentence.place})\n")
 
