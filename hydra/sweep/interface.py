@@ -20,7 +20,7 @@ _USUAL_RATE: Final = 100_000.0
 
 
 class RepeatTurn(NamedTuple):
-    """One repeat of one part of a sweep: the piece that a run measures in one turn when several runs take turns.
+    """One repeat of one part of a sweep: the piece that a run measures in one turn when runs are interleaved.
 
     Attributes:
         part: its number in the sweep: a client count, or a point.
