@@ -119,7 +119,7 @@ def check_plan(asked: StepPlan, result: StepResult) -> None:
     """
     if result.plan != asked:
         raise ValueError(
-            f"step {result.epoch} measured {result.plan}, where this sweep asks for {asked}: "
+            f"step {result.epoch} measured {result.plan}, while this sweep asks for {asked}: "
             "the results belong to another scenario"
         )
 
