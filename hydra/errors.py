@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 Key = tuple[str | int, ...]
 """The path of a key in a file."""
 
-EXIT_GOOD = 0
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_INCOMPLETE = 3
-EXIT_INTERRUPTED = 130
+EXIT_GOOD: Final = 0
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INCOMPLETE: Final = 3
+EXIT_INTERRUPTED: Final = 130
+EXIT_CODES: Final[Mapping[int, str]] = {
+    EXIT_GOOD: "good",
+    EXIT_FAILED: "the run failed",
+    EXIT_USAGE: "usage or configuration",
+    EXIT_INCOMPLETE: "finished, but a row failed or was skipped; a search found that no rate holds, or found no "
+    "answer; subscribers died or became silent although no event asked for it; a `--fail-if` held; `compare` had "
+    "nothing to compare; or the answer is not yes: `slo` (does not hold, or unknown), `check` (does not fit), `plan` "
+    "(impossible, or unknown)",
+    EXIT_INTERRUPTED: "interrupted",
+}
+"""The meaning of each exit code, in Markdown; ``scripts/doc_tables.py`` writes it into README."""
 
 
 class HydraError(Exception):

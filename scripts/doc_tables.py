@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the tables in ``docs/`` that are made from the code, between their marks: columns, settings, warnings, events.
+"""Writes the tables of ``docs/`` and README that are made from the code, between their marks.
 
 | mark | table |
 |---|---|
 | `columns: NAME` | columns of rows, from their records: those that all systems have, or that a system adds |
 | `settings: SYSTEM TABLE NAME…` | fields of a table of scenarios, all if none are named; SYSTEM is `all` or a system |
 | `events: NAME` | warnings and events, from their classes |
+| `exit codes: all` | the exit codes of `hydra`, from `hydra/errors.py` |
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from hydra.config import plugins
 from hydra.config.fields import own_tables, shared_table
+from hydra.errors import EXIT_CODES
 from hydra.events import run_events  # noqa: F401  # it registers its events
 from hydra.events.event import Event
 from hydra.events.warnings import HydraWarning
@@ -39,9 +41,10 @@ from hydra.sweep.search_spec import SearchSeries, SearchSpec
 from hydra.sweep.search_warnings import SearchWarning
 from hydra.system import SystemSpec
 
-DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
+ROOT: Final = Path(__file__).resolve().parents[1]
+DOCS: Final = ROOT / "docs"
 SERIES: Final[tuple[SearchSeries, ...]] = ("max_rate", "nodrop", "loss", "reconnecting", "slow")
-_PART: Final = re.compile(r"(<!-- (columns|settings|events): ([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+_PART: Final = re.compile(r"(<!-- (columns|settings|events|exit codes): ([^>]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 _DERIVED: Final = {("Scenario", "name"): "the name of the file"}
 """Defaults that no field has: they are set when the file is read."""
 _WORDS: Final = 3
@@ -51,7 +54,8 @@ _ENTRY: Final = re.compile(r"^    (\w+(?:, \w+)*): (.*(?:\n        .*)*)", re.MU
 
 def pages() -> list[Path]:
     """The pages that have such tables."""
-    return [path for path in sorted(DOCS.glob("*.md")) if _PART.search(path.read_text(encoding="utf-8"))]
+    every = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+    return [path for path in every if _PART.search(path.read_text(encoding="utf-8"))]
 
 
 def renewed(page: str) -> str:
@@ -60,7 +64,7 @@ def renewed(page: str) -> str:
     Raises:
         KeyError: it names a table that there is not.
     """
-    kinds = {"columns": columns_table, "settings": settings_table, "events": events_table}
+    kinds = {"columns": columns_table, "settings": settings_table, "events": events_table, "exit codes": codes_table}
     return _PART.sub(lambda part: part[1] + kinds[part[2]](part[3]) + part[4], page)
 
 
@@ -270,6 +274,14 @@ def _part(part: ast.expr, known: Mapping[str, Any], kind: type) -> str:
     name = value.id if isinstance(value, ast.Name) else ""
     used = inspect.getattr_static(kind, value.attr, None) if isinstance(value, ast.Attribute) else known.get(name)
     return used if isinstance(used, str) else "…"
+
+
+# --- exit codes ------------------------------------------------------------------------------------------------------
+
+
+def codes_table(name: str) -> str:
+    """The table of the exit codes; there is only one, ``all``."""
+    return _table(("code", "meaning"), [(str(code), meaning) for code, meaning in {"all": EXIT_CODES}[name].items()])
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------

@@ -1,9 +1,8 @@
 """Compares the repeats of runs, for each figure in each row: the difference, its interval, and a verdict. Pure.
 
 The sample is a repeat, not a part of one: slices of a repeat share its processes, connections and time, so that a
-hundred slices are no more evidence than one. A failed repeat has no figure, and counts as the worst one. If runs did
-not
-take turns, the cause of a difference is unknown: no run is called better.
+hundred slices are no more evidence than one. A failed repeat has no figure, and counts as the worst one. If runs were
+not interleaved, the cause of a difference is unknown: no run is called better.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ class FigureComparison:
         p_adjusted: the p value, adjusted by Holm among the figures of its family.
         repeats: numbers of compared repeats of base and other; of paired repeats, the number of pairs.
         left_out: the repeats that were not compared, and why; "" if all were.
-        verdict: how the other run differs; DIFFERS if the runs did not take turns; NO_DIFFERENCE; NO_SPREAD if each run
-            has the same figure in all repeats, so that the effect of chance is unknown; NO_VERDICT.
+        verdict: how the other run differs; DIFFERS if the runs were not interleaved; NO_DIFFERENCE; NO_SPREAD if each
+            run has the same figure in all repeats, so that the effect of chance is unknown; NO_VERDICT.
         is_better: whether the other run is the better one; None if no difference is shown, or neither is better.
         reason: why there is no verdict.
     """
@@ -90,7 +89,7 @@ class Comparison:
 
     Attributes:
         sides: the runs; the first is the base.
-        paired: whether repeats of the same number are pairs, because the runs took turns.
+        paired: whether repeats of the same number are pairs, because the runs were interleaved.
         rows: the rows that all runs have.
         primary: the column of the primary figure.
         first: the primary figure in each row and each other run; one family.
@@ -114,7 +113,7 @@ def compare(sides: Sequence[ComparedRun], *, paired: bool, figure: str = "") -> 
 
     Args:
         sides: two or more runs; the first is the base.
-        paired: whether their repeats took turns.
+        paired: whether their repeats were interleaved.
         figure: the primary figure; "": the default.
 
     Raises:

@@ -279,8 +279,8 @@ def _coming(folder: Path, resolved: ResolvedScenario, *, again: bool) -> RepeatT
     Args:
         folder: the run directory.
         resolved: the scenario of the run.
-        again: whether failed rows are retried; False if runs take turns: a repeat measured after its turn is no pair of
-            the other runs' repeats.
+        again: whether failed rows are retried; False for interleaved runs: a repeat measured after its turn is no pair
+            of the other runs' repeats.
     """
     if not (folder / DATABASE).is_file():
         return _next_turn(resolved, [])

@@ -19,11 +19,11 @@ _MOST_NAMED: Final = 3
 def write_report(run: Path, *others: Path, shared: bool = False, images: str = "") -> list[Path]:
     """Writes ``report.ipynb`` and ``report.html`` into a run directory and returns the paths of all files.
 
-    Of several runs, or of the folder of runs that took turns, it is the page of their comparison: beside the first run,
-    or into that folder.
+    For several runs, or the folder of interleaved runs, it is the page of their comparison: beside the first run, or in
+    that folder.
 
     Args:
-        run: the run directory, or the folder of an experiment or of runs that took turns; the base of a comparison.
+        run: the run directory, or the folder of an experiment or of interleaved runs; the base of a comparison.
         others: run directories to compare with it.
         shared: plotly.js is a file beside the run's folder, which all pages there share, and not a part of the page.
         images: the folder for each plot as PNG and SVG; "auto" is ``images`` beside the page, "" makes none.

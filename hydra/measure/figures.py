@@ -69,7 +69,7 @@ HELD_SHARE: Final = 0.99
 
 
 def least_sent(due: float, publishers: int = 1) -> float:
-    """The least messages of publishers that held their rates; one of each may be at the edge of the window."""
+    """The least number of messages that publishers send if they hold their rates; one of each may be at the edge."""
     return max(HELD_SHARE * due - publishers, 0.0)
 
 

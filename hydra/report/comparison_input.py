@@ -55,7 +55,7 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
     if len(runs) < 2:
         raise UsageError(
             "there are fewer than two runs to compare",
-            "name two run directories, or the folder of runs that took turns",
+            "name two run directories, or the folder of interleaved runs",
         )
     names = _names(runs)
     sides: list[ComparedRun] = []

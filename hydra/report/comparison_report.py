@@ -64,7 +64,7 @@ def document(comparison: Comparison, *, whole: bool = False) -> Document:
 
 def method(comparison: Comparison) -> str:
     """How the runs were compared, in two sentences."""
-    how = "pairs of repeats that took turns" if comparison.paired else "repeats as independent samples"
+    how = "pairs of interleaved repeats" if comparison.paired else "repeats as independent samples"
     better = comparison.primary.better
     unit = ", ".join(filter(None, [comparison.primary.unit, f"{better} is better" if better else ""]))
     return (
@@ -78,7 +78,7 @@ def warnings(comparison: Comparison) -> Iterator[str]:
     """The warnings about the comparison as a whole."""
     if not comparison.paired:
         yield (
-            "the runs did not take turns: other changes between them (neighbours, temperature, caches) also count as a "
+            "the runs were not interleaved: other changes between them (neighbours, temperature, caches) count as a "
             "difference, and no run is called better; measure them with --compare-implementations"
         )
     few = {each.name: min(len(row.repeats) for row in each.rows) for each in comparison.sides if each.rows}

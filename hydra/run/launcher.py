@@ -48,7 +48,7 @@ class RunRequest:
 
     ``resume`` continues the run in ``out``; ``label`` is shown before its steps in the live view. ``whole`` is the
     folder for ``--resume`` if that is not ``out``: the folder of which the run is a part. ``turn`` is the only part
-    that is measured if the run takes turns with others; None: the whole run. ``exports`` are the open exports of
+    that is measured if the run is interleaved with others; None: the whole run. ``exports`` are the open exports of
     metrics.
     """
 

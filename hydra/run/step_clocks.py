@@ -22,7 +22,7 @@ _OWN: Final = AgentClock(offset_ns=0, rate_ppb=0, error_ns=0, rtt_min_ns=0, same
 
 
 def unknown(roster: Roster, clients: BitMap) -> dict[HostKey, str]:
-    """The hosts of the connected ones of these clients whose clocks are not known well enough, with their names."""
+    """The names of the hosts with some of these clients connected, and with a clock that is not known well enough."""
     # All clients of a relay are on its host.
     firsts = [ids.min() for _, ids in roster.identities(clients)]
     hosts = {roster.host(client): roster.hello(client).host for client in firsts}

@@ -250,7 +250,7 @@ class StepStarter:
                 )
                 shares.append((listeners, told))
         self._asker.require(
-            shares, lambda: answers.acked("configure"), "subscribers", "take their settings", ANSWER_WITHIN_S
+            shares, lambda: answers.acked("configure"), "subscribers", "apply their settings", ANSWER_WITHIN_S
         )
         self._settings_ns = self._run.clock_ns() - told_ns
         return shares
@@ -262,7 +262,7 @@ class StepStarter:
         """
         answers = self._run.controller.roster.answers
         timeout_s = self._run.scenario.ready_timeout_s
-        self._asker.require(shares, lambda: answers.ready, "subscribers", "get a probe", timeout_s, told=True)
+        self._asker.require(shares, lambda: answers.ready, "subscribers", "receive a probe", timeout_s, told=True)
         self._asker.require_publishers()
 
     def _end_probes(self, publishers: BitMap, command: Configure) -> None:

@@ -30,7 +30,7 @@ class InterleavedRecord:
     Attributes:
         scenario: the name of the common scenario.
         sides: for each run, by its folder, the values that it replaces in the scenario, by dotted key.
-        interleaved: whether the runs took turns; otherwise one was measured after another.
+        interleaved: whether the repeats of the runs were measured in turns; otherwise one run after another.
         seed: seed of the order of turns.
         overrides: keys that the user replaced in all runs.
         command_line, began: how and when the command was started.
@@ -85,7 +85,7 @@ def folders_of(folders: Sequence[Path]) -> list[Path]:
 
 
 def took_turns(runs: Sequence[Path]) -> bool:
-    """Whether all these runs took turns with each other."""
+    """Whether all these runs were interleaved with each other."""
     parents = {run.resolve().parent for run in runs}
     if len(parents) != 1 or not is_interleaved(parent := parents.pop()):
         return False

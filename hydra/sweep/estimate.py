@@ -3,7 +3,7 @@
 Definition. L(r) is the mean share over time of the messages due at rate r that are lost or added to the backlog. The
 figure searched for is R, the highest rate with L(R) ≤ t. R does not depend on the length of steps.
 
-Model. L(r) = f + g(r/K): a *floor* f that is lost at any rate, and what the rate costs, of
+Model. L(r) = f + g(r/K): a *floor* f that is lost at any rate, and the loss g by the rate, of
 :mod:`hydra.sweep.loss_curves`. Where f ≥ t no rate holds, which is an atom of the same posterior. The evidence of a
 step of s seconds is y, the seconds of traffic that it lost: a sum of bursts that come as a Poisson process, of
 exponential size with mean μ (a compound Poisson-gamma or Tweedie law; B. Jørgensen, J. R. Stat. Soc. B 49, 1987). With

@@ -20,7 +20,7 @@ _USUAL_RATE: Final = 100_000.0
 
 
 class RepeatTurn(NamedTuple):
-    """One repeat of one part of a sweep: the piece that a run measures in one turn when several runs take turns.
+    """One repeat of one part of a sweep: the piece that a run measures in one turn when runs are interleaved.
 
     Attributes:
         part: its number in the sweep: a client count, or a point.
@@ -119,7 +119,7 @@ def check_plan(asked: StepPlan, result: StepResult) -> None:
     """
     if result.plan != asked:
         raise ValueError(
-            f"step {result.epoch} measured {result.plan}, where this sweep asks for {asked}: "
+            f"step {result.epoch} measured {result.plan}, while this sweep asks for {asked}: "
             "the results belong to another scenario"
         )
 

@@ -20,9 +20,9 @@ from hydra.sweep.kind import Case, RowSettings, SweepKind
 _KEY: Final[Key] = ("sweep", "points")
 _NAME_CHARACTERS: Final = 100
 
-_NAMED: Final = text_column(POINT, "name of the row, where a sweep lists its rows", "Point")
+_NAMED: Final = text_column(POINT, "name of the row, if the sweep lists its rows", "Point")
 _SENDERS: Final = Column(
-    PUBLISHERS, "publishers", "publishers that sent, where a sweep lists its rows", "Publishers", repeats="common"
+    PUBLISHERS, "publishers", "publishers that sent, if the sweep lists its rows", "Publishers", repeats="common"
 )
 
 

@@ -16,7 +16,7 @@ _LAST: Final = (
     Column(REPEATS, "", "how often the row was measured, with `--repeat`"),
     Column(STATUS, TEXT, "`ok`, `partial` (the run ended before its last step), `failed`, or `skipped`"),
     Column(REASON, TEXT, "why it failed or was skipped, or why there was a second try"),
-    Column(SKIPPED_BY, TEXT, "`user` where it was skipped with the key s, and nothing kept it from being measured"),
+    Column(SKIPPED_BY, TEXT, "`user` if the user skipped it with the key s, although it could have been measured"),
 )
 
 

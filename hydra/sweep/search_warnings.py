@@ -297,7 +297,7 @@ class HighestUnknown(SearchWarning):
     said = "slow clients read a share of the highest rate received, and that rate is unknown"
 
 
-# --- what is beside a figure -----------------------------------------------------------------------------------------
+# --- findings beside a figure ----------------------------------------------------------------------------------------
 
 
 class AboveUndisturbed(SearchWarning):

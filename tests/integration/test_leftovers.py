@@ -62,7 +62,7 @@ def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_befo
     assert f"removed {topic}" in resumed.stderr
     assert topics(bootstrap) == []
     assert [status for _, status in steps(run)] == ["ok", "ok"]
-    assert hydra("kafka-clean", "--bootstrap", bootstrap).stdout == f"no topic of Hydra's is at {bootstrap}\n"
+    assert hydra("kafka-clean", "--bootstrap", bootstrap).stdout == f"{bootstrap} has no topic of Hydra\n"
 
 
 def at_a_terminal(*arguments: object, closed: bool = False) -> tuple[int, psutil.Popen]:

@@ -29,7 +29,7 @@ def test_the_page_shows_itself_whole(browser: Browser, tmp_path: Path, scenario:
     # The same figures on both sides have no interval that could be drawn.
     assert len(page.plots) == 2
     assert "Second by second" not in page.text
-    for part in ("b<c> against a", "did not take turns", "Every repeat", "no difference shown"):
+    for part in ("b<c> against a", "were not interleaved", "Every repeat", "no difference shown"):
         assert part in page.text
 
 

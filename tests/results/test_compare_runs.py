@@ -76,8 +76,8 @@ def told(*words: object, expect: int = EXIT_GOOD) -> dict[str, Any]:
 def test_runs_that_took_turns_are_compared_in_pairs(pair: Path) -> None:
     text = compare(pair).stdout
     assert text.startswith("# b against a\n")
-    assert "Compared: pairs of repeats that took turns. Primary figure: latency_p99_us (µs, lower is better)" in text
-    assert "did not take turns" not in text
+    assert "Compared: pairs of interleaved repeats. Primary figure: latency_p99_us (µs, lower is better)" in text
+    assert "not interleaved" not in text
     assert text.count("3 pairs") >= 3
     assert "| client " in text
     assert compare(pair / "a", pair / "b").stdout == text, "the folder stands for its runs"
@@ -88,7 +88,7 @@ def test_other_runs_are_independent_samples_with_a_warning(own_pair: Path) -> No
     assert told(own_pair)["paired"] is False, "one after the other is not in turns"
     (own_pair / interleaved_record.RECORD).unlink()
     text = compare(own_pair / "a", own_pair / "b").stdout
-    for part in ("repeats as independent samples", "the runs did not take turns", "3 and 3"):
+    for part in ("repeats as independent samples", "the runs were not interleaved", "3 and 3"):
         assert part in text
     assert "3 pairs" not in text
 
