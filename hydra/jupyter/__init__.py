@@ -1,1 +1,1 @@
-"""The report page of a run and its notebook, made from the files of the run only."""
+"""The report page of a run and its notebook, made from the run's files only."""

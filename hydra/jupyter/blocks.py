@@ -1,4 +1,4 @@
-"""What a page is made of, and its notebook: cells of code with headings, HTML and plots already below them."""
+"""The blocks of a page, and its notebook, whose cells of code already have headings, HTML and plots as outputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Block(ABC):
 
     @abstractmethod
     def bundle(self) -> dict[str, Any]:
-        """What it is, by MIME type."""
+        """The block's content by MIME type."""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return self.bundle()
@@ -39,24 +39,24 @@ class Block(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Html(Block):
-    """HTML of any kind."""
+    """A block of HTML."""
 
     text: str
 
     def bundle(self) -> dict[str, Any]:
-        """As it is."""
+        """The HTML as it is."""
         return {"text/html": self.text}
 
 
 @dataclass(frozen=True, slots=True)
 class Heading(Block):
-    """A title above what follows, and HTML below it."""
+    """A heading, with HTML below it."""
 
     title: str
     below: str = ""
 
     def bundle(self) -> dict[str, Any]:
-        """As HTML, with a name that an address can end with."""
+        """The heading as HTML, with an id for links."""
         below = f'<div class="text_cell"><p>{self.below}</p></div>' if self.below else ""
         name = escape(self.title.replace(" ", "-"))
         return {"text/html": f'<h2 id="{name}">{escape(self.title)}</h2>{below}'}
@@ -64,24 +64,24 @@ class Heading(Block):
 
 @dataclass(frozen=True, slots=True)
 class Plot(Block):
-    """A plot, of which a notebook keeps the data without a copy of plotly.js; ``name`` is a file's."""
+    """A plot; a notebook stores its data without a copy of plotly.js. ``name`` is for files."""
 
     figure: go.Figure
     name: str
 
     def data(self) -> dict[str, Any]:
-        """The plot as plotly.js draws it; the ``meta`` of its layout is its name."""
+        """The plot's data for plotly.js; the ``meta`` of its layout is the plot's name."""
         drawn: dict[str, Any] = json.loads(self.figure.to_json())
         drawn["layout"]["meta"] = self.name
         return drawn
 
     def bundle(self) -> dict[str, Any]:
-        """Its data, and where to see it."""
+        """The plot's data, and a text that names where to see it."""
         return {_PLOTLY: self.data(), "text/plain": "a plot: open it with JupyterLab, or read report.html"}
 
 
 class Section(tuple[Block, ...]):
-    """Blocks that stand below each other; without any there is nothing to show."""
+    """Blocks below each other; an empty section shows nothing."""
 
     __slots__ = ()
 
@@ -93,35 +93,35 @@ class Section(tuple[Block, ...]):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page, ``title`` is the window's."""
+    """A page; ``title`` is the title of its window."""
 
     title: str
     blocks: Sequence[Block]
 
     @property
     def plots(self) -> list[Plot]:
-        """Its plots in their order."""
+        """The plots of the page, in order."""
         return [block for block in self.blocks if isinstance(block, Plot)]
 
 
 def titled(title: str, figure: go.Figure | None, below: str = "") -> Section:
-    """A plot below its heading; nothing at all where there is nothing to plot."""
+    """A plot below its heading; an empty section if there is no plot."""
     return Section() if figure is None else Section((Heading(title, below), Plot(figure, file_name(title))))
 
 
 def file_name(title: str) -> str:
-    """The name of a plot's file, of its title: ``Loss by rate`` → ``loss-by-rate``."""
+    """The name of a plot's file, made from its title: ``Loss by rate`` → ``loss-by-rate``."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "plot"
 
 
 def style() -> str:
-    """The look of the parts below, as an element."""
+    """The style sheet of the blocks, as an HTML element."""
     css = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
     return f"<style>{css}</style>"
 
 
 def figure(column: Column, value: Figure) -> str:
-    """A figure as text, thousands grouped; large ones have no digits behind the point."""
+    """A figure as text, with grouped thousands; large figures have no digits after the point."""
     if value is None or value == "":
         return UNKNOWN
     if isinstance(value, bool):
@@ -134,7 +134,7 @@ def figure(column: Column, value: Figure) -> str:
 
 
 def scrolling(table: str) -> str:
-    """A table that is wider than the page can be moved."""
+    """A table in an element that scrolls if the table is wider than the page."""
     return f'<div class="scroll">{table}</div>'
 
 
@@ -161,18 +161,18 @@ def _cell(cell: TableCell) -> str:
 
 
 def _hint(text: str) -> str:
-    """What an element says when it is pointed at."""
+    """The title attribute of an element, which browsers show under the pointer."""
     return f' title="{escape(text)}"' if text else ""
 
 
 def facts_table(told: Mapping[str, str]) -> Html:
-    """Facts, which are HTML, by name; those of which nothing is known are left out."""
+    """A table of facts (HTML) by name; empty facts are left out."""
     body = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in told.items() if text)
     return block(f'<table class="facts"><tbody>{body}</tbody></table>')
 
 
 def block(inner: str) -> Html:
-    """Part of a page, in the look of :func:`style`."""
+    """A part of a page, with the style of :func:`style`."""
     return Html(f'<div class="hydra">{inner}</div>')
 
 
@@ -186,7 +186,7 @@ _METADATA: Final = {
 
 @dataclass(frozen=True, slots=True)
 class NotebookCell:
-    """A cell: its code, and what that shows; without code it is the heading that it shows."""
+    """A cell of a notebook: its code, and the blocks that the code shows; without code it is a heading."""
 
     source: str
     blocks: Sequence[Block] = ()
@@ -195,13 +195,13 @@ class NotebookCell:
 
 @dataclass(frozen=True, slots=True)
 class ReportNotebook(Generic[T]):
-    """What a notebook consists of.
+    """The contents of a notebook.
 
     Attributes:
-        module: the one of ``hydra.jupyter`` that its code calls; it has ``load`` and the sections.
-        parameter: the variable that names the folder, and what to say of it.
-        variable: for what ``load`` gives.
-        sections: its headings, and one function for each section.
+        module: the module of ``hydra.jupyter`` that its code calls; it has ``load`` and the sections.
+        parameter: the variable that names the folder, and a comment about it.
+        variable: the variable for the result of ``load``.
+        sections: its headings, and a function for each section.
     """
 
     module: str
@@ -210,9 +210,9 @@ class ReportNotebook(Generic[T]):
     sections: Sequence[Heading | Callable[[T], Html | Section]]
 
     def cells(self, loaded: T) -> Iterator[NotebookCell]:
-        """The cells, of what ``load`` gave."""
+        """The cells, made from the result of ``load``."""
         name, what = self.parameter
-        yield NotebookCell(f'{name} = "."  # {what}; report.ipynb lies in it', tags=("parameters",))
+        yield NotebookCell(f'{name} = "."  # {what}; report.ipynb is in it', tags=("parameters",))
         yield NotebookCell(f"from hydra.jupyter import {self.module}\n\n{self.variable} = {self.module}.load({name})")
         for section in self.sections:
             if isinstance(section, Heading):

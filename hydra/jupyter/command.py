@@ -1,4 +1,4 @@
-"""`hydra report`: writes the report of a run. Imports nothing of plots before it knows that there is one."""
+"""`hydra report`: writes the report of a run. Imports the code for plots only after it has found a run."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ if TYPE_CHECKING:
     from hydra.analysis.comparison import Comparison
 
 _MOST_NAMED: Final = 3
-"""Runs that the name of a comparison's page names beside the first."""
+"""The maximum number of runs, after the first one, in the name of a comparison's page."""
 
 
 def write_report(run: Path, *others: Path, shared: bool = False, images: str = "") -> list[Path]:
     """Writes ``report.ipynb`` and ``report.html`` into a run directory and returns the paths of all files.
 
-    For several runs, or the folder of interleaved runs, it is the page of their comparison: beside the first run, or in
-    that folder.
+    For several runs it writes the page of their comparison, next to the folder of the first run; for a folder of
+    interleaved runs, it writes that page into the folder.
 
     Args:
         run: the run directory, or the folder of an experiment or of interleaved runs; the base of a comparison.
         others: run directories to compare with it.
-        shared: plotly.js is a file beside the run's folder, which all pages there share, and not a part of the page.
-        images: the folder for each plot as PNG and SVG; "auto" is ``images`` beside the page, "" makes none.
+        shared: whether plotly.js is a file next to the run's folder, which all pages there share, instead of a part of
+            the page.
+        images: the folder for each plot as PNG and SVG; "auto" is ``images`` next to the page, "" writes none.
 
     Raises:
         MissingDependencyError: what images need is not installed.
         UsageError: the runs cannot be compared, or the folder for images cannot be written.
-        RunDirectoryError: the directory holds no run, which is told before a second of imports.
-        HydraError: it cannot be written.
+        RunDirectoryError: the directory holds no run; this is checked before slow imports.
+        HydraError: the report cannot be written.
     """
     several = bool(others) or is_interleaved(run)
     if not several and not is_experiment(run):
@@ -47,14 +48,14 @@ def write_report(run: Path, *others: Path, shared: bool = False, images: str = "
 
         compared, _ = compare_runs([run, *others], "", ())
         return _compared(compared, page, shared=shared, pictures=pictures)
-    # Imports that take a second.
+    # These imports take a second.
     from hydra.jupyter.rendering import render
 
     return render(run, shared=shared, pictures=pictures)
 
 
 def _images(page: Path, images: str) -> Path | None:
-    """The folder for images; errors as of :func:`write_report`."""
+    """The folder for images; errors as for :func:`write_report`."""
     if not images:
         return None
     from hydra.jupyter.images import BESIDE, refuse_images
@@ -69,7 +70,7 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
 
     Raises:
         UsageError: there is no such folder.
-        HydraError: it cannot be written.
+        HydraError: the page cannot be written.
     """
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}", "name a file in a folder that exists")

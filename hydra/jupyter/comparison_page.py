@@ -1,4 +1,4 @@
-"""The page of a comparison: the verdicts, the plots of all runs in one, and what else differs."""
+"""The page of a comparison: verdicts, plots with all runs, and other differences."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from hydra.report.comparison_report import (
 
 _MOST_PANELS: Final = 3
 _MOST_ROWS: Final = 6
-"""Rows whose repeats are drawn: more panels side by side cannot be read."""
+"""The maximum number of rows whose repeats are plotted; more panels side by side cannot be read."""
 
 
 def page(comparison: Comparison) -> Page:
-    """The page."""
+    """The page of a comparison."""
     base, *others = (side.name for side in comparison.sides)
     names = f"{' and '.join(others)} against {base}"
     cautions = "".join(f"<li>{escape(text)}</li>" for text in warnings(comparison))
@@ -64,12 +64,12 @@ def _table(comparison: Comparison, compared: Sequence[FigureComparison]) -> Html
 
 def _environment(comparison: Comparison) -> Html:
     if not comparison.environment:
-        return block('<p class="all-good">Nothing that was recorded.</p>')
+        return block('<p class="all-good">No recorded fact differs.</p>')
     return block(scrolling(html(environment(comparison))))
 
 
 def _unmatched(comparison: Comparison) -> list[str]:
-    return [f"{row}: in {name}, and not in all" for name, rows in comparison.unmatched.items() for row in rows]
+    return [f"{row}: in {name}, but not in all runs" for name, rows in comparison.unmatched.items() for row in rows]
 
 
 def _list(lines: Iterable[str]) -> Html:
@@ -81,12 +81,12 @@ def _list(lines: Iterable[str]) -> Html:
 
 
 def overlaid(comparison: Comparison) -> go.Figure | None:
-    """The primary figure and the first others of other units against the client count, a line for each run."""
+    """The primary figure and first figures of other units by client count, with a line for each run."""
     known = {each.column.name: each.column for each in (*comparison.first, *comparison.others)}
     units: dict[str, str] = {}
     for name, column in known.items():
         if any(number(side.shown.get(name)) for row in comparison.rows for side in row.rows):  # not 0 everywhere
-            units.setdefault(column.unit, name)  # several rates side by side tell little more than one of them
+            units.setdefault(column.unit, name)  # several rates side by side show little more than one of them
     names = list(units.values())[:_MOST_PANELS]
     drawn = panels(names)
     across = POINT if any(row.settings.get(POINT) for row in comparison.rows) else CLIENTS
@@ -99,7 +99,7 @@ def overlaid(comparison: Comparison) -> go.Figure | None:
 
 
 def _groups(comparison: Comparison, number_: int) -> list[tuple[str, Marked]]:
-    """The rows of a run that a line goes through: those that differ in the client count alone."""
+    """The rows of a run for each line: rows that differ in the client count only."""
     groups: dict[str, Marked] = {}
     for matched in comparison.rows:
         row = matched.rows[number_]
@@ -109,11 +109,11 @@ def _groups(comparison: Comparison, number_: int) -> list[tuple[str, Marked]]:
 
 
 def changes(comparison: Comparison) -> go.Figure | None:
-    """The difference in the primary figure with its interval, of every row and run."""
+    """The difference in the primary figure with its interval, for every row and run."""
     drawable = [each for each in comparison.first if _limited(each)]
     kinds = {each.kind for each in drawable}
     if len(kinds) != 1:
-        return None  # nothing is known, or shares and differences do not share an axis
+        return None  # nothing is known, or shares and differences have no common axis
     scale, unit = (100.0, "%") if kinds == {"ratio"} else (1.0, comparison.primary.unit)
     drawn = go.Figure()
     for number_, side in enumerate(comparison.sides[1:], start=1):
@@ -121,7 +121,7 @@ def changes(comparison: Comparison) -> go.Figure | None:
         middle = [scale * (each.change or 0.0) for each in its]
         trace = go.Scatter(
             x=middle,
-            # Of several runs each has a line of its own: upon each other they could not be told apart.
+            # Each of several runs has its own line, because overlapping points could not be distinguished.
             y=[each.row if len(comparison.sides) == 2 else f"{each.row}, {escape(side.name)}" for each in its],
             name=escape(side.name),
             mode="markers",
@@ -146,13 +146,13 @@ def changes(comparison: Comparison) -> go.Figure | None:
 
 
 def _limited(compared: FigureComparison) -> bool:
-    """Whether its interval can be drawn."""
+    """Whether the interval is finite, so that it can be plotted."""
     known = (compared.change, compared.low, compared.high)
     return all(value is not None and math.isfinite(value) for value in known)
 
 
 def repeats(comparison: Comparison) -> go.Figure | None:
-    """The primary figure of every repeat in its order, a panel for each of the first rows."""
+    """The primary figure of every repeat in order, with a panel for each of the first rows."""
     rows, title, scale = comparison.rows[:_MOST_ROWS], comparison.primary.axis_title, 1.0
     if comparison.primary.unit == MICROSECONDS:
         title, scale = f"{title.removesuffix(MICROSECONDS)}ms", 1e-3
@@ -180,7 +180,7 @@ def repeats(comparison: Comparison) -> go.Figure | None:
 
 
 def slices(comparison: Comparison) -> go.Figure | None:
-    """What arrived in each second and how late, a line for each step; None where no seconds were kept."""
+    """Received rate and latency of each second, a line for each step; None if no time series was stored."""
     rows = [row for row in comparison.rows if any(its.slices for its in row.rows)][:_MOST_PANELS]
     if not rows:
         return None

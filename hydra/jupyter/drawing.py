@@ -1,4 +1,4 @@
-"""How plots look: their style, lines and axes, hollow where there is a warning, curves that lie upon each other."""
+"""The style of plots: lines, axes, hollow points for warnings, and overlapping curves."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from hydra.sweep import Row
 _TEMPLATE: Final = "plotly_white"
 _INK: Final = "#1f2933"
 _LEGEND_PX: Final = 1100
-"""Width of a page's plot that a legend surely has."""
+"""The minimum width of a plot's legend, in pixels."""
 _LETTER_PX: Final = 7
 _SIGN_PX: Final = 60
-"""What an entry of a legend takes, and each of its letters."""
+"""The width of an entry of a legend in pixels; ``_LETTER_PX`` is added for each letter."""
 _LINE_PX: Final = 20
 _MOST_LEGEND_PX: Final = 400
 _AXIS_PX: Final = 58
-"""What the texts of an axis across take."""
+"""The height of the texts of a horizontal axis, in pixels."""
 
 
 def apply_style(figure: go.Figure, height: int = 460) -> None:
-    """The look of every plot: letters, margins, and a legend below the panels, which makes the plot higher.
+    """Sets the style of a plot: font, margins, and a legend below the panels, which makes the plot higher.
 
     Args:
-        figure: with all its lines.
-        height: of the panels and what is around them but the legend, in pixels.
+        figure: the plot with all lines.
+        height: height without the legend, in pixels.
     """
     names = [str(trace.name) for trace in figure.data if trace.showlegend is not False]
     widest = max(map(len, names), default=0) * _LETTER_PX + _SIGN_PX
@@ -53,9 +53,9 @@ def apply_style(figure: go.Figure, height: int = 460) -> None:
 
 
 PUBLISHED: Final = "published"
-"""The ``meta`` of a line of published figures: these are dotted, and axes show what was measured."""
+"""The ``meta`` of a line of published figures, which is dotted, and does not affect the range of axes."""
 _SAME: Final = 0.006
-"""Points are not seen apart within this share of the span of all figures of a panel; its axis is logarithmic."""
+"""Points overlap if their distance is below this share of the (logarithmic) span of all figures of a panel."""
 _WIDER_PX: Final = 4
 _LARGER_PX: Final = 6
 _WIDEST_PX: Final = 12
@@ -64,9 +64,9 @@ _DASHES: Final = ("dash", "dot", "dashdot")
 
 
 def distinguish_overlaps(figure: go.Figure) -> None:
-    """Makes of curves with the same figures, in each panel, the lower ones wider and the upper ones broken.
+    """Makes overlapping curves visible in each panel: lower curves become wider, and upper curves dashed.
 
-    An entry of the legend says of which other curve its curve is the same in all panels.
+    If a curve equals another one in all panels, its entry in the legend names that curve.
     """
     traces = [trace for trace in figure.data if trace.type == "scatter" and trace.meta != PUBLISHED]
     panels: dict[str, list[Any]] = {}
@@ -90,7 +90,7 @@ def distinguish_overlaps(figure: go.Figure) -> None:
 
 
 def _stacks(traces: list[Any]) -> list[list[Any]]:
-    """The curves of a panel that lie upon each other, as they are drawn: the lowest first."""
+    """Groups of overlapping curves of a panel, each in drawing order: the lowest first."""
     points = [_points(trace) for trace in traces]
     found = [math.log10(y) for of_trace in points for y in of_trace.values()]
     near = _SAME * max(max(found, default=0.0) - min(found, default=0.0), 0.5)
@@ -109,16 +109,16 @@ def _points(trace: Any) -> dict[Any, float]:
 
 
 def _alike(first: Mapping[Any, float], second: Mapping[Any, float], near: float) -> bool:
-    """Whether two curves have the same places across and are not seen apart at any of them."""
+    """Whether two curves have the same x values and overlap at all of them."""
     if not first or first.keys() != second.keys():
         return False
     return all(abs(math.log10(first[x] / second[x])) <= near for x in first)
 
 
 def _widen(trace: Any, above: int, below: int, most: int) -> None:
-    """So that a curve is seen beside so many that lie above it, and through it so many below.
+    """Sets the width and dash of a curve with ``above`` overlapping curves above it and ``below`` ones below it.
 
-    The lowest has ``most`` above it, and is no wider than can be looked at.
+    The lowest curve has ``most`` curves above it; its width is limited.
     """
     size = trace.marker.size
     if size is not None:
@@ -130,33 +130,33 @@ def _widen(trace: Any, above: int, below: int, most: int) -> None:
 
 
 Marked = list[tuple[Row, str]]
-"""Rows, each with its notes as one text, "" where its figures can be taken as they are."""
+"""Rows, each with its warnings as one text; "" if there are none."""
 Interval = Callable[[Row], tuple[Figure, Figure]]
-"""The lowest and the highest that a figure of this row can be."""
+"""A function that returns the limits of a row's figure."""
 
 _MOST_TICKS: Final = 14
 _GRID: Final = "#e5e9ee"
 _LEVEL: Final = "#52606d"
 _NARROWEST: Final = 0.5
-"""Decades that an axis shows at least."""
+"""The minimum range of an axis, in decades."""
 _DIGITS: Final = ((4.0, (1,)), (2.0, (1, 3)), (0.9, (1, 2, 5)), (0.0, (1, 1.5, 2, 3, 4, 5, 6, 8)))
-"""Which ticks a decade has, by how many decades the axis shows."""
+"""The ticks in a decade, by the number of decades that the axis shows."""
 
 
 def panels(titles: Sequence[str]) -> go.Figure:
-    """A figure with panels side by side."""
+    """A plot with panels side by side."""
     return make_subplots(
         rows=1, cols=len(titles), subplot_titles=list(titles), horizontal_spacing=_between(len(titles))
     )
 
 
 def _between(count: int) -> float:
-    """The room between so many panels, for the texts of an axis on paper too, as a share of the width."""
+    """The space between panels as a share of the width; it fits the texts of an axis, in print, too."""
     return min(0.1, 0.35 / max(count - 1, 1))
 
 
 class ZeroLossLevel:
-    """Where a logarithmic axis shows a loss of 0: below the smallest loss there is, with a label that says 0."""
+    """The place of a loss of 0 on a logarithmic axis: below the smallest loss, with the label 0."""
 
     def __init__(self, rows: Marked, columns: Sequence[str]) -> None:
         found = [v for c in columns for row, _ in rows if (v := number(row.get(c))) is not None]
@@ -167,11 +167,11 @@ class ZeroLossLevel:
         self.highest = max([*losses, *limits], default=1.0)
 
     def __call__(self, value: float) -> float:
-        """Where a loss, or the end of its interval, is drawn."""
+        """The plotted value of a loss, or of a limit of its interval."""
         return max(value, self.value)
 
     def axis(self) -> dict[str, Any]:
-        """Ticks and range, from the floor to the decade above the highest loss."""
+        """Ticks and range of the axis, from the place of 0 to the decade above the highest loss."""
         lowest, top = round(math.log10(self.value)), max(math.ceil(math.log10(self.highest)), 0)
         exponents = range(lowest + (0 if self.zero else 1), top + 1)
         texts = ["0" if e == lowest else f"{10.0**e:g}" for e in exponents]
@@ -191,22 +191,22 @@ def line(
     interval: Interval | None = None,
     joined: bool = True,
 ) -> None:
-    """One line through the rows, hollow where a row carries a warning, broken where a row has no such figure.
+    """Adds a line through rows; a row with a warning has a hollow point, and a row without the figure leaves a gap.
 
-    A latency that is shorter than the clocks can tell stands, hollow, at what it may be at most; others have bars as
-    long as the bound of the clocks, beyond the range of the repeats.
+    A latency below the bound of the clocks is a hollow point at its largest possible value; the error bars of other
+    latencies include the bound of the clocks in addition to the range of the repeats.
 
     Args:
-        figure: is added to, unless no row has both figures.
-        rows: in the order of the line.
-        x: the column across; texts stand side by side, each at its point.
-        y: the column upwards.
-        name: what the legend says; lines of one name come and go together.
-        color: of the line and its points.
-        place: where a value is drawn, if not at itself.
-        panel: counted from 1.
-        interval: for error bars, where the rows have no 95 % interval; None takes a repeated row's range.
-        joined: whether there is a line between the points.
+        figure: the plot; nothing is added if no row has both figures.
+        rows: the rows in the order of the line.
+        x: the column of the horizontal axis; texts are placed side by side.
+        y: the column of the vertical axis.
+        name: the name in the legend; lines with one name are shown and hidden together.
+        color: the colour of the line and its points.
+        place: converts a value to its plotted value; None: no conversion.
+        panel: number of the panel, from 1.
+        interval: limits for error bars, if rows have no 95 % interval; None: the range of a repeated row.
+        joined: whether lines join the points.
     """
     points = [(at, _upwards(row, y), row, note) for row, note in rows if (at := _at(row.get(x))) is not None]
     if all(value is None for _, value, _, _ in points):
@@ -237,7 +237,7 @@ def line(
 
 
 def dotted(figure: go.Figure, rows: Iterable[Row], column: str, name: str, color: str, panel: int) -> None:
-    """The published line of a figure by client count; it comes and goes with the measured line of that name."""
+    """Adds the published line of a figure by client count, which is hidden together with the measured line ``name``."""
     points = sorted((at, y) for row in rows if (at := number(row.get(CLIENTS))) and (y := number(row.get(column))))
     if not points:
         return
@@ -257,9 +257,9 @@ def dotted(figure: go.Figure, rows: Iterable[Row], column: str, name: str, color
 
 
 def level(figure: go.Figure, value: float, text: str) -> None:
-    """A line across at a value of a logarithmic axis, and what it is."""
+    """Adds a horizontal line with a text at a value of a logarithmic axis."""
     figure.add_hline(y=value, line={"dash": "dot", "color": _LEVEL, "width": 1})
-    # Shapes take the value of a logarithmic axis, texts its logarithm.
+    # On a logarithmic axis, shapes take the value, and texts its logarithm.
     at = {"x": 1, "xref": "paper", "xanchor": "right", "y": math.log10(value), "yanchor": "bottom"}
     figure.add_annotation(text=text, showarrow=False, font={"color": _LEVEL}, **at)
 
@@ -267,15 +267,15 @@ def level(figure: go.Figure, value: float, text: str) -> None:
 def finish(
     figure: go.Figure, across: str, upwards: Sequence[str], floor: ZeroLossLevel | None = None
 ) -> go.Figure | None:
-    """Axes, legend and size; None if nothing was drawn.
+    """Sets axes, legend and size of a plot; returns None if the plot is empty.
 
-    Axes show what was measured; of published lines what lies there, and a click on the legend's home button the rest.
+    The range of the axes is that of measured lines, so that a part of published lines may be outside.
 
     Args:
-        figure: with all its lines.
-        across: the title of the axis across.
-        upwards: the title of each panel's axis upwards; one in µs has ticks in µs, ms or s.
-        floor: for an axis of losses.
+        figure: the plot with all lines.
+        across: the title of the horizontal axis.
+        upwards: the title of each panel's vertical axis; an axis in µs has ticks in µs, ms or s.
+        floor: the place of a loss of 0, for an axis of losses.
     """
     if not figure.data:
         return None
@@ -303,12 +303,12 @@ def finish(
 
 
 def _at(value: Figure) -> float | str | None:
-    """Where across a row stands."""
+    """The horizontal place of a row."""
     return value if isinstance(value, str) else number(value)
 
 
 def _upwards(row: Row, column: str) -> float | None:
-    """Where upwards a row stands."""
+    """The vertical place of a row."""
     limit = at_most(row, column)
     return number(row.get(column)) if limit is None else limit
 
@@ -355,7 +355,7 @@ def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
 
 
 def _folded(text: str, width: int = 70) -> str:
-    """Text in lines that fit into a hover box, none of it markup."""
+    """Text with line breaks for a hover box, with markup escaped."""
     lines = [""]
     for word in text.replace("<", "&lt;").split():
         if len(lines[-1]) + len(word) > width:
@@ -365,7 +365,7 @@ def _folded(text: str, width: int = 70) -> str:
 
 
 def _ticks_at(values: Sequence[float]) -> dict[str, Any]:
-    """A tick for every value there is, as long as they can be told apart."""
+    """Ticks at all values; if there are many, the usual ticks of a logarithmic axis."""
     if len(values) > _MOST_TICKS:
         return log_axis(values)
     texts = [f"{v:,g}" if v < 1e6 else _short(v) for v in values]
@@ -373,14 +373,14 @@ def _ticks_at(values: Sequence[float]) -> dict[str, Any]:
 
 
 def _log_range(values: Sequence[float]) -> list[float]:
-    """The decades of a logarithmic axis; a narrow range is widened, so that noise is not magnified."""
+    """The range of a logarithmic axis in decades; a narrow range is widened, so that noise is not magnified."""
     low, high = math.log10(min(values)), math.log10(max(values))
     margin = max(0.08 * (high - low), (_NARROWEST - (high - low)) / 2, 0.05)
     return [low - margin, high + margin]
 
 
 def log_axis(values: Sequence[float], text: Callable[[float], str] | None = None) -> dict[str, Any]:
-    """Range and labelled ticks of a logarithmic axis; ``text`` says what a tick says, usually in brief: ``1.5k``."""
+    """Range and labelled ticks of a logarithmic axis; ``text`` makes a label, by default a short one: ``1.5k``."""
     if not values:
         return {}
     low, high = _log_range(values)
@@ -391,7 +391,7 @@ def log_axis(values: Sequence[float], text: Callable[[float], str] | None = None
 
 
 def _short(value: float) -> str:
-    """1500 → 1.5k."""
+    """A short text for a number: 1500 → 1.5k."""
     for unit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
             return f"{value / unit:g}{suffix}"

@@ -1,4 +1,4 @@
-"""The report of an experiment, whose notebook calls it as well: its tables, and their pictures."""
+"""The report of an experiment, with its tables and plots; its notebook calls these functions, too."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _MEASURED: Final = "#0b7285"
 _PUBLISHED: Final = "#c92a2a"
 _MARK: Final = "#52606d"
 _MARGIN: Final = 0.1
-"""Decades left and right of the points."""
+"""The margin left and right of the points, in decades."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentData:
-    """Everything that the report of an experiment is made of."""
+    """The data of the report of an experiment."""
 
     folder: Path
     record: ExperimentRecord
@@ -54,26 +54,26 @@ def load(folder: Path | str) -> ExperimentData:
     """Reads an experiment.
 
     Raises:
-        RunDirectoryError: the folder holds none.
+        RunDirectoryError: the folder holds no experiment.
     """
     path = Path(folder)
     return ExperimentData(path, experiment_folder.read_record(path), experiment_folder.read_views(path))
 
 
 def title(found: ExperimentData) -> Html:
-    """What it is, how it ended, and the look of all that follows."""
+    """The title of the experiment, how it ended, and the page's style sheet."""
     record = found.record
     good = record.ended == "finished" and not any(part.reason for part in record.parts)
     badge = f'<span class="badge {"good" if good else "fail"}">{escape(record.ended or "unfinished")}</span>'
     said = f"{record.source}; measured at {record.at_scale}"
     if record.error:
-        said += f". It ended with: {record.error}"
+        said += f". It failed: {record.error}"
     name = escape(record.title)
     return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{escape(said)}</p></div>')
 
 
 def show(found: ExperimentData) -> Section:
-    """Every table with its notes, and the picture of each that has one."""
+    """All tables with their notes and plots."""
     shown: list[Block] = []
     for view in found.views:
         shown.append(table(view))
@@ -92,7 +92,7 @@ def table(view: ExperimentTable) -> Html:
 
 
 def plot(view: ExperimentTable) -> go.Figure | None:
-    """The picture of a view, a panel for each figure, published ones beside; None: it has none, or nothing to show."""
+    """The plot of a view, with a panel for each figure, measured and published; None if there is nothing to plot."""
     known = {column.name: column for column in view.columns}
     upwards = [name for name in view.y if any(number(row.get(name)) for row in view.rows)]
     if not view.x or not upwards:
@@ -112,7 +112,7 @@ def _points(drawn: go.Figure, view: ExperimentTable, name: str, called: str, col
     if not rows:
         return
     across = [row[view.x] for row in rows]
-    # Rows that share a place differ in something else: a line through them would mean nothing.
+    # Rows with the same place differ in something else, so that a line through them would be meaningless.
     joined = len(set(across)) == len(across)
     trace = go.Scatter(
         x=across,
@@ -139,18 +139,18 @@ def _short(value: Figure) -> str:
 
 
 def _marks(drawn: go.Figure, view: ExperimentTable) -> None:
-    """Vertical lines with their texts, and an axis that reaches them."""
+    """Adds vertical lines with their texts, and extends the axis to them."""
     found = [float(at) for trace in drawn.data for at in trace.x] + list(view.marks.values())
     drawn.update_xaxes(range=[math.log10(min(found)) - _MARGIN, math.log10(max(found)) + _MARGIN])
     for text, value in view.marks.items():
         drawn.add_vline(x=value, line={"dash": "dot", "color": _MARK, "width": 1})
-        # Shapes take the value of a logarithmic axis, texts its logarithm.
+        # On a logarithmic axis, shapes take the value, and texts its logarithm.
         at = {"x": math.log10(value), "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "top"}
         drawn.add_annotation(text=escape(text), showarrow=False, font={"color": _MARK}, **at)
 
 
 def parts(found: ExperimentData) -> Html:
-    """The runs that it is made of, with links to their own tables."""
+    """The list of the experiment's runs, with links to their tables."""
     items = []
     for part in found.record.parts:
         name = escape(part.name)
@@ -164,7 +164,7 @@ def parts(found: ExperimentData) -> Html:
 
 
 def facts(found: ExperimentData) -> Html:
-    """How it was asked for."""
+    """The table with the command, the start and the options of the experiment."""
     record = found.record
     told = {
         "Command": f"<code>{escape(record.command_line)}</code>",
@@ -184,10 +184,10 @@ REPORT: Final[ReportNotebook[ExperimentData]] = ReportNotebook(
         show,
         Heading(
             "The runs",
-            "Each has a table of its own with every column, and <code>hydra report</code> makes a page of it.",
+            "Each run has a table with every column, and <code>hydra report</code> makes its page.",
         ),
         parts,
-        Heading("How it was asked for"),
+        Heading("How the experiment was started"),
         facts,
     ),
 )

@@ -1,4 +1,4 @@
-"""Every plot of a page as a PNG and an SVG file, drawn by kaleido in a Chromium of its own."""
+"""Writes every plot of a page as PNG and SVG; kaleido draws them with a Chromium that it starts."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from hydra.jupyter.blocks import Plot
 
 BESIDE: Final = "auto"
-"""Stands for a folder ``images`` beside the page."""
+"""The value that stands for a folder ``images`` next to the page."""
 _PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _NAMED_BY: Final = "BROWSER_PATH"
-"""The variable by which kaleido is told of a Chromium elsewhere."""
+"""The environment variable that names another Chromium for kaleido."""
 _FORMATS: Final = ("png", "svg")
 _WIDTH_PX: Final = 1200
 _PNG_SCALE: Final = 2
 _SCRATCH: Final = "TMPDIR"
 _END_S: Final = 10.0
-"""A killed Chromium is gone well before."""
+"""Time limit for a killed Chromium to end; it ends much sooner."""
 
 
 def refuse_images(folder: Path) -> None:
-    """Refuses what could not be drawn or written, before any work is done.
+    """Checks before any work whether images can be drawn and written.
 
     Raises:
         MissingDependencyError: kaleido or Chromium is not installed.
@@ -56,22 +56,22 @@ def _chromium() -> str:
     """The path of a Chromium.
 
     Raises:
-        MissingDependencyError: there is none.
+        MissingDependencyError: Chromium is not installed.
     """
     named = os.environ.get(_NAMED_BY, "")
     if named and not shutil.which(named):
-        raise MissingDependencyError(f"--images: {_NAMED_BY} is {named}, which is no program", "set it right, or not")
+        raise MissingDependencyError(f"--images: {_NAMED_BY} is {named}, which is no program", "correct or unset it")
     found = named or next(filter(None, map(shutil.which, _PROGRAMS)), None)
     if found is None:
         raise MissingDependencyError(
             "--images needs Chromium, which is not installed",
-            f"apt-get install chromium, or set {_NAMED_BY} to a Chromium of yours",
+            f"apt-get install chromium, or set {_NAMED_BY} to your Chromium",
         )
     return found
 
 
 def write_images(plots: Sequence[Plot], folder: Path) -> list[Path]:
-    """Writes all plots of a page and returns the files' paths: all of them, or none.
+    """Writes all plots of a page, or none, and returns the paths of the files.
 
     Raises:
         HydraError: Chromium failed, or the files cannot be written.
@@ -85,7 +85,7 @@ def write_images(plots: Sequence[Plot], folder: Path) -> list[Path]:
                 return [path.replace(folder / path.name) for path in made]
         finally:
             with contextlib.suppress(OSError):
-                folder.rmdir()  # unless it holds something
+                folder.rmdir()  # if it is empty
     except OSError as e:
         raise HydraError(
             f"cannot write plots into {folder}: {e.strerror or e}", "free some space, or name another"
@@ -94,10 +94,10 @@ def write_images(plots: Sequence[Plot], folder: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[None]:
-    """What libraries start and write meanwhile is gone afterwards: an interrupted kaleido leaves Chromium behind."""
+    """Removes what libraries start and write in its block: an interrupted kaleido leaves Chromium running."""
     others = set(psutil.Process().children(recursive=True))
     before, variable = tempfile.tempdir, os.environ.get(_SCRATCH)
-    # Not below the folder of images: the path of Chromium's socket has to be short.
+    # Not in the folder of images, because the path of Chromium's socket has to be short.
     with tempfile.TemporaryDirectory(prefix="hydra-images-", ignore_cleanup_errors=True) as folder:
         tempfile.tempdir = os.environ[_SCRATCH] = folder
         try:
@@ -119,7 +119,7 @@ def _draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
     import kaleido
 
     for library in ("choreographer", "kaleido"):
-        logging.getLogger(library).setLevel(logging.CRITICAL)  # what goes wrong is raised as well
+        logging.getLogger(library).setLevel(logging.CRITICAL)  # errors are raised, too
     orders: list[dict[str, Any]] = []
     names: Counter[str] = Counter()
     for plot in plots:
@@ -134,7 +134,7 @@ def _draw(plots: Sequence[Plot], folder: Path) -> list[Path]:
         kaleido.write_fig_from_object_sync(orders, kopts={"path": _chromium()})
     except OSError:
         raise
-    except Exception as e:  # kaleido and what it stands on have no error of their own for all of them
+    except Exception as e:  # kaleido and its libraries have no common base of their errors
         said = " ".join(str(e).split()) or type(e).__name__
         raise HydraError(f"Chromium could not draw the plots: {said}", "run it by hand: chromium --headless") from e
     if missing := [order["path"].name for order in orders if not order["path"].is_file()]:

@@ -1,4 +1,4 @@
-"""The report's plots of rates, batches and latency: against the client count, as percentile curves, over a window."""
+"""The report's plots of rates, batches and latency: by client count, as percentile curves, and over the window."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ RATES: Final = (AVG_TX, AVG_RX, AGGREGATE)
 
 
 def rates(run: RunData) -> go.Figure | None:
-    """Rates against the client count, the published ones dotted; a panel a figure where settings vary."""
+    """Rates by client count, published ones dotted; if settings vary, a panel for each figure."""
     if not run.scenario.sweep.crossed:
         return _two(run, *kind_of(run.scenario).rates)
     return by_settings(run, [STEP[c] for c in RATES])
 
 
 def batches(run: RunData) -> go.Figure | None:
-    """What the size of a batch does, a line a client count; None where it does not vary."""
+    """Figures by batch size, a line for each client count; None if the batch size does not vary."""
     rows = marked(run)
     columns = [STEP[c] for c in (*RATES[:2], *(f"{p}_p99_us" for p in (DUE, SENT))) if has(rows, c)]
     batch = added_by(run.scenario).batch
@@ -48,7 +48,7 @@ def batches(run: RunData) -> go.Figure | None:
 
 
 def _two(run: RunData, each: Sequence[str], together: str) -> go.Figure | None:
-    """Rates of a client on the left, of all clients together on the right."""
+    """Rates per client in the left panel, and of all clients together in the right one."""
     rows = marked(run)
     sides = {"per client": [c for c in each if has(rows, c)], "all clients together": [together]}
     sides = {title: columns for title, columns in sides.items() if any(has(rows, c) for c in columns)}
@@ -64,7 +64,7 @@ def _two(run: RunData, each: Sequence[str], together: str) -> go.Figure | None:
 
 
 def by_settings(run: RunData, shown: Sequence[Column]) -> go.Figure | None:
-    """One panel a column; a line for every combination of the settings that vary."""
+    """A panel for each column, with a line for every combination of the varied settings."""
     rows = marked(run)
     shown = [column for column in shown if has(rows, column.name)]
     if not shown:
@@ -78,9 +78,9 @@ def by_settings(run: RunData, shown: Sequence[Column]) -> go.Figure | None:
 
 
 def _published(run: RunData, like: Row | None = None) -> list[Row]:
-    """Published rows, with the settings of this one; a table that does not know them has none.
+    """The published rows with the settings of a row; [] if the published table does not have these settings.
 
-    Nothing unless some row of the run has a counterpart: then the table belongs to another experiment.
+    If no row of the run has a published counterpart, the table belongs to another experiment, and the result is [].
     """
     if run.published is None:
         return []
@@ -94,7 +94,7 @@ def _published(run: RunData, like: Row | None = None) -> list[Row]:
 
 
 def _interval(run: RunData, column: str) -> Interval | None:
-    """The 95 % interval of a rate that was searched for."""
+    """The 95 % interval of a searched rate; None for other columns."""
     limits = kind_of(run.scenario).limits(column)
     if limits is None:
         return None
@@ -104,13 +104,13 @@ def _interval(run: RunData, column: str) -> Interval | None:
 
 _US_IN_MS: Final = 1000
 _PERCENTS: Final = {1: "0 %", 2: "50 %"} | {10**digits: f"{100 - 100 / 10**digits:.10g} %" for digits in range(1, 10)}
-"""What stands below an axis of percentiles where one message in so many is later."""
+"""Labels of an axis of percentiles; at the key N, one message in N is later."""
 _MOST_SLOWEST: Final = 6
-"""Lines over the window beside which the slowest subscribers have one of their own."""
+"""The maximum number of rows for which the slowest subscriber has a line, too."""
 
 
 def latency(run: RunData) -> go.Figure | None:
-    """Latency percentiles against the client count; for a search, of the fastest step within its figure."""
+    """Latency percentiles by client count; for a search, those of the fastest step within the found rate."""
     rows = list(kind_of(run.scenario).with_latency(marked(run), run.results, ""))
     percentiles = next((columns for columns in map(latency_columns, (DUE, SENT)) if has(rows, columns[0].name)), None)
     if percentiles is None:
@@ -125,7 +125,7 @@ def latency(run: RunData) -> go.Figure | None:
 
 
 def percentiles(run: RunData) -> go.Figure | None:
-    """The latency at every percentile, a curve a row: of all messages that its subscribers received."""
+    """The latency at every percentile, over all messages of all subscribers, a curve for each row."""
     figure = go.Figure()
     for label, color, steps in shown_steps(run):
         bound_us = max((number(step.figures.get(LATENCY_BOUND)) or 0.0 for step in steps), default=0.0)
@@ -145,7 +145,7 @@ def percentiles(run: RunData) -> go.Figure | None:
             hovertemplate="%{customdata} % within %{y:,.4g} ms<extra>%{fullData.name}</extra>",
         )
         figure.add_trace(trace)
-    drawn = finish(figure, "messages that came within this time", ["latency, ms"])
+    drawn = finish(figure, "messages that arrived within this time", ["latency, ms"])
     if drawn is not None:
         furthest = max(float(x) for trace in drawn.data for x in trace.x)
         ticks = {at: text for at, text in _PERCENTS.items() if at <= furthest * 1.5}
@@ -159,9 +159,9 @@ def percentiles(run: RunData) -> go.Figure | None:
 
 
 def over_time(run: RunData) -> go.Figure | None:
-    """How late the newest messages were in the course of each row's window; None where that was not stored.
+    """The age of the newest messages over each row's window; None if it was not stored.
 
-    Steps whose seconds were kept have a plot of their own.
+    Steps with a stored time series have another plot.
     """
     lines = [(label, color, found) for label, color, steps in shown_steps(run) if (found := _lags(run, steps))]
     figure = go.Figure()
@@ -180,7 +180,7 @@ def over_time(run: RunData) -> go.Figure | None:
 
 
 def _lags(run: RunData, steps: Sequence[StepResult]) -> tuple[list[float], Lags] | None:
-    """Seconds since the start, and each subscriber's lag (ms) then; of a repeated row, of the last repeat."""
+    """Seconds since the start, and each subscriber's lag (ms) then; for a repeated row, in the last repeat."""
     step = steps[-1]
     lags = 1000 * lags_of(run, step.epoch)
     if step.epoch in run.answers or not len(lags):
@@ -195,7 +195,7 @@ def _lags(run: RunData, steps: Sequence[StepResult]) -> tuple[list[float], Lags]
 def _draw(
     figure: go.Figure, seconds: Sequence[float], lags_ms: Lags, label: str, color: str, *, slowest: bool = False
 ) -> None:
-    # A lag of 0 is one below the microsecond that it is counted in.
+    # A lag of 0 means less than one microsecond.
     values = [float(f"{max(ms, 0.001):.4g}") for ms in lags_ms.tolist()]
     whose = "the slowest subscriber" if slowest else "the median subscriber"
     trace = go.Scatter(

@@ -1,4 +1,4 @@
-"""Who lost messages when: subscribers against the rows of a run, and against the window of the row that lost most."""
+"""Heat maps of losses: subscribers by rows of a run, and by time in the window of the row that lost most."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hydra.report.tables import name_of
 from hydra.sweep import kind_of
 
 _MOST_GROUPS: Final = 60
-"""Lines of the heat map: of more subscribers several share one."""
+"""The maximum number of lines of the heat map; with more subscribers, several share a line."""
 _PARTS: Final = 60
-"""Parts of the window."""
+"""The number of parts of the window."""
 _MOST_STEPS: Final = 40
 _LEAST_DECADES: Final = 2
 _COLORS: Final = (
-    # From nothing, which is pale on white and on black, to everything.
+    # From no loss, which is pale on white and on black, to total loss.
     (0.0, "rgba(128, 138, 150, 0.18)"),
     (0.001, "#fde7a9"),
     (0.35, "#f9a03f"),
@@ -36,7 +36,7 @@ _COLORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class LossHeatmap:
-    """The plot, and what has to be known of it: one line of text."""
+    """The plot, and a line of text that explains it."""
 
     figure: go.Figure
     remark: str
@@ -44,7 +44,7 @@ class LossHeatmap:
 
 @dataclass(frozen=True, slots=True)
 class _Map:
-    """A heat map: the share lost in %, by group of subscribers and place across; None where it is not known."""
+    """A heat map: the share lost in %, by group of subscribers and horizontal place; None: unknown."""
 
     across: list[Any]
     names: list[str]
@@ -52,12 +52,12 @@ class _Map:
 
 
 def losers(run: RunData) -> LossHeatmap | None:
-    """The heat maps of subscribers against steps and against time; None where nobody lost anything."""
+    """The heat maps of subscribers by step and by time; None if no subscriber lost a message."""
     name = partial(name_of, run.scenario)
     steps, at = kind_of(run.scenario).lossy_steps(run.rows, run.results, name, _MOST_STEPS)
     ids = subscribers_of(run)
     if not steps or not ids or any(step.figures.get(GROUP) is not None for _, step in steps):
-        return None  # members of a group share the messages: none of them has a loss of its own
+        return None  # members of a consumer group share the messages, so that a loss belongs to no single member
     ids = range(ids.start, ids.stop, math.ceil(len(ids) / _MOST_GROUPS))
     everyone = _by_step(run, steps, ids)
     if not any(cell for line in everyone.percents for cell in line):
@@ -104,7 +104,7 @@ def _by_step(run: RunData, steps: Sequence[tuple[str, StepResult]], ids: range) 
 
 
 def _by_time(run: RunData, step: StepResult, ids: range) -> tuple[_Map | None, int]:
-    """The map of one step, and how many subscribers have more gaps than are stored."""
+    """The map of one step, and the number of subscribers with more missing ranges than are stored."""
     found, sent = losers_of(run, step.epoch)
     groups = {each.group: each for each in losses_of(run, step.epoch, ids)}
     if not found or not groups:
@@ -139,7 +139,7 @@ def _name(ids: range, group: int) -> str:
 
 
 def _heat(each: _Map, floor: int, top: int, *, first: bool) -> go.Heatmap:
-    """Colours stand for the logarithm of the loss; what lost nothing has that of nothing."""
+    """The trace of a heat map; colours show the logarithm of the loss, and the palest colour no loss."""
     lowest = floor - 0.001 * (top - floor)
     z = [[None if c is None else round(math.log10(c), 3) if c else lowest for c in line] for line in each.percents]
     texts = [["" if c is None else f"{c:g}" for c in line] for line in each.percents]
@@ -161,12 +161,12 @@ def _heat(each: _Map, floor: int, top: int, *, first: bool) -> go.Heatmap:
 
 def _caption(size: int, worst: StepResult, unlisted: int, *, within: bool) -> str:
     said = [
-        "What each subscriber lost of what was due to it; pale: nothing, blank: it was not there or did not report."
+        "Each subscriber's loss in % of the messages due to it; pale: no loss, blank: it was absent or sent no report."
     ]
     if size > 1:
-        said.append(f"A line is the mean of {size:,} subscribers.")
+        said.append(f"Each line is the mean of {size:,} subscribers.")
     if within and worst.plan.settings.rate == "max":
-        said.append("At full speed a message has no due time: it stands where it does among those that were sent.")
+        said.append("At rate max a message has no due time: its place is that in the order of sent messages.")
     if within and unlisted:
-        said.append(f"Of {unlisted:,} subscribers only the first gaps are stored: it is blank where the others may be.")
+        said.append(f"{unlisted:,} subscribers have only their first missing ranges stored: other places are blank.")
     return " ".join(said)

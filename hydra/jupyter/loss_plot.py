@@ -1,4 +1,4 @@
-"""The plot of losses, each point with its 95 % interval and with what that was found from."""
+"""The plot of losses, in which each point has its 95 % interval."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from hydra.sweep import Row
 from hydra.sweep.kind import FoundRate, kind_of, rate_of
 
 _NOT_LOST: Final = ("late_pct", "undrained_pct", "unknown_pct")
-"""What did not come in the window and is no loss."""
+"""Messages that did not arrive in the window, but are not lost."""
 _RATE: Final = "rate"
 
 
 @dataclass(frozen=True, slots=True)
 class LossPlot:
-    """The plot, and what its bars are: one line of text, "" where there are none."""
+    """The plot, and a line of text that explains its bars; "" if it has none."""
 
     figure: go.Figure
     remark: str
 
 
 def loss(run: RunData) -> LossPlot | None:
-    """Loss against the rate where it varies, otherwise against the client count.
+    """Loss by rate if the rate varies, otherwise by client count.
 
-    Where steps are tried around a target it is what fell short at each rate. Where one line is enough for the loss,
-    what came late, still waited or is unknown stands beside it.
+    For a search around a target, it is the shortfall at each rate. If the loss has a single line, late, undrained and
+    unknown messages have lines, too.
     """
     if (target := kind_of(run.scenario).target) is not None:
         return _tried(run, 100 * target)
@@ -62,7 +62,7 @@ def loss(run: RunData) -> LossPlot | None:
             name = label if label and part == LOSS else STEP[part].title
             interval = _limits(LOSS) if part == LOSS else None
             line(figure, group, x, part, name, its, place=floor, interval=interval)
-    upwards = "% of what was due" if len(parts) > 1 else STEP[LOSS].axis_title
+    upwards = "% of the messages due" if len(parts) > 1 else STEP[LOSS].axis_title
     drawn = finish(figure, columns_of(run.scenario)[x].axis_title, [upwards], floor)
     return LossPlot(drawn, _caption(has(rows, LOSS + HIGH))) if drawn else None
 
@@ -79,13 +79,13 @@ def _caption(some: bool) -> str:
 
 
 def _known(run: RunData, rows: Marked) -> Marked:
-    """The rows with the limits of their loss beside it."""
+    """The rows, extended by the limits of their loss."""
     found: Marked = []
     for row, note in rows:
         lost, half = number(row.get(LOSS)), number(row.get(LOSS + INTERVAL))
         limits = loss_limits(row, run.rows)
         if limits is None and lost is not None and half is not None:
-            # Repeats of earlier versions, whose bursts are not known.
+            # Repeats of earlier versions, whose loss bursts are unknown.
             limits = ConfidenceInterval(max(lost - half, 0.0), min(lost + half, 100.0))
         if limits is not None:
             row = {**row, LOSS + LOW: limits.low, LOSS + HIGH: limits.high}
@@ -94,13 +94,13 @@ def _known(run: RunData, rows: Marked) -> Marked:
 
 
 def _bursts(row: Row) -> tuple[float, ...] | None:
-    """The bursts of a step; None where they were not counted."""
+    """The loss bursts of a step; None if they were not counted."""
     text = row.get(BURSTS)
     return None if text is None else decode_bursts(str(text))
 
 
 def _one_more(bursts: Sequence[Sequence[float]]) -> float | None:
-    """What one more burst would cost (seconds), where there was none: the mean of the step that lost least."""
+    """The size (s) of one more burst if there was none: the mean burst of the step that lost least."""
     least = min((its for its in bursts if its), key=sum, default=None)
     return sum(least) / len(least) if least else None
 
@@ -113,11 +113,11 @@ def _percent(limits: ConfidenceInterval | None) -> ConfidenceInterval | None:
 
 
 def _tried(run: RunData, target: float) -> LossPlot | None:
-    """A point a rate, of all steps at it: whether one loses anything is chance, so no line is drawn to the next.
+    """A point for each rate, from all steps at it, without lines, because the loss of a single step depends on chance.
 
     Args:
-        run: the one.
-        target: around which steps were tried, in %.
+        run: the run.
+        target: the target of the search, in %.
     """
     lines = tried(run)
     # Steps of earlier versions have their loss only.
@@ -131,17 +131,17 @@ def _tried(run: RunData, target: float) -> LossPlot | None:
         )
     remark = _caption(has(everything, SHORTFALL + HIGH))
     if len(everything) < sum(len(each.steps) for each in lines):
-        remark = f"A point is all steps at its rate. {remark}"
+        remark = f"Each point combines all steps at its rate. {remark}"
     if figure.data and column == SHORTFALL:
         level(figure, target, f"target {target:g} %")
         if _answers(run, target, lines, figure):
-            remark += " A diamond is the rate that was found, with its interval from all steps together."
+            remark += " A diamond marks the rate that was found, with its interval from all steps together."
     drawn = finish(figure, STEP[REQUESTED].axis_title, [STEP[column].axis_title], floor)
     return LossPlot(drawn, remark.strip()) if drawn else None
 
 
 def _with_limits(each: SearchSteps) -> Marked:
-    """The steps at each rate together, with the limits of their shortfall in %."""
+    """A row for all steps at each rate, with the limits of their shortfall in %."""
     bursts = [_bursts(row) for row, _ in each.rows]
     one_more = _one_more([its for its in bursts if its])
     at_rates: dict[float, list[tuple[StepResult, tuple[float, ...]]]] = {}
@@ -169,7 +169,7 @@ def _not_passed(steps: Sequence[StepResult]) -> str:
 
 
 def _answers(run: RunData, target: float, lines: Sequence[SearchSteps], figure: go.Figure) -> bool:
-    """Marks what was found below the target of loss, on its line; whether there was any."""
+    """Marks the found rates at the target; returns whether there was one."""
     some = False
     for row in run.rows:
         for found in kind_of(run.scenario).found(row):

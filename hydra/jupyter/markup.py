@@ -1,4 +1,4 @@
-"""The parts of the report that are HTML: warnings, facts, tables. Every text that comes from a run is escaped."""
+"""The HTML parts of the report: warnings, facts, tables. Every text that comes from a run is escaped."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ReportWarning:
 
 
 def warnings_of(run: RunData) -> list[ReportWarning]:
-    """The run's warnings: how it ended, rows by gravity, then what happened on the way."""
+    """The run's warnings: how it ended, rows by severity, then events."""
     of_rows = [
         _about(name_of(run.scenario, row), warning)
         for row, warnings in zip(run.rows, run.notes, strict=True)
@@ -70,7 +70,7 @@ def _of_the_end(run: RunData) -> Iterator[ReportWarning]:
     if run.coming is not None:
         yield _about("The run is not complete", RunIncomplete(run.ended, run.error, _plan(run, run.coming)))
     elif run.ended != "finished":
-        yield _about("The run did not end well", RunEndedBadly(run.ended, run.error))
+        yield _about("The run did not end normally", RunEndedBadly(run.ended, run.error))
 
 
 def _plan(run: RunData, plan: StepPlan) -> str:
@@ -79,7 +79,7 @@ def _plan(run: RunData, plan: StepPlan) -> str:
 
 
 def _of_events(events: list[StoredEvent]) -> Iterator[ReportWarning]:
-    """What did not have to happen, by category."""
+    """The events that are not routine, by category."""
     categories: dict[str, list[StoredEvent]] = {}
     for event in events:
         if event.data.level != Level.ROUTINE:
@@ -94,7 +94,7 @@ def _of_events(events: list[StoredEvent]) -> Iterator[ReportWarning]:
 
 
 def title(run: RunData) -> Html:
-    """The name of the experiment, how the run ended, and the look of all that follows."""
+    """The name of the scenario, how the run ended, and the page's style sheet."""
     complete = run.ended == "finished" and run.coming is None
     state = "finished" if complete else (run.ended if run.ended != "finished" else "") or "unfinished"
     badge = f'<span class="badge {"good" if complete else "fail"}">{escape(state)}</span>'
@@ -104,7 +104,7 @@ def title(run: RunData) -> Html:
 
 
 def warnings(run: RunData) -> Html:
-    """All warnings as a list, or the good news that there are none."""
+    """All warnings as a list, or a text that there are none."""
     found = warnings_of(run)
     if not found:
         good = kind_of(run.scenario).all_good
@@ -123,7 +123,7 @@ def _warning(warning: ReportWarning) -> str:
 
 
 def facts(run: RunData) -> Html:
-    """What was run, and where."""
+    """The table of facts about the run and its hosts."""
     known = run.metadata
     host: Mapping[str, Any] = known.get("host", {})
     limits: Mapping[str, Any] = known.get("limits", {})
@@ -141,7 +141,7 @@ def facts(run: RunData) -> Html:
         "Limits": escape(_pairs(limits)),
         "Cluster": escape(str(known.get("master", UNKNOWN))),
         "Agents": "<br>".join(escape(_agent(a)) for a in agents) or UNKNOWN,
-        "On the way": "<br>".join(escape(e.text) for e in run.events if e.kind == SystemFact.kind),
+        "Facts": "<br>".join(escape(e.text) for e in run.events if e.kind == SystemFact.kind),
     }
     return facts_table(shown)
 
@@ -151,7 +151,7 @@ def _asked_for(run: RunData) -> str:
 
 
 def _settings(run: RunData) -> dict[str, object]:
-    """The settings that every system has and the system's own, but for those that the run varies."""
+    """All settings except those that the run varies."""
     settings = run.scenario.settings
     varied = (*run.scenario.sweep.varied, *run.scenario.sweep.decided, *_idle(settings))
     shown: dict[str, object] = {name: value_of(settings, name) for name in (*SHARED, *settings.system)}
@@ -159,7 +159,7 @@ def _settings(run: RunData) -> dict[str, object]:
 
 
 def _idle(settings: Settings) -> Iterator[str]:
-    """The settings of payloads that these have no use for."""
+    """The settings of payloads that have no effect with these settings."""
     one_size = settings.message_size_min in (None, settings.message_size)
     if settings.payload != "json":
         yield "payload_ratio"
@@ -185,7 +185,7 @@ def _pairs(values: Mapping[str, object]) -> str:
 
 
 def table(run: RunData) -> Html:
-    """The table with the published headings, then all columns, folded away."""
+    """The table with the published headings, then all columns, collapsed."""
     if not run.rows:
         return block('<p class="empty">No row was measured.</p>')
     below = [legend(run.scenario, run.rows), *efforts(run.scenario, run.rows)]
@@ -202,14 +202,14 @@ _PAGE: Final = FigureFormat(figure, partial(whole_rate, grouped=True))
 
 
 def _everything(rows: Iterable[Row], columns: Sequence[Column]) -> str:
-    """All columns, with the unit and the definition of each."""
+    """The table of all columns, with the unit and the definition of each."""
     body = [TableRow([figure(c, bounded_text(row, c.name)) + beside(row, c.name) for c in columns]) for row in rows]
     hints = [": ".join(filter(None, (column.unit, column.help))) for column in columns]
     return scrolling(html(Table([column.name for column in columns], body, hints=hints), "rows every"))
 
 
 def comparison(run: RunData) -> Html | None:
-    """The rows of the run that were published, beside the published ones; None where there are none."""
+    """The rows of the run that have a published counterpart, with both figures; None if there is no such row."""
     if run.published is None:
         return None
     lines = compare(run.rows, run.published, run.scenario.sweep.crossed)
@@ -225,11 +225,11 @@ def comparison(run: RunData) -> Html | None:
     body = f"<tbody>{''.join(_line(line, keys, columns) for line in both)}</tbody>"
     differing = differences(run.scenario, asked(run.published))
     note = f"Published: <code>{escape(run.published.reference.file)}</code>, measured on other machines. "
-    note += f"This run asked for {escape('; '.join(differing))}. " if differing else ""
+    note += f"This run used {escape('; '.join(differing))}. " if differing else ""
     note += "A ratio is this run's figure divided by the published one. "
     for side, text in (
-        ("published", "published and not measured here"),
-        ("measured", "measured here and not published"),
+        ("published", "published but not measured here"),
+        ("measured", "measured here but not published"),
     ):
         count = sum(line.side == side for line in lines)
         note += f"{count} more {'row was' if count == 1 else 'rows were'} {text}. " if count else ""

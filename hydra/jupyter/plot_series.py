@@ -1,4 +1,4 @@
-"""The rows and steps of a run that lines are drawn through: which belong together, in which colour, by which name."""
+"""The rows and steps of a run that form the lines of plots, with their labels and colours."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from hydra.sweep.kind import kind_of, rate_of
 
 
 def across(run: RunData) -> str:
-    """The column that figures are drawn against: the client count, or the name of the row where a sweep lists them."""
+    """The column of the horizontal axis: the client count, or the row's name if the sweep lists points."""
     return kind_of(run.scenario).across
 
 
 def marked(run: RunData) -> Marked:
-    """All rows, each with its notes as one text."""
+    """All rows, each with its warnings as one text."""
     return [(row, "; ".join(note.text for note in notes)) for row, notes in zip(run.rows, run.notes, strict=True)]
 
 
 def has(rows: Marked, column: str) -> bool:
-    """Whether any of the rows has such a figure."""
+    """Whether a row has a figure in this column."""
     return any(number(row.get(column)) is not None for row, _ in rows)
 
 
@@ -36,7 +36,7 @@ def has(rows: Marked, column: str) -> bool:
 
 
 def groups(run: RunData, rows: Marked) -> list[tuple[str, str, Marked]]:
-    """(label, colour, rows) for every combination of the settings that vary."""
+    """(label, colour, rows) for every combination of the varied settings."""
     varied = run.scenario.sweep.crossed
     return [("", qualitative.D3[0], rows)] if not varied else together(run, rows, varied)
 
@@ -70,14 +70,14 @@ def by_clients(rows: Marked) -> list[tuple[str, str, Marked]]:
 
 
 def scale(count: int) -> list[str]:
-    """Colours of so many lines: of few such as differ most, of many such as rise with what they stand for."""
+    """Colours for ``count`` lines: a few lines get distinct colours, many lines an ordered scale."""
     if count <= len(qualitative.D3):
         return list(qualitative.D3[:count])
     return list(sample_colorscale("Viridis", shades(count)))
 
 
 def shades(count: int) -> list[float]:
-    """Of a colour scale what can be told from white paper and from a dark page."""
+    """The part of a colour scale that is visible on white paper and on a dark page."""
     return [0.25 + 0.6 * i / max(count - 1, 1) for i in range(count)]
 
 
@@ -85,16 +85,16 @@ def shades(count: int) -> list[float]:
 
 
 def shown_steps(run: RunData) -> list[tuple[str, str, list[StepResult]]]:
-    """(label, colour, steps) of what a plot of single steps shows."""
+    """(label, colour, steps) for each line of a plot of single steps."""
     found = kind_of(run.scenario).shown_steps(run.rows, run.results, partial(name_of, run.scenario))
     return [(label, color, steps) for (label, steps), color in zip(found, scale(len(found)), strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSteps:
-    """All steps of a search, slowest first, that differ in the rate alone.
+    """All steps of a search, slowest first, that differ in the rate only.
 
-    Rows are their figures; those of steps that did not pass are marked.
+    Rows have their figures; rows of steps that did not pass are marked.
     """
 
     clients: int
@@ -110,7 +110,7 @@ class SearchSteps:
 
 
 def tried(run: RunData) -> list[SearchSteps]:
-    """The steps of a search without a cohort, by the client count and all settings but the rate."""
+    """The steps of a search without a cohort, by client count and all settings except the rate."""
     found: dict[tuple[int, Settings], list[StepResult]] = {}
     for r in sorted(run.results, key=rate_of):
         if r.status == "ok" and r.plan.cohort.kind == "none":
@@ -128,12 +128,12 @@ def tried(run: RunData) -> list[SearchSteps]:
 
 
 def _rank(value: Figure) -> tuple[bool, Any]:
-    """Sorts the values of one setting; one that is not set comes first."""
+    """The sort key of a setting's value; None comes first."""
     return value is not None, value
 
 
 def _set_to(settings: Settings, names: Iterable[str]) -> str:
-    """What tells steps apart: ``, sndhwm 1,000, nodrop``; a setting that is off is not named."""
+    """The settings that distinguish steps, as text: ``, sndhwm 1,000, nodrop``; settings that are off are left out."""
     values = [(name, value_of(settings, name)) for name in names]
     texts = [
         name if value is True else f"{name} {value:,}" if isinstance(value, int | float) else f"{name} {value}"

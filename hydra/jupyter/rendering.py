@@ -1,4 +1,4 @@
-"""A run directory → ``report.ipynb``, and ``report.html``, one file that needs no network."""
+"""Writes ``report.ipynb`` and ``report.html`` into a run directory; the page is one file that needs no network."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from hydra.jupyter.images import write_images
 from hydra.store.run_folders import NOTEBOOK, PAGE, is_experiment, write_whole
 
 LIBRARY: Final = f"plotly-{get_plotlyjs_version()}.min.js"
-"""The file of plotly.js that pages share, by its version: a page goes on with the one that it was made for."""
-_ROOM: Final = "free some space, or move what is in the way"
+"""The file of plotly.js that pages share; its name has the version, so that a page keeps using its own version."""
+_ROOM: Final = "free some space, or move the file that is there"
 _PLOT: Final[dict[str, Any]] = {"displaylogo": False, "responsive": True, "toImageButtonOptions": {"scale": 2}}
 
 
 def render(run: Path, *, shared: bool = False, pictures: Path | None = None) -> list[Path]:
-    """Writes both files of a run, or of an experiment, each at once or not at all.
+    """Writes both files of a run or an experiment, each completely or not at all.
 
     Args:
         run: the folder.
-        shared: plotly.js is a file beside the run's folder, which all pages there share, and not a part of the page.
-        pictures: the folder for images of all plots; None makes none.
+        shared: whether plotly.js is a file next to the run's folder, which all pages there share, instead of a part of
+            the page.
+        pictures: the folder for images of all plots; None: no images.
 
     Raises:
         RunDirectoryError: the directory holds neither.
-        HydraError: it cannot be written.
+        HydraError: a file cannot be written.
     """
     _refuse_unwritable(run)
     title, cells = cells_of(run)
@@ -41,16 +42,16 @@ def render(run: Path, *, shared: bool = False, pictures: Path | None = None) -> 
 
 
 def write_page(page: Page, path: Path, shared: Path | None, pictures: Path | None) -> list[Path]:
-    """Writes a page, and images of its plots; returns the paths, the page's first.
+    """Writes a page, and images of its plots; returns the paths, that of the page first.
 
     Args:
-        page: the one.
-        path: where to.
-        shared: the folder of plotly.js, which pages share: that of the page or the one above; None: it is in the page.
+        page: the page.
+        path: the path of its file.
+        shared: the folder of the shared plotly.js: that of the page or its parent; None: plotly.js is part of the page.
         pictures: see :func:`render`.
 
     Raises:
-        HydraError: something cannot be written or drawn.
+        HydraError: a file cannot be written, or a plot cannot be drawn.
     """
     library = ""
     if shared is not None:
@@ -62,7 +63,7 @@ def write_page(page: Page, path: Path, shared: Path | None, pictures: Path | Non
 
 
 def cells_of(run: Path) -> tuple[str, list[NotebookCell]]:
-    """What the report of a run, or of an experiment, is called, and the cells of its notebook.
+    """The title of the report of a run or an experiment, and the cells of its notebook.
 
     Raises:
         RunDirectoryError: the directory holds neither.
@@ -75,7 +76,7 @@ def cells_of(run: Path) -> tuple[str, list[NotebookCell]]:
 
 
 def page_of(title: str, cells: list[NotebookCell]) -> Page:
-    """What cells show, without their code."""
+    """The page of what cells show, without their code."""
     return Page(title, [block for cell in cells for block in cell.blocks])
 
 
@@ -83,9 +84,9 @@ def html(page: Page, library: str = "", nonce: str = "") -> str:
     """A page as HTML.
 
     Args:
-        page: the one.
-        library: where the page finds plotly.js; "" puts it into the page.
-        nonce: what every script of the page carries, for a server whose content security policy lets no other one run.
+        page: the page.
+        library: the URL of plotly.js; "" puts it into the page.
+        nonce: the nonce of every script of the page, for a server whose content security policy blocks other scripts.
     """
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
     return templates.get_template("page.html.j2").render(
@@ -98,7 +99,7 @@ def html(page: Page, library: str = "", nonce: str = "") -> str:
 
 
 def _part(block: Block, number: int, nonce: str) -> str:
-    """A block as HTML, a plot as an element that the page's one plotly.js draws."""
+    """A block as HTML; a plot is an element that the page's plotly.js draws."""
     if not isinstance(block, Plot):
         return str(block.bundle()["text/html"])
     drawn = block.data()
@@ -111,16 +112,17 @@ def _part(block: Block, number: int, nonce: str) -> str:
         validate=False,
         div_id=f"plot-{number}",
     )
-    # Its data has no "<": every one of these begins a script of plotly's.
+    # The plot's data has no "<", so that each match begins a script of plotly.
     return element.replace("<script", f'<script nonce="{nonce}"') if nonce else element
 
 
 def _refuse_unwritable(run: Path) -> None:
-    """A folder that cannot be written is told before the work, not after it."""
+    """Rejects a folder that cannot be written, before any work is done."""
     try:
         with tempfile.TemporaryFile(dir=run):
             pass
     except OSError as e:
         raise RunDirectoryError(
-            f"cannot write a report into {run}: {e.strerror or e}", "copy the run to where you may write, and try there"
+            f"cannot write a report into {run}: {e.strerror or e}",
+            "copy the run to a folder that you can write, and try there",
         ) from e

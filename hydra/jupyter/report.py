@@ -1,4 +1,4 @@
-"""The report of a run: one function a section, which the cells of ``report.ipynb`` call as well."""
+"""The report of a run: a function for each section, which the cells of ``report.ipynb`` call, too."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from hydra.sweep import kind_of
 
 
 def rates(run: RunData) -> Section:
-    """Tx, Rx and aggregate rates, or the rates that were searched for."""
+    """Sent, received and aggregate rates, or the searched rates."""
     figure = line_plots.rates(run)
     dotted = figure is not None and any(trace.meta == PUBLISHED for trace in figure.data)
     hint = "Click a name in the legend to hide or show it."
-    return titled("Rates", figure, f"Dotted: as published. {hint}" if dotted else hint)
+    return titled("Rates", figure, f"Dotted lines are published figures. {hint}" if dotted else hint)
 
 
 def loss(run: RunData) -> Section:
-    """Loss with its intervals by rate, or by client count where there is one rate."""
+    """Loss with its intervals by rate, or by client count if there is one rate."""
     found = loss_plot.loss(run)
     return titled("Loss", found.figure, found.remark) if found else Section()
 
 
 def losers(run: RunData) -> Section:
-    """Who lost messages when."""
+    """Losses of subscribers over steps and time."""
     found = its_losers.losers(run)
     return titled("Who lost when", found.figure, found.remark) if found else Section()
 
@@ -44,30 +44,30 @@ def latency(run: RunData) -> Section:
 
 
 def percentiles(run: RunData) -> Section:
-    """Latency at every percentile, a curve a row."""
-    below = f"Of {kind_of(run.scenario).of_rows}: all messages of all subscribers."
+    """Latency at every percentile, a curve for each row."""
+    below = f"For {kind_of(run.scenario).of_rows}, over all messages of all subscribers."
     return titled("Latency at every percentile", line_plots.percentiles(run), below)
 
 
 def over_time(run: RunData) -> Section:
-    """How late messages were in the course of each row's window."""
-    text = "The median subscriber, and dotted the slowest, in twenty parts of each row's window (of repeats: the last)."
+    """The age of the newest messages over each row's window."""
+    text = "The median subscriber (dotted: the slowest) in twenty parts of each row's window, or of the last repeat's."
     return titled("Latency over time", line_plots.over_time(run), text)
 
 
 def batches(run: RunData) -> Section:
-    """The effect of the batch by client count, where it varies."""
+    """The effect of the batch size by client count, if it varies."""
     return titled("Effect of the batch", line_plots.batches(run))
 
 
 def published(run: RunData) -> Section:
-    """The table beside the published one, where rows of the two match."""
+    """The rows that match the published table, with both figures."""
     found = comparison(run)
-    return Section() if found is None else Section((Heading("Beside the published table"), found))
+    return Section() if found is None else Section((Heading("Comparison with the published table"), found))
 
 
 def answer(run: RunData) -> Section:
-    """Whether the last step whose seconds were kept has kept its objectives, and what its events have done."""
+    """Whether the last step with a time series met its objectives, and the effects of its events."""
     if not run.answers or not run.scenario.slo.objectives():
         return Section()
     found = run.answers[max(run.answers)]
@@ -79,8 +79,8 @@ def answer(run: RunData) -> Section:
 
 
 def course(run: RunData) -> Section:
-    """The last step second by second, with its events."""
-    return titled("Second by second", its_course.course(run), "The last step whose seconds were kept.")
+    """The time series of the last step, with its events."""
+    return titled("Second by second", its_course.course(run), "The last step whose time series was stored.")
 
 
 REPORT: Final[ReportNotebook[RunData]] = ReportNotebook(
@@ -90,7 +90,7 @@ REPORT: Final[ReportNotebook[RunData]] = ReportNotebook(
     (
         title,
         summary,
-        Heading("Results", "A row with ⚠ has a warning below; so has a hollow point in the plots."),
+        Heading("Results", "A row with ⚠, or a hollow point in a plot, has a warning below."),
         table,
         rates,
         loss,
@@ -101,7 +101,7 @@ REPORT: Final[ReportNotebook[RunData]] = ReportNotebook(
         batches,
         answer,
         course,
-        Heading("Warnings", "What has to be known before the figures are believed, gravest first."),
+        Heading("Warnings", "Read these before you use the figures. The most severe ones come first."),
         warnings,
         published,
         Heading("What was run, and where"),

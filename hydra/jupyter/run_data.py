@@ -1,4 +1,4 @@
-"""A run as the notebooks see it, from its directory alone: read once, and what may be large when it is drawn."""
+"""The data of a report, from the run directory alone: read once, except large data, which is read for its plot."""
 
 from __future__ import annotations
 
@@ -25,26 +25,27 @@ from hydra.sweep import Row, Sweep
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """Everything that a report is made of.
+    """The data of a run's report.
 
     Attributes:
-        directory: where it was read from.
-        metadata: what was recorded of the run, by key.
-        scenario: what was asked for, without its secrets.
-        rows: the table, as the sweep makes it of the steps; of a run that this Hydra would search otherwise, as stored.
-        notes: for every row, what has to be known before its figures are believed.
-        results: the steps themselves.
-        coming: the step that would be next, None if the sweep is complete.
-        events: what happened, oldest first.
-        published: the table that this experiment was published with, None if it never was.
-        servers: what each server told of a step, by the step's epoch and the server's name; steps of which one did.
-        clocks: of a step's agents, by the step's epoch and the agent; steps with agents on other hosts than the
+        directory: the run directory.
+        metadata: the stored metadata of the run, by key.
+        scenario: the scenario, without its secrets.
+        rows: the rows of the table, computed from the steps; as stored if this Hydra would search in another way.
+        notes: the warnings of each row.
+        results: the stored steps.
+        coming: the plan of the next step; None if the sweep is complete.
+        events: the events, oldest first.
+        published: the published table of this experiment; None if there is none.
+        servers: figures of each server, by the step's epoch and the server's name; only steps with such figures.
+        clocks: clocks of agents, by the step's epoch and the agent; only steps with agents on other hosts than the
             controller's.
-        hosts: what each host did in a step, by the step's epoch and the host; steps in which some host was sampled.
-        host_of: of such a step, the host of each agent.
-        threads: the busiest threads of publishers and servers, by the step's epoch and the agent; likewise.
-        answers: what came of the steps whose seconds were asked for, by epoch, also of those that never ended.
-        earlier: what has to be known of the rows of an earlier version, None if there is nothing.
+        hosts: samples of each host, by the step's epoch and the host; only steps with samples.
+        host_of: the host of each agent in these steps.
+        threads: the busiest threads of publishers and servers, by the step's epoch and the agent; only steps with
+            samples.
+        answers: the results for the objectives, by epoch, of steps with a time series, even of those that never ended.
+        earlier: a warning about the rows of an earlier version; None if there is none.
     """
 
     directory: Path
@@ -66,12 +67,12 @@ class RunData:
 
     @property
     def ended(self) -> str:
-        """How the run ended: ``finished``, ``interrupted``, ``failed``; "" if it was killed or still goes on."""
+        """How the run ended: ``finished``, ``interrupted``, ``failed``; "" if it was killed or is still running."""
         return str(self.metadata.get(ENDED_KEY, ""))
 
     @property
     def error(self) -> str:
-        """Why the run failed, "" if it did not or nobody kept it."""
+        """Why the run failed; "" if it did not, or the reason was not stored."""
         return str(self.metadata.get(ERROR_KEY, ""))
 
 
@@ -79,7 +80,7 @@ def load(directory: Path | str) -> RunData:
     """Reads a run.
 
     Raises:
-        RunDirectoryError: the directory holds no run, or one that this Hydra cannot read.
+        RunDirectoryError: the directory holds no run, or a run that this Hydra cannot read.
     """
     path = Path(directory)
     with RunStore.open(path) as store:
@@ -92,7 +93,7 @@ def load(directory: Path | str) -> RunData:
         with store.reading():
             resolved = stored_scenario(metadata["scenario"])
             scenario = resolved.scenario
-            # One is shown, and each takes megabytes.
+            # The report shows one time series, and each takes megabytes.
             shown = store.time_series_epochs()[-1:] if scenario.has_time_series else ()
             answers = {epoch: answer for epoch in shown if (answer := answer_of(store, epoch))}
             earlier: HydraWarning | None = EarlierRates() if searched_otherwise(metadata["scenario"]) else None
@@ -105,7 +106,7 @@ def load(directory: Path | str) -> RunData:
                 rows, earlier = stored_rows(path), ForeignRates()
             notes = [warnings_of(row, scenario, rows) for row in rows]
     if metadata.get(ENDED_KEY) == "finished":
-        # A version that tried failed steps only once has finished what this one would still try.
+        # Earlier versions did not retry failed steps: their finished runs are complete.
         coming = None
     return RunData(
         directory=path,
@@ -144,7 +145,7 @@ def _played(sweep: Sweep, results: list[StepResult]) -> tuple[list[Row], StepPla
 
 
 def histograms_of(run: RunData, epochs: Iterable[int]) -> list[Histogram]:
-    """Of each step the latency of all messages that the subscribers outside its cohort received."""
+    """The latency of all messages that subscribers outside the cohort received, for each step."""
     with RunStore.open(run.directory) as store:
         return [store.histogram(epoch) for epoch in epochs]
 
@@ -162,19 +163,19 @@ def subscribers_of(run: RunData) -> range:
 
 
 def losses_of(run: RunData, epoch: int, ids: range) -> list[GroupLoss]:
-    """What groups of subscribers lost in a step; the step of the ids is the size of a group."""
+    """The losses of groups of subscribers in a step; the step of the range ``ids`` is the size of a group."""
     with RunStore.open(run.directory) as store:
         return store.ask(subscriber_losses.by_group, epoch, ids.start, ids.step)
 
 
 def losers_of(run: RunData, epoch: int) -> tuple[list[LossySubscriber], int]:
-    """The subscribers that lost something in a step, and the messages of the publisher that sent most."""
+    """The subscribers that lost messages in a step, and the largest number of messages that a publisher sent."""
     with RunStore.open(run.directory) as store:
         return store.ask(subscriber_losses.losers, epoch), store.ask(subscriber_losses.most_sent, epoch)
 
 
 def plan_of(run: RunData, step: StepResult) -> StepPlan | None:
-    """The plan of a step as it was carried out; None where the rate changed and nobody kept how."""
+    """The plan of a step as it was executed; None if the rate changed and its changes were not stored."""
     with RunStore.open(run.directory) as store:
         course = store.course(step.epoch)
     if course is not None:

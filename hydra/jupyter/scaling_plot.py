@@ -1,4 +1,4 @@
-"""The plot of `hydra fit`: measured throughput, the law with its prediction interval, and where the evidence ends."""
+"""The plot of `hydra fit`: measured throughput, the law with its prediction interval, and the end of the evidence."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hydra.measure.column_names import AGGREGATE, CLIENTS
 
 
 def drawn(laws: Mapping[str, ThroughputLaw]) -> str:
-    """A page that needs no network, with all laws by the settings that they belong to."""
+    """A page that needs no network, with the laws by the settings to which they belong."""
     figure = go.Figure()
     for (name, law), color in zip(laws.items(), qualitative.D3 * len(laws), strict=False):
         _draw(figure, name, law, color)

@@ -1,4 +1,4 @@
-"""Tables of what is known of each step besides its row: servers, hosts, threads and clocks. Each is folded away."""
+"""Tables with further data of each step: servers, hosts, threads and clocks. Each table is collapsed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hydra.report.table import plain
 
 _OF_BYTES: Final = "_bytes"
 _MOST_LINES: Final = 400
-"""Of a table: a page of a long search would be megabytes of them."""
+"""The maximum number of lines of a table, because a long search would make a page of megabytes."""
 _NAMED: Final = 3
-"""Agents of one host that are named."""
+"""The maximum number of agents of a host that are named."""
 
 
 def details(run: RunData) -> Iterator[str]:
-    """The tables; nothing in place of one that nothing is known for."""
+    """The tables; "" for a table without data."""
     yield _servers(run)
     yield _hosts(run)
     yield _threads(run)
@@ -29,7 +29,7 @@ def details(run: RunData) -> Iterator[str]:
 
 
 def _servers(run: RunData) -> str:
-    """What each server told of each step, folded away; nothing where none did."""
+    """The table of the servers' figures in each step, collapsed; "" if there are none."""
     if not run.servers:
         return ""
     names = list(dict.fromkeys(n for told in run.servers.values() for its in told.values() for n in its))
@@ -42,7 +42,7 @@ def _servers(run: RunData) -> str:
 
 
 def _hosts(run: RunData) -> str:
-    """What each host did in each step, folded away; nothing for runs of earlier versions."""
+    """The table of the hosts' figures in each step, collapsed; "" for runs of earlier versions."""
     if not run.hosts:
         return ""
     lines = (
@@ -54,14 +54,14 @@ def _hosts(run: RunData) -> str:
 
 
 _OF_HOST: Final = (
-    *("CPU, %", "busiest core, %", "of CPU steal, %", "waiting for CPU, %", "for memory, %", "for I/O, %"),
+    *("CPU, %", "busiest core, %", "CPU steal, %", "waiting for CPU, %", "for memory, %", "for I/O, %"),
     *("memory used at most, GiB", "left at least, GiB", "busiest interface", "in, MiB/s", "out, MiB/s"),
-    *("busiest link, % of its speed", "dropped packets", "TCP segments sent once more, %"),
+    *("busiest link, % of its speed", "dropped packets", "retransmitted TCP segments, %"),
 )
 
 
 def _host(s: HostSummary) -> Iterator[str]:
-    """The figures of ``_OF_HOST``; the busiest interface is the one that carried most bytes, known speed or not."""
+    """The figures of ``_OF_HOST``; the busiest interface is the one with most bytes, even if its speed is unknown."""
     yield from (f"{pct:.1f}" for pct in (s.cpu_mean_pct, s.cpu_busiest_core_pct, s.steal_pct))
     yield from (_percent(s.pressure.get(of)) for of in ("cpu", "memory", "io"))
     yield from (f"{size / 2**30:,.2f}" for size in (s.memory_used_max_bytes, s.memory_available_min_bytes))
@@ -84,7 +84,7 @@ def _named(agents: Iterable[str]) -> str:
 
 
 def _threads(run: RunData) -> str:
-    """The busiest threads of publishers and servers in each step, folded away; nothing where none were told."""
+    """The table of the busiest threads of publishers and servers in each step, collapsed; "" if there are none."""
     if not run.threads:
         return ""
     lines = (
@@ -98,7 +98,7 @@ def _threads(run: RunData) -> str:
 
 
 def _clocks(run: RunData) -> str:
-    """The clock of each agent on another host than the controller's, folded away; nothing where there is none."""
+    """The table of the clocks of agents on other hosts than the controller's, collapsed; "" if there are none."""
     if not run.clocks:
         return ""
     heads = ("Agent", "offset, s", "rate, ppm", "bound, µs", "shortest round trip, µs", "jumps")
@@ -111,11 +111,11 @@ def _clocks(run: RunData) -> str:
         for agent, clock in of_agents.items()
         if not clock.same_host
     )
-    return _by_step(run, "Clocks: each agent's in each step, against the controller's", heads, lines)
+    return _by_step(run, "Clock of each agent in each step, relative to the controller's clock", heads, lines)
 
 
 def _by_step(run: RunData, title: str, heads: Iterable[str], lines: Iterable[Sequence[Any]]) -> str:
-    """A table, folded away, whose lines begin with the epoch of a step and go on with texts."""
+    """A collapsed table; each line begins with the epoch of a step, followed by texts."""
     plans = {result.epoch: describe(result.plan, run.scenario.sweep.varied) for result in run.results}
     lines = list(lines)
     shown = plain(("Step", *heads), ((plans[epoch], *texts) for epoch, *texts in lines[:_MOST_LINES]))
@@ -126,7 +126,7 @@ def _by_step(run: RunData, title: str, heads: Iterable[str], lines: Iterable[Seq
 
 
 def _unit_named(name: str) -> str:
-    """``in, MiB/s`` of ``in_bytes_per_s``, ``cpu, % of the time`` of ``cpu_seconds_per_s``, and so on."""
+    """A figure's heading: ``in, MiB/s`` for ``in_bytes_per_s``, ``cpu, % of the time`` for ``cpu_seconds_per_s``."""
     what, rate, _ = name.partition("_per_s")
     per = "/s" if rate else ""
     if what.endswith("_seconds") and rate:

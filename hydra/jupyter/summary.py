@@ -1,4 +1,4 @@
-"""The first thing a report says: what was measured, what it carries and what limits it, in words and three numbers."""
+"""The beginning of a report: a sentence about what was measured, and three numbers about the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hydra.sweep import Row, kind_of
 
 @dataclass(frozen=True, slots=True)
 class HeadlineFigure:
-    """One figure in large letters: what it is of, and in small letters what has to be known with it."""
+    """A figure in large letters, with its label and a remark in small letters."""
 
     label: str
     value: str
@@ -27,7 +27,7 @@ class HeadlineFigure:
 
 
 def summary(run: RunData) -> Html:
-    """The first paragraph, and the numbers."""
+    """The first paragraph and the numbers."""
     cards = "".join(
         f'<div class="number"><span>{escape(n.label)}</span><strong>{escape(n.value)}</strong>'
         f"<span>{escape(n.remark)}</span></div>"
@@ -52,7 +52,7 @@ def measured_sentence(run: RunData) -> str:
 
 
 def _rate(rate: object) -> str:
-    return "as fast as it goes" if rate == "max" else f"{text_of(rate)} messages/s" if isinstance(rate, float) else ""
+    return "as fast as possible" if rate == "max" else f"{text_of(rate)} messages/s" if isinstance(rate, float) else ""
 
 
 def _listed(values: Sequence[object]) -> str:
@@ -60,7 +60,7 @@ def _listed(values: Sequence[object]) -> str:
 
 
 def numbers(run: RunData) -> list[HeadlineFigure]:
-    """What it carries, how late that came or with which loss, and what limits it; fewer where they are not known."""
+    """The carried rate, its latency or loss, and what limits it; fewer numbers if some are unknown."""
     good = [row for row in run.rows if row.get(STATUS) == "ok"]
     if not good:
         return [HeadlineFigure("carried", UNKNOWN, "no row was finished")]
@@ -69,7 +69,7 @@ def numbers(run: RunData) -> list[HeadlineFigure]:
 
 
 def _limit(rows: Iterable[Row]) -> HeadlineFigure:
-    """What limited the rows: the verdict that most of them have."""
+    """What limited the rows: their most frequent verdict."""
     verdicts = Counter(str(row[name]) for row in rows for name in row if name.endswith(VERDICT) and row[name])
     if not verdicts:
         return HeadlineFigure("limited by", UNKNOWN)

@@ -1,4 +1,4 @@
-"""What the cells of ``sweep.ipynb`` call: a sweep that is started from a cell, as a user would at a terminal."""
+"""Starts a sweep from a cell of ``sweep.ipynb``, with the same command as in a terminal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def command(scenario: str, out: Path, flags: Mapping[str, object]) -> list[str]:
     """The command line of a sweep.
 
     Args:
-        scenario: a command of Hydra that sweeps.
-        out: the run directory that it makes.
-        flags: by the flag's name with underscores; a list is joined with commas, True is a flag without a value, None
-            and False leave it out.
+        scenario: a command of Hydra that runs a sweep.
+        out: the run directory to make.
+        flags: values by the flag's name with underscores; a list is joined with commas, True is a flag without a value,
+            None and False leave the flag out.
     """
     words = [scenario, "--out", str(out)]
     for name, value in flags.items():
@@ -36,18 +36,20 @@ def command(scenario: str, out: Path, flags: Mapping[str, object]) -> list[str]:
 def start(scenario: str, out: str | Path = "", **flags: object) -> RunData:
     """Runs a sweep, shows its progress in the cell, and returns the run.
 
-    Jupyter's stop button ends the sweep cleanly; what was measured until then is returned.
+    Jupyter's stop button ends the sweep in order; what was measured before is returned.
 
     Args:
-        scenario: a command of Hydra that sweeps.
-        out: the run directory to make; "" makes one below ``runs``.
+        scenario: a command of Hydra that runs a sweep.
+        out: the run directory to make; "" makes one in ``runs``.
         flags: see :func:`command`.
 
     Raises:
-        HydraError: no command is named, or the sweep could not be run; what it said is in the cell.
+        HydraError: no command is named, or the sweep failed; its output is in the cell.
     """
     if not scenario:
-        raise HydraError("no sweep is named", "set SCENARIO to a command that sweeps: hydra --help lists them")
+        raise HydraError(
+            "no sweep is named", "set SCENARIO to a command that runs a sweep: hydra --help lists the commands"
+        )
     directory = Path(out) if out else Path("runs") / f"notebook-{time.strftime('%Y%m%d-%H%M%S')}"
     words = command(scenario, directory, flags)
     _say(f"$ {shlex.join(['hydra', *words])}\n")
@@ -56,10 +58,10 @@ def start(scenario: str, out: str | Path = "", **flags: object) -> RunData:
         try:
             _follow(process)
         except KeyboardInterrupt:
-            # The stop button reaches the kernel's whole process group: the run is on its way out already.
+            # The stop button interrupts the kernel's whole process group, so that the run is ending already.
             _follow(process)
     if process.returncode not in (EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED):
-        raise HydraError(f"hydra {scenario} ended with exit code {process.returncode}", "it says above what is wrong")
+        raise HydraError(f"hydra {scenario} ended with exit code {process.returncode}", "see its error above")
     return load(directory)
 
 

@@ -1,4 +1,4 @@
-"""A step second by second: rates, what was outstanding, latency, with the events in the middle of it marked."""
+"""The plot of a step's time series: rates, backlog and latency, with its events marked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVENT: Final = "#b44d12"
 
 
 def course(run: RunData) -> go.Figure | None:
-    """The last step whose seconds were kept; None where none were."""
+    """The plot of the last step with a time series; None if there is none."""
     if not run.answers:
         return None
     answer = run.answers[max(run.answers)]
@@ -49,9 +49,9 @@ def _draw(figure: go.Figure, answer: SloResult) -> None:
     colors = iter(qualitative.D3)
     for name, values in rates.items():
         _line(figure, at, values, name, next(colors), 1, dash="dot" if name == "due" else "solid")
-    _line(figure, at, list(backlog_by_interval(facts, intervals)), "outstanding", next(colors), 2)
+    _line(figure, at, list(backlog_by_interval(facts, intervals)), "backlog", next(colors), 2)
     if any(interval.lost for interval in intervals):
-        _line(figure, at, [interval.lost for interval in intervals], "lost, by when it was due", next(colors), 2)
+        _line(figure, at, [interval.lost for interval in intervals], "lost, by due time", next(colors), 2)
     stretches = [latency_of_span([interval]) for interval in intervals]
     latencies = {
         "p50": [s.p50_us for s in stretches],

@@ -134,7 +134,9 @@ def test_its_flag_is_refused_on_another_engine(master: str) -> None:
 
 
 def test_a_master_of_no_engine_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(UsageError, match=r"--master http://h belongs to no installed engine; .* local, or .*, or toy://ANYTHING"):
+    with pytest.raises(
+        UsageError, match=r"--master http://h belongs to no installed engine; .* local, or .*, or toy://ANYTHING"
+    ):
         choose("http://h", None)
 
 

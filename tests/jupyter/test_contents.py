@@ -219,7 +219,7 @@ def test_the_clocks_of_other_hosts_stand_below_the_table(tmp_path: Path) -> None
         "<b>3": model.AgentClock(7_000_000_000, -500, 1_000, 1_500, same_host=False, jumps=0),
     }
     text = with_a_third_step(tmp_path / "r", clocks=clocks)
-    shown = {line[0]: line[1:] for line in lines(text[text.index("<summary>Clocks") :])}
+    shown = {line[0]: line[1:] for line in lines(text[text.index("<summary>Clock of each agent") :])}
     assert shown.keys() == {"agent-2", "&lt;b&gt;3"}
     assert shown["agent-2"] == ["-86,400.123457", "+12.345", "75.3", "110.0", "1"]
     assert shown["&lt;b&gt;3"][:2] == ["7.000000", "-0.500"]

@@ -162,4 +162,4 @@ def test_repeats_have_the_interval_of_all_their_bursts_and_never_0_plus_or_minus
     assert f"{row[LOSS]:g} [0.0253 – {row[LOSS_CI_HIGH]:.3g}" in text
     # What one more burst would cost is what the row beside it says.
     assert "0 [0 – 5.53]" in text
-    assert "In brackets: the 95 % interval of the loss" in text
+    assert "In brackets: the 95 % confidence interval of the mean loss" in text

@@ -20,7 +20,7 @@ def test_a_loopback_address_is_bound(host: str, address: str) -> None:
     "host", ["0.0.0.0", "::", "192.168.1.7", "10.0.0.1", "example.org", "127.1", "", "localhost:80"]
 )
 def test_any_other_address_is_refused_in_one_line(host: str) -> None:
-    with pytest.raises(UsageError, match="for this machine alone") as raised:
+    with pytest.raises(UsageError, match="for this machine only") as raised:
         loopback(host)
     assert "\n" not in str(raised.value)
 
