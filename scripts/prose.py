@@ -4,7 +4,7 @@
     scripts/prose.py              # how many in each scope, by pattern
     scripts/prose.py docs/nats.md # where they are, in files whose path begins so
 
-``tests/test_prose.py`` says how many each scope may have.
+``tests/test_prose.py`` allows none.
 """
 
 from __future__ import annotations
@@ -55,8 +55,11 @@ PATTERNS: Final = {
 PATTERNS["no subject"] = re.compile(r"(?:^|(?<=[.:;] ))(?:Of|Those of|As in|Likewise)\b[^.;,]{0,50}\.(?=\s|$)")
 
 _QUOTED: Final = re.compile(
-    r'^(```|~~~).*?^\1|``[^`]+``|`[^`\n]+`|"[^"\n]{1,160}"|“[^”]{1,160}”|\]\([^)]*\)|<!--.*?-->', re.M | re.S
+    r'^(```|~~~).*?^\1|``[^`]+``|`[^`\n]+`|"[^"\n]{1,160}"|“[^”]{1,160}”|\]\([^)]*\)|<!--.*?-->'
+    r"|'\w+'|{\w+}|^(?:INSERT|SELECT|CREATE) .*\Z|^ +\w+(?=: )",
+    re.M | re.S,
 )
+"""Quotations, code, names of values and of arguments, and SQL."""
 _COMMENT: Final = re.compile(r"(?m)^(?:.*[^\s'\"{]\s{2})?\s*#(?!!|:| noqa| type:) ?(.*)$")
 _CC_COMMENT: Final = re.compile(r"(?<!:)//+ ?([^\n]*)")
 _CC_STRING: Final = re.compile(r'"((?:[^"\\\n]|\\.)*)"')

@@ -79,6 +79,6 @@ def test_a_fact_that_another_page_names_is_kept() -> None:
 @pytest.mark.parametrize("whole", [False, True])
 def test_sentences_are_drawn_without_code_and_fragments(whole: bool) -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "sentences.py"))
-    text = "The step is short and has ended. It ends!\n```\nhydra run\n```\n| a cell | one cell of more words than five |\n"
+    text = "The step is short and has ended. It ends!\n```\nhydra\n```\n| a | one cell of more words than five |\n"
     found = [sentence.text for sentence in script["sentences"]([("docs/a.md:1", text)], whole=whole)]
     assert found == ["The step is short and has ended.", "one cell of more words than five"][: 2 - whole]

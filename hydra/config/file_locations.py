@@ -57,7 +57,7 @@ def experiment_named(name: str) -> PublishedExperiment | None:
 
 
 def is_scenario(word: str) -> bool:
-    """Whether a word of a command line can be a scenario or an experiment."""
+    """Whether an argument of a command can be a scenario or an experiment."""
     return Path(word).is_file() if _is_path(word) else _named(word) is not None or experiment_named(word) is not None
 
 

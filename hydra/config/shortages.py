@@ -144,7 +144,7 @@ class RowCheck:
 
     @property
     def fits(self) -> bool:
-        """Whether the row fits: no shortage is grave."""
+        """Whether the row fits: no shortage is severe."""
         return not any(s.grave for s in self.shortages)
 
 

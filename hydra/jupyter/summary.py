@@ -19,7 +19,7 @@ from hydra.sweep import Row, kind_of
 
 @dataclass(frozen=True, slots=True)
 class HeadlineFigure:
-    """A figure in large letters, with its label and a remark in small letters."""
+    """A figure in large letters, with its label and a note in small letters."""
 
     label: str
     value: str

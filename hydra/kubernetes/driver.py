@@ -10,7 +10,7 @@ The engine sends, by ``call``: ``open`` (context, namespace, run, opening), ``no
 path), ``stop``.
 This process sends, by ``kind``: ``opened`` (namespace, server), ``nodes`` (nodes, pods, partial), ``door`` (port,
 message), ``made`` (tag, name, uid), ``found`` (tag), ``refused`` (tag, status, reason, message), ``keeper`` (hello),
-``pod`` (pod, gone), ``pods`` (names of all Pods of the run), ``why`` (pod, events), ``offline`` (status, message),
+``pod`` (pod, ``gone``), ``pods`` (names of all Pods of the run), ``why`` (pod, events), ``offline`` (status, message),
 ``online``, ``failed`` (what, remedy), ``stopped`` (left: the number of Pods that are left; -1 if the API server
 rejected the removal, with status, reason, message).
 """

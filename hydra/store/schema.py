@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS threads (
 CREATE TABLE IF NOT EXISTS courses ( -- steps whose seconds are kept, also those that never ended
     epoch INTEGER PRIMARY KEY,
     plan TEXT NOT NULL,              -- JSON of model.StepPlan, as it was carried out
-    facts TEXT NOT NULL              -- JSON of model.CourseFacts
+    facts TEXT NOT NULL              -- JSON of model.TimeSeriesFacts
 );
 CREATE TABLE IF NOT EXISTS seconds ( -- counts of each second of a step, stored while the step is running
     epoch INTEGER NOT NULL,

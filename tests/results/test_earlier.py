@@ -24,7 +24,7 @@ def test_an_earlier_search_is_listed_and_cannot_be_resumed(tmp_path: Path) -> No
     run = bisected(tmp_path / "r")
     (entry,) = catalog(tmp_path)
     assert (entry["scenario"], entry["steps"], entry["ended"]) == ("zmqrate", 7, "finished")
-    with pytest.raises(RunDirectoryError, match="is a search of an earlier Hydra: ") as error:
+    with pytest.raises(RunDirectoryError, match="is a search of an earlier version of Hydra: ") as error:
         scenario_of(run, "zmqrate", {})
     assert error.value.exit_code == EXIT_USAGE
 
