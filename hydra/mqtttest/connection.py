@@ -107,7 +107,7 @@ class MqttConnection:
         self._readable.register(self.socket, select.POLLIN)
         self.await_(lambda: self._accepted is not None, self._timeout_s, "to the connection")
         if self._accepted is not None and self._accepted.is_failure:
-            raise OSError(f"the MQTT server at {step.host}:{step.port} refuses us: {self._accepted}")
+            raise OSError(f"the MQTT server at {step.host}:{step.port} rejects this client: {self._accepted}")
 
     def subscribe(self, filters: Sequence[str], qos: int) -> None:
         """Subscribes and waits until the server has agreed.
