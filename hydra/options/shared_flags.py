@@ -151,6 +151,9 @@ presets_flag = grouped(
 # --- of the workload --------------------------------------------------------------------------------------------------
 
 
+published_flag = grouped(WORKLOAD, setting_flag("published"))
+"""A flag of every scenario with the values of a published sweep."""
+
 sweep_flags = grouped(
     WORKLOAD,
     setting_flag("sweep.clients"),

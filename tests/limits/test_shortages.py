@@ -66,7 +66,9 @@ def test_more_clients_need_more_of_everything(name: str) -> None:
 
 
 def test_rows_that_do_not_fit_are_told_from_those_that_do() -> None:
-    checks = check_all(resolve("zmqrate"), load_cluster(), replace(AMPLE, memory_available_bytes=20 * GB))
+    checks = check_all(
+        resolve("zmqrate", {"published": True}), load_cluster(), replace(AMPLE, memory_available_bytes=20 * GB)
+    )
     fitting = [check.clients for check in checks if check.fits]
     assert fitting
     assert fitting == sorted(fitting)
@@ -75,7 +77,7 @@ def test_rows_that_do_not_fit_are_told_from_those_that_do() -> None:
 
 def test_what_runs_already_is_not_needed_once_more() -> None:
     """A machine that fits a count when it is asked at once fits it also after the counts before it."""
-    scenario, cluster = resolve("zmqrate"), load_cluster()
+    scenario, cluster = resolve("zmqrate", {"published": True}), load_cluster()
     small, large = (check_row(scenario, cluster, AMPLE, (1, clients)).needs for clients in (3840, 7680))
     most = AMPLE.threads + large.threads
     fresh = replace(AMPLE, memory_available_bytes=large.memory_bytes, threads_max=most, cgroup_pids_max=most)
