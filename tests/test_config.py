@@ -12,14 +12,14 @@ import pytest
 from hydra.config import file_locations, plugins
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import conf_dir, scenarios
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import load_scenario, resolve
 from hydra.config.toml import parse_set
 from hydra.engine.group_sizing import split
 from hydra.engine.placement import place
 from hydra.errors import EXIT_USAGE, ConfigError
 from hydra.model import Agent, Constraint, Demand, Group, Resources, Scenario, value_of, with_values
 from hydra.store.format_upgrade import as_stored, from_stored
-from hydra.sweep import GridSweep, SearchSpec
+from hydra.sweep import GridSweep, SearchSpec, SearchSweep
 
 MINIMAL = """
 system = "zmq"
@@ -103,9 +103,49 @@ def test_every_scenario_names_a_published_table_that_exists_or_says_that_there_i
         ("kafka-fixed", lambda s: _values(s, "rate", "msg_batch", "linger_ms") == (10000, 1000, 10)),
     ],
 )
-def test_a_default_is_the_published_experiments_value(name: str, check: object) -> None:
+def test_the_published_sweep_is_that_of_the_published_experiment(name: str, check: object) -> None:
     assert callable(check)
-    assert check(load_scenario(name))
+    assert check(load_scenario(name, {"published": True}))
+
+
+@pytest.mark.parametrize("name", [name for name in scenarios() if name != "zmqburst"])
+def test_a_command_without_flags_takes_minutes_and_the_published_sweep_more(name: str) -> None:
+    usual, published = resolve(name), resolve(name, {"published": True})
+    rates = name.endswith("rate")
+    assert usual.scenario.sweep.clients == ((30,) if rates else (10, 30) if name == "kafka-batch" else (10, 30, 100))
+    assert usual.scenario.sweep.duration_s == 5.0
+    assert usual.sweep.expected_s() < (300 if rates else 60)
+    assert published.sweep.expected_s() > 3 * usual.sweep.expected_s()
+    if isinstance(usual.scenario.sweep, SearchSweep):
+        assert usual.scenario.sweep.search.loss_target == 0.005
+        assert usual.scenario.sweep.measuring_s == 300
+
+
+def test_values_of_the_published_sweep_go_before_the_file_and_behind_flags(tmp_path: Path) -> None:
+    file = scenario_file(
+        tmp_path, MINIMAL + "[published.sweep]\nclients = [9, 8]\n[published.settings]\nmsg_batch = 7\n"
+    )
+    assert load_scenario(file).sweep.clients == (3,)
+    found = load_scenario(file, {"published": True, "sweep.duration_s": 2.0})
+    assert (found.published, found.sweep.clients, found.sweep.duration_s, found.settings.burst) == (
+        True,
+        (9, 8),
+        2.0,
+        7,
+    )
+    assert load_scenario(file, {"published": True, "sweep.clients": [4]}).sweep.clients == (4,)
+
+
+@pytest.mark.parametrize(
+    ("more", "given", "says"),
+    [
+        ("", True, "published: the scenario has no published sweep; leave out --published"),
+        ("[published]\nclients = [1]\n", True, "clients: unknown key; it belongs into [sweep]"),
+        ("[published.sweep]\nclients = [1]\n", "often", "published: must be a valid boolean, not 'often'"),
+    ],
+)
+def test_a_published_sweep_that_cannot_be_is_refused(tmp_path: Path, more: str, given: object, says: str) -> None:
+    assert says in refused(load_scenario, scenario_file(tmp_path, MINIMAL + more), {"published": given})
 
 
 def test_an_installed_conf_is_found_before_the_repositorys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +179,7 @@ def test_overrides_replace_add_and_remove() -> None:
     added = {"sweep.vary.message_size": [24, 100], "subscriber.demand.mem_per_client": 1}
     scenario = load_scenario("zmqrate", {**replaced, **added})
     assert scenario.sweep.clients == (30, 60)
-    assert scenario.sweep == GridSweep(60.0, (30, 60), vary={"message_size": (24, 100)})
+    assert scenario.sweep == GridSweep(5.0, (30, 60), vary={"message_size": (24, 100)})
     assert scenario.settings.rate == 5.0
     assert scenario.subscriber.demand.mem_per_client == 1.0
 
@@ -242,7 +282,7 @@ def test_a_broker_asks_for_what_one_takes_unless_the_scenario_says_otherwise(tmp
     ("name", "overrides"),
     [
         ("zmqfixed", {"settings.msg_batch": 7}),
-        ("zmqfixed", {"settings": {"msg_batch": 7, "rate": 10000.0}}),
+        ("zmqfixed", {"settings": {"msg_batch": 7, "rate": 1000.0}}),
         ("zmqrate", {"table": "zmqrate", "settings.msg_batch": 7}),
     ],
 )

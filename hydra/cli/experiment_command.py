@@ -13,6 +13,7 @@ from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments
 from hydra.errors import RunDirectoryError, UsageError
+from hydra.events.value_formatting import duration
 from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.report import experiment_folder as folders
@@ -81,6 +82,8 @@ class ExperimentRun(Measurement):
         experiment, folder = self._experiment, request.out
         record = folders.read_record(folder) if request.resume else self._record(request)
         request = dataclasses.replace(request, overrides=self._overrides)
+        if not request.resume:
+            self._announce(request)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             folders.write_record(folder, record)
@@ -94,6 +97,15 @@ class ExperimentRun(Measurement):
         rows = [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]
         goes_on = "" if record.ended == "finished" else f"; continue the experiment with --resume {folder}"
         return Printout(text, code, conditions_met(self._conditions, rows), f"all results are in {folder}{goes_on}")
+
+    def _announce(self, request: RunRequest) -> None:
+        """Announces the expected time of the parts that are known before the first step; asks if that is long."""
+        parts = _known(self._experiment, self._order)
+        resolved = [scenario_of(self._experiment, part, self._overrides) for part in parts]
+        expected_s = sum(each.sweep.expected_s() for each in resolved)
+        number = f"{len(parts)} parts" if self._experiment.parts else "the first part"
+        request.say(f"{self._experiment.name} into {request.out}: {number}, about {duration(expected_s)}")
+        request.confirm(expected_s)
 
     def _record(self, request: RunRequest) -> ExperimentRecord:
         """The record of an experiment that begins."""

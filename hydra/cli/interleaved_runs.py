@@ -94,6 +94,10 @@ class InterleavedRuns(Measurement):
         for each in command.scenarios.values():
             launcher.system_for(each, is_local=request.engine.spec.is_local).check()
         record = interleaved_record.read_record(folder) if request.resume else self._record(request)
+        expected_s = sum(resolved.sweep.expected_s() for resolved in command.scenarios.values())
+        names = ", ".join(command.scenarios)
+        request.say(f"{record.scenario} with {names} into {folder}: more than {duration(expected_s)}")
+        request.confirm(expected_s)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             interleaved_record.write_record(folder, record)
@@ -207,8 +211,6 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
     Raises:
         HydraError: the runs could not continue; what was measured before is kept.
     """
-    expected = duration(sum(resolved.sweep.expected_s() for resolved in scenarios.values()))
-    request.say(f"{record.scenario} with {', '.join(scenarios)} into {request.out}: more than {expected}")
     again = not record.interleaved
     coming = {
         name: _coming(request.out / name, resolved, again=again) if request.resume else _next_turn(resolved, [])

@@ -73,7 +73,7 @@ class HydraCommand(GroupedHelpCommand, click.Group):
     cls=HydraCommand,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     examples=(
-        "hydra zmqrate --clients 30,120 --step-seconds 2 --out runs/first",
+        "hydra zmqrate --clients 30,120 --out runs/first",
         "hydra report runs/first",
         "hydra zmqrate --help",
     ),

@@ -84,7 +84,9 @@ def carry_out(
     run_elsewhere(command, engine, cluster, out, resumed=resumed)
     # A program that reads JSON gets lines, too, and no live view.
     plain = bool(flags["plain"] or flags["as_json"])
-    request = RunRequest(engine, cluster, out, typed(), command.replaced, resumed, flags["quiet"], plain)
+    request = RunRequest(
+        engine, cluster, out, typed(), command.replaced, resumed, flags["quiet"], plain, agreed=flags["yes"]
+    )
     request.exports.open(flags)
     done = measurement.measure(request)
     if done.text:

@@ -16,7 +16,7 @@ from hydra.config import plugins
 from hydra.config.fields import field_of, out_of_bounds, system_of
 from hydra.config.file_locations import scenario_path, scenarios
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.config.toml import KeyAliases, Toml, override, read_toml, with_preset
+from hydra.config.toml import KeyAliases, Toml, override, read_toml, with_preset, with_published
 from hydra.config.validation import (
     Tables,
     UnknownKeyError,
@@ -126,7 +126,8 @@ def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[s
         spec = system_of({**data, **replaced})
     names = KeyAliases(spec.aliases)
     with refusals_in(label, names.written, names.worded):
-        written = with_preset(spec, names.resolve("", dict(data))[1], replaced)
+        written = with_published(names.resolve("", dict(data))[1], names, replaced)
+        written = with_preset(spec, written, replaced)
         for key, value in replaced.items():
             override(written, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
         written.setdefault("name", name)

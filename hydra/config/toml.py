@@ -150,6 +150,33 @@ def _begins(key: str, with_: str) -> bool:
     return not with_ or key == with_ or key.startswith(f"{with_}.")
 
 
+PUBLISHED: Final = "published"
+"""The table of a scenario's file with the values of the published sweep, and the key that selects it."""
+
+
+def with_published(data: Any, names: KeyAliases, given: Mapping[str, object]) -> Toml:
+    """Returns a scenario's file, with the values of its table ``[published]`` before others if the user wants them.
+
+    Args:
+        data: the file, by the keys that are meant.
+        names: other names of keys.
+        given: the keys that the user replaces, ``published`` among them or not.
+
+    Raises:
+        RefusedError: the file has no such table, or something else under its name.
+    """
+    table = data.get(PUBLISHED, {})
+    if not isinstance(table, dict):
+        raise RefusedError((PUBLISHED,), "must be a table", f"write [{PUBLISHED}.sweep] and its keys below")
+    rest = {key: value for key, value in data.items() if key != PUBLISHED}
+    if given.get(PUBLISHED) is not True:
+        return rest
+    if not table:
+        raise RefusedError((PUBLISHED,), "the scenario has no published sweep", "leave out --published")
+    values: Any = names.resolve("", dict(table))[1]
+    return _merged(rest, values)
+
+
 PRESET: Final = "preset"
 """The key of a scenario that names a preset."""
 

@@ -28,23 +28,65 @@ class RunBegan(Event):
     Attributes:
         scenario: the scenario's name.
         out: the run directory.
+        rows: number of rows of the table.
+        clients: the client counts of these rows.
         expected_s: duration of the steps if nothing is backlogged.
-        bound_s: maximum duration of the steps.
+        bound_s: maximum duration of the steps; None: the results decide it.
         servers: the servers that are started before, as in ``3 … servers``; "" if there are none.
+        measuring_s: maximum time that each search measures; None: there is no search, or searches differ.
+        three_s: duration of the searches of three client counts; None: the run is no search of one count.
+        unfit: the client counts that do not fit the machine or the cluster.
+        lack: what the first of these counts lacks.
+        largest: the largest count that fits; 0: no count fits.
     """
 
     kind = "began"
     scenario: str
     out: str
+    rows: int
+    clients: Sequence[int]
     expected_s: float
-    bound_s: float
+    bound_s: float | None = None
     servers: str = ""
+    measuring_s: float | None = None
+    three_s: float | None = None
+    unfit: Sequence[int] = ()
+    lack: str = ""
+    largest: int = 0
 
     @property
     def text(self) -> str:
-        expected, bound = duration(self.expected_s), duration(self.bound_s)
-        more = f"; the start of {self.servers} is not included" if self.servers else ""
-        return f"{self.scenario} into {self.out}: about {expected} if nothing is backlogged, {bound} at most{more}"
+        return f"{self.scenario} into {self.out}: {self._rows}, about {duration(self.expected_s)}{self._more}"
+
+    @property
+    def _rows(self) -> str:
+        return f"{self.rows} row{'' if self.rows == 1 else 's'} ({_counts(self.clients)})"
+
+    @property
+    def _more(self) -> str:
+        """What limits the time, and what is not included; the rows that do not fit."""
+        found = ""
+        if self.bound_s is not None:
+            found += f" if nothing is backlogged, {duration(self.bound_s)} at most"
+        if self.measuring_s is not None:
+            found += f"; each search measures {duration(self.measuring_s)} at most, and waits after overloads"
+        if self.servers:
+            found += f"; the start of {self.servers} is not included"
+        if self.three_s is not None:
+            found += f"; three counts, such as --clients 10,30,100, take about {duration(self.three_s)}"
+        if self.unfit:
+            verb = "does" if sum(self.unfit) == 1 else "do"
+            largest = f"the largest count that fits is {self.largest:,}" if self.largest else "no count fits"
+            found += f"; {_counts(self.unfit)} {verb} not fit ({self.lack}): {largest}"
+        return found
+
+
+def _counts(clients: Sequence[int]) -> str:
+    """Client counts in words; of many the first, the last and how many there are."""
+    if len(clients) > _ROWS_NAMED:
+        return f"{clients[0]:,} to {clients[-1]:,} clients, {len(clients)} counts"
+    *others, last = (f"{count:,}" for count in clients)
+    return f"{', '.join(others)}{' and ' if others else ''}{last} client{'' if clients[-1] == 1 else 's'}"
 
 
 class RunDone(Event):
@@ -397,3 +439,44 @@ class StepMeasured(Event):
         shown = (("Tx", "avg_tx_rate_pps", "/s"), *(received if self.plan.clients else ()))
         told = ", ".join(f"{name} {number(self.figures.get(column))}{unit}" for name, column, unit in shown)
         return f"{self.position}: {told}"
+
+
+class SearchStepMeasured(Event):
+    """A step of a search for a rate within a loss target is done.
+
+    Attributes:
+        position: as of :class:`StepMeasured`.
+        target_pct: the highest shortfall (%) of a step that passes.
+        shortfall_pct: the shortfall (%) of the step; None: not known.
+        parts: what the shortfall is made of: % and a word each, the largest first.
+        low, high: the rates (messages/s) between which the answer of the search is so far; None: no limit is known.
+    """
+
+    kind = "search_step"
+    category = StepMeasured.category
+    position: str
+    target_pct: float
+    shortfall_pct: float | None
+    parts: Sequence[tuple[float, str]]
+    low: float | None
+    high: float | None
+
+    @property
+    def text(self) -> str:
+        target = number(self.target_pct)
+        if self.shortfall_pct is None:
+            return f"{self.position}: shortfall not known (target {target} %){self._so_far}"
+        shortfall = number(self.shortfall_pct)
+        if self.shortfall_pct <= self.target_pct:
+            return f"{self.position}: passed, shortfall {shortfall} % (target {target} %){self._so_far}"
+        parts = ", ".join(f"{number(pct)} % {part}" for pct, part in self.parts)
+        return f"{self.position}: short, shortfall {shortfall} % (target {target} %): {parts}{self._so_far}"
+
+    @property
+    def _so_far(self) -> str:
+        """The rates between which the answer is."""
+        if self.low is not None and self.high is not None:
+            return f"; the answer is between {number(self.low)} and {number(self.high)}/s so far"
+        if self.high is not None:
+            return f"; the answer is below {number(self.high)}/s so far"
+        return "" if self.low is None else f"; the answer is above {number(self.low)}/s so far"

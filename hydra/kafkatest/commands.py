@@ -110,7 +110,7 @@ def kafka_fixed(**_: Any) -> None:
     examples=("hydra kafka-rate --clients 10,30 --duration 2 --search-steps 20",),
 )
 def kafka_rate(**_: Any) -> None:
-    """Find Kafka's highest rate without loss."""
+    """Find Kafka's highest rate within a loss target."""
 
 
 @experiment_command(

@@ -14,13 +14,14 @@ from rich.live import Live
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.events.event import Event
-from hydra.events.run_events import ServersStarted, ServersStarting, StepMeasured
+from hydra.events.run_events import SearchStepMeasured, ServersStarted, ServersStarting, StepMeasured
 from hydra.events.value_formatting import describe
 from hydra.events.warnings import HydraWarning, StepNotMeasured
 from hydra.model import StepPlan, StepResult
 from hydra.monitor.keyboard import Keyboard
 from hydra.monitor.live_view import END_KEY, SKIP_KEY, LiveViewState, SparklinePoint, lines
 from hydra.monitor.step_progress import ProgressDetails, StepProgress
+from hydra.sweep.interface import SearchProgress
 from hydra.system import Waiting
 
 _VIEWS_A_SECOND: Final = 4
@@ -165,15 +166,24 @@ class Observer:
             watched = moment.watched()
         self._snapshot = replace(self._snapshot, moment=moment, watched=watched)
 
-    def step_ended(self, result: StepResult, *, again: bool = False) -> None:
-        """Shows the result of a stored step; ``again``: it failed and is retried."""
+    def step_ended(self, result: StepResult, progress: SearchProgress | None = None, *, again: bool = False) -> None:
+        """Shows the line of a step that is stored.
+
+        Args:
+            result: of the step.
+            progress: what the search of the step has shown so far; None: the step is of none.
+            again: whether the step failed and is measured once more.
+        """
         self._look_for_keys()
         self.passes_over = False
         self._snapshot = replace(self._snapshot, points=[*self._snapshot.points, SparklinePoint.of(result)])
-        if result.status == "ok":
-            self.show(StepMeasured(self._description(result.plan), result.plan, result.figures))
+        position = self._description(result.plan)
+        if result.status != "ok":
+            self.show(StepNotMeasured(position, result.status, result.reason, again))
+        elif progress is not None:
+            self.show(SearchStepMeasured(position, *progress))
         else:
-            self.show(StepNotMeasured(self._description(result.plan), result.status, result.reason, again))
+            self.show(StepMeasured(position, result.plan, result.figures))
         self._again = again
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ _mqtt_flags = system_flags("mqtt")
     examples=("hydra mqtt-rate --clients 10,30 --duration 2 --qos 1",),
 )
 def mqtt_rate(**_: Any) -> None:
-    """Find MQTT's highest rate without loss."""
+    """Find MQTT's highest rate within a loss target."""
 
 
 @scenario_command(

@@ -21,7 +21,7 @@ _nats_flags = system_flags("nats", "servers", "mode", "storage", "consumer", "ac
     ),
 )
 def nats_rate(**_: Any) -> None:
-    """Find NATS's highest rate without loss."""
+    """Find NATS's highest rate within a loss target."""
 
 
 @scenario_command(

@@ -33,6 +33,7 @@ from hydra.options.shared_flags import (
     list_flag,
     name_argument,
     presets_flag,
+    published_flag,
     run_flags,
     sweep_flags,
 )
@@ -115,12 +116,17 @@ def scenario_command(
             cls=ScenarioCommand,
             scenario=scenario,
             replaced=function,
-            flags=flags(sweep_flags, grouped(SYSTEM, *options), comparing_flags, run_flags),
+            flags=flags(sweep_flags, _published_flag(scenario), grouped(SYSTEM, *options), comparing_flags, run_flags),
             examples=examples,
             section=MEASURE,
         )(callback)
 
     return decorate
+
+
+def _published_flag(scenario: str | Path) -> Callable[[_F], _F]:
+    """The flag that selects the published sweep of a scenario; no flag if the scenario has none."""
+    return lambda command: published_flag(command) if _subject(scenario).published else command
 
 
 def experiment_command(
@@ -208,7 +214,7 @@ class ScenarioArgumentCommand(LateCommand):
         try:
             its = _subject(word) if word else None
             if its is not None and self._steady:
-                its = its._replace(sweep=())
+                its = its._replace(sweep=(), published=False)
             ctx.meta[_FLAGS] = _flags_of(its) if its else []
             ctx.meta[SCENARIO] = word
         except ConfigError:
@@ -235,12 +241,14 @@ class _Subject(NamedTuple):
         experiment: whether it is an experiment.
         sweep: keys of the scenario's table [sweep].
         varied: names of the settings that the scenario varies.
+        published: whether the scenario has the values of a published sweep.
     """
 
     system: str
     experiment: bool = False
     sweep: tuple[str, ...] = ()
     varied: tuple[str, ...] = ()
+    published: bool = False
 
 
 def _subject(scenario: str | Path) -> _Subject:
@@ -260,7 +268,7 @@ def _subject(scenario: str | Path) -> _Subject:
     sweep = sweep if isinstance(sweep, dict) else {}
     vary = sweep.get("vary")
     varied = tuple(vary) if isinstance(vary, dict) else ()
-    return _Subject(str(data.get("system")), sweep=tuple(sweep), varied=varied)
+    return _Subject(str(data.get("system")), False, tuple(sweep), varied, "published" in data)
 
 
 def _flags_of(its: _Subject) -> list[click.Option]:
@@ -275,7 +283,8 @@ def _flags_of(its: _Subject) -> list[click.Option]:
         own = flags(experiment_flags, flags_of_experiments(its.system, ""))
         theirs = system_flags(its.system, experiment=True)
     else:
-        own = flags(sweep_flags, duration_flag, kind_flags(kind.key))
+        published = [published_flag] if its.published else []
+        own = flags(sweep_flags, *published, duration_flag, kind_flags(kind.key))
         theirs = system_flags(its.system, varied=dict.fromkeys(its.varied, ""))
     made = params_of(LateCommand("", flags=flags(own, grouped(SYSTEM, theirs))))
     beside = [
@@ -283,6 +292,7 @@ def _flags_of(its: _Subject) -> list[click.Option]:
         for command in _commands_of(its)
         for param in params_of(command)
         if isinstance(param, ScenarioKeyOption)
+        and param.key != "published"
         and param.key.removeprefix("settings.") not in kind.decided
         and (kind.decided or group_of(param) != SEARCH)
     ]

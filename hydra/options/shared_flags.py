@@ -76,6 +76,9 @@ run_flags = flags(
         RUN,
         click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in DIR."),
         setting_flag("sweep.repeat"),
+        click.option(
+            "--yes", is_flag=True, help="Begin a run that is expected to take more than an hour without a question."
+        ),
     ),
     grouped(
         OUTPUT,
@@ -100,7 +103,7 @@ run_flags = flags(
 )
 """Flags of every command that runs a scenario; ``plugin_commands.add_flags`` adds those of engines."""
 
-_SHOWN: Final = ("fail_if", "as_json", "quiet", "plain", "prometheus", "otlp", "interleave")
+_SHOWN: Final = ("yes", "fail_if", "as_json", "quiet", "plain", "prometheus", "otlp", "interleave")
 
 
 def shown(flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,6 +153,9 @@ presets_flag = grouped(
 
 # --- of the workload --------------------------------------------------------------------------------------------------
 
+
+published_flag = grouped(WORKLOAD, setting_flag("published"))
+"""A flag of every scenario with the values of a published sweep."""
 
 sweep_flags = grouped(
     WORKLOAD,

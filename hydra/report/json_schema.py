@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from hydra.config.fields import default_of
 from hydra.config.file_locations import scenarios
 from hydra.config.scenario import resolve
 from hydra.events.event import Level
@@ -110,4 +111,6 @@ def schema_of(scenario: str | None) -> str:
     columns: dict[str, Column] = {}
     for name in names:
         columns = {**resolve(name).columns, **columns}
+        if default_of(name, "published"):
+            columns = {**resolve(name, {"published": True}).columns, **columns}
     return text(rows_schema(columns.values(), complete=scenario is not None))

@@ -110,7 +110,7 @@ def asked(published: PublishedTable) -> ResolvedScenario:
     Raises:
         ConfigError: the scenario's file is missing in the installation.
     """
-    return resolve(published.reference.experiment)
+    return resolve(published.reference.experiment, {"published": True})
 
 
 def differences(scenario: Scenario, of: ResolvedScenario) -> list[str]:

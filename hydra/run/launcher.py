@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import Final
 import click
 
 from hydra.client.linux_process import raise_open_files
+from hydra.config.machine_limits import read_limits
 from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.engine.interface import Engine
 from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED
 from hydra.events.run_events import EngineWaits, RunBegan, RunComplete, RunResumed, RunResumeSummary
+from hydra.events.value_formatting import duration
 from hydra.events.warnings import Interrupted
 from hydra.measure.column_names import STATUS
 from hydra.model import ClusterSpec
@@ -23,16 +27,18 @@ from hydra.options.engine_choice import SelectedEngine
 from hydra.report.tables import name_of, write
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import required
-from hydra.run.placement_preview import check_placement
+from hydra.run.placement_preview import check_placement, unfit_rows
 from hydra.run.run_metadata import metadata
 from hydra.run.runner import FINISHED, RunEnd, exit_code, run
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import DATABASE, check_folder, locked
-from hydra.sweep import RepeatTurn
+from hydra.sweep import RepeatTurn, kind_of
 from hydra.sweep.interface import StepPace
 from hydra.system import System, programs
 
+_LONG_S: Final = 3600.0
+"""A run that is expected to take longer is begun only after a question, on a terminal."""
 _THERE_OR_FAILED: Final = (("ok", "skipped"), ("failed",))
 """The statuses of rows that are kept, and of rows that are measured again."""
 
@@ -49,7 +55,7 @@ class RunRequest:
     ``resume`` continues the run in ``out``; ``label`` is shown before its steps in the live view. ``whole`` is the
     folder for ``--resume`` if that is not ``out``: the folder of which the run is a part. ``turn`` is the only part
     that is measured if the run is interleaved with others; None: the whole run. ``exports`` are the open exports of
-    metrics.
+    metrics. ``agreed``: whether a long run begins without a question.
     """
 
     engine: SelectedEngine
@@ -64,16 +70,27 @@ class RunRequest:
     whole: Path | None = None
     turn: RepeatTurn | None = None
     exports: Exports = field(default_factory=Exports)
+    agreed: bool = False
 
     def part(self, name: str, label: str) -> RunRequest:
         """The request for a run in a subfolder of ``out``."""
         out = self.out / name
-        return replace(self, out=out, resume=(out / DATABASE).is_file(), label=label, whole=self.out)
+        return replace(self, out=out, resume=(out / DATABASE).is_file(), label=label, whole=self.out, agreed=True)
 
     def say(self, text: str) -> None:
         """Shows a line, unless only warnings are shown."""
         if not self.quiet:
             click.echo(text, err=True)
+
+    def confirm(self, expected_s: float) -> None:
+        """Asks on a terminal whether a run that is expected to take more than an hour is to begin.
+
+        Raises:
+            click.Abort: the user answers no.
+        """
+        if self.agreed or self.resume or expected_s <= _LONG_S or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return
+        click.confirm(f"Begin a run of about {duration(expected_s)}?", abort=True, err=True)
 
     @property
     def run(self) -> str:
@@ -114,14 +131,15 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         opening = request.engine.open(request.cluster.agents, request.run, request.out, lambda: programs(system), tell)
         its_engine = stack.enter_context(opening)
         check_placement(resolved, request.cluster, its_engine.agents(), is_local=its_engine.is_local)
+        if request.turn is None and request.resume and left:
+            observer.show(left)
+        elif request.turn is None:
+            began = _began(resolved, request, its_engine)
+            observer.show(began)
+            request.confirm(began.expected_s)
         store = stack.enter_context(_store(resolved, request, redactor))
         if not request.resume:
             stack.enter_context(locked(request.out))
-        if request.turn is None:
-            sweep = resolved.sweep
-            name, servers = resolved.scenario.name, servers_of(resolved)
-            began = RunBegan(name, str(request.out), sweep.expected_s(), sweep.bound_s(), servers)
-            observer.show(left if request.resume and left else began)
         within = "" if request.whole is None else f"{request.whole.name}/"
         request.exports.begin(within + request.out.name, resolved.system.name)
         try:
@@ -137,6 +155,24 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
             end = replace(end, code=EXIT_INTERRUPTED)
             request.exports.end(well=False)
         return end
+
+
+def _began(resolved: ResolvedScenario, request: RunRequest, engine: Engine) -> RunBegan:
+    """The line about a run before its first step."""
+    scenario, sweep, kind = resolved.scenario, resolved.sweep, kind_of(resolved.scenario)
+    machine = read_limits(request.out) if engine.is_local else None
+    return RunBegan(
+        scenario.name,
+        str(request.out),
+        kind.rows,
+        kind.counts,
+        sweep.expected_s(),
+        None if kind.in_order else sweep.bound_s(),
+        servers_of(resolved),
+        kind.measuring_s,
+        3 * sweep.expected_s() if kind.in_order and kind.rows == 1 else None,
+        *(unfit_rows(resolved, request.cluster, engine.agents(), machine) or ()),
+    )
 
 
 def resume_summary(resolved: ResolvedScenario, directory: Path) -> RunResumeSummary | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from hydra.config.machine_limits import MachineLimits
 from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.shortages import check_row
 from hydra.engine.group_sizing import RoleDemand, dry_run
 from hydra.engine.placement import permits
 from hydra.engine.resources import fits, need_of
@@ -89,6 +92,67 @@ def rows_on(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[A
             cpus, memory = sum(need.cpus for need in needs), sum(need.mem for need in needs)
             rows.append(RowPlacement(publishers, clients, len(launches), len(on), cpus, memory))
     return rows
+
+
+class UnfitRows(NamedTuple):
+    """The rows of a scenario that do not fit.
+
+    Attributes:
+        clients: the client counts of these rows, ascending.
+        lack: what the first of them lacks.
+        largest: the largest client count that fits; 0: none does.
+    """
+
+    clients: Sequence[int]
+    lack: str
+    largest: int
+
+
+def unfit_rows(
+    resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent], machine: MachineLimits | None
+) -> UnfitRows | None:
+    """Returns the rows that do not fit, what they lack and the largest client count that fits; None if all rows fit.
+
+    Args:
+        resolved: the scenario.
+        cluster: how groups are made.
+        agents: where these are placed.
+        machine: the limits of this machine, if everything runs on it; None: groups run elsewhere.
+    """
+    sizes = resolved.scenario.sizes
+    lacks = {size: _lack(resolved, cluster, agents, machine, size) for size in sizes}
+    unfit = [size for size in sizes if lacks[size]]
+    if not unfit:
+        return None
+    publishers, clients = unfit[0]
+    fits = max((count for (_, count), lack in lacks.items() if not lack and count < clients), default=0)
+    while clients - fits > 1:
+        middle = (fits + clients) // 2
+        if _lack(resolved, cluster, agents, machine, (publishers, middle)):
+            clients = middle
+        else:
+            fits = middle
+    return UnfitRows(list(dict.fromkeys(count for _, count in unfit)), lacks[unfit[0]], fits)
+
+
+def _lack(
+    resolved: ResolvedScenario,
+    cluster: ClusterSpec,
+    agents: Sequence[Agent],
+    machine: MachineLimits | None,
+    size: Size,
+) -> str:
+    """What a size of a scenario's deployment lacks, after all smaller rows; "" if it fits."""
+    if machine is not None:
+        checked = check_row(resolved, cluster, machine, size)
+        if not checked.fits:
+            return "; ".join(f"{s.what}: {s.has}, needs {s.needed}" for s in checked.shortages if s.grave)
+    smaller = [each for each in resolved.scenario.sizes if each[0] <= size[0] and each[1] < size[1]]
+    try:
+        dry_run(agents, _stages(resolved, cluster, [*smaller, size], is_local=machine is not None))
+    except PlacementError as e:
+        return e.what
+    return ""
 
 
 def placed_line(row: RowPlacement) -> dict[str, object]:

@@ -123,7 +123,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                     if result.status == "ok":
                         pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
-                observer.step_ended(result, again=_again(sweep, results, turn))
+                observer.step_ended(result, sweep.progress(results), again=_again(sweep, results, turn))
                 write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
         ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:

@@ -15,6 +15,8 @@ DRAIN_SLACK_S: Final = 5.0
 """The default limit of a drain exceeds the step's length by this."""
 QUICK_DRAIN_S: Final = 1.5
 """The time that a step without a backlog takes in addition to its window."""
+USUAL_STEPS: Final = 30
+"""Steps of a search for a threshold if losses vary little by chance."""
 _USUAL_RATE: Final = 100_000.0
 """Assumed messages/s of all publishers together at full speed."""
 
@@ -29,6 +31,23 @@ class RepeatTurn(NamedTuple):
 
     part: int
     repeat: int
+
+
+class SearchProgress(NamedTuple):
+    """What the last step of a search has shown, and all steps of the search so far.
+
+    Attributes:
+        target_pct: the highest shortfall (%) of a step that passes.
+        shortfall_pct: the shortfall (%) of the last step; None: not known.
+        parts: what the shortfall is made of, the largest part first: %, and ``lost``, ``backlog`` or ``not sent``.
+        low, high: the rates (messages/s) between which the answer is; None: no limit is known.
+    """
+
+    target_pct: float
+    shortfall_pct: float | None
+    parts: Sequence[tuple[float, str]]
+    low: float | None
+    high: float | None
 
 
 class Sweep(Protocol):
@@ -55,6 +74,10 @@ class Sweep(Protocol):
 
     def expected_s(self) -> float:
         """About how many seconds the steps take when nothing is backlogged."""
+
+    def progress(self, results: Sequence[StepResult]) -> SearchProgress | None:
+        """Returns what the search of the last of these results has shown; None if that step is of no such search."""
+        return None
 
     def repeats(self, results: Sequence[StepResult]) -> list[list[Row]]:
         """For each of :meth:`rows` the rows of its repeats, in the order in which they were measured."""

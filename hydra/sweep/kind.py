@@ -247,6 +247,11 @@ class SweepKind(SweepSpec, ABC):
         return ""
 
     @property
+    def measuring_s(self) -> float | None:
+        """The longest that each of its searches measures, in seconds; None: it has none, or some of other lengths."""
+        return None
+
+    @property
     def searched(self) -> str:
         """What it searches for, and how: only runs with the same text are compared; "": it searches for nothing."""
         return ""

@@ -18,10 +18,14 @@ from hydra.measure.column_names import (
     AGGREGATE,
     AGGREGATE_MAX,
     AVG_RX,
+    AVG_TX,
     CLIENTS,
     FAILED_STEPS,
     GENERATOR_LIMITED,
+    LOSS,
+    RATE_HELD,
     REASON,
+    SHORTFALL,
     STATUS,
     STEP_S,
     VERDICT,
@@ -39,7 +43,16 @@ from hydra.model import (
 from hydra.sweep import search_answer as beside
 from hydra.sweep import search_warnings
 from hydra.sweep.findings import LAST_S
-from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, by_clients, check_plan, step_bound_s
+from hydra.sweep.interface import (
+    QUICK_DRAIN_S,
+    USUAL_STEPS,
+    Row,
+    SearchProgress,
+    Sweep,
+    by_clients,
+    check_plan,
+    step_bound_s,
+)
 from hydra.sweep.repetition import mean_and_interval
 from hydra.sweep.search_answer import Inconclusive, SideFindings
 from hydra.sweep.search_columns import WHY, published, rates, sndhwm_prefix
@@ -52,10 +65,13 @@ from hydra.sweep.threshold_search import Script, ThresholdSearch, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double the rate, to find the highest rate received."""
-_USUAL_STEPS: Final = 30
-"""Steps of a search for a threshold if losses vary little by chance."""
+_USUAL_RESTS: Final = 1 / 6
+"""Share of the steps of a search that wait for the end of an overload (docs/limits.md)."""
 _AGAIN: Final = 0.5
 """Share of the budget that is spent in addition if two figures contradict each other."""
+
+_LEAST_PART: Final = 0.05
+"""Smaller parts of a shortfall are not named."""
 
 
 @dataclass
@@ -64,6 +80,7 @@ class _Played:
 
     script: Script
     row: Row
+    searched: list[_Searched]
     taken: list[StepResult]
     coming: StepPlan | None
 
@@ -126,6 +143,16 @@ class Search(Sweep):
         """See :class:`hydra.sweep.interface.Sweep`: the step after which the row was given up."""
         return {p.taken[-1].epoch for p in self._play(results) if p.row[STATUS] == "failed"}
 
+    def progress(self, results: Sequence[StepResult]) -> SearchProgress | None:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        last = results[-1]
+        played = next(p for p in self._play(results) if p.row[CLIENTS] == last.plan.clients)
+        of_step = [s.threshold for s in played.searched if s.threshold.series == last.plan.series]
+        if not of_step:
+            return None
+        short_pct = number(last.figures.get(SHORTFALL))
+        return SearchProgress(100 * self._search.target, short_pct, _parts(last), *of_step[-1].limits)
+
     def steps(self) -> int | None:
         """See :class:`hydra.sweep.interface.Sweep`: the results decide."""
         return None
@@ -140,12 +167,14 @@ class Search(Sweep):
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
-        """See :class:`hydra.sweep.interface.Sweep`: six doublings, or ``_USUAL_STEPS`` for a threshold."""
+        """See :class:`hydra.sweep.interface.Sweep`: six doublings; of other searches ``USUAL_STEPS`` with pauses."""
         search = self._search
-        doublings, usual = min(6, search.max_doublings) + 1 + search.fresh_steps, min(_USUAL_STEPS, search.steps)
+        doublings, usual = min(6, search.max_doublings) + 1 + search.fresh_steps, min(USUAL_STEPS, search.steps)
         steps = sum(self._times(s) * (doublings if s in _RISING else usual) for s in search.series)
-        step_s = self._scenario.sweep.duration_s + QUICK_DRAIN_S
-        return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
+        searches = sum(self._times(s) for s in search.series if s not in _RISING)
+        length_s = self._scenario.sweep.duration_s
+        rests_s = _USUAL_RESTS * usual * searches * rest_s(length_s)
+        return len(self._clients) * (steps * (length_s + QUICK_DRAIN_S) + rests_s + self._scenario.warmup_s)
 
     def _times(self, series: SearchSeries) -> int:
         """The number of searches of a series: one for each high-water mark."""
@@ -181,8 +210,9 @@ class Search(Sweep):
             or any(a is not b and a != b for a, b in zip(played.taken, results, strict=False))
         ):
             row: Row = {}
-            script = self._script(clients, row)
-            played = self._played[clients] = _Played(script, row, [], next(script))
+            searched: list[_Searched] = []
+            script = self._script(clients, row, searched)
+            played = self._played[clients] = _Played(script, row, searched, [], next(script))
         for result in results[len(played.taken) :]:
             if played.coming is None:
                 raise ValueError("there are more results than this sweep has steps")
@@ -196,20 +226,20 @@ class Search(Sweep):
 
     # --- the script --------------------------------------------------------------------------------------------
 
-    def _script(self, clients: int, row: Row) -> Script:
+    def _script(self, clients: int, row: Row, searched: list[_Searched]) -> Script:
         row.update(dict.fromkeys(column.name for column in published(self._search)))
         asked = StepRetry(self._scenario, clients)
         row.update({CLIENTS: clients, STATUS: "partial", REASON: "", STEP_S: asked.step_s})
         try:
-            yield from self._row(asked, clients, row)
+            yield from self._row(asked, clients, row, searched)
         except ClientCountFailedError as e:
             row |= {**e.figures, STATUS: e.status, REASON: e.reason}
         else:
             row[STATUS] = "ok"
         row[FAILED_STEPS] = asked.failed
 
-    def _row(self, asked: StepRetry, clients: int, row: Row) -> Script:
-        """All searches of one client count."""
+    def _row(self, asked: StepRetry, clients: int, row: Row, searched: list[_Searched]) -> Script:
+        """All searches of one client count; those for a rate within the target are added to ``searched``."""
         search = self._search
         settings = self._scenario.settings
         if search.sndhwms:
@@ -226,6 +256,7 @@ class Search(Sweep):
                     found = _Searched(
                         sndhwm_prefix(sndhwm), ThresholdSearch(with_values(settings, {"sndhwm": sndhwm}), series)
                     )
+                    searched.append(found)
                     yield from self._search_into(row, asked, found, max_rate)
             else:
                 cohort = self._cohort(series, clients, max_rate)
@@ -234,6 +265,7 @@ class Search(Sweep):
                     continue
                 known = undisturbed.threshold.figure if undisturbed else None
                 found = _Searched(series, ThresholdSearch(settings, series, cohort))
+                searched.append(found)
                 yield from self._search_into(row, asked, found, known or max_rate)
                 if series == "loss":
                     undisturbed = found
@@ -404,3 +436,16 @@ def _mark(row: Row, name: str, limited: Figure) -> None:
     """Writes into the row whether the generator limited the figure of a search, if that is known."""
     if limited is not None:
         row[f"{name}_{GENERATOR_LIMITED}"] = limited
+
+
+def _parts(step: StepResult) -> list[tuple[float, str]]:
+    """The parts (%) of a step's shortfall, the largest first: what was lost, and the backlog or what was not sent."""
+    short_pct = number(step.figures.get(SHORTFALL)) or 0.0
+    lost_pct = min(number(step.figures.get(LOSS)) or 0.0, short_pct)
+    rest_pct = short_pct - lost_pct
+    sent, rate = number(step.figures.get(AVG_TX)), step.plan.settings.rate
+    unsent_pct = 0.0
+    if sent is not None and rate != "max" and step.figures.get(RATE_HELD) is False:
+        unsent_pct = 100 * (1 - sent / rate)
+    parts = [(lost_pct, "lost"), (rest_pct, "not sent" if unsent_pct > rest_pct / 2 else "backlog")]
+    return sorted((part for part in parts if part[0] > _LEAST_PART * short_pct), reverse=True)

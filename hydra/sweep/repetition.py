@@ -32,7 +32,7 @@ from hydra.measure.column_names import (
 from hydra.measure.loss_interval import around, decode_evidence, encode_evidence, pooled
 from hydra.measure.step_columns import DUE, SENT, step_columns
 from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, number, value_of
-from hydra.sweep.interface import RepeatTurn, Row, Sweep, apart
+from hydra.sweep.interface import RepeatTurn, Row, SearchProgress, Sweep, apart
 from hydra.sweep.kind import kind_of
 from hydra.wire.histogram import merge
 
@@ -100,6 +100,12 @@ class RepeatedSweep(Sweep):
             failed = each.sweep.offered_again(each.taken)
             epochs |= {r.epoch for r in each.taken} if self._in_order and failed else failed
         return epochs
+
+    def progress(self, results: Sequence[StepResult]) -> SearchProgress | None:
+        """See :class:`hydra.sweep.interface.Sweep`."""
+        last = results[-1]
+        rounds = (each for of_part in self._deal(results) for each in of_part)
+        return next((each.sweep.progress(each.taken) for each in rounds if each.taken and each.taken[-1] is last), None)
 
     def steps(self) -> int | None:
         """See :class:`hydra.sweep.interface.Sweep`."""

@@ -37,7 +37,9 @@ class SearchSweep(SweepKind):
     own: ClassVar[type | None] = SearchSpec
     uses: ClassVar[tuple[str, ...]] = ("clients", "search")
     tables: ClassVar[tuple[TableKind, ...]] = ("rates", "rate")
-    flags: ClassVar[tuple[str, ...]] = tuple(f"sweep.search.{name}" for name in ("start_rate", "width", "steps"))
+    flags: ClassVar[tuple[str, ...]] = tuple(
+        f"sweep.search.{name}" for name in ("start_rate", "loss_target", "width", "steps")
+    )
     of_rows: ClassVar[str] = "the fastest step that passed, for each client count"
     all_good: ClassVar[str] = "every rate that was searched for was found"
     aim: ClassVar[str] = "the highest rates were searched for"
@@ -149,6 +151,11 @@ class SearchSweep(SweepKind):
     def more_asked(self) -> str:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         return f", searches: {', '.join(self.search.series)}"
+
+    @property
+    def measuring_s(self) -> float | None:
+        """See :class:`hydra.sweep.kind.SweepKind`."""
+        return self.search.steps * self.duration_s if self.search.series == ("loss",) else None
 
     @property
     def searched(self) -> str:

@@ -12,14 +12,14 @@ from math import ceil
 from typing import ClassVar, Final, NamedTuple
 
 from hydra.events.event import Event, Level
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import duration, number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure.column import REPEATS
 from hydra.measure.column_names import STEP_S
 from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep import search_columns
-from hydra.sweep.interface import Row
+from hydra.sweep.interface import QUICK_DRAIN_S, USUAL_STEPS, Row
 from hydra.sweep.search_answer import Inconclusive, LossyRange
 
 SEVERAL: Final = ", "
@@ -134,7 +134,7 @@ class NoRateHolds(SearchWarning):
     level = Level.LOSS
     remedy = (
         "see in hydra report which subscribers lose messages at low rates, and when, or raise the target "
-        "(sweep.search.loss_target)"
+        "(--loss-target)"
     )
     why = "none"
     pct: float | None
@@ -151,7 +151,13 @@ class NoRateHolds(SearchWarning):
         return [found] if cls.why in about.words(search_columns.ANSWER) else []
 
 
-_LONGER: Final = "use longer steps or more steps (--search-steps)"
+_LONGER: Final = "use more steps (--search-steps) or longer steps (--duration)"
+_MOST_STEPS: Final = 10_000
+
+
+def _minutes(steps: int, step_s: float) -> str:
+    """How long these steps take."""
+    return f"about {duration(steps * (step_s + QUICK_DRAIN_S))}"
 
 
 class CannotTell(SearchWarning):
@@ -161,6 +167,7 @@ class CannotTell(SearchWarning):
         needed_s: seconds of measurement that an answer needs in all; None: not known.
         step_s: length of a step.
         limits: the rates (messages/s) between which the answer is; None: not known.
+        steps: steps that were measured; None: not known.
     """
 
     level = Level.LOSS
@@ -169,11 +176,11 @@ class CannotTell(SearchWarning):
     needed_s: float | None = None
     step_s: float | None = None
     limits: Limits = (None, None)
+    steps: int | None = None
 
     @property
     def said(self) -> str:
-        needed = f" (an answer needs about {self.needed_s:,.0f} s of measurement in all)" if self.needed_s else ""
-        return f"no answer: {self.because}{self._so_far}{needed}"
+        return f"no answer: {self.because}{self._so_far}"
 
     @property
     def remedy(self) -> str:
@@ -182,7 +189,8 @@ class CannotTell(SearchWarning):
     @classmethod
     def found_in(cls, about: SearchedFigure) -> Iterable[SearchWarning]:
         needed, step_s = number_of(about.get(search_columns.NEEDED)), number_of(about.row.get(STEP_S))
-        found = cls(about.search, needed, step_s, about.limits(search_columns.LOW_PPS, search_columns.HIGH_PPS))
+        limits, steps = about.limits(search_columns.LOW_PPS, search_columns.HIGH_PPS), number_of(about.get("_steps"))
+        found = cls(about.search, needed, step_s, limits, None if steps is None else round(steps))
         return [found] if cls.why in about.words(search_columns.WHY) else []
 
     @property
@@ -192,9 +200,13 @@ class CannotTell(SearchWarning):
 
     @property
     def _longer(self) -> str:
-        if self.needed_s and self.step_s:
-            return f"use {ceil(self.needed_s / self.step_s)} steps (--search-steps), or fewer and longer steps"
-        return _LONGER
+        if not self.step_s or not (self.needed_s or self.steps):
+            return _LONGER
+        steps = ceil(self.needed_s / self.step_s) if self.needed_s else 2 * (self.steps or 0)
+        if steps > _MOST_STEPS:
+            return f"use steps of {ceil(steps * self.step_s / _MOST_STEPS)} s or more (--duration)"
+        measured_s = steps * self.step_s
+        return f"use --search-steps {steps}, which measures {measured_s:,.0f} s in {_minutes(steps, self.step_s)}"
 
 
 class RateDrifted(CannotTell):
@@ -202,7 +214,10 @@ class RateDrifted(CannotTell):
 
     kind = "changing"
 
-    remedy = "raise warmup_s, or see in the report of a fixed-rate command how its seconds change"
+    remedy = (
+        "use a longer warm-up, such as --set warmup_s=30 (half a minute more for each client count), or see in the "
+        "report of a fixed-rate command how its seconds change"
+    )
     why = Inconclusive.CHANGING.value
     because = "the rate that holds changed during the search"
 
@@ -238,7 +253,7 @@ class AnswerBelowLowest(CannotTell):
 
     kind = "below_lowest"
 
-    remedy = "lower sweep.search.floor_rate, or raise the target (sweep.search.loss_target)"
+    remedy = "raise the target (--loss-target), or lower the lowest rate (--set sweep.search.floor_rate=…)"
     why = Inconclusive.BELOW_LOWEST.value
     because = "every rate tried is too high"
 
@@ -255,8 +270,14 @@ class AnswerAboveHighest(CannotTell):
 
     kind = "above_highest"
 
-    remedy = "raise --start-rate"
     why = Inconclusive.ABOVE_HIGHEST.value
+
+    @property
+    def remedy(self) -> str:
+        low, _ = self.limits
+        if low is None or not self.step_s:
+            return "raise --start-rate"
+        return f"use --start-rate {low:.0f}, which searches above that rate in {_minutes(USUAL_STEPS, self.step_s)}"
 
     @property
     def said(self) -> str:

@@ -106,6 +106,18 @@ class ThresholdSearch:
         """The rate that was found, messages/s; None if none was."""
         return self.answer.interval.figure if self.answer.kind == "figure" and self.answer.interval else None
 
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """The rates (messages/s) between which the answer is by the steps so far; None: no limit is known."""
+        if (found := self.interval) is None and self.findings.bracketed:
+            found = self.findings.estimate.interval(self.findings.estimate.temper())
+        if found is not None:
+            return found.low, found.high
+        short = [e.rate for e in self.findings.evidence if self.findings.short(e)]
+        high = min(short, default=None)
+        passed = [e.rate for e in self.findings.evidence if not self.findings.short(e)]
+        return max((rate for rate in passed if high is None or rate < high), default=None), high
+
     def without_it(self, lone: LoneLossySubscriber) -> ThresholdSearch:
         """A new search that leaves out one subscriber; it knows what this one found about after-effects."""
         found = ThresholdSearch(self.settings, self.series, self.cohort, without=lone)

@@ -8,7 +8,6 @@ import click
 
 from hydra.options import (
     COUNTS,
-    NUMBER,
     SEARCH,
     WORKLOAD,
     DerivedOption,
@@ -32,11 +31,11 @@ _zmq_flags = flags(
 @scenario_command(
     "zmqrate",
     "zmqrate",
+    duration_flag,
     grouped(
         SEARCH,
-        setting_flag("sweep.duration_s", "--step-seconds", type=NUMBER, help="Length of each step in seconds."),
+        setting_flag("sweep.duration_s", "--step-seconds", hidden=True),  # its name before --duration
         search_flags,
-        setting_flag("sweep.search.loss_target"),
         click.option(
             "--sndhwm",
             "sndhwms",
@@ -46,29 +45,32 @@ _zmq_flags = flags(
             help="The publisher's high-water marks in messages, each with a search of its own; 0 is unbounded.",
         ),
         click.option(
-            "--no-flaky", is_flag=True, help="Leave out the searches with slow and with reconnecting clients."
+            "--no-flaky",
+            is_flag=True,
+            help="With --published: leave out the searches with slow and with reconnecting clients.",
         ),
     ),
     _zmq_flags,  # after the search's --sndhwm
     examples=(
-        "hydra zmqrate --clients 30,120 --step-seconds 2 --out runs/z",
-        "hydra zmqrate --clients 30 --step-seconds 2 --loss-target 0.1 --no-flaky",
+        "hydra zmqrate --clients 30,120 --out runs/z",
+        "hydra zmqrate --clients 10 --duration 2 --loss-target 0.1",
+        "hydra zmqrate --published --clients 30",
         "hydra zmqrate --clients 30 --compare-implementations pyzmq,native --repeat 5",
     ),
 )
-def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, **_: Any) -> dict[str, object]:
-    """Find the highest rates of raw ZMQ PUB/SUB."""
+def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | None, **_: Any) -> dict[str, object]:
+    """Find the highest rate of raw ZMQ PUB/SUB within a loss target."""
     marks = sndhwms or []
-    if len(marks) == 1:
-        more: dict[str, object] = {"settings.sndhwm": marks[0]}
+    several = len(marks) > 1
+    replaced: dict[str, object] = {}
+    if several:
+        replaced["sweep.search.sndhwms"] = marks
     elif marks:
-        # The columns of the original's table of C++ clients, and one more.
-        more = {"sweep.search.sndhwms": marks, "sweep.search.series": ["max_rate", "loss", "nodrop"]}
-    else:
-        more = {}
-    if no_flaky:
-        more["sweep.search.series"] = ["max_rate", "loss", *(["nodrop"] if len(marks) > 1 else [])]
-    return more
+        replaced["settings.sndhwm"] = marks[0]
+    if published and (several or no_flaky):
+        # With several marks this is the original's table of its C++ clients, and one column more.
+        replaced["sweep.search.series"] = ["max_rate", "loss", *(["nodrop"] if several else [])]
+    return replaced
 
 
 @scenario_command(

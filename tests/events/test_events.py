@@ -26,13 +26,26 @@ def launch(role: str, host: str) -> Launch:
     ("event", "text"),
     [
         (
-            run_events.RunBegan("fixed", "runs/x", 45.0, 600.0),
-            "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most",
+            run_events.RunBegan("fixed", "runs/x", 2, (10, 1000), 45.0, 600.0),
+            "fixed into runs/x: 2 rows (10 and 1,000 clients), about 45 s if nothing is backlogged, 10 min at most",
         ),
         (
-            run_events.RunBegan("fixed", "runs/x", 45.0, 600.0, "1 toy server"),
-            "fixed into runs/x: about 45 s if nothing is backlogged, 10 min at most; "
-            "the start of 1 toy server is not included",
+            run_events.RunBegan(
+                *("all", "runs/x", 7, range(1, 8), 45.0, 60.0, "1 toy server"),
+                unfit=(6, 7),
+                lack="memory: 1.0 GB available, needs 2.0 GB",
+                largest=5,
+            ),
+            "all into runs/x: 7 rows (1 to 7 clients, 7 counts), about 45 s if nothing is backlogged, 60 s at most; "
+            "the start of 1 toy server is not included; "
+            "6 and 7 clients do not fit (memory: 1.0 GB available, needs 2.0 GB): the largest count that fits is 5",
+        ),
+        (
+            run_events.RunBegan(
+                "rate", "runs/x", 1, (1,), 200.0, measuring_s=300.0, three_s=600.0, unfit=(1,), lack="x"
+            ),
+            "rate into runs/x: 1 row (1 client), about 3 min; each search measures 5 min at most, and waits after overloads; "
+            "three counts, such as --clients 10,30,100, take about 10 min; 1 client does not fit (x): no count fits",
         ),
         (
             run_events.ServersStarting("3 toy servers", "1 of 3 answer", 7.2),
@@ -76,6 +89,18 @@ def launch(role: str, host: str) -> Launch:
                 "step 1 of 2: 3 clients", PLAN, {"avg_tx_rate_pps": 1234.5678, "client_loss_pct": 21.1473}
             ),
             "step 1 of 2: 3 clients: Tx 1,235/s, Rx –/s, aggregate –/s, loss 21.1 %",
+        ),
+        (
+            run_events.SearchStepMeasured("step 9", 0.5, 0.1234, [(0.1234, "lost")], 900.0, 1700.0),
+            "step 9: passed, shortfall 0.123 % (target 0.5 %); the answer is between 900 and 1,700/s so far",
+        ),
+        (
+            run_events.SearchStepMeasured("step 9", 0.5, 41.0, [(38.0, "backlog"), (3.0, "lost")], None, 1700.0),
+            "step 9: short, shortfall 41 % (target 0.5 %): 38 % backlog, 3 % lost; the answer is below 1,700/s so far",
+        ),
+        (
+            run_events.SearchStepMeasured("step 1", 0.5, None, [], 900.0, None),
+            "step 1: shortfall not known (target 0.5 %); the answer is above 900/s so far",
         ),
         (warnings.StepNotMeasured("step 2: 3 clients", "failed", "why"), "step 2: 3 clients: FAILED: why"),
         (
@@ -172,8 +197,7 @@ SLOW = (
         (searches.NoRateHolds("loss", 2.0, (None, None)), "loss: no rate holds: 2 % of the messages are lost at every rate tried"),  # noqa: E501
         (
             searches.SearchTooShort("loss", 580.0, 5.0, (100.4, 900.0)),
-            "loss: no answer: too few seconds were measured, and the rate may be anywhere from 100 to 900/s "
-            "(an answer needs about 580 s of measurement in all)",
+            "loss: no answer: too few seconds were measured, and the rate may be anywhere from 100 to 900/s",
         ),
         (searches.RateDrifted("slow"), "slow: no answer: the rate that holds changed during the search"),
         (searches.LossyBetween("loss", [(3e3, 6e3), (8e3, 9e3)]), "loss: more than the target is lost between 3,000 and 6,000/s and between 8,000 and 9,000/s, but not at higher rates"),  # noqa: E501
@@ -204,9 +228,21 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
     [
         (rows.RowSkipped("x", by_user=True), "measure the row in another run"),
         (rows.RowSkipped("needs 9 GB"), "use fewer clients or more agents; hydra check reports what fits"),
-        (searches.SearchTooShort("loss", 301.0, 5.0), "use 61 steps (--search-steps), or fewer and longer steps"),
-        (searches.AnswerContradicted("loss"), "use longer steps or more steps (--search-steps)"),
+        (
+            searches.SearchTooShort("loss", 301.0, 5.0),
+            "use --search-steps 61, which measures 305 s in about 7 min",
+        ),
+        (searches.SearchTooShort("loss", 30_000.0, 1.0), "use steps of 3 s or more (--duration)"),
+        (
+            searches.AnswerContradicted("loss", None, 5.0, steps=60),
+            "use --search-steps 120, which measures 600 s in about 13 min",
+        ),
+        (searches.AnswerContradicted("loss"), "use more steps (--search-steps) or longer steps (--duration)"),
         (searches.AnswerAboveHighest("loss"), "raise --start-rate"),
+        (
+            searches.AnswerAboveHighest("loss", None, 5.0, (64_000.0, None)),
+            "use --start-rate 64000, which searches above that rate in about 3 min",
+        ),
         (searches.SearchText("loss", "a word of another version"), ""),
         (rows.SlowClientsWithoutEffect(), "use longer steps, or a lower sweep.search.slow_share"),
         (rows.SlowClientsWithoutEffect(9e3, 1e4, 1.0), "lower sweep.search.slow_share"),

@@ -65,7 +65,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FLAGS: dict[str, Any] = {"resume": None, "out": None, "config": None, "master": "local", "as_json": False}
-FLAGS |= {"quiet": True, "plain": False, "prometheus": None, "otlp": None, "fail_if": (), "scale": None}
+FLAGS |= {"quiet": True, "yes": False, "plain": False, "prometheus": None, "otlp": None, "fail_if": (), "scale": None}
 
 
 def run(name: str = EXPERIMENT.name, **flags: Any) -> int:

@@ -55,7 +55,10 @@ def test_a_client_count_that_does_not_fit_is_skipped_with_its_reason_and_a_run_i
     run: Path,
 ) -> None:
     command = ("zmqfixed", "--clients", "2,50000", "--rate", 100, "--duration", 0.2, "--out", run)
-    hydra(*command, expect=3)
+    said = hydra(*command, expect=3).stderr
+    assert "2 rows (2 and 50,000 clients), about" in said
+    assert "; 50,000 clients do not fit (" in said
+    assert "the largest count that fits is" in said
     small, large = table(run)
     assert (small["status"], large["status"]) == ("ok", "skipped")
     # The machine or the cluster: whichever is short is named with what would be needed.
@@ -66,7 +69,7 @@ def test_a_client_count_that_does_not_fit_is_skipped_with_its_reason_and_a_run_i
 
 
 def test_zmqrate_fills_all_five_figures_or_says_why_not(run: Path) -> None:
-    search = ("--step-seconds", 0.2, "--start-rate", 4000, "--search-width", 3, "--search-steps", 8)
+    search = ("--published", "--duration", 0.2, "--start-rate", 4000, "--search-width", 3, "--search-steps", 8)
     (row,) = measured(run, "zmqrate", "--clients", "3", *search, "--set", "warmup_s=0", expect=UNKNOWN)
     figures = list(row)[1:6]
     assert [name.split("_")[0] for name in figures] == ["max", "aggregate", "max", "max", "max"]

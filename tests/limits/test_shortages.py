@@ -12,6 +12,7 @@ from hydra.config.machine_limits import MachineLimits, read_limits
 from hydra.config.resource_needs import MachineNeeds, needs
 from hydra.config.scenario import resolve
 from hydra.config.shortages import check_all, check_row, shortages
+from hydra.run.placement_preview import unfit_rows
 
 GB = 10**9
 AMPLE = MachineLimits(
@@ -66,16 +67,38 @@ def test_more_clients_need_more_of_everything(name: str) -> None:
 
 
 def test_rows_that_do_not_fit_are_told_from_those_that_do() -> None:
-    checks = check_all(resolve("zmqrate"), load_cluster(), replace(AMPLE, memory_available_bytes=20 * GB))
+    checks = check_all(
+        resolve("zmqrate", {"published": True}), load_cluster(), replace(AMPLE, memory_available_bytes=20 * GB)
+    )
     fitting = [check.clients for check in checks if check.fits]
     assert fitting
     assert fitting == sorted(fitting)
     assert max(fitting) < 7680
 
 
+def test_the_rows_that_do_not_fit_are_named_with_what_they_lack_and_the_largest_count_that_fits() -> None:
+    resolved, cluster = resolve("zmqrate", {"published": True}), load_cluster()
+    machine = replace(AMPLE, memory_available_bytes=20 * GB)
+    found = unfit_rows(resolved, cluster, cluster.agents, machine)
+    assert found is not None
+    assert found.clients == [3840, 7680]
+    assert found.lack.startswith("memory: 20.0 GB available, needs ")
+    assert 1920 < found.largest < 3840
+    assert check_row(resolved, cluster, machine, (1, found.largest)).fits
+    assert not check_row(resolved, cluster, machine, (1, found.largest + 1)).fits
+    assert unfit_rows(resolve("zmqrate"), cluster, cluster.agents, machine) is None
+    # Elsewhere the agents decide.
+    small = replace(cluster.agents[1], resources=replace(cluster.agents[1].resources, mem=2000.0))
+    elsewhere = unfit_rows(resolved, cluster, [cluster.agents[0], small], None)
+    assert elsewhere is not None
+    assert elsewhere.clients[-1] == 7680
+    assert 0 < elsewhere.largest < elsewhere.clients[0]
+    assert "do not fit" in elsewhere.lack
+
+
 def test_what_runs_already_is_not_needed_once_more() -> None:
     """A machine that fits a count when it is asked at once fits it also after the counts before it."""
-    scenario, cluster = resolve("zmqrate"), load_cluster()
+    scenario, cluster = resolve("zmqrate", {"published": True}), load_cluster()
     small, large = (check_row(scenario, cluster, AMPLE, (1, clients)).needs for clients in (3840, 7680))
     most = AMPLE.threads + large.threads
     fresh = replace(AMPLE, memory_available_bytes=large.memory_bytes, threads_max=most, cgroup_pids_max=most)

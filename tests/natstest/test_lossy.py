@@ -39,7 +39,7 @@ def test_what_is_lost_at_any_rate_is_told_apart_from_what_the_rate_loses(
     client = "nats-py" if find() is None else "native"
     words = [
         *("nats-rate", "--implementation", client, "--clients", CLIENTS, "--duration", 1, "--search-steps", 16),
-        *("--set", "sweep.search.loss_target=0.005", "--set", "sweep.search.start_rate=2000", "--set", "warmup_s=0"),
+        *("--start-rate", 2000, "--search-width", 1.25, "--set", "warmup_s=0"),
     ]
     commands: dict[str, Background] = {}
     with ExitStack() as stack:

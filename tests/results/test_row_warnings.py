@@ -121,7 +121,7 @@ SEARCHED: Row = {"clients": 4, "status": "ok", "slow_cohort_felt": False, "max_r
 
 
 def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None:
-    scenario = load_scenario("zmqrate", {"sweep.duration_s": 10.0})
+    scenario = load_scenario("zmqrate", {"published": True, "sweep.duration_s": 10.0})
     assert isinstance(scenario.sweep, SearchSweep)
     column = rates(scenario.sweep.search)["slow"]
     (warning,) = warnings_of({**SEARCHED, column: 12_000.0}, scenario)
@@ -130,7 +130,9 @@ def test_slow_clients_that_were_not_felt_have_what_it_would_have_taken() -> None
     assert (warning.sent_pps, warning.read_pps, warning.duration_s, warning.queue) == (12_000.0, 10_000.0, 10.0, 2000)
     assert warning.kernel == pytest.approx(10 * 2**20 / 26)
     assert "grows by 20,000 messages in a step" in warning.text
-    (warning,) = warnings_of({**SEARCHED, column: 12_000.0}, load_scenario("zmqrate", {"settings.sndhwm": 0}))
+    (warning,) = warnings_of(
+        {**SEARCHED, column: 12_000.0}, load_scenario("zmqrate", {"published": True, "settings.sndhwm": 0})
+    )
     assert "set a limit" in str(warning)
     (warning,) = warnings_of(SEARCHED, scenario)
     assert str(warning).endswith("use longer steps, or a lower sweep.search.slow_share")

@@ -188,8 +188,7 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
     ) in lines
     assert (
         f"- {MARK} **30 clients**: slow: no answer: too few seconds were measured, and the rate may be anywhere "
-        "from 100 to 900/s (an answer needs about 90 s of measurement in all); use 90 steps (--search-steps), or fewer "
-        "and longer steps"
+        "from 100 to 900/s; use --search-steps 90, which measures 90 s in about 4 min"
     ) in lines
 
 

@@ -23,8 +23,14 @@ SEARCH = "[sweep.search]\n"
 @pytest.mark.parametrize(
     ("system", "table", "more", "has", "has_not"),
     [
-        ("zmq", "fixed", "", ("--rcvhwm INTEGER", "--rate", "--burst"), ("--search-steps", "--step-seconds")),
-        ("zmq", "rates", SEARCH, ("--rcvhwm", "--search-steps", "--loss-target", "--step-seconds"), ("--rate ",)),
+        ("zmq", "fixed", "", ("--rcvhwm INTEGER", "--rate", "--burst"), ("--search-steps", "--published")),
+        (
+            "zmq",
+            "rates",
+            SEARCH,
+            ("--rcvhwm", "--search-steps", "--loss-target", "--duration"),
+            ("--rate ", "--step-seconds"),
+        ),
         ("kafka", "fixed", "", ("--msg-batch INTEGER", "--kafka-prop ", "--preset"), ("--search-steps", "--scale")),
         ("kafka", "batch", "[sweep.vary]\nmsg_batch = [1, 2]\n", ("--msg-batch N,N,…",), ("--rcvhwm",)),
         ("nats", "rate", SEARCH, ("--ack-policy [none|explicit]", "--no-publish-acks"), ("--rate ",)),
@@ -44,10 +50,11 @@ def test_a_scenario_has_the_flags_of_its_system(
     ("words", "has", "has_not"),
     [
         (("run", "zmqburst"), "--sndhwm N,N,…", "--search-steps"),
+        (("run", "zmqfixed"), "--published", "--search-steps"),
         (("run", "single-consumer"), "--scale", "--msg-batch"),
         # What makes one step of a scenario has the flags of one step.
         (("slo", "zmqrate"), "--rate", "--search-steps"),
-        (("slo", "kafka-batch"), "--linger-ms", "--scale"),
+        (("slo", "kafka-batch"), "--linger-ms", "--published"),
     ],
 )
 def test_names_that_come_along(words: tuple[str, ...], has: str, has_not: str) -> None:

@@ -7,18 +7,24 @@ import io
 import os
 import pty
 import select
+import sys
 import termios
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
+import click
 import pytest
 
 from hydra.config.scenario import resolve
 from hydra.events.run_events import SystemFact
-from hydra.model import Settings, StepPlan, StepResult
+from hydra.model import ClusterSpec, Settings, StepPlan, StepResult
 from hydra.monitor.keyboard import Keyboard
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.monitor.step_progress import StepProgress
+from hydra.run.launcher import RunRequest
 from tests.suite.waiting import SOON_S
 
 Terminal = tuple[int, io.TextIOWrapper]
@@ -250,3 +256,24 @@ def test_only_a_key_by_itself_is_one(terminal: Terminal, keys: Keyboard, typed: 
     assert keys.open()
     types(terminal, typed)
     assert keys.pressed() == key
+
+
+@pytest.mark.parametrize(
+    ("expected_s", "more", "terminal", "asks"),
+    [
+        (3601.0, {}, True, True),
+        (3600.0, {}, True, False),
+        (3601.0, {}, False, False),
+        (3601.0, {"agreed": True}, True, False),
+        (3601.0, {"resume": True}, True, False),
+    ],
+)
+def test_a_run_of_more_than_an_hour_asks_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, expected_s: float, more: dict[str, Any], terminal: bool, asks: bool
+) -> None:
+    for name in ("stdin", "stderr"):
+        monkeypatch.setattr(sys, name, Mock(isatty=lambda: terminal))
+    asked = Mock()
+    monkeypatch.setattr(click, "confirm", asked)
+    RunRequest(Mock(), ClusterSpec(()), Path("run"), (), {}, **more).confirm(expected_s)
+    assert [call.args for call in asked.call_args_list] == [("Begin a run of about 60 min?",)] * asks

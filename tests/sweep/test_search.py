@@ -312,6 +312,62 @@ def test_what_contradicts_another_figure_still_says_why_it_has_none() -> None:
     assert above.startswith("the rate is above the rate without a cohort")
 
 
+def test_each_step_narrows_what_is_known_of_the_answer() -> None:
+    spec, found = loss_only(), list[tuple[float | None, float | None]]()
+    results = play(spec, capacity(1e9, 10_000.0))
+    sweep = for_scenario(spec)
+    for number_of_steps in range(1, len(results) + 1):
+        progress = sweep.progress(results[:number_of_steps])
+        assert progress is not None
+        found.append((progress.low, progress.high))
+    # Doublings from 1,000/s, of which the last two are too fast.
+    assert found[:5] == [(1e3, None), (2e3, None), (4e3, None), (8e3, None), (8e3, 16e3)]
+    (row,) = sweep.rows(results)
+    assert found[-1] == (row["loss_low_pps"], row["loss_high_pps"])
+
+
+@pytest.mark.parametrize(
+    ("figures", "parts"),
+    [
+        ({"shortfall_pct": 41.0, "client_loss_pct": 3.0}, [(38.0, "backlog"), (3.0, "lost")]),
+        ({"shortfall_pct": 3.0, "client_loss_pct": 3.1}, [(3.0, "lost")]),
+        (
+            {"shortfall_pct": 30.0, "client_loss_pct": 0.0, "rate_held": False, "avg_tx_rate_pps": 700.0},
+            [(30.0, "not sent")],
+        ),
+        (
+            {"shortfall_pct": 30.0, "client_loss_pct": 0.0, "rate_held": False, "avg_tx_rate_pps": 950.0},
+            [(30.0, "backlog")],
+        ),
+        ({"shortfall_pct": None}, []),
+    ],
+)
+def test_the_parts_of_a_shortfall_are_named(figures: dict[str, Figure], parts: list[tuple[float, str]]) -> None:
+    spec = loss_only()
+    sweep = for_scenario(spec)
+    plan = sweep.next([])
+    assert plan is not None
+    progress = sweep.progress([StepResult(1, plan, "ok", {"bursts_s": "0.1", **figures})])
+    assert progress is not None
+    assert (progress.target_pct, progress.shortfall_pct) == (0.5, figures["shortfall_pct"])
+    assert list(progress.parts) == parts
+
+
+def test_steps_without_a_loss_target_have_no_verdict_and_repeats_one_each() -> None:
+    spec = scenario(SearchSpec(series=("max_rate",)))
+    (first, *_) = play(spec, capacity(1e9, 10_000.0))
+    assert for_scenario(spec).progress([first]) is None
+    spec = loss_only()
+    spec = replace(spec, sweep=replace(spec.sweep, repeat=2))
+    results = play(spec, capacity(1e9, 10_000.0))
+    sweep = for_scenario(spec)
+    last = sweep.progress(results)
+    assert last is not None
+    assert last.low is not None
+    assert last.high is not None
+    assert 8e3 < last.low < 10_000.0 < last.high < 14e3
+
+
 @pytest.mark.tier("test")
 def test_a_search_takes_as_many_steps_as_it_is_told_and_no_more() -> None:
     row, results = row_of(loss_only(steps=20, width=1.0001), by_chance(4000))
