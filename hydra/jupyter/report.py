@@ -90,7 +90,11 @@ REPORT: Final[ReportNotebook[RunData]] = ReportNotebook(
     (
         title,
         summary,
-        Heading("Results", "A row with ⚠, or a hollow point in a plot, has a warning below."),
+        Heading(
+            "Results",
+            "⚠: the row is not clean, the system did not carry what was requested. *: a clean row with a warning. "
+            "In plots, the points of both are hollow.",
+        ),
         table,
         rates,
         loss,

@@ -21,6 +21,7 @@ from hydra.model import StepPlan, StepResult
 from hydra.monitor.keyboard import Keyboard
 from hydra.monitor.live_view import END_KEY, SKIP_KEY, LiveViewState, SparklinePoint, lines
 from hydra.monitor.step_progress import ProgressDetails, StepProgress
+from hydra.sweep.cleanness import why_not_clean
 from hydra.system import Waiting
 
 _VIEWS_A_SECOND: Final = 4
@@ -105,7 +106,7 @@ class Observer:
         if isinstance(event, HydraWarning):
             self._print(f"warning: {event}", "yellow")
         elif not self._quiet:
-            self._print(str(event))
+            self._print(str(event), "yellow" if isinstance(event, StepMeasured) and event.not_clean else None)
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._console.print(self._redact(text), markup=False, style=style)
@@ -171,7 +172,9 @@ class Observer:
         self.passes_over = False
         self._snapshot = replace(self._snapshot, points=[*self._snapshot.points, SparklinePoint.of(result)])
         if result.status == "ok":
-            self.show(StepMeasured(self._description(result.plan), result.plan, result.figures))
+            # Steps of a search lose messages on purpose.
+            why = why_not_clean(result.figures) if result.plan.series == "grid" else ""
+            self.show(StepMeasured(self._description(result.plan), result.plan, result.figures, why))
         else:
             self.show(StepNotMeasured(self._description(result.plan), result.status, result.reason, again))
         self._again = again

@@ -80,6 +80,7 @@ run_flags = flags(
     grouped(
         OUTPUT,
         _fail_if_flag,
+        click.option("--strict", is_flag=True, help="Exit with 3 if a row is not clean (marked with ⚠)."),
         click.option(
             "--json",
             "as_json",
@@ -100,7 +101,7 @@ run_flags = flags(
 )
 """Flags of every command that runs a scenario; ``plugin_commands.add_flags`` adds those of engines."""
 
-_SHOWN: Final = ("fail_if", "as_json", "quiet", "plain", "prometheus", "otlp", "interleave")
+_SHOWN: Final = ("fail_if", "strict", "as_json", "quiet", "plain", "prometheus", "otlp", "interleave")
 
 
 def shown(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from hydra.events.event import MARK
 from hydra.events.value_formatting import number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.event_recovery import EventImpact, SpanLatency
 from hydra.measure.slo import ObjectiveResult, word
 from hydra.model import Scenario
 from hydra.report.table import Document, Table, plain
-from hydra.report.warnings import MARK
 from hydra.store.slo_results import SloResult
 
 

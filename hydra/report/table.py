@@ -15,6 +15,7 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 from tabulate import tabulate
 
+from hydra.events.event import MARK
 from hydra.events.value_formatting import number
 
 
@@ -27,9 +28,13 @@ class TableCell:
     strong: bool = False
 
 
+NOTED: Final = "*"
+"""The mark of a clean row with a warning below the table."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row: its cells, a mark if it has warnings, the texts of these warnings, and the status of the row."""
+    """A row: its cells, its mark (``MARK`` if it is not clean, or ``NOTED``), the texts of its warnings, its status."""
 
     cells: Sequence[TableCell | str]
     mark: str = ""
@@ -153,7 +158,7 @@ def _grid(table: Table, width: int, *, colours: bool = False) -> Iterator[str]:
     yield from lines(table.heads)
     yield (" " * gap).join("─" * room for room in widths)
     for row, texts in zip(table.rows, body, strict=True):
-        yield from lines(texts, _MARKED if colours and row.mark else "{}")
+        yield from lines(texts, _MARKED if colours and row.mark == MARK else "{}")
 
 
 def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], room: int) -> list[int]:

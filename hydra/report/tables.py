@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hydra.events.event import StoredEvent
+from hydra.events.event import MARK, StoredEvent
 from hydra.events.value_formatting import number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
@@ -22,13 +22,14 @@ from hydra.model import Figure, Scenario
 from hydra.report.interval_display import efforts, legend, loss_limits, whole_rate
 from hydra.report.latency_bound import beside, bounded_text
 from hydra.report.row_warnings import warnings_of
-from hydra.report.table import Table, TableCell, TableRow, fitted
+from hydra.report.table import NOTED, Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
-from hydra.report.warnings import MARK, merge_equal_warnings, warnings
+from hydra.report.warnings import WarnedRow, merge_equal_warnings, warnings
 from hydra.store.format_upgrade import ROWS
 from hydra.store.run_folders import write_whole
 from hydra.store.system_columns import columns_of, in_order, published_columns
 from hydra.sweep import Row, kind_of
+from hydra.sweep.cleanness import flaws, judged
 
 
 class FigureFormat(NamedTuple):
@@ -84,14 +85,16 @@ def document(
 ) -> list[str | Table]:
     """The table with its title, the clients, the legend and the warnings."""
     notes = [warnings_of(row, scenario, rows) for row in rows]
-    about = merge_equal_warnings([(name_of(scenario, row), its) for row, its in zip(rows, notes, strict=True)])
+    about = merge_equal_warnings(
+        [WarnedRow(name_of(scenario, row), its, not flaws(row)) for row, its in zip(rows, notes, strict=True)]
+    )
     parts: list[str | Table] = [
         f"# {scenario.name}",
         scenario.description,
         clients_line(scenario, clients),
         table(scenario, rows, notes, written),
         legend(scenario, rows),
-        "\n".join(f"- {MARK} **{names}**: {said}" for names, said in about),
+        "\n".join(f"- {each.mark}{' ' * bool(each.mark)}**{each.rows}**: {each.text}" for each in about),
         "\n".join(f"- {text}" for text in efforts(scenario, rows)),
     ]
     return [part for part in parts if part]
@@ -100,7 +103,7 @@ def document(
 def table(
     scenario: Scenario, rows: Sequence[Row], notes: Sequence[Sequence[HydraWarning]], written: FigureFormat
 ) -> Table:
-    """The table with the published headings; a row with warnings has a mark.
+    """The table; ``MARK`` stands beside a row that is not clean, ``NOTED`` beside a clean row with a warning.
 
     Args:
         scenario: the scenario of the run.
@@ -112,7 +115,7 @@ def table(
     body = [
         TableRow(
             [_with_interval(column, row, scenario, rows, written) for column in columns],
-            MARK if about else "",
+            MARK if flaws(row) else NOTED if about else "",
             "; ".join(note.text for note in about),
             str(row.get(STATUS, "")),
         )
@@ -194,6 +197,7 @@ def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     A latency below the bound of the clocks is written as ``< 305``, its largest possible value. A latency above the
     bound is written as measured, with the bound in its own column. ``rows.json`` has the measured values.
     """
+    rows = list(map(judged, rows))
     columns = [column.name for column in in_order(scenario, rows)]
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
@@ -212,13 +216,15 @@ def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEv
         rows: the rows of the table.
         events: the stored events of the run.
     """
+    found = warnings(scenario, rows, events)
+    rows = list(map(judged, rows))
     columns = in_order(scenario, rows)
     told = {
         "scenario": scenario.name,
         "system": scenario.system,
         "client": scenario.client,
         "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
-        "warnings": warnings(scenario, rows, events),
+        "warnings": found,
     }
     return json.dumps(told, indent=1, allow_nan=False) + "\n"
 

@@ -23,7 +23,6 @@ from hydra.measure.column_names import CLIENTS, STATUS
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.options.interrupts import leave_at_once_on_the_next
-from hydra.report.row_warnings import gone_of
 from hydra.report.tables import write
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import DeployedServers, required
@@ -31,6 +30,7 @@ from hydra.run.deployment import Deployment
 from hydra.run.step_sequence import StepSequence
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.sweep import RepeatTurn, Row, Sweep
+from hydra.sweep.cleanness import gone_of
 from hydra.sweep.interface import StepPace
 from hydra.sweep.search_columns import answers
 from hydra.sweep.step_workload import loaded

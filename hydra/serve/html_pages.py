@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
+from hydra.events.event import MARK
+from hydra.jupyter.summary import label
 from hydra.serve.overview import RunEntry
 from hydra.serve.routing import STYLE, comparing_url, listing_url, run_url
+from hydra.sweep.kind import HeadlineFigure
 
 _HEADS: Final = ("Compare", "Run", "Scenario", "Clients", "Subscribers", "Steps", "Figures", "Began", "Ended")
 _GOOD: Final = "finished"
@@ -82,10 +85,7 @@ def _row(each: RunEntry) -> str:
     if each.kind in ("experiment", "together"):
         link += f'<br><a href="{escape(listing_url(each.name))}" aria-label="Runs of {name}">its runs</a>'
     steps = f'{each.steps}<br><span class="mark">{each.bad} not measured</span>' if each.bad else each.steps
-    figures = "<br>".join(
-        f'{escaped(n.label)} <strong>{escaped(n.value)}</strong><br><span class="interval">{escaped(n.remark)}</span>'
-        for n in each.numbers
-    )
+    figures = "<br>".join(map(_figure, each.numbers))
     why = f'<br><span class="why">{escaped(each.why)}</span>' if each.why else ""
     began = each.began[:16].replace("T", " ")
     cells = (
@@ -95,11 +95,24 @@ def _row(each: RunEntry) -> str:
         steps,
         figures,
         f'<time datetime="{escape(each.began)}">{escape(began)}</time>' if began else "",
-        f'<span class="{"all-good" if each.ended == _GOOD else "mark"}">{escaped(each.ended)}</span>{why}',
+        f"{_ended(each)}{why}",
     )
     classes = ' class="failed"' if each.kind == "unreadable" else ""
     body = "".join(f"<td>{cell}</td>" for cell in cells)
     return f'<tr{classes}><td>{box if each.is_comparable else ""}</td><th scope="row">{link}</th>{body}</tr>'
+
+
+def _figure(n: HeadlineFigure) -> str:
+    text = f"{escaped(label(n))} <strong>{escaped(n.value)}</strong>"
+    text = text if n.clean else f'<span class="mark">{text}</span>'
+    return f'{text}<br><span class="interval">{escaped(n.remark)}</span>'
+
+
+def _ended(each: RunEntry) -> str:
+    """How a run ended, in green only if all its rows are clean."""
+    mark = f"{MARK} " if each.clean is False else ""
+    good = each.ended == _GOOD and not mark
+    return f'<span class="{"all-good" if good else "mark"}">{mark}{escaped(each.ended)}</span>'
 
 
 def _opened(each: RunEntry) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from hydra.errors import HydraError
+from hydra.events.event import MARK
 from hydra.measure.verdict import BUSY_HOST_PCT
 from hydra.model import Scenario, Settings, TableKind
 from hydra.report import tables
-from hydra.report.warnings import MARK
+from hydra.report.table import NOTED
 from hydra.store.system_columns import published_columns
 from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep
 
@@ -21,8 +22,9 @@ REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
 GOOD: Row = {
     "clients": 30, "msg_batch": 100, "avg_tx_rate_pps": 5780.5911, "avg_rx_rate_pps": 3486.2949,
     "client_loss_pct": 0.0, "failed_clients": 0, "total_tx": 57806, "total_rx": 57806.0, "aggregate_pps": 104588.8,
-    "rx_clients": 30, "status": "ok", "reason": "",
+    "rx_clients": 30, "requested_rate": "max", "passed": True, "loss_target_pct": 0.5, "status": "ok", "reason": "",
 }  # fmt: skip
+NOT_PASSED: Row = {"passed": False}
 
 
 def grid(table: TableKind = "batch") -> Scenario:
@@ -71,7 +73,9 @@ def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:
     rows = list(csv.DictReader(tables.csv_text(grid(), [GOOD, {**GOOD, "verdict": "broker"}]).splitlines()))
     columns = list(rows[0])
     assert columns[:8] == header("hydra_kafka_batch.csv")
-    assert columns[8:] == ["aggregate_pps", "rx_clients", "verdict", "status", "reason"]
+    others = ["aggregate_pps", "requested_rate", "rx_clients", "passed", "loss_target_pct", "verdict"]
+    assert sorted(columns[8:-4]) == sorted(others)
+    assert columns[-4:] == ["status", "reason", "clean", "why"]
     assert (rows[0]["avg_tx_rate_pps"], rows[0]["verdict"], rows[1]["verdict"]) == ("5780.5911", "", "broker")
 
 
@@ -83,35 +87,53 @@ def test_a_good_row_reads_like_the_published_one() -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"client_loss_pct": 2.457131}, "LOSS: 2.46 %"),
+        ({**NOT_PASSED, "client_loss_pct": 2.457131}, "LOSS: 2.46 %"),
         ({"clients": 30, "msg_batch": 100, "status": "skipped", "reason": "needs 9 GB"}, "SKIPPED: needs 9 GB"),
         ({"clients": 30, "msg_batch": 100, "status": "failed", "reason": "broker died"}, "FAILED: broker died"),
         ({"rate_held": False, "requested_rate": 30_000.0}, "requested rate of 30,000/s; the mean rate was 5,781/s"),
         ({"failed_dead": 2, "failed_silent": 1}, "2 died, 1 never answered"),
         ({"undrained": 7}, "7 messages were still waiting in a server"),
         ({"unknown": 7}, "7 messages had not arrived when the drain reached its time limit"),
-        ({"client_loss_pct": 39.6, "undrained": 9}, "39.6 % of the messages were lost or still waiting"),
-        ({"client_loss_pct": None, "client_loss_low_pct": 1.0, "client_loss_high_pct": 2.5}, "LOSS: 1 to 2.5 %"),
-        ({"host_cpu_mean_pct": 99.2}, "no CPU left"),
-        ({"generator_limited": True}, "generator-limited: the clients limited"),
-        # The same bound as for the verdict "subscriber hosts".
-        ({"host_cpu_mean_pct": BUSY_HOST_PCT}, "no CPU left"),
+        ({**NOT_PASSED, "client_loss_pct": 39.6, "undrained": 9}, "39.6 % of the messages were lost or still waiting"),
+        (
+            {"passed": None, "client_loss_pct": None, "client_loss_low_pct": 0.1, "client_loss_high_pct": 2.5},
+            "LOSS: 0.1 to 2.5 %",
+        ),
+        ({"passed": None}, "unknown whether messages were lost or late"),
         # 28.7 % of 57,806 messages to each of 30, in a window of 10 s.
         (
-            {"late_pct": 20.0, "undrained_pct": 8.7},
+            {**NOT_PASSED, "late_pct": 20.0, "undrained_pct": 8.7},
             "backlog: when the window ended, 497,710 messages (28.7 % of the messages due, about 2.87 s of traffic)",
         ),
         (
             {"rate_held": False, "requested_rate": 6000.0, "repeats": 3},
             "in at least one of 3 repeats a publisher did not reach",
         ),
+    ],
+)
+def test_a_row_that_is_not_clean_is_marked_and_explained(row: Row, said: str) -> None:
+    text = tables.markdown(grid(), [row if "status" in row else {**GOOD, **row}])
+    assert f"30 {MARK}" in text
+    line = next(line for line in text.splitlines() if said in line)
+    assert line.startswith(f"- {MARK} **30 clients, Batch 100**")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"client_loss_pct": 0.01}, "LOSS: 0.01 %"),
+        ({"host_cpu_mean_pct": 99.2}, "no CPU left"),
+        ({"generator_limited": True}, "generator-limited: the clients limited"),
+        # The same bound as for the verdict "subscriber hosts".
+        ({"host_cpu_mean_pct": BUSY_HOST_PCT}, "no CPU left"),
         ({"repeats": 3, "total_tx_n": 1}, "only 1 of 3 repeats have a figure for total_tx"),
     ],
 )
-def test_a_row_that_is_not_what_it_seems_is_marked_and_explained(row: Row, said: str) -> None:
-    text = tables.markdown(grid(), [row if "status" in row else {**GOOD, **row}])
-    assert f"30 {MARK}" in text
-    assert f"**30 clients, Batch 100**: {said}" in text or said in text
+def test_a_clean_row_with_a_warning_has_another_mark(row: Row, said: str) -> None:
+    text = tables.markdown(grid(), [{**GOOD, **row}])
+    assert f"30 {NOTED}" in text
+    assert MARK not in text
+    assert next(line for line in text.splitlines() if said in line).startswith("- **30 clients, Batch 100**")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +144,8 @@ def test_a_good_row_has_no_mark(more: Row) -> None:
 
 
 def test_messages_that_wait_are_no_loss() -> None:
-    text = tables.markdown(grid(), [{**GOOD, "client_loss_pct": 0.0, "lost": 0, "undrained": 41}])
+    row: Row = {**GOOD, "client_loss_pct": 0.0, "lost": 0, "undrained": 41}
+    text = tables.markdown(grid(), [row])
     assert "41 messages were still waiting in a server" in text
     assert "LOSS" not in text
     assert "were lost" not in text
@@ -238,7 +261,7 @@ def test_writing_leaves_the_three_files_and_nothing_else(tmp_path: Path) -> None
     assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.json", "table.csv", "table.md"]
     loaded = json.loads((tmp_path / "rows.json").read_text())
     assert loaded["scenario"] == "kafka-batch"
-    assert loaded["rows"][1] == GOOD
+    assert loaded["rows"][1] == {**GOOD, "clean": True, "why": None}
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:

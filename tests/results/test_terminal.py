@@ -6,9 +6,9 @@ import pytest
 
 from hydra.config.file_locations import scenarios
 from hydra.config.scenario import load_scenario
+from hydra.events.event import MARK
 from hydra.model import Scenario, Settings
 from hydra.report.tables import table_columns, terminal
-from hydra.report.warnings import MARK
 from hydra.sweep import GridSweep, Row
 
 LARGE = 123_456
