@@ -115,9 +115,9 @@ class ScenarioRun(Measurement):
             text = tables.json_text(self._scenario, end.rows, end.events)
         elif sys.stdout.isatty():
             width = get_terminal_size().columns
-            text = tables.terminal(self._scenario, end.rows, end.clients, width, colours=True)
+            text = tables.terminal(self._scenario, end.rows, end.clients, width, results=end.results, colours=True)
         else:
-            text = tables.markdown(self._scenario, end.rows, end.clients)
+            text = tables.markdown(self._scenario, end.rows, end.clients, end.results)
         return self._printout(text, end.code, end.rows)
 
     def _printout(self, text: str, code: int, rows: Sequence[Row]) -> Printout:

@@ -185,13 +185,13 @@ def _pairs(values: Mapping[str, object]) -> str:
 
 
 def table(run: RunData) -> Html:
-    """The table with the published headings, then all columns, collapsed."""
+    """The table, then all columns, collapsed."""
     if not run.rows:
         return block('<p class="empty">No row was measured.</p>')
     below = [legend(run.scenario, run.rows), *efforts(run.scenario, run.rows)]
     every = in_order(run.scenario, run.rows)
     return block(
-        scrolling(html(its_table(run.scenario, run.rows, run.notes, _PAGE)))
+        scrolling(html(its_table(run.scenario, run.rows, run.notes, run.results, _PAGE)))
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
         + "".join(details(run))
@@ -219,8 +219,8 @@ def comparison(run: RunData) -> Html | None:
     known = columns_of(run.scenario)
     columns = [known.get(c, Column(c)) for c in run.published.columns if c in both[0].cells]
     keys = [known.get(key, Column(key)) for key in both[0].key]
-    head = "".join(f'<th rowspan="2">{escape(key.title)}</th>' for key in keys)
-    head += "".join(f'<th colspan="3" class="first">{escape(c.title)}</th>' for c in columns)
+    head = "".join(f'<th rowspan="2">{escape(key.published or key.title)}</th>' for key in keys)
+    head += "".join(f'<th colspan="3" class="first">{escape(c.published or c.title)}</th>' for c in columns)
     under = '<th class="first">here</th><th>publ.</th><th>ratio</th>' * len(columns)
     body = f"<tbody>{''.join(_line(line, keys, columns) for line in both)}</tbody>"
     differing = differences(run.scenario, asked(run.published))

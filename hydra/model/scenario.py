@@ -76,6 +76,8 @@ class Scenario:
             count × ``msg_batch``).
         name: the name of run directories: at most 100 characters, no slash, no dot at the beginning.
         description: one line for lists of scenarios.
+        published: whether the values of the file's table ``[published]`` replace the others of the file; in a file it
+            is that table, and the flag ``--published`` selects it.
         preset: the settings that are recommended for a design goal; keys of the file override them.
         publishers: the number of publishers, each of which sends at the rate of the step.
         warmup_s: seconds of traffic before the first step of a deployment, which no result counts.
@@ -116,6 +118,9 @@ class Scenario:
         "", "Use the settings recommended for a design goal; other flags override them.", metavar="GOAL"
     )
     description: str = ""
+    published: bool = setting(
+        False, "Measure the published sweep: its client counts, step lengths, searches and table headings."
+    )
 
     def __post_init__(self) -> None:
         require(self.publishers >= 1, f"publishers must be at least 1, not {self.publishers}")

@@ -155,6 +155,7 @@ class RowFailed(StatusWarning):
 class RowPartial(StatusWarning):
     """A row with steps that were not measured."""
 
+    level = Level.LOSS
     template = "not finished: the run ended before the last step of this row"
     remedy = GO_ON
 

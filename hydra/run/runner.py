@@ -124,7 +124,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                         pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
                 observer.step_ended(result, again=_again(sweep, results, turn))
-                write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
+                write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), results=results)
         ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
         ended = INTERRUPTED
@@ -139,7 +139,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
             conclude(store, ended, error)
             # After an interrupt, ``results`` may lack a step that is stored already.
             end = RunEnd.of(context.resolved, store, EXIT_GOOD)
-            write(store.directory, scenario, end.rows, end.clients, end.events)
+            write(store.directory, scenario, end.rows, end.clients, end.events, end.results)
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return replace(end, code=exit_code(end.rows, observer))

@@ -350,6 +350,15 @@ class SweepKind(SweepSpec, ABC):
         """
         return rows
 
+    def latency_row(self, row: Row, results: Sequence[StepResult]) -> Row:
+        """The figures with the latencies that a table shows for a row: the row's own.
+
+        Args:
+            row: of the table.
+            results: the steps.
+        """
+        return row
+
     def lossy_steps(
         self, rows: Sequence[Row], results: Sequence[StepResult], name: Name, most: int
     ) -> tuple[list[tuple[str, StepResult]], int]:

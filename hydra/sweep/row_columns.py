@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hydra.measure.column import REPEATS, TEXT, Column, of_repeats, yes_no_column
+from hydra.measure.column import PER_SECOND, REPEATS, TEXT, Column, of_repeats, yes_no_column
 from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY, REASON, STATUS
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import SKIPPED_BY, Scenario
@@ -22,6 +22,10 @@ _LAST: Final = (
 )
 
 
+_UNITS: Final = {"rate": PER_SECOND, "message_size": "bytes", "message_size_min": "bytes"}
+"""Of settings that a sweep can vary, if their names do not have the unit."""
+
+
 def published_columns(scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
     """The columns of the published table of this scenario's experiment."""
     return kind_of(scenario).published(scenario, system)
@@ -35,7 +39,10 @@ def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
     first, row = published_columns(scenario, system), kind_of(scenario).columns(scenario, system)
     known = {column.name: column for column in row}
     # A varied setting is chosen, not measured: repeats share it.
-    varied = {name: replace(known.get(name, Column(name)), repeats="common") for name in scenario.sweep.varied}
+    varied = {
+        name: replace(known.get(name, Column(name, _UNITS.get(name, ""))), repeats="common")
+        for name in scenario.sweep.varied
+    }
     others = [each for column in (*varied.values(), *row) for each in (column, *of_repeats(column))]
     columns = (*first, *others, *_LAST)
     return {column.name: varied.get(column.name, column) for column in columns}

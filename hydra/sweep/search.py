@@ -234,6 +234,11 @@ class SearchSweep(SweepKind):
         passing = self._passing([row for row, _ in rows], results)
         return [({CLIENTS: step.plan.clients, **step.figures}, nothing) for step in passing]
 
+    def latency_row(self, row: Row, results: Sequence[StepResult]) -> Row:
+        """See :class:`hydra.sweep.kind.SweepKind`: those of the fastest step that passed within the row's figure."""
+        passing = self._passing([row], results)
+        return next((dict(step.figures) for step in passing if step.plan.clients == row.get(CLIENTS)), {})
+
     def _passing(self, rows: Sequence[Row], results: Sequence[StepResult]) -> list[StepResult]:
         """For every client count the fastest step without a cohort that passed.
 

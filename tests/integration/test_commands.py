@@ -42,7 +42,7 @@ def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(r
         # Loopback loses nothing at this rate, and every subscriber counted for itself.
         assert_all_arrived(row, 250)
         assert row["rate_held"] in ("True", "False")
-    assert "Avrg Tx Rate" in done.stdout
+    assert "Tx rate (msg/s)" in done.stdout
     assert (run / "table.md").read_text() in done.stdout
     # The library that the clients use, as they say themselves.
     assert f"Clients: pyzmq (libzmq {zmq.zmq_version()}, pyzmq {zmq.__version__}," in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from hydra.errors import HydraError
 from hydra.events.event import MARK
 from hydra.measure.verdict import BUSY_HOST_PCT
-from hydra.model import Scenario, Settings, TableKind
+from hydra.model import Figure, Scenario, Settings, TableKind
 from hydra.report import tables
 from hydra.report.table import NOTED
 from hydra.store.system_columns import published_columns
@@ -28,14 +29,25 @@ NOT_PASSED: Row = {"passed": False}
 
 
 def grid(table: TableKind = "batch") -> Scenario:
-    vary = {"msg_batch": (100, 200)} if table == "batch" else {}
+    vary: dict[str, tuple[Figure, ...]] = {"msg_batch": (100, 200)} if table == "batch" else {}
     sweep = GridSweep(clients=(30, 60), duration_s=10.0, vary=vary)
-    return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(), description="What batching does.")
+    return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(rate=6000.0), description="What batching does.")
 
 
 def search(**rules: Any) -> Scenario:
     sweep = SearchSweep(clients=(30,), duration_s=60.0, search=SearchSpec(**rules))
     return Scenario("zmqrate", "zmq", "pyzmq", "rates", sweep)
+
+
+def with_rates(*rates: Figure) -> Scenario:
+    return replace(grid("fixed"), sweep=GridSweep(clients=(30,), duration_s=10.0, vary={"rate": rates}))
+
+
+RATES = [
+    *("Tx rate (msg/s)", "Rx rate (msg/s)", "Loss (%)", "Failed clients", "Tx total (msg)", "Rx total (msg)"),
+    *("Latency p50 (ms)", "Latency p99 (ms)"),
+]
+NOT_KNOWN = ["—", "—"]
 
 
 def header(name: str) -> list[str]:
@@ -54,6 +66,7 @@ def heading_line(text: str) -> list[str]:
 FIXED = ["Avrg Tx Rate", "Avrg Rx Rate", "Client Loss[%]", "Failed Clients", "Total pckts Tx", "Total pckts Rx"]
 SEARCHED = ["MaxRate at SUB With Drop", "Aggregate Max pps", "MaxRate at Sub (< 0.5% Drop)"]
 OF_COHORTS = ["10% of clients at Half Rate", "10% of clients Reconnecting"]
+LATENCIES = ["Latency p50 (ms)", "Latency p99 (ms)"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +79,35 @@ OF_COHORTS = ["10% of clients at Half Rate", "10% of clients Reconnecting"]
 )
 def test_columns_and_headings_are_the_published_ones(scenario: Scenario, reference: str, headings: list[str]) -> None:
     assert [column.name for column in published_columns(scenario)] == header(reference)
+    published = replace(scenario, published=True)
+    assert heading_line(tables.markdown(published, [{"clients": 30}])) == [*headings, *LATENCIES]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "headings"),
+    [
+        (grid("fixed"), ["Clients", *RATES]),
+        (with_rates(1000.0, "max"),
+         ["Clients", "rate (msg/s)", *RATES, "Latency from send p50 (ms)", "Latency from send p99 (ms)"]),
+        (search(series=("max_rate", "loss", "slow"), cohort_fraction=0.2),
+         ["Clients", "Highest rate, drops allowed (msg/s)", "Highest aggregate rate (msg/s)",
+          "Highest rate within 0.5 % loss (msg/s)", "20 % of the clients read at half of the rate (msg/s)",
+          *LATENCIES]),
+    ],
+)  # fmt: skip
+def test_headings_have_units_and_every_table_has_latencies(scenario: Scenario, headings: list[str]) -> None:
     assert heading_line(tables.markdown(scenario, [{"clients": 30}])) == headings
+
+
+@pytest.mark.parametrize(
+    ("bound_us", "cells_of_it"),
+    [(0.0, ["0.152", "2.14"]), (153.0, ["< 0.305", "2.14 ± 0.153"]), (None, ["0.152", "2.14"])],
+)
+def test_a_latency_is_in_milliseconds_with_the_bound_of_the_clocks(
+    bound_us: float | None, cells_of_it: list[str]
+) -> None:
+    row = {**GOOD, "latency_p50_us": 152.0, "latency_p99_us": 2140.0, "latency_bound_us": bound_us}
+    assert cells(tables.markdown(grid(), [row]).splitlines()[-1])[-2:] == cells_of_it
 
 
 def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:
@@ -81,7 +122,7 @@ def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:
 
 def test_a_good_row_reads_like_the_published_one() -> None:
     line = tables.markdown(grid(), [GOOD]).splitlines()[-1]
-    assert cells(line) == ["30", "100", "5780.59", "3486.29", "0", "0", "57806", "57806"]
+    assert cells(line) == ["30", "100", "5780.59", "3486.29", "0", "0", "57806", "57806", "—", "—"]
 
 
 @pytest.mark.parametrize(
@@ -201,7 +242,15 @@ FOUND: Row = {
 def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
     lines = tables.markdown(search(), [FOUND]).splitlines()
     row = next(line for line in lines if line.startswith("|") and "87286" in line)
-    assert cells(row) == [f"30 {MARK}", "87286.12", "2618583.70", "28113 [24010 – 33420]", "unknown", "3.46 [3 – 4]"]
+    assert cells(row) == [
+        f"30 {MARK}",
+        "87286.12",
+        "2618583.70",
+        "28113 [24010 – 33420]",
+        "unknown",
+        "3.46 [3 – 4]",
+        *NOT_KNOWN,
+    ]
     assert (
         "In brackets: the 95 % confidence interval of the highest rate at which on average over time at most 0.5 % of "
         "the messages are lost or added to the backlog."
@@ -222,6 +271,7 @@ def test_where_no_rate_holds_the_table_says_what_is_lost() -> None:
     assert cells(next(line for line in text.splitlines() if "|" in line and MARK in line)) == [
         f"30 {MARK}",
         "none: loses 2 %",
+        *NOT_KNOWN,
     ]
     assert "loss: no rate holds: 2 % of the messages are lost at every rate tried; " in text
 
@@ -252,7 +302,8 @@ def test_a_search_without_any_interval_has_no_legend() -> None:
 def test_other_settings_change_the_headings_and_the_columns() -> None:
     scenario = search(loss_target=0.01, cohort_fraction=0.2)
     of_cohorts = [heading.replace("10%", "20%") for heading in OF_COHORTS]
-    assert heading_line(tables.markdown(scenario, []))[3:] == ["MaxRate at Sub (< 1% Drop)", *of_cohorts]
+    headings = heading_line(tables.markdown(replace(scenario, published=True), []))
+    assert headings[3:] == ["MaxRate at Sub (< 1% Drop)", *of_cohorts, *LATENCIES]
 
 
 def test_writing_leaves_the_three_files_and_nothing_else(tmp_path: Path) -> None:
