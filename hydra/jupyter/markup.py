@@ -8,7 +8,7 @@ from functools import partial
 from html import escape
 from typing import Any, Final
 
-from hydra.events.event import Level, StoredEvent
+from hydra.events.event import MARK, Level, StoredEvent
 from hydra.events.run_events import SystemFact
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, scrolling, style
@@ -26,6 +26,7 @@ from hydra.report.tables import table as its_table
 from hydra.store.database import CLIENTS_KEY
 from hydra.store.system_columns import columns_of, in_order
 from hydra.sweep import Row, kind_of
+from hydra.sweep.cleanness import flaws
 
 _ORDER: Final = tuple(Level)
 _MOST_DETAILS: Final = 20
@@ -97,7 +98,9 @@ def title(run: RunData) -> Html:
     """The name of the scenario, how the run ended, and the page's style sheet."""
     complete = run.ended == "finished" and run.coming is None
     state = "finished" if complete else (run.ended if run.ended != "finished" else "") or "unfinished"
-    badge = f'<span class="badge {"good" if complete else "fail"}">{escape(state)}</span>'
+    clean = not any(map(flaws, run.rows))
+    kind, mark = ("fail", "") if not complete else ("good", "") if clean else ("loss", f"{MARK} ")
+    badge = f'<span class="badge {kind}">{mark}{escape(state)}</span>'
     name = escape(run.scenario.name)
     about = escape(run.scenario.description)
     return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{about}</p></div>')

@@ -59,7 +59,7 @@ def run_list_page(folder: str, within: str, entries: Sequence[RunEntry]) -> str:
         '<div class="scroll runs" role="region" tabindex="0" aria-label="Table of runs"><table class="rows runs">\n'
         f"<caption>Newest first</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>"
     )
-    return page(f"Hydra: {title}", f'{head}<form action="/compare" method="get">\n{table}\n{_button(entries)}\n</form>')
+    return page(f"Hydra: {title}", f'{head}<form action="/compare" method="get">\n{_button(entries)}{table}\n</form>')
 
 
 def _count(entries: Sequence[RunEntry]) -> str:
@@ -72,9 +72,10 @@ def _button(entries: Sequence[RunEntry]) -> str:
     if not any(each.is_comparable for each in entries):
         return ""
     return (
+        '<div class="choose"><button type="submit" aria-describedby="how">Compare the chosen runs</button>\n'
         '<p class="below" id="how">Choose two runs or more. The first of the list is the base; the page of the '
-        "comparison offers the others. A report or a comparison is made when it is opened for the first time, which "
-        'takes some seconds.</p>\n<p><button type="submit" aria-describedby="how">Compare the chosen runs</button></p>'
+        "comparison offers the others. Hydra makes a report or a comparison when it is opened for the first time, "
+        "which takes some seconds.</p></div>\n"
     )
 
 
@@ -98,7 +99,7 @@ def _row(each: RunEntry) -> str:
         f"{_ended(each)}{why}",
     )
     classes = ' class="failed"' if each.kind == "unreadable" else ""
-    body = "".join(f"<td>{cell}</td>" for cell in cells)
+    body = "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in zip(_HEADS[2:], cells, strict=True))
     return f'<tr{classes}><td>{box if each.is_comparable else ""}</td><th scope="row">{link}</th>{body}</tr>'
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from hydra import model
 from hydra.errors import EXIT_USAGE, RunDirectoryError
 from hydra.events.run_events import ClientError, ClientExit, FramesRejected, SystemFact
 from hydra.jupyter import line_plots, markup, run_data, summary
+from hydra.jupyter.drawing import PUBLISHED
 from hydra.jupyter.loss_plot import loss
 from hydra.jupyter.markup import warnings_of
 from hydra.model import StepPlan, StepResult
@@ -156,6 +158,22 @@ def test_what_is_late_or_waits_is_drawn_beside_the_loss_and_not_as_one(loaded: L
         "still waiting (undrained)": {30.0},
     }
     assert figure.data[0].y[0] < 12.5
+
+
+def test_an_axis_shows_whole_error_bars_and_no_label_upon_another(loaded: Loaded) -> None:
+    run = loaded(replace(FIXED, sweep=replace(FEW, clients=(10, 11, 60, 120))))
+    wide = [{**row, "avg_rx_rate_pps_low": 10.0, "avg_rx_rate_pps_high": 9e6} for row in run.rows]
+    figure = there(line_plots.rates(replace(run, rows=wide)))
+    assert figure.layout.xaxis.ticktext == ("10", "60", "120")
+    low, high = figure.layout.yaxis.range
+    assert low < 1
+    assert high > math.log10(9e6)
+
+
+def test_published_lines_have_one_entry_in_the_legend_which_hides_them_all(loaded: Loaded) -> None:
+    dotted = [trace for trace in there(line_plots.rates(loaded("fixed"))).data if trace.meta == PUBLISHED]
+    assert [trace.showlegend for trace in dotted] == [True] + [False] * (len(dotted) - 1)
+    assert {(trace.legendgroup, trace.name) for trace in dotted} == {("published", "published (dotted, same colour)")}
 
 
 def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
