@@ -29,6 +29,7 @@ from hydra.store.redaction import typed
 from hydra.store.run_folders import check_folder, write_whole
 from hydra.store.slo_results import answer_of
 from hydra.sweep import Row
+from hydra.sweep.cleanness import why_not_clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ class SloStep(ScenarioRun):
             return Printout("", EXIT_INTERRUPTED if end.code == EXIT_INTERRUPTED else EXIT_FAILED)
         warnings = warnings_of(end.rows[-1], scenario)
         as_text = slo_text.document(scenario, answer, warnings)
-        as_json = slo_text.json_text(answer, warnings)
+        as_json = slo_text.json_text(answer, warnings, why_not_clean(end.rows[-1]))
         for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
             write_whole(out / name, text, f"all results are in {out / 'run.db'}")
         shown = as_json if self.command.flags["as_json"] else fitted(as_text, terminal_width())
