@@ -296,7 +296,8 @@ class SweepKind(SweepSpec, ABC):
             found.append(HeadlineFigure("carried", "", "no row is clean", clean=False))
         if others is not None:
             delivered = number(others.get(AGGREGATE))
-            remark = f"{requested(others)}, by {name(others)} together; not clean: {why_not_clean(others)}"
+            rate = "" if "rate" in self.varied else f"{requested(others)}, "
+            remark = f"{rate}by {name(others)} together; not clean: {why_not_clean(others)}"
             value = "" if delivered is None else f"{text_of(others[AGGREGATE])}/s"
             found.append(HeadlineFigure("delivered", value, remark, clean=False))
         best = clean or others or {}
