@@ -19,9 +19,9 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     EXIT_FAILED: "the run failed",
     EXIT_USAGE: "usage or configuration",
     EXIT_INCOMPLETE: "finished, but a row failed or was skipped; a search found that no rate holds, or found no "
-    "answer; subscribers died or became silent although no event asked for it; a `--fail-if` held; `compare` had "
-    "nothing to compare; or the answer is not yes: `slo` (does not hold, or unknown), `check` (does not fit), `plan` "
-    "(impossible, or unknown)",
+    "answer; subscribers died or became silent although no event asked for it; a `--fail-if` held; a row is not clean "
+    "and `--strict` was given; `compare` had nothing to compare; or the answer is not yes: `slo` (does not hold, or "
+    "unknown), `check` (does not fit), `plan` (impossible, or unknown)",
     EXIT_INTERRUPTED: "interrupted",
 }
 """The meaning of each exit code, in Markdown; ``scripts/doc_tables.py`` writes it into README."""

@@ -61,6 +61,7 @@ class ComparedRow:
         repeats: the repeats in the order of measurement.
         shown: the row in the run's own table.
         notes: the warnings of the row.
+        not_clean: why the row is not clean; "" if it is.
         slices: the slices of each step whose time series was stored, in the order of measurement.
     """
 
@@ -68,6 +69,7 @@ class ComparedRow:
     repeats: Sequence[RowRepeat]
     shown: Row = field(default_factory=dict)
     notes: Sequence[str] = ()
+    not_clean: str = ""
     slices: Sequence[Sequence[RowSlice]] = ()
 
 

@@ -85,14 +85,15 @@ def drop(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def failed_if(lines: Iterable[str], code: int) -> int:
+def failed_if(lines: Iterable[str], code: int, flag: str = "--fail-if") -> int:
     """Prints each condition that held, and returns the exit code; an exit code other than 0 stays.
 
     Args:
         lines: a text for each condition that held.
         code: the exit code if no condition held.
+        flag: the flag with the condition.
     """
     for line in lines:
-        click.echo(f"--fail-if: {line}", err=True)
+        click.echo(f"{flag}: {line}", err=True)
         code = code or EXIT_INCOMPLETE
     return code

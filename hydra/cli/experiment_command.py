@@ -18,7 +18,7 @@ from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.report import experiment_folder as folders
 from hydra.report.experiment_folder import ExperimentRecord
-from hydra.report.fail_conditions import columns, conditions_met, parse
+from hydra.report.fail_conditions import columns, conditions_met, not_clean_lines, parse
 from hydra.report.table import fitted, terminal_width
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand
@@ -94,9 +94,13 @@ class ExperimentRun(Measurement):
             text = folders.json_text(record, views)
         else:
             text = "\n".join([fitted(folders.document(record, views), terminal_width()), *experiment.lines(done)])
-        rows = [*folders.rows_of(views), *(dict(row) for each in done for row in each.rows)]
         goes_on = "" if record.ended == "finished" else f"; continue the experiment with --resume {folder}"
-        return Printout(text, code, conditions_met(self._conditions, rows), f"all results are in {folder}{goes_on}")
+        measured = [dict(row) for each in done for row in each.rows]
+        held, not_clean = (
+            conditions_met(self._conditions, [*folders.rows_of(views), *measured]),
+            not_clean_lines(measured),
+        )
+        return Printout(text, code, held, not_clean, f"all results are in {folder}{goes_on}")
 
     def _announce(self, request: RunRequest) -> None:
         """Announces the expected time of the parts that are known before the first step; asks if that is long."""

@@ -28,7 +28,7 @@ from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.report import comparison_report
 from hydra.report.comparison_report import compare_runs
-from hydra.report.fail_conditions import columns, parse
+from hydra.report.fail_conditions import columns, not_clean_lines, parse
 from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
@@ -102,19 +102,24 @@ class InterleavedRuns(Measurement):
         with locked(folder):
             interleaved_record.write_record(folder, record)
             code = measure(request, command.scenarios, record)
-        text, held = "", list[str]()
+        text, held, not_clean = "", list[str](), list[str]()
         try:
             compared, held = compare_runs([folder], "", command.flags["fail_if"])
         except HydraError as e:
             request.say(f"there is nothing to compare yet: {e}")
             code = code or EXIT_INCOMPLETE
         else:
+            not_clean = [
+                f"{side.name}, {line}"
+                for side in compared.sides
+                for line in not_clean_lines([dict(row.shown) for row in side.rows])
+            ]
             if command.flags["as_json"]:
                 text = comparison_report.json_text(compared)
             else:
                 text = fitted(comparison_report.document(compared), terminal_width())
         goes_on = f"; continue with --resume {folder}" if code == EXIT_INTERRUPTED else ""
-        return Printout(text.removesuffix("\n"), code, held, f"all results are in {folder}{goes_on}")
+        return Printout(text.removesuffix("\n"), code, held, not_clean, f"all results are in {folder}{goes_on}")
 
     def _record(self, request: RunRequest) -> InterleavedRecord:
         """The record of runs that begin."""

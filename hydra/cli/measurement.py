@@ -18,7 +18,7 @@ from hydra.measure.slo import shortest_s
 from hydra.model import ClusterSpec, Scenario
 from hydra.options.engine_choice import SelectedEngine
 from hydra.report import slo_text, tables
-from hydra.report.fail_conditions import columns, conditions_met, parse
+from hydra.report.fail_conditions import columns, conditions_met, not_clean_lines, parse
 from hydra.report.row_warnings import warnings_of
 from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
@@ -28,6 +28,8 @@ from hydra.store.database import RunStore
 from hydra.store.redaction import typed
 from hydra.store.run_folders import check_folder, write_whole
 from hydra.store.slo_results import answer_of
+from hydra.sweep import Row
+from hydra.sweep.cleanness import why_not_clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,16 @@ class Printout:
 
     Attributes:
         text: the text for standard output; "" for none.
-        code: the exit code before ``--fail-if`` is applied.
+        code: the exit code before ``--fail-if`` and ``--strict`` are applied.
         held: a line for each ``--fail-if`` condition that held.
+        not_clean: a line for each row that is not clean.
         last: the last line printed, left out with ``--quiet``; "" for none.
     """
 
     text: str
     code: int
     held: Sequence[str] = ()
+    not_clean: Sequence[str] = ()
     last: str = ""
 
 
@@ -92,6 +96,8 @@ def carry_out(
     if done.text:
         click.echo(done.text)
     code = failed_if(done.held, done.code)
+    if flags.get("strict"):
+        code = failed_if(done.not_clean, code, "--strict")
     if done.last:
         request.say(done.last)
     sys.exit(code)
@@ -112,10 +118,13 @@ class ScenarioRun(Measurement):
             text = tables.json_text(self._scenario, end.rows, end.events)
         elif sys.stdout.isatty():
             width = get_terminal_size().columns
-            text = tables.terminal(self._scenario, end.rows, end.clients, width, colours=True)
+            text = tables.terminal(self._scenario, end.rows, end.clients, width, results=end.results, colours=True)
         else:
-            text = tables.markdown(self._scenario, end.rows, end.clients)
-        return Printout(text, end.code, conditions_met(self._conditions, end.rows))
+            text = tables.markdown(self._scenario, end.rows, end.clients, end.results)
+        return self._printout(text, end.code, end.rows)
+
+    def _printout(self, text: str, code: int, rows: Sequence[Row]) -> Printout:
+        return Printout(text, code, conditions_met(self._conditions, rows), not_clean_lines(rows))
 
 
 class SloStep(ScenarioRun):
@@ -138,12 +147,12 @@ class SloStep(ScenarioRun):
             return Printout("", EXIT_INTERRUPTED if end.code == EXIT_INTERRUPTED else EXIT_FAILED)
         warnings = warnings_of(end.rows[-1], scenario)
         as_text = slo_text.document(scenario, answer, warnings)
-        as_json = slo_text.json_text(answer, warnings)
+        as_json = slo_text.json_text(answer, warnings, why_not_clean(end.rows[-1]))
         for name, text in (("slo.md", fitted(as_text)), ("slo.json", as_json)):
             write_whole(out / name, text, f"all results are in {out / 'run.db'}")
         shown = as_json if self.command.flags["as_json"] else fitted(as_text, terminal_width())
         code = EXIT_GOOD if answer.holds else EXIT_INCOMPLETE
-        return Printout(shown, code, conditions_met(self._conditions, end.rows))
+        return self._printout(shown, code, end.rows)
 
 
 def too_short(scenario: Scenario) -> str:

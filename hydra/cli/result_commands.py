@@ -125,7 +125,8 @@ def compare(
 def runs(folder: Path, as_json: bool) -> None:
     """List the runs in FOLDER, newest first.
 
-    FOLDER is runs unless you name one. The list shows how each run ended, and why.
+    FOLDER is runs unless you name one. The list shows how each run ended, and why. A run with ⚠ has a row that is not
+    clean: the system did not carry what was requested.
     """
     from hydra.store.run_folders import refuse_no_folder
 
@@ -133,6 +134,7 @@ def runs(folder: Path, as_json: bool) -> None:
 
     import json
 
+    from hydra.events.event import MARK
     from hydra.report.run_catalog import catalog, elsewhere
     from hydra.report.table import tabled, terminal_width
 
@@ -140,8 +142,9 @@ def runs(folder: Path, as_json: bool) -> None:
     # A terminal line shows only the beginning of a reason; JSON has all of it.
     short = [
         {
-            **{"began (UTC)" if key == "began" else key: value for key, value in entry.items()},
+            **{"began (UTC)" if key == "began" else key: value for key, value in entry.items() if key != "clean"},
             "began (UTC)": entry["began"][:16].replace("T", " "),
+            "ended": f"{MARK} {entry['ended']}" if entry["clean"] is False else entry["ended"],
             "why": shorten(entry["why"], 72, placeholder=" …"),
         }
         for entry in entries

@@ -14,6 +14,9 @@ import msgspec
 
 from hydra.events.value_formatting import duration, id_ranges, number, ranges
 
+MARK: Final = "⚠"
+"""Stands beside a row that is not clean, and before a warning that names such a row."""
+
 
 class Level(StrEnum):
     """The severity of an event, the most severe first."""

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
-from hydra.events.event import Event, Level
+from hydra.events.event import MARK, Event, Level
 from hydra.events.value_formatting import duration, number
 from hydra.model import Figure, Launch, Role, StepPlan
 from hydra.wire.protocol_constants import EXIT_STRANDED
@@ -422,12 +422,16 @@ class StepStored(Event):
 
 
 class StepMeasured(Event):
-    """A step was measured; ``position`` names it, such as ``step 3 of 6: 30 clients, 1,000/s``."""
+    """A step was measured; ``position`` names it, such as ``step 3 of 6: 30 clients, 1,000/s``.
+
+    ``not_clean`` is why its row is not clean; "" if it is clean, or if the step is of a search.
+    """
 
     kind = "step"
     position: str
     plan: StepPlan
     figures: Mapping[str, Figure]
+    not_clean: str = ""
 
     @property
     def text(self) -> str:
@@ -438,7 +442,7 @@ class StepMeasured(Event):
         )
         shown = (("Tx", "avg_tx_rate_pps", "/s"), *(received if self.plan.clients else ()))
         told = ", ".join(f"{name} {number(self.figures.get(column))}{unit}" for name, column, unit in shown)
-        return f"{self.position}: {told}"
+        return f"{self.position}: {told}{f' {MARK} not clean: {self.not_clean}' if self.not_clean else ''}"
 
 
 class SearchStepMeasured(Event):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
@@ -54,6 +54,9 @@ def apply_style(figure: go.Figure, height: int = 460) -> None:
 
 PUBLISHED: Final = "published"
 """The ``meta`` of a line of published figures, which is dotted, and does not affect the range of axes."""
+_PUBLISHED_NAME: Final = "published (dotted, same colour)"
+_LAST_RANK: Final = 2000
+"""The rank of a legend's last entry; other entries have 1000."""
 _SAME: Final = 0.006
 """Points overlap if their distance is below this share of the (logarithmic) span of all figures of a panel."""
 _WIDER_PX: Final = 4
@@ -135,6 +138,7 @@ Interval = Callable[[Row], tuple[Figure, Figure]]
 """A function that returns the limits of a row's figure."""
 
 _MOST_TICKS: Final = 14
+_TICKS_APART_PX: Final = 8
 _GRID: Final = "#e5e9ee"
 _LEVEL: Final = "#52606d"
 _NARROWEST: Final = 0.5
@@ -237,21 +241,25 @@ def line(
 
 
 def dotted(figure: go.Figure, rows: Iterable[Row], column: str, name: str, color: str, panel: int) -> None:
-    """Adds the published line of a figure by client count, which is hidden together with the measured line ``name``."""
+    """Adds the published line of a figure by client count, in the colour of the measured line ``name``.
+
+    One entry of the legend stands for all published lines, and hides or shows them together.
+    """
     points = sorted((at, y) for row in rows if (at := number(row.get(CLIENTS))) and (y := number(row.get(column))))
     if not points:
         return
     trace = go.Scatter(
         x=[at for at, _ in points],
         y=[y for _, y in points],
-        name=f"{name}, published",
-        legendgroup=name,
-        showlegend=False,
+        name=_PUBLISHED_NAME,
+        legendgroup=PUBLISHED,
+        showlegend=not any(drawn.meta == PUBLISHED for drawn in figure.data),
+        legendrank=_LAST_RANK,
         mode="lines",
         meta=PUBLISHED,
         line={"color": color, "width": 1.5, "dash": "dot"},
         opacity=0.6,
-        hovertemplate="%{x} clients: %{y:,.6g}<extra>%{fullData.name}</extra>",
+        hovertemplate=f"%{{x}} clients: %{{y:,.6g}}<extra>{name}, published</extra>",
     )
     _add(figure, trace, panel)
 
@@ -285,11 +293,12 @@ def finish(
     if any(isinstance(at, str) for at in values_across):
         figure.update_xaxes(type="category", gridcolor=_GRID)
     else:
-        ticks = _ticks_at(sorted(map(float, values_across)))
+        ends = [end for trace in measured for end in _ends(trace.x, trace.error_x)]
+        ticks = _ticks_at(sorted(map(float, values_across)), ends, _LEGEND_PX / len(upwards))
         figure.update_xaxes(type="log", title_text=across, gridcolor=_GRID, **ticks)
     for panel, title in enumerate(upwards, start=1):
         name = _axis("y", panel)
-        values = [float(y) for t in measured if (t.yaxis or "y") == name for y in t.y if y and y > 0]
+        values = [end for t in measured if (t.yaxis or "y") == name for end in _ends(t.y, t.error_y)]
         in_us = title.endswith(MICROSECONDS)
         look = {
             "type": "log",
@@ -364,12 +373,37 @@ def _folded(text: str, width: int = 70) -> str:
     return "<br>".join(part.strip() for part in lines)
 
 
-def _ticks_at(values: Sequence[float]) -> dict[str, Any]:
-    """Ticks at all values; if there are many, the usual ticks of a logarithmic axis."""
+def _ends(values: Sequence[Any], error: Any) -> Iterator[float]:
+    """The figures above zero that a trace shows in one direction: its points, and the ends of their error bars."""
+    nothing = [0.0] * len(values)
+    above = nothing if error is None or error.array is None else error.array
+    below = above if error is None or error.arrayminus is None else error.arrayminus
+    for value, more, less in zip(values, above, below, strict=True):
+        if value is not None:
+            yield from (end for end in (value, value + (more or 0), value - (less or 0)) if end > 0)
+
+
+def _ticks_at(values: Sequence[float], ends: Sequence[float], width_px: float) -> dict[str, Any]:
+    """A tick at each value whose label does not overlap that of the value before.
+
+    Args:
+        values: where points are, rising.
+        ends: what the axis has to show, error bars included.
+        width_px: of the axis.
+    """
     if len(values) > _MOST_TICKS:
-        return log_axis(values)
-    texts = [f"{v:,g}" if v < 1e6 else _short(v) for v in values]
-    return {"tickvals": list(values), "ticktext": texts, "range": _log_range(values)}
+        return log_axis(ends)
+    low, high = _log_range(ends)
+    kept: list[tuple[float, str]] = []
+    for value in values:
+        text = f"{value:,g}" if value < 1e6 else _short(value)
+        if kept:
+            last, before = kept[-1]
+            apart_px = width_px * math.log10(value / last) / (high - low)
+            if apart_px < _LETTER_PX * (len(before) + len(text)) / 2 + _TICKS_APART_PX:
+                continue
+        kept.append((value, text))
+    return {"tickvals": [value for value, _ in kept], "ticktext": [text for _, text in kept], "range": [low, high]}
 
 
 def _log_range(values: Sequence[float]) -> list[float]:

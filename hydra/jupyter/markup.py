@@ -8,7 +8,7 @@ from functools import partial
 from html import escape
 from typing import Any, Final
 
-from hydra.events.event import Level, StoredEvent
+from hydra.events.event import MARK, Level, StoredEvent
 from hydra.events.run_events import SystemFact
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, scrolling, style
@@ -26,6 +26,7 @@ from hydra.report.tables import table as its_table
 from hydra.store.database import CLIENTS_KEY
 from hydra.store.system_columns import columns_of, in_order
 from hydra.sweep import Row, kind_of
+from hydra.sweep.cleanness import flaws
 
 _ORDER: Final = tuple(Level)
 _MOST_DETAILS: Final = 20
@@ -97,7 +98,9 @@ def title(run: RunData) -> Html:
     """The name of the scenario, how the run ended, and the page's style sheet."""
     complete = run.ended == "finished" and run.coming is None
     state = "finished" if complete else (run.ended if run.ended != "finished" else "") or "unfinished"
-    badge = f'<span class="badge {"good" if complete else "fail"}">{escape(state)}</span>'
+    clean = not any(map(flaws, run.rows))
+    kind, mark = ("fail", "") if not complete else ("good", "") if clean else ("loss", f"{MARK} ")
+    badge = f'<span class="badge {kind}">{mark}{escape(state)}</span>'
     name = escape(run.scenario.name)
     about = escape(run.scenario.description)
     return Html(f'{style()}<div class="hydra"><h1>{name} {badge}</h1><p class="lead">{about}</p></div>')
@@ -185,13 +188,13 @@ def _pairs(values: Mapping[str, object]) -> str:
 
 
 def table(run: RunData) -> Html:
-    """The table with the published headings, then all columns, collapsed."""
+    """The table, then all columns, collapsed."""
     if not run.rows:
         return block('<p class="empty">No row was measured.</p>')
     below = [legend(run.scenario, run.rows), *efforts(run.scenario, run.rows)]
     every = in_order(run.scenario, run.rows)
     return block(
-        scrolling(html(its_table(run.scenario, run.rows, run.notes, _PAGE)))
+        scrolling(html(its_table(run.scenario, run.rows, run.notes, run.results, _PAGE)))
         + "".join(f'<p class="below">{escape(text)}</p>' for text in below if text)
         + f"<details><summary>All {len(every)} columns</summary>{_everything(run.rows, every)}</details>"
         + "".join(details(run))
@@ -219,8 +222,8 @@ def comparison(run: RunData) -> Html | None:
     known = columns_of(run.scenario)
     columns = [known.get(c, Column(c)) for c in run.published.columns if c in both[0].cells]
     keys = [known.get(key, Column(key)) for key in both[0].key]
-    head = "".join(f'<th rowspan="2">{escape(key.title)}</th>' for key in keys)
-    head += "".join(f'<th colspan="3" class="first">{escape(c.title)}</th>' for c in columns)
+    head = "".join(f'<th rowspan="2">{escape(key.published or key.title)}</th>' for key in keys)
+    head += "".join(f'<th colspan="3" class="first">{escape(c.published or c.title)}</th>' for c in columns)
     under = '<th class="first">here</th><th>publ.</th><th>ratio</th>' * len(columns)
     body = f"<tbody>{''.join(_line(line, keys, columns) for line in both)}</tbody>"
     differing = differences(run.scenario, asked(run.published))

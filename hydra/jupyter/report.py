@@ -9,7 +9,6 @@ from hydra.jupyter import line_plots, loss_plot
 from hydra.jupyter import loss_heatmap as its_losers
 from hydra.jupyter import time_series_plot as its_course
 from hydra.jupyter.blocks import Heading, ReportNotebook, Section, block, html, titled
-from hydra.jupyter.drawing import PUBLISHED
 from hydra.jupyter.markup import comparison, facts, table, title, warnings
 from hydra.jupyter.run_data import RunData
 from hydra.jupyter.run_data import load as load  # for notebooks, as all that is here
@@ -20,10 +19,7 @@ from hydra.sweep import kind_of
 
 def rates(run: RunData) -> Section:
     """Sent, received and aggregate rates, or the searched rates."""
-    figure = line_plots.rates(run)
-    dotted = figure is not None and any(trace.meta == PUBLISHED for trace in figure.data)
-    hint = "Click a name in the legend to hide or show it."
-    return titled("Rates", figure, f"Dotted lines are published figures. {hint}" if dotted else hint)
+    return titled("Rates", line_plots.rates(run), "Click a name in the legend to hide or show it.")
 
 
 def loss(run: RunData) -> Section:
@@ -90,7 +86,11 @@ REPORT: Final[ReportNotebook[RunData]] = ReportNotebook(
     (
         title,
         summary,
-        Heading("Results", "A row with ⚠, or a hollow point in a plot, has a warning below."),
+        Heading(
+            "Results",
+            "⚠: the row is not clean, the system did not carry what was requested. *: a clean row with a warning. "
+            "In plots, the points of both are hollow.",
+        ),
         table,
         rates,
         loss,

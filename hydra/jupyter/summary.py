@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from html import escape
 
+from hydra.events.event import MARK
 from hydra.events.value_formatting import number as text_of
 from hydra.jupyter.blocks import UNKNOWN, Html, block
 from hydra.jupyter.run_data import RunData
@@ -15,25 +16,22 @@ from hydra.measure.column_names import STATUS, VERDICT
 from hydra.report.tables import client_versions_line, name_of
 from hydra.store.database import CLIENTS_KEY
 from hydra.sweep import Row, kind_of
-
-
-@dataclass(frozen=True, slots=True)
-class HeadlineFigure:
-    """A figure in large letters, with its label and a note in small letters."""
-
-    label: str
-    value: str
-    remark: str = ""
+from hydra.sweep.kind import HeadlineFigure
 
 
 def summary(run: RunData) -> Html:
     """The first paragraph and the numbers."""
     cards = "".join(
-        f'<div class="number"><span>{escape(n.label)}</span><strong>{escape(n.value)}</strong>'
-        f"<span>{escape(n.remark)}</span></div>"
+        f'<div class="number{"" if n.clean else " unclean"}"><span>{escape(label(n))}</span>'
+        f"<strong>{escape(n.value)}</strong><span>{escape(n.remark)}</span></div>"
         for n in numbers(run)
     )
     return block(f'<p class="summary">{escape(measured_sentence(run))}</p><div class="numbers">{cards}</div>')
+
+
+def label(figure: HeadlineFigure) -> str:
+    """The label, behind a mark if the figure is not of a clean row."""
+    return figure.label if figure.clean else f"{MARK} {figure.label}"
 
 
 def measured_sentence(run: RunData) -> str:
@@ -63,9 +61,9 @@ def numbers(run: RunData) -> list[HeadlineFigure]:
     """The carried rate, its latency or loss, and what limits it; fewer numbers if some are unknown."""
     good = [row for row in run.rows if row.get(STATUS) == "ok"]
     if not good:
-        return [HeadlineFigure("carried", UNKNOWN, "no row was finished")]
+        return [HeadlineFigure("carried", UNKNOWN, "no row was finished", clean=False)]
     found = kind_of(run.scenario).headline(good, partial(name_of, run.scenario))
-    return [*(HeadlineFigure(label, value or UNKNOWN, remark) for label, value, remark in found), _limit(good)]
+    return [*(replace(each, value=each.value or UNKNOWN) for each in found), _limit(good)]
 
 
 def _limit(rows: Iterable[Row]) -> HeadlineFigure:

@@ -16,6 +16,7 @@ MB_S: Final = "MB/s"
 MICROSECONDS: Final = "µs"
 MESSAGES: Final = "messages"
 SUBSCRIBERS: Final = "subscribers"
+PUBLISHERS: Final = "publishers"
 YES_NO: Final = "yes/no"
 TEXT: Final = "text"
 """The unit of a column of texts."""
@@ -30,6 +31,11 @@ HIGH: Final = "_high"
 """Suffixes of the columns with the range of a percentile or an extreme."""
 
 
+_SHORT: Final = {PER_SECOND: "msg/s", MESSAGES: "msg"}
+"""Of units in a heading: ten columns share a terminal."""
+_NO_UNIT: Final = ("", SUBSCRIBERS, PUBLISHERS, YES_NO, TEXT)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """The definition of a column.
@@ -39,6 +45,7 @@ class Column:
         unit: the unit of its figures; ``YES_NO`` and ``TEXT`` are no numbers, "" is a plain number.
         help: its definition, one line of Markdown. Adjacent columns with the same definition share a line of the docs.
         heading: its name in tables, panels and legends; "": ``name``.
+        published: its name in the published tables; "": that of other tables.
         digits: the digits of a fraction: two decimals; six significant digits, as in the published losses; or none, as
             in the published table.
         repeats: the figure of a repeated row: the mean; the median; the percentile of the merged histograms; the
@@ -56,11 +63,17 @@ class Column:
     repeats: Repeats = "mean"
     axis: str = ""
     better: Better = ""
+    published: str = ""
 
     @property
     def title(self) -> str:
         """Its name in tables and legends."""
         return self.heading or self.name
+
+    @property
+    def table_heading(self) -> str:
+        """The same with the unit, as a table has it; what is counted needs no unit beside its name."""
+        return self.title if self.unit in _NO_UNIT else f"{self.title} ({_SHORT.get(self.unit, self.unit)})"
 
     @property
     def axis_title(self) -> str:

@@ -95,14 +95,23 @@ def _title(name: str, percent: float) -> str:
 
 
 PUBLISHED: Final = (
-    Column(CLIENTS, SUBSCRIBERS, "subscribers of the step", "Client #", repeats="common", axis="clients"),
+    Column(
+        CLIENTS,
+        SUBSCRIBERS,
+        "subscribers of the step",
+        "Clients",
+        repeats="common",
+        axis="clients",
+        published="Client #",
+    ),
     BATCH,
     Column(
         AVG_TX,
         PER_SECOND,
         "mean over publishers of Tx / *T*. If a server acknowledged messages after the window: of Tx / (last "
         "acknowledgement − start)",
-        "Avrg Tx Rate",
+        "Tx rate",
+        published="Avrg Tx Rate",
     ),
     Column(
         AVG_RX,
@@ -111,41 +120,46 @@ PUBLISHED: Final = (
         "`clients`. A dead or silent subscriber counts with its last progress message. In a step that is read from the "
         "log: of received / (time of the last batch of all subscribers − time of the command to read). For messages "
         "without headers: `rx_span_rate_pps`",
-        "Avrg Rx Rate",
+        "Rx rate",
         better="higher",
+        published="Avrg Rx Rate",
     ),
     Column(
         LOSS,
         "%",
         "100 · Σ lost / Σ*E* over the subscribers, the dead and silent ones included. Undrained and unknown messages "
         "are not counted as lost, but a rate with too many of them does not pass",
-        "Client Loss[%]",
+        "Loss",
         digits="six",
         axis="client loss, %",
         better="lower",
+        published="Client Loss[%]",
     ),
     Column(
         "failed_clients",
         SUBSCRIBERS,
         "`failed_lossy` + `failed_dead` + `failed_silent`. Each subscriber is counted once: dead, otherwise silent, "
         "otherwise lossy",
-        "Failed Clients",
+        "Failed clients",
         better="lower",
+        published="Failed Clients",
     ),
     Column(
         "total_tx",
         MESSAGES,
         "Tx of all publishers: messages that servers acknowledged, or that the library accepted if servers do not "
         "acknowledge",
-        "Total pckts Tx",
+        "Tx total",
+        published="Total pckts Tx",
     ),
     Column(
         "total_rx",
         MESSAGES,
         "mean over subscribers of the messages received, drain included. A dead or silent subscriber counts with its "
         "last progress message",
-        "Total pckts Rx",
+        "Rx total",
         digits="none",
+        published="Total pckts Rx",
     ),
 )
 """The published columns, which come first."""
@@ -180,7 +194,7 @@ _ACCOUNT: Final = (
         PER_SECOND,
         "`in_window` / *T*. In a step that is read from the log: messages received by all subscribers / (time of the "
         "last batch of all − time of the command to read)",
-        "Aggregate pps",
+        "Aggregate rate",
         better="higher",
     ),
     Column("tx_mb_s", MB_S, _MEGABYTES, "Tx MB/s"),

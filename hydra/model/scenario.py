@@ -135,6 +135,11 @@ class Scenario:
         return self.sweep.values_of(name, value_of(self.settings, name))
 
     @property
+    def loss_target(self) -> float:
+        """The loss (a fraction) within which a step passes: the objective's, otherwise the sweep's."""
+        return self.sweep.loss_target if self.slo.loss_pct is None else self.slo.loss_pct / 100
+
+    @property
     def keeps_seconds(self) -> bool:
         """Whether time series are stored: if needed, and for grids without stored reads and ``messages``."""
         stored = any(value == "stored" for value in self.values_of("read"))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from hydra.model.base import DAY_S, Figure, Setting, require, setting
+
+DEFAULT_LOSS_TARGET: Final = 0.005
+"""The loss (a fraction) within which a step passes where no target was given: the published one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,8 @@ class SweepSpec:
 
     @property
     def loss_target(self) -> float:
-        """The maximum loss, as a fraction, with which a step passes."""
-        return 0.0
+        """The maximum loss, as a fraction, with which a step passes, unless the scenario has another target."""
+        return DEFAULT_LOSS_TARGET
 
     @property
     def cohorts(self) -> Mapping[str, tuple[str, ...]]:

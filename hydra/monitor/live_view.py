@@ -39,12 +39,12 @@ class SparklinePoint:
     """The figures of a completed step in the sparklines; None: it has no such figure.
 
     Attributes:
-        carried_pps: messages/s that all subscribers together received.
+        delivered_pps: messages/s that all subscribers together received.
         loss_pct: the share of the messages that were lost, in %.
         p99_us: 99th percentile of the latency in µs, since messages were due if that is known, otherwise since sent.
     """
 
-    carried_pps: float | None = None
+    delivered_pps: float | None = None
     loss_pct: float | None = None
     p99_us: float | None = None
 
@@ -94,7 +94,7 @@ def lines(shown: LiveViewState, width: int, height: int) -> list[Text]:
         (3, _now(shown)),
         (7, _slowest(shown.watched)),
         (6, _cpu(shown.watched)),
-        (4, _sparkline("carried", [p.carried_pps for p in shown.points], lambda v: f"{number(float(round(v)))}/s")),
+        (4, _sparkline("delivered", [p.delivered_pps for p in shown.points], lambda v: f"{number(float(round(v)))}/s")),
         (5, _sparkline("lost", [p.loss_pct for p in shown.points], lambda v: f"{number(v)} %", "yellow")),
         (8, _sparkline("p99", [p.p99_us for p in shown.points], duration_us)),
         (1, _keys(shown)),

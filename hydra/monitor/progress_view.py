@@ -21,6 +21,7 @@ from hydra.model import StepPlan, StepResult
 from hydra.monitor.keyboard import Keyboard
 from hydra.monitor.live_view import END_KEY, SKIP_KEY, LiveViewState, SparklinePoint, lines
 from hydra.monitor.step_progress import ProgressDetails, StepProgress
+from hydra.sweep.cleanness import why_not_clean
 from hydra.sweep.interface import SearchProgress
 from hydra.system import Waiting
 
@@ -106,7 +107,7 @@ class Observer:
         if isinstance(event, HydraWarning):
             self._print(f"warning: {event}", "yellow")
         elif not self._quiet:
-            self._print(str(event))
+            self._print(str(event), "yellow" if isinstance(event, StepMeasured) and event.not_clean else None)
 
     def _print(self, text: str, style: str | None = None) -> None:
         self._console.print(self._redact(text), markup=False, style=style)
@@ -183,7 +184,9 @@ class Observer:
         elif progress is not None:
             self.show(SearchStepMeasured(position, *progress))
         else:
-            self.show(StepMeasured(position, result.plan, result.figures))
+            # Steps of a search lose messages on purpose.
+            why = why_not_clean(result.figures) if result.plan.series == "grid" else ""
+            self.show(StepMeasured(position, result.plan, result.figures, why))
         self._again = again
 
     def close(self) -> None:

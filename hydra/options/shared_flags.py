@@ -83,6 +83,7 @@ run_flags = flags(
     grouped(
         OUTPUT,
         _fail_if_flag,
+        click.option("--strict", is_flag=True, help="Exit with 3 if a row is not clean (marked with ⚠)."),
         click.option(
             "--json",
             "as_json",
@@ -103,7 +104,7 @@ run_flags = flags(
 )
 """Flags of every command that runs a scenario; ``plugin_commands.add_flags`` adds those of engines."""
 
-_SHOWN: Final = ("yes", "fail_if", "as_json", "quiet", "plain", "prometheus", "otlp", "interleave")
+_SHOWN: Final = ("yes", "fail_if", "strict", "as_json", "quiet", "plain", "prometheus", "otlp", "interleave")
 
 
 def shown(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from hydra.store.format_upgrade import searched_otherwise, stored_scenario
 from hydra.store.interleaved_record import folders_of, took_turns
 from hydra.store.run_folders import is_experiment
 from hydra.sweep import Row, kind_of
+from hydra.sweep.cleanness import why_not_clean
 
 _NOT_COMPARED: Final = re.compile(r"description|.*\bdemand\b.*")
 """Keys of a scenario that are not compared: their differences are shown elsewhere, or follow from other keys."""
@@ -144,7 +145,7 @@ def _row(
     }
     notes = [str(warning) for warning in warnings_of(row, scenario, rows)]
     its_slices = slices.get(key_of_row(row, scenario.sweep.varied), [])
-    return ComparedRow(settings, [_repeat(each) for each in repeats], row, notes, its_slices)
+    return ComparedRow(settings, [_repeat(each) for each in repeats], row, notes, why_not_clean(row), its_slices)
 
 
 def _repeat(row: Row) -> RowRepeat:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
 from hydra.analysis.compared_figures import measured_columns
+from hydra.analysis.compared_runs import ComparedRow, MatchedRow
 from hydra.analysis.comparison import (
     NO_DIFFERENCE,
     NO_SPREAD,
@@ -21,13 +22,14 @@ from hydra.analysis.comparison import (
     compare,
     family,
 )
+from hydra.events.event import MARK
 from hydra.events.value_formatting import number
 from hydra.measure.column import Column
+from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
 from hydra.model import Figure
 from hydra.report.comparison_input import load_sides
 from hydra.report.fail_conditions import Condition, conditions_met, numbers, parse
-from hydra.report.table import Document, Table, TableCell, TableRow, plain
-from hydra.report.warnings import MARK
+from hydra.report.table import NOTED, Document, Table, TableCell, TableRow, plain
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _RIGHT: Final = (*[False] * 3, *[True] * 6, False)
@@ -43,16 +45,15 @@ def document(comparison: Comparison, *, whole: bool = False) -> Document:
         whole: whether the table of other figures also has figures without a difference.
     """
     shown = [c for c in comparison.others if whole or c.differs]
-    warned = {matched.name for matched in comparison.rows if any(row.notes for row in matched.rows)}
     alone = ["run"] if len(comparison.sides) == 2 else []  # the title names it already
     parts = [
         f"# {' against '.join(side.name for side in (*comparison.sides[1:], comparison.sides[0]))}",
         method(comparison),
         *(f"- {MARK} {text}" for text in warnings(comparison)),
         f"## {comparison.primary.name}",
-        table(comparison, comparison.first, _figure, ["figure", *alone], warned),
+        table(comparison, comparison.first, _figure, ["figure", *alone]),
         "## Other figures" if comparison.others else "",
-        table(comparison, shown, _figure, alone, warned) if shown else "",
+        table(comparison, shown, _figure, alone) if shown else "",
         "" if whole else _rest(comparison),
         "## What else differs" if comparison.environment else "",
         environment(comparison) if comparison.environment else "",
@@ -91,16 +92,16 @@ def table(
     compared: Sequence[FigureComparison],
     text: Callable[[Column, Figure], str],
     left_out: Sequence[str] = (),
-    warned: Container[str] = (),
 ) -> Table:
     """A table with a row for each compared figure.
+
+    ``MARK`` stands beside a row that is not clean in a run, ``NOTED`` beside other rows with warnings.
 
     Args:
         comparison: the comparison.
         compared: the compared figures to show.
         text: formats a figure.
         left_out: heads of columns that are not shown.
-        warned: names of rows that get a mark.
     """
     body = [
         (
@@ -118,11 +119,18 @@ def table(
         for each in compared
     ]
     kept = [head not in left_out for head in _HEADS]
+    marks = {matched.name: _mark(matched) for matched in comparison.rows}
     rows = [
-        TableRow(list(compress(cells, kept)), MARK if each.row in warned else "")
+        TableRow(list(compress(cells, kept)), marks.get(each.row, ""))
         for each, cells in zip(compared, body, strict=True)
     ]
     return Table(list(compress(_HEADS, kept)), rows, list(compress(_RIGHT, kept)))
+
+
+def _mark(matched: MatchedRow) -> str:
+    if any(row.not_clean for row in matched.rows):
+        return MARK
+    return NOTED if any(row.notes for row in matched.rows) else ""
 
 
 def _figure(_: Column, value: Figure) -> str:
@@ -195,11 +203,15 @@ def _unmatched(comparison: Comparison) -> list[str]:
 def row_warning_lines(comparison: Comparison) -> list[str]:
     """The warnings of single rows of each run, a line for each row and run."""
     return [
-        f"{row.name}, {side.name}: {'; '.join(its.notes)}"
+        f"{row.name}, {side.name}: {'; '.join([*_not_clean(its), *its.notes])}"
         for row in comparison.rows
         for side, its in zip(comparison.sides, row.rows, strict=True)
-        if its.notes
+        if its.notes or its.not_clean
     ]
+
+
+def _not_clean(row: ComparedRow) -> list[str]:
+    return [f"{MARK} not clean: {row.not_clean}"] if row.not_clean else []
 
 
 def _noted(comparison: Comparison) -> list[str]:
@@ -207,7 +219,7 @@ def _noted(comparison: Comparison) -> list[str]:
     rows: dict[str, list[str]] = {}
     for row in comparison.rows:
         for side, its in zip(comparison.sides, row.rows, strict=True):
-            for note in its.notes:
+            for note in (*_not_clean(its), *its.notes):
                 rows.setdefault(note, []).append(f"{row.name}, {side.name}")
     return [f"{'; '.join(names)}: {note}" for note, names in rows.items()]
 
@@ -228,7 +240,7 @@ def json_text(comparison: Comparison) -> str:
             *(_told(each, is_primary=True) for each in comparison.first),
             *(_told(each, is_primary=False) for each in comparison.others),
         ],
-        "rows": [{"row": row.name, **row.settings} for row in comparison.rows],
+        "rows": [{"row": row.name, **row.settings, **_judgement(comparison, row)} for row in comparison.rows],
         "unmatched": comparison.unmatched,
         "environment": [
             {"what": each.what, **dict(zip((side.name for side in comparison.sides), each.values, strict=True))}
@@ -237,6 +249,12 @@ def json_text(comparison: Comparison) -> str:
         "warnings": [*warnings(comparison), *row_warning_lines(comparison)],
     }
     return json.dumps(body, indent=1, allow_nan=False) + "\n"
+
+
+def _judgement(comparison: Comparison, row: MatchedRow) -> dict[str, Any]:
+    """Whether a row is clean in all runs, and why not, by run."""
+    why = {side.name: its.not_clean for side, its in zip(comparison.sides, row.rows, strict=True) if its.not_clean}
+    return {CLEAN: not why, NOT_CLEAN_WHY: why}
 
 
 def _told(compared: FigureComparison, *, is_primary: bool) -> dict[str, Any]:

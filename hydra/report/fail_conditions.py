@@ -20,6 +20,7 @@ from hydra.measure.step_columns import EARLIER
 from hydra.model import Scenario
 from hydra.store.system_columns import columns_of
 from hydra.sweep import Row
+from hydra.sweep.cleanness import judged, why_not_clean
 
 _OPERATORS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -103,7 +104,16 @@ def conditions_met(conditions: Sequence[Condition], rows: Sequence[Row]) -> list
     """A line for every condition that a row fulfils."""
     return [
         f"row {number} ({row.get('clients')} clients): {condition} holds, it is {row[condition.column]}"
-        for number, row in enumerate(rows, 1)
+        for number, row in enumerate(map(judged, rows), 1)
         for condition in conditions
         if condition.holds(row)
+    ]
+
+
+def not_clean_lines(rows: Sequence[Row]) -> list[str]:
+    """One line for every row that is not clean."""
+    return [
+        f"row {number} ({row.get('clients')} clients) is not clean: {why}"
+        for number, row in enumerate(rows, 1)
+        if (why := why_not_clean(row))
     ]

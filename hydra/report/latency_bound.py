@@ -6,7 +6,7 @@ anything up to measured + bound; a latency above the bound is known to ± bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import ceil
 from typing import Final
 
@@ -54,6 +54,25 @@ def beside(row: Row, name: str) -> str:
     if name == RX_P1 and row.get(name) is not None and _subscribers(row) <= _SOME_BELOW_P1:
         return " (minimum)"
     return ""
+
+
+def latency_in_ms(row: Row, name: str, text: Callable[[float], str]) -> str | None:
+    """A latency (a column in µs) in milliseconds, with the bound of the clocks; None if it is unknown.
+
+    Args:
+        row: the row.
+        name: the column.
+        text: writes milliseconds.
+
+    Returns:
+        ``1.52``; ``< 0.305`` below the bound; ``2.14 ± 0.153`` above it.
+    """
+    latency_us, limit_us, bound_us = number(row.get(name)), at_most(row, name), margin(row, name)
+    if latency_us is None:
+        return None
+    if limit_us is not None:
+        return f"< {text(ceil(limit_us) / 1000)}"
+    return text(latency_us / 1000) + ("" if bound_us is None else f" ± {text(ceil(bound_us) / 1000)}")
 
 
 def _subscribers(row: Row) -> float:

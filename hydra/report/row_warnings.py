@@ -21,6 +21,7 @@ from hydra.model import SKIPPED_BY, USER, Figure, Scenario
 from hydra.model import number as number_of
 from hydra.store.system_columns import held_by
 from hydra.sweep import Row, kind_of
+from hydra.sweep.cleanness import gone_of, gone_text, unjudged
 
 _NAMED: Final = 4
 """The maximum number of columns that a warning about missing figures names."""
@@ -154,6 +155,7 @@ class RowFailed(StatusWarning):
 class RowPartial(StatusWarning):
     """A row with steps that were not measured."""
 
+    level = Level.LOSS
     template = "not finished: the run ended before the last step of this row"
     remedy = GO_ON
 
@@ -303,6 +305,7 @@ class MessagesLost(FigureWarning):
 class Undrained(FigureWarning):
     """Messages that a server still kept for the subscribers when the drain ended."""
 
+    level = Level.LOSS
     template = (
         "{messages:,.0f} messages were still waiting in a server when the drain ended; they are counted as undrained, "
         "not as lost"
@@ -323,6 +326,7 @@ class OutcomeUnknown(FigureWarning):
 
     kind = "fate_unknown"
 
+    level = Level.LOSS
     template = (
         "{messages:,.0f} messages had not arrived when the drain reached its time limit; they are counted as unknown, "
         "because they may be lost or still on their way"
@@ -340,6 +344,7 @@ class GroupOutcomeUnknown(FigureWarning):
 
     kind = "fate_of_gone"
 
+    level = Level.LOSS
     template = (
         "{messages:,.0f} messages are in no report of a member of the consumer group; they are counted as unknown, "
         "because members that died or never answered may have received them"
@@ -362,6 +367,7 @@ class BacklogAtEnd(FigureWarning):
 
     kind = "lagged"
 
+    level = Level.LOSS
     remedy = "use a lower rate, or divide the messages among more subscribers"
     messages: float
     share: float
@@ -437,6 +443,7 @@ class SubscribersWithoutReport(FigureWarning):
 
     kind = "subscribers_gone"
 
+    level = Level.LOSS
     template = (
         "subscribers that sent no report: {gone}; what they received after their last progress message is unknown"
     )
@@ -448,9 +455,7 @@ class SubscribersWithoutReport(FigureWarning):
     @property
     def gone(self) -> str:
         """How many died, how, and how many were silent: ``1 died (SIGKILL), 2 never answered``."""
-        how = f" ({self.died_by})" if self.died_by else ""
-        counts = zip((self.died, self.silent), column_names.GONE.values(), (how, ""), strict=True)
-        return ", ".join(f"{number(count)} {what}{by}" for count, what, by in counts if count)
+        return gone_text(self.died, self.silent, self.died_by)
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -458,15 +463,10 @@ class SubscribersWithoutReport(FigureWarning):
         return [cls(died, silent, str(about.row.get(column_names.DIED_BY) or ""))] if died or silent else []
 
 
-def gone_of(row: Row) -> str:
-    """How many subscribers died or fell silent in a row, "" if none did: ``1 died (SIGKILL), 2 never answered``."""
-    died, silent = (number_of(row.get(column)) or 0.0 for column in column_names.GONE)
-    return SubscribersWithoutReport(died, silent, str(row.get(column_names.DIED_BY) or "")).gone
-
-
 class RateMissed(FigureWarning):
     """A publisher that did not reach the requested rate; ``repeats`` is None for a single step."""
 
+    level = Level.LOSS
     remedy = "use a lower rate, or a faster publisher"
     requested_pps: float
     reached_pps: float | None
@@ -484,6 +484,21 @@ class RateMissed(FigureWarning):
         row = about.row
         if row.get(column_names.RATE_HELD) is False:
             yield cls(about.number(column_names.REQUESTED), number_of(row.get("avg_tx_rate_pps")), row.get(REPEATS))
+
+
+class NotJudged(FigureWarning):
+    """A row of which it is unknown whether it is clean."""
+
+    level = Level.LOSS
+    template = "{what}"
+    remedy = "measure the row again; if its messages have no header, this stays unknown"
+    what: str
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        if about.row.get(column_names.STATUS) != "ok" or column_names.LOSS_HIGH in about.row:
+            return []
+        return map(cls, unjudged(about.row))
 
 
 class StoppedEarly(FigureWarning):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +11,10 @@ from hydra.errors import RunDirectoryError, UnreadableRunError
 from hydra.report.experiment_folder import read_record
 from hydra.store import interleaved_record
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
+from hydra.store.format_upgrade import stored_rows
 from hydra.store.run_folders import DATABASE, RECORD, is_experiment, refuse_no_folder
+from hydra.sweep import Row
+from hydra.sweep.cleanness import in_short
 
 UNREADABLE: Final = "unreadable"
 """The value of ``ended`` for a run that cannot be read."""
@@ -18,7 +23,8 @@ UNREADABLE: Final = "unreadable"
 def catalog(folder: Path) -> list[dict[str, Any]]:
     """The runs directly below ``folder``, newest first, a dict with the keys ``_COLUMNS`` for each.
 
-    An experiment counts as one run with its parts as steps, and runs that were measured together count as one run with
+    ``clean`` is whether all rows of a run are clean (None: no row is known); ``why`` names the first that is not. An
+    experiment counts as one run with its parts as steps, and runs that were measured together count as one run with
     their turns as steps. A run that cannot be read has only its path, its end and the reason.
 
     Raises:
@@ -52,11 +58,21 @@ def entry(directory: Path) -> dict[str, Any]:
     except RunDirectoryError as e:
         # The first column has the path already.
         why = e.brief if isinstance(e, UnreadableRunError) else e.what
-        return dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "ended": UNREADABLE, "why": why}
+        return dict.fromkeys(_COLUMNS, "") | {"run": str(directory), "clean": None, "ended": UNREADABLE, "why": why}
     return dict(zip(_COLUMNS, (str(directory), *values), strict=True))
 
 
-_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "ended", "why")
+_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "clean", "ended", "why")
+
+
+def _judged(directories: Iterable[Path]) -> tuple[bool | None, str]:
+    """Whether all rows of these runs are clean, and which are not; None if no row is known."""
+    rows: list[Row] = []
+    for directory in directories:
+        with contextlib.suppress(RunDirectoryError):  # the run has no row yet, or was copied without its files
+            rows += stored_rows(directory)
+    short = in_short(rows)
+    return (not short if rows else None), short
 
 
 def _of_run(directory: Path) -> tuple[Any, ...]:
@@ -64,16 +80,24 @@ def _of_run(directory: Path) -> tuple[Any, ...]:
         metadata, results = store.metadata(), store.results()
         scenario, failed = metadata["scenario"], sum(r.status != "ok" for r in results)
         ended, error = metadata.get(ENDED_KEY) or "unfinished", str(metadata.get(ERROR_KEY, ""))
-        return scenario["name"], metadata["began"], scenario["client"], len(results), failed, ended, error
+    clean, why = _judged([directory])
+    began, client = metadata["began"], scenario["client"]
+    return scenario["name"], began, client, len(results), failed, clean, ended, _joined(error, why)
+
+
+def _joined(*reasons: str) -> str:
+    return "; ".join(filter(None, reasons))
 
 
 def _experiment(folder: Path) -> tuple[Any, ...]:
     record = read_record(folder)
     failed, ended = sum(bool(part.reason) for part in record.parts), record.ended or "unfinished"
-    return record.experiment, record.began, "", len(record.parts), failed, ended, record.error
+    clean, why = _judged(folder / part.name for part in record.parts)
+    return record.experiment, record.began, "", len(record.parts), failed, clean, ended, _joined(record.error, why)
 
 
 def _together(folder: Path) -> tuple[Any, ...]:
     record = interleaved_record.read_record(folder)
     clients, ended = ", ".join(record.sides), record.ended or "unfinished"
-    return record.scenario, record.began, clients, len(record.turns), "", ended, record.error
+    clean, why = _judged(folder / name for name in record.sides)
+    return record.scenario, record.began, clients, len(record.turns), "", clean, ended, _joined(record.error, why)

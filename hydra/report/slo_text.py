@@ -6,18 +6,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from hydra.events.event import MARK
 from hydra.events.value_formatting import number
 from hydra.events.warnings import HydraWarning
+from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
 from hydra.measure.event_recovery import EventImpact, SpanLatency
 from hydra.measure.slo import ObjectiveResult, word
 from hydra.model import Scenario
 from hydra.report.table import Document, Table, plain
-from hydra.report.warnings import MARK
 from hydra.store.slo_results import SloResult
 
 
-def json_text(answer: SloResult, warnings: Sequence[HydraWarning] = ()) -> str:
-    """The answer as JSON, with the warnings of its row."""
+def json_text(answer: SloResult, warnings: Sequence[HydraWarning] = (), not_clean: str = "") -> str:
+    """The answer as JSON, with the warnings of its row, and why the row is not clean ("" if it is)."""
     objectives = [{**asdict(o), "answer": word(o.holds), "margin": o.margin} for o in answer.objectives]
     body = {
         "answer": word(answer.holds),
@@ -27,6 +28,8 @@ def json_text(answer: SloResult, warnings: Sequence[HydraWarning] = ()) -> str:
         "events": [asdict(c) for c in answer.consequences],
         "highest_backlog": answer.highest_backlog,
         "complete": answer.complete,
+        CLEAN: not not_clean,
+        NOT_CLEAN_WHY: not_clean or None,
         "warnings": [asdict(warning.data()) for warning in warnings],
     }
     return json.dumps(body, indent=1, allow_nan=False) + "\n"

@@ -9,12 +9,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import zip_longest
+from itertools import compress, zip_longest
 from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from tabulate import tabulate
 
+from hydra.events.event import MARK
 from hydra.events.value_formatting import number
 
 
@@ -27,9 +28,13 @@ class TableCell:
     strong: bool = False
 
 
+NOTED: Final = "*"
+"""The mark of a clean row with a warning below the table."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row: its cells, a mark if it has warnings, the texts of these warnings, and the status of the row."""
+    """A row: its cells, its mark (``MARK`` if it is not clean, or ``NOTED``), the texts of its warnings, its status."""
 
     cells: Sequence[TableCell | str]
     mark: str = ""
@@ -52,12 +57,14 @@ class Table:
         rows: the rows, with a cell for each column.
         right: whether each column is aligned to the right; empty: no column is.
         hints: the explanation of each head; empty: there is none.
+        spare: whether a terminal that is too narrow leaves a column out; empty: none is left out.
     """
 
     heads: Sequence[str]
     rows: Sequence[TableRow]
     right: Sequence[bool] = ()
     hints: Sequence[str] = ()
+    spare: Sequence[bool] = ()
 
 
 Document = Sequence[str | Table]
@@ -136,11 +143,20 @@ def fitted(text: str | Document, width: int | None = None, *, colours: bool = Fa
 
 
 def _grid(table: Table, width: int, *, colours: bool = False) -> Iterator[str]:
-    """The lines of a table: notes are below the texts of their cells, and cells are folded if the table is too wide."""
-    body = [row.texts("\n") for row in table.rows]
-    columns = list(zip(table.heads, *body, strict=True))
+    """The lines of a table: notes are below the texts of their cells, and cells are folded if the table is too wide.
+
+    Spare columns are left out if words and numbers would be cut otherwise; a line below names them.
+    """
+    columns = list(zip(table.heads, *(row.texts("\n") for row in table.rows), strict=True))
     right = table.right or [False] * len(columns)
     least = [max(min(cell_len(p), _LONGEST) for cell in c for p in _PIECES.findall(cell) or [""]) for c in columns]
+    if sum(least) + len(columns) - 1 > width and any(table.spare):
+        kept = [not spare for spare in table.spare]
+        left_out = ", ".join(head for head, spare in zip(table.heads, table.spare, strict=True) if spare)
+        columns, right, least = list(compress(columns, kept)), list(compress(right, kept)), list(compress(least, kept))
+    else:
+        left_out = ""
+    body = list(zip(*(cells[1:] for cells in columns), strict=True))
     gaps = len(columns) - 1
     gap = next((g for g in _GAPS if sum(least) + g * gaps <= width), _GAPS[-1])
     widths = _widths(columns, least, width - gap * gaps)
@@ -150,10 +166,12 @@ def _grid(table: Table, width: int, *, colours: bool = False) -> Iterator[str]:
             padded = (_padded(text, room, to_right=r) for text, room, r in zip(cells, widths, right, strict=True))
             yield shown.format((" " * gap).join(padded).rstrip())
 
-    yield from lines(table.heads)
+    yield from lines([head for head, *_ in columns])
     yield (" " * gap).join("─" * room for room in widths)
     for row, texts in zip(table.rows, body, strict=True):
-        yield from lines(texts, _MARKED if colours and row.mark else "{}")
+        yield from lines(texts, _MARKED if colours and row.mark == MARK else "{}")
+    if left_out:
+        yield f"A wider terminal shows: {left_out}"
 
 
 def _widths(columns: Sequence[Sequence[str]], least: Sequence[int], room: int) -> list[int]:

@@ -9,26 +9,29 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hydra.events.event import StoredEvent
+from hydra.events.event import MARK, StoredEvent
 from hydra.events.value_formatting import number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import CLIENTS, LOSS, PUBLISHERS, STATUS
-from hydra.model import Figure, Scenario
+from hydra.measure.step_columns import DUE, SENT, latency_columns
+from hydra.model import Figure, Scenario, StepResult
 from hydra.report.interval_display import efforts, legend, loss_limits, whole_rate
-from hydra.report.latency_bound import beside, bounded_text
+from hydra.report.latency_bound import beside, bounded_text, latency_in_ms
 from hydra.report.row_warnings import warnings_of
-from hydra.report.table import Table, TableCell, TableRow, fitted
+from hydra.report.table import NOTED, Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
-from hydra.report.warnings import MARK, merge_equal_warnings, warnings
+from hydra.report.warnings import WarnedRow, merge_equal_warnings, warnings
 from hydra.store.format_upgrade import ROWS
 from hydra.store.run_folders import write_whole
 from hydra.store.system_columns import columns_of, in_order, published_columns
 from hydra.sweep import Row, kind_of
+from hydra.sweep.cleanness import flaws, judged
 
 
 class FigureFormat(NamedTuple):
@@ -44,13 +47,29 @@ def headings(scenario: Scenario) -> dict[str, str]:
 
 
 def table_columns(scenario: Scenario) -> list[Column]:
-    """The published columns; other varied settings follow the numbers of clients."""
+    """The published columns, with other varied settings after the numbers of clients, and then the latencies."""
     columns = published_columns(scenario)
     known = columns_of(scenario)
     names = {column.name for column in columns}
     varied = [known[name] for name in scenario.sweep.varied if name not in names]
     last = 1 + max(n for n, column in enumerate(columns) if column.name in (CLIENTS, PUBLISHERS))
-    return [*columns[:last], *varied, *columns[last:]]
+    return [*columns[:last], *varied, *columns[last:], *_latencies(known)]
+
+
+def _latencies(known: Mapping[str, Column]) -> list[Column]:
+    """The latencies of a table, in milliseconds: from the due time, and from the send if a row has the rate ``max``."""
+    since = {DUE: "Latency", SENT: "Latency from send"}
+    found = [prefix for prefix in since if f"{prefix}_p50_us" in known] or [DUE]  # a search has that of a step
+    return [
+        replace(column, heading=f"{since[prefix]} {column.title}", unit=MILLISECONDS)
+        for prefix in found
+        for column in latency_columns(prefix)
+        if column.title in _PERCENTILES
+    ]
+
+
+MILLISECONDS: Final = "ms"
+_PERCENTILES: Final = ("p50", "p99")
 
 
 def name_of(scenario: Scenario, row: Row) -> str:
@@ -58,13 +77,24 @@ def name_of(scenario: Scenario, row: Row) -> str:
     return kind_of(scenario).name_of(row, lambda column: columns_of(scenario)[column].title)
 
 
-def markdown(scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]] = ()) -> str:
-    """The text of ``table.md``."""
-    return text_of(document(scenario, rows, clients, _FILE))
+def markdown(
+    scenario: Scenario,
+    rows: Sequence[Row],
+    clients: Sequence[Mapping[str, Any]] = (),
+    results: Sequence[StepResult] = (),
+) -> str:
+    """The text of ``table.md``; the arguments are those of :func:`document`."""
+    return text_of(document(scenario, rows, clients, results, _FILE))
 
 
 def terminal(
-    scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]], width: int, *, colours: bool = False
+    scenario: Scenario,
+    rows: Sequence[Row],
+    clients: Sequence[Mapping[str, Any]],
+    width: int,
+    *,
+    results: Sequence[StepResult] = (),
+    colours: bool = False,
 ) -> str:
     """The same table for a terminal: fitted to its width, figures rounded and grouped by thousands.
 
@@ -73,52 +103,89 @@ def terminal(
         rows: the rows of the table.
         clients: the run's fact of this name: implementation and versions of its clients.
         width: width of the terminal in characters.
+        results: the steps of the run.
         colours: whether the terminal shows colours.
     """
-    _, *parts = document(scenario, rows, clients, _TERMINAL)
+    _, *parts = document(scenario, rows, clients, results, _TERMINAL)
     return fitted(parts, width, colours=colours)
 
 
 def document(
-    scenario: Scenario, rows: Sequence[Row], clients: Sequence[Mapping[str, Any]], written: FigureFormat
+    scenario: Scenario,
+    rows: Sequence[Row],
+    clients: Sequence[Mapping[str, Any]],
+    results: Sequence[StepResult],
+    written: FigureFormat,
 ) -> list[str | Table]:
-    """The table with its title, the clients, the legend and the warnings."""
+    """The table with its title, the clients, the legend and the warnings.
+
+    Args:
+        scenario: the scenario of the run.
+        rows: the rows of the table.
+        clients: the run's fact of this name: implementation and versions of its clients.
+        results: the steps of the run; the latencies of a search's row are those of one step.
+        written: the formats of figures.
+    """
     notes = [warnings_of(row, scenario, rows) for row in rows]
-    about = merge_equal_warnings([(name_of(scenario, row), its) for row, its in zip(rows, notes, strict=True)])
+    about = merge_equal_warnings(
+        [WarnedRow(name_of(scenario, row), its, not flaws(row)) for row, its in zip(rows, notes, strict=True)]
+    )
     parts: list[str | Table] = [
         f"# {scenario.name}",
         scenario.description,
         clients_line(scenario, clients),
-        table(scenario, rows, notes, written),
+        table(scenario, rows, notes, results, written),
         legend(scenario, rows),
-        "\n".join(f"- {MARK} **{names}**: {said}" for names, said in about),
+        "\n".join(f"- {each.mark}{' ' * bool(each.mark)}**{each.rows}**: {each.text}" for each in about),
         "\n".join(f"- {text}" for text in efforts(scenario, rows)),
     ]
     return [part for part in parts if part]
 
 
 def table(
-    scenario: Scenario, rows: Sequence[Row], notes: Sequence[Sequence[HydraWarning]], written: FigureFormat
+    scenario: Scenario,
+    rows: Sequence[Row],
+    notes: Sequence[Sequence[HydraWarning]],
+    results: Sequence[StepResult],
+    written: FigureFormat,
 ) -> Table:
-    """The table with the published headings; a row with warnings has a mark.
+    """The table; ``MARK`` stands beside a row that is not clean, ``NOTED`` beside a clean row with a warning.
 
     Args:
         scenario: the scenario of the run.
         rows: the rows of the table.
         notes: the warnings of each row.
+        results: the steps of the run.
         written: the formats of figures.
     """
     columns = table_columns(scenario)
+    kind = kind_of(scenario)
     body = [
         TableRow(
-            [_with_interval(column, row, scenario, rows, written) for column in columns],
-            MARK if about else "",
+            [
+                _latency(column, row, kind.latency_row(row, results), written)
+                if column.unit == MILLISECONDS
+                else _with_interval(column, row, scenario, rows, written)
+                for column in columns
+            ],
+            MARK if flaws(row) else NOTED if about else "",
             "; ".join(note.text for note in about),
             str(row.get(STATUS, "")),
         )
         for row, about in zip(rows, notes, strict=True)
     ]
-    return Table([column.title for column in columns], body, [True] * len(columns))
+    heads = [heading(scenario, column) for column in columns]
+    return Table(heads, body, [True] * len(columns), spare=[column.name in _TOTALS for column in columns])
+
+
+_TOTALS: Final = ("total_tx", "total_rx")
+
+
+def heading(scenario: Scenario, column: Column) -> str:
+    """What the table of this scenario calls a column: with its unit, or as it was published."""
+    if scenario.published and column.unit != MILLISECONDS:
+        return column.published or column.title
+    return column.table_heading
 
 
 def clients_line(scenario: Scenario, clients: Sequence[Mapping[str, Any]]) -> str:
@@ -167,6 +234,14 @@ def _with_interval(
     return TableCell(text(bounded_text(row, name)) + beside(row, name), " ".join(notes))
 
 
+def _latency(column: Column, row: Row, measured: Row, written: FigureFormat) -> TableCell:
+    """A latency of a row in milliseconds; ``measured`` has it, and ``row`` the number of its repeats."""
+    ms = replace(column, digits="six")
+    text = latency_in_ms(measured, column.name, lambda value: written.figure(ms, float(f"{value:.4g}")))
+    count = row.get(column.name + COUNT)
+    return TableCell(text or written.figure(column, None), "" if count is None else f"({count} of {row.get(REPEATS)})")
+
+
 def _rounded(limit: float) -> float:
     """A limit of an interval, rounded to three significant digits; further digits have no meaning."""
     return float(f"{limit:.3g}")
@@ -194,6 +269,7 @@ def csv_text(scenario: Scenario, rows: Sequence[Row]) -> str:
     A latency below the bound of the clocks is written as ``< 305``, its largest possible value. A latency above the
     bound is written as measured, with the bound in its own column. ``rows.json`` has the measured values.
     """
+    rows = list(map(judged, rows))
     columns = [column.name for column in in_order(scenario, rows)]
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, lineterminator="\n")
@@ -212,13 +288,15 @@ def json_text(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEv
         rows: the rows of the table.
         events: the stored events of the run.
     """
+    found = warnings(scenario, rows, events)
+    rows = list(map(judged, rows))
     columns = in_order(scenario, rows)
     told = {
         "scenario": scenario.name,
         "system": scenario.system,
         "client": scenario.client,
         "rows": [{c.name: row.get(c.name) for c in columns} for row in rows],
-        "warnings": warnings(scenario, rows, events),
+        "warnings": found,
     }
     return json.dumps(told, indent=1, allow_nan=False) + "\n"
 
@@ -229,6 +307,7 @@ def write(
     rows: Sequence[Row],
     clients: Sequence[Mapping[str, Any]] = (),
     events: Iterable[StoredEvent] = (),
+    results: Sequence[StepResult] = (),
 ) -> list[Path]:
     """Writes the three files, each completely or not at all, and returns their paths.
 
@@ -238,12 +317,13 @@ def write(
         rows: the rows of the table.
         clients: the run's fact of this name: implementation and versions of its clients.
         events: the stored events of the run.
+        results: the steps of the run.
 
     Raises:
         HydraError: the directory cannot be written.
     """
     texts = {
-        "table.md": markdown(scenario, rows, clients),
+        "table.md": markdown(scenario, rows, clients, results),
         "table.csv": csv_text(scenario, rows),
         ROWS: json_text(scenario, rows, events),
     }

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from hydra.events.event import Level, StoredEvent
+from hydra.events.event import MARK, Level, StoredEvent
 from hydra.events.warnings import HydraWarning
 from hydra.model import Scenario
 from hydra.report.row_warnings import warnings_of
 from hydra.sweep import Row
 
-MARK: Final = "⚠"
 _ROWS_NAMED: Final = 4
 """The maximum number of rows that a warning names."""
 
@@ -42,27 +41,47 @@ def warnings(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEve
     return [*of_run, *of_rows]
 
 
-def merge_equal_warnings(about: Sequence[tuple[str, Sequence[HydraWarning]]]) -> list[tuple[str, str]]:
-    """Every warning once, the most severe first: the names of its rows, and its text.
+class WarnedRow(NamedTuple):
+    """A row with its name, its warnings, and whether it is clean."""
+
+    name: str
+    warnings: Sequence[HydraWarning]
+    clean: bool = False
+
+
+class MergedWarning(NamedTuple):
+    """A warning of one row or several: their names, its text, and ``MARK`` if it is a reason why one is not clean."""
+
+    rows: str
+    text: str
+    mark: str
+
+
+def merge_equal_warnings(about: Sequence[WarnedRow]) -> list[MergedWarning]:
+    """Every warning once, the most severe first, with its rows.
 
     Warnings of one kind with the same remedy are joined, and the remedy follows them once.
 
     Args:
-        about: the name of each row, and its warnings.
+        about: all rows of a table.
     """
     kinds: dict[tuple[str, str], dict[str, list[str]]] = {}
     levels: dict[tuple[str, str], Level] = {}
-    for name, warnings in about:
+    marked: set[tuple[str, str]] = set()
+    for name, warnings, clean in about:
         for warning in warnings:
             kind = warning.kind, warning.remedy
             levels[kind] = warning.level
+            if not clean and warning.level != Level.NOTE:
+                marked.add(kind)
             kinds.setdefault(kind, {}).setdefault(warning.text, []).append(name)
     order = list(Level)
     found = []
     for kind in sorted(kinds, key=lambda each: order.index(levels[each])):
         (names, text), *others = ((_names(its, len(about)), text) for text, its in kinds[kind].items())
         said = "; ".join([text, *(another if its == names else f"{its}: {another}" for its, another in others)])
-        found.append((names, f"{said}; {kind[1]}" if kind[1] else said))
+        text = f"{said}; {kind[1]}" if kind[1] else said
+        found.append(MergedWarning(names, text, MARK if kind in marked else ""))
     return found
 
 

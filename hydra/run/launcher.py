@@ -200,7 +200,7 @@ def _complete(resolved: ResolvedScenario, request: RunRequest, observer: Observe
         if store.meta(ENDED_KEY) != FINISHED:
             store.set_meta(ENDED_KEY, FINISHED)
             store.set_meta(ERROR_KEY, "")
-            write(request.out, resolved.scenario, end.rows, end.clients, end.events)
+            write(request.out, resolved.scenario, end.rows, end.clients, end.events, end.results)
     observer.show(RunComplete(str(request.out)))
     return replace(end, code=exit_code(end.rows, observer))
 

@@ -23,7 +23,6 @@ from hydra.measure.column_names import CLIENTS, STATUS
 from hydra.model import Scenario, StepPlan, StepResult
 from hydra.monitor.progress_view import Observer, ServerStartup, servers_of
 from hydra.options.interrupts import leave_at_once_on_the_next
-from hydra.report.row_warnings import gone_of
 from hydra.report.tables import write
 from hydra.run.context import RunContext
 from hydra.run.deployed_servers import DeployedServers, required
@@ -31,6 +30,7 @@ from hydra.run.deployment import Deployment
 from hydra.run.step_sequence import StepSequence
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
 from hydra.sweep import RepeatTurn, Row, Sweep
+from hydra.sweep.cleanness import gone_of
 from hydra.sweep.interface import StepPace
 from hydra.sweep.search_columns import answers
 from hydra.sweep.step_workload import loaded
@@ -124,7 +124,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                         pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
                 observer.step_ended(result, sweep.progress(results), again=_again(sweep, results, turn))
-                write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []))
+                write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), results=results)
         ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
         ended = INTERRUPTED
@@ -139,7 +139,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
             conclude(store, ended, error)
             # After an interrupt, ``results`` may lack a step that is stored already.
             end = RunEnd.of(context.resolved, store, EXIT_GOOD)
-            write(store.directory, scenario, end.rows, end.clients, end.events)
+            write(store.directory, scenario, end.rows, end.clients, end.events, end.results)
     if turn is None:
         observer.show(RunDone(time.monotonic() - began, str(store.directory)))
     return replace(end, code=exit_code(end.rows, observer))

@@ -136,7 +136,7 @@ class StepRunner:
             one_publisher=step.one_publisher,
             log_acknowledges=step.log_acknowledges,
             counted=self.run.scenario.client in spec.tools,
-            loss_target=sweep.loss_target,
+            loss_target=self.run.scenario.loss_target,
             steady="rate" in sweep.decided,
             dead=(deployment.died & gone).to_array(),
             deaths={how: (ids & gone).to_array() for how, ids in deployment.deaths.items()},

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
+from hydra.events.event import MARK
+from hydra.jupyter.summary import label
 from hydra.serve.overview import RunEntry
 from hydra.serve.routing import STYLE, comparing_url, listing_url, run_url
+from hydra.sweep.kind import HeadlineFigure
 
 _HEADS: Final = ("Compare", "Run", "Scenario", "Clients", "Subscribers", "Steps", "Figures", "Began", "Ended")
 _GOOD: Final = "finished"
@@ -56,7 +59,7 @@ def run_list_page(folder: str, within: str, entries: Sequence[RunEntry]) -> str:
         '<div class="scroll runs" role="region" tabindex="0" aria-label="Table of runs"><table class="rows runs">\n'
         f"<caption>Newest first</caption>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>"
     )
-    return page(f"Hydra: {title}", f'{head}<form action="/compare" method="get">\n{table}\n{_button(entries)}\n</form>')
+    return page(f"Hydra: {title}", f'{head}<form action="/compare" method="get">\n{_button(entries)}{table}\n</form>')
 
 
 def _count(entries: Sequence[RunEntry]) -> str:
@@ -69,9 +72,10 @@ def _button(entries: Sequence[RunEntry]) -> str:
     if not any(each.is_comparable for each in entries):
         return ""
     return (
+        '<div class="choose"><button type="submit" aria-describedby="how">Compare the chosen runs</button>\n'
         '<p class="below" id="how">Choose two runs or more. The first of the list is the base; the page of the '
-        "comparison offers the others. A report or a comparison is made when it is opened for the first time, which "
-        'takes some seconds.</p>\n<p><button type="submit" aria-describedby="how">Compare the chosen runs</button></p>'
+        "comparison offers the others. Hydra makes a report or a comparison when it is opened for the first time, "
+        "which takes some seconds.</p></div>\n"
     )
 
 
@@ -82,10 +86,7 @@ def _row(each: RunEntry) -> str:
     if each.kind in ("experiment", "together"):
         link += f'<br><a href="{escape(listing_url(each.name))}" aria-label="Runs of {name}">its runs</a>'
     steps = f'{each.steps}<br><span class="mark">{each.bad} not measured</span>' if each.bad else each.steps
-    figures = "<br>".join(
-        f'{escaped(n.label)} <strong>{escaped(n.value)}</strong><br><span class="interval">{escaped(n.remark)}</span>'
-        for n in each.numbers
-    )
+    figures = "<br>".join(map(_figure, each.numbers))
     why = f'<br><span class="why">{escaped(each.why)}</span>' if each.why else ""
     began = each.began[:16].replace("T", " ")
     cells = (
@@ -95,11 +96,24 @@ def _row(each: RunEntry) -> str:
         steps,
         figures,
         f'<time datetime="{escape(each.began)}">{escape(began)}</time>' if began else "",
-        f'<span class="{"all-good" if each.ended == _GOOD else "mark"}">{escaped(each.ended)}</span>{why}',
+        f"{_ended(each)}{why}",
     )
     classes = ' class="failed"' if each.kind == "unreadable" else ""
-    body = "".join(f"<td>{cell}</td>" for cell in cells)
+    body = "".join(f'<td data-label="{head}">{cell}</td>' for head, cell in zip(_HEADS[2:], cells, strict=True))
     return f'<tr{classes}><td>{box if each.is_comparable else ""}</td><th scope="row">{link}</th>{body}</tr>'
+
+
+def _figure(n: HeadlineFigure) -> str:
+    text = f"{escaped(label(n))} <strong>{escaped(n.value)}</strong>"
+    text = text if n.clean else f'<span class="mark">{text}</span>'
+    return f'{text}<br><span class="interval">{escaped(n.remark)}</span>'
+
+
+def _ended(each: RunEntry) -> str:
+    """How a run ended, in green only if all its rows are clean."""
+    mark = f"{MARK} " if each.clean is False else ""
+    good = each.ended == _GOOD and not mark
+    return f'<span class="{"all-good" if good else "mark"}">{mark}{escaped(each.ended)}</span>'
 
 
 def _opened(each: RunEntry) -> str:

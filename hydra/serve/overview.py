@@ -17,12 +17,13 @@ import msgspec
 import hydra
 from hydra.errors import HydraError
 from hydra.jupyter.run_data import load
-from hydra.jupyter.summary import HeadlineFigure, numbers
+from hydra.jupyter.summary import numbers
 from hydra.report.experiment_folder import TABLE
 from hydra.report.run_catalog import UNREADABLE, directories, entry
 from hydra.store import interleaved_record
 from hydra.store.interleaved_record import is_interleaved
 from hydra.store.run_folders import DATABASE, RECORD, is_experiment, write_whole
+from hydra.sweep.kind import HeadlineFigure
 
 # A run that is still measured writes into the second of these files first.
 _OF_A_RUN: Final = (DATABASE, f"{DATABASE}-wal")
@@ -70,6 +71,7 @@ class RunEntry:
         steps, bad: the number of steps (parts of an experiment, turns), and how many of them were not measured.
         numbers: the figures at the top of the run's report.
         began: the recorded start time.
+        clean: whether all rows are clean; None: no row is known.
         ended: ``finished``, ``interrupted``, ``failed``, ``unfinished`` or ``unreadable``.
         why: the reason for this end; "" if there is none.
     """
@@ -84,6 +86,7 @@ class RunEntry:
     bad: str
     numbers: tuple[HeadlineFigure, ...]
     began: str
+    clean: bool | None
     ended: str
     why: str
 
@@ -191,10 +194,11 @@ def _made(
         bad=str(told["not ok"] or ""),
         numbers=figures,
         began=str(told["began"]),
+        clean=told["clean"],
         ended=str(told["ended"]),
         why=str(told["why"]),
     )
 
 
 def _unreadable(name: str, told: dict[str, Any]) -> RunEntry:
-    return _made(name, "unreadable", dict.fromkeys(told, "") | {"ended": UNREADABLE, "why": told["why"]})
+    return _made(name, "unreadable", dict.fromkeys(told, "") | {"clean": None, "ended": UNREADABLE, "why": told["why"]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.measure.column import Column
@@ -27,7 +27,7 @@ def published_columns(scenario: Scenario) -> tuple[Column, ...]:
     return row_columns.published_columns(scenario, added_by(scenario))
 
 
-def in_order(scenario: Scenario, rows: Iterable[Mapping[str, object]]) -> list[Column]:
+def in_order(scenario: Scenario, rows: Sequence[Mapping[str, object]]) -> list[Column]:
     """See :func:`hydra.sweep.row_columns.in_order`."""
     return row_columns.in_order(scenario, added_by(scenario), rows)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from hydra.errors import Key
 from hydra.measure.column import REPEATS, Column
-from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, RATE_HELD
+from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED
 from hydra.measure.step_columns import DUE, EARLIER, SENT, SystemColumns, published, step_columns
 from hydra.model import Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number, value_of
 from hydra.sweep.interface import Row, Sweep
@@ -65,6 +65,16 @@ class FoundRate(NamedTuple):
     rate: float
     high: float
     settings: Mapping[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineFigure:
+    """One figure in large letters: its label, its value ("" if unknown), a note, and whether its row is clean."""
+
+    label: str
+    value: str
+    remark: str = ""
+    clean: bool = True
 
 
 class SweepKind(SweepSpec, ABC):
@@ -266,27 +276,39 @@ class SweepKind(SweepSpec, ABC):
         """The settings that may differ between compared runs, except those that rows contain."""
         return {"duration_s": self.duration_s, "repeat": self.repeat, "seconds": self.seconds}
 
-    def headline(self, rows: Sequence[Row], name: Name) -> list[tuple[str, str, str]]:
-        """The main figures, rate and latency: the label, the value and the explanation of each.
+    def headline(self, rows: Sequence[Row], name: Name) -> list[HeadlineFigure]:
+        """What the system carried, what was requested and not carried, and the latency.
 
-        They are those of the row with the highest rate received, among the rows that kept their rate and lost nothing
-        if there are any.
+        The first figure is that of the clean row in which most arrived. If other rows are not clean, the second figure
+        is of the one in which most arrived. The latency is that of the first figure's row.
 
         Args:
             rows: the measured rows.
             name: gives the name of a row.
         """
         from hydra.events.value_formatting import duration_us  # see text_of
+        from hydra.sweep.cleanness import why_not_clean
 
-        whole = [row for row in rows if not number(row.get(LOSS)) and row.get(RATE_HELD) is not False]
-        best = max(whole or rows, key=lambda row: number(row.get(AGGREGATE)) or number(row.get(AVG_RX)) or 0.0)
-        loss = "without loss" if best in whole else f"with {text_of(best.get(LOSS))} % loss"
+        reasons = [(row, why_not_clean(row)) for row in rows]
+        clean, others = _most([row for row, why in reasons if not why]), _most([row for row, why in reasons if why])
         found = []
-        if number(best.get(AGGREGATE)) is not None:
-            found.append(("carried", f"{text_of(best[AGGREGATE])}/s", f"{loss}, by {name(best)} together"))
+        if clean is not None and number(clean.get(AGGREGATE)) is not None:
+            lost = number(clean.get(LOSS))
+            loss = f"with {text_of(lost)} % loss" if lost else "without loss"
+            remark = f"{loss}, by {name(clean)} together"
+            found.append(HeadlineFigure("carried", f"{text_of(clean[AGGREGATE])}/s", remark))
+        elif clean is None:
+            found.append(HeadlineFigure("carried", "", "no row is clean", clean=False))
+        if others is not None:
+            delivered = number(others.get(AGGREGATE))
+            rate = "" if "rate" in self.varied else f"{requested(others)}, "
+            remark = f"{rate}by {name(others)} together; not clean: {why_not_clean(others)}"
+            value = "" if delivered is None else f"{text_of(others[AGGREGATE])}/s"
+            found.append(HeadlineFigure("delivered", value, remark, clean=False))
+        best = clean or others or {}
         late = next((p99 for of in (DUE, SENT) if (p99 := number(best.get(f"{of}_p99_us"))) is not None), None)
         if late is not None:
-            found.append(("p99 latency", duration_us(late), f"there ({name(best)})"))
+            found.append(HeadlineFigure("p99 latency", duration_us(late), f"there ({name(best)})", clean is not None))
         return found
 
     # --- what a plot shows -------------------------------------------------------------------------------------------
@@ -334,6 +356,15 @@ class SweepKind(SweepSpec, ABC):
         """
         return rows
 
+    def latency_row(self, row: Row, results: Sequence[StepResult]) -> Row:
+        """The figures with the latencies that a table shows for a row: the row's own.
+
+        Args:
+            row: of the table.
+            results: the steps.
+        """
+        return row
+
     def lossy_steps(
         self, rows: Sequence[Row], results: Sequence[StepResult], name: Name, most: int
     ) -> tuple[list[tuple[str, StepResult]], int]:
@@ -355,6 +386,17 @@ class SweepKind(SweepSpec, ABC):
     def at_full_load(self, results: Sequence[StepResult]) -> list[StepResult]:
         """The measured steps at the highest load."""
         return list(results)
+
+
+def _most(rows: Sequence[Row]) -> Row | None:
+    """The row in which most arrived; None without rows."""
+    return max(rows, key=lambda row: number(row.get(AGGREGATE)) or number(row.get(AVG_RX)) or 0.0, default=None)
+
+
+def requested(row: Row) -> str:
+    """The rate that was requested of each publisher of a row: ``at 30,000/s``, ``at full speed``."""
+    rate = number(row.get(REQUESTED))
+    return "at full speed" if rate is None else f"at {text_of(rate)}/s"
 
 
 def text_of(figure: Figure) -> str:

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, ClassVar, Final
 
 from hydra.errors import Key, RefusedError, shown
+from hydra.measure.column import PUBLISHERS as UNIT
 from hydra.measure.column import Column, text_column
 from hydra.measure.column_names import POINT, PUBLISHERS
 from hydra.measure.step_columns import SystemColumns
@@ -22,7 +23,7 @@ _NAME_CHARACTERS: Final = 100
 
 _NAMED: Final = text_column(POINT, "name of the row, if the sweep lists its rows", "Point")
 _SENDERS: Final = Column(
-    PUBLISHERS, "publishers", "publishers that sent, if the sweep lists its rows", "Publishers", repeats="common"
+    PUBLISHERS, UNIT, "publishers that sent, if the sweep lists its rows", "Publishers", repeats="common"
 )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hydra.measure.column import REPEATS, TEXT, Column, of_repeats
-from hydra.measure.column_names import REASON, STATUS
+from hydra.measure.column import PER_SECOND, REPEATS, TEXT, Column, of_repeats, yes_no_column
+from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY, REASON, STATUS
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import SKIPPED_BY, Scenario
 from hydra.sweep.kind import kind_of
@@ -17,7 +17,13 @@ _LAST: Final = (
     Column(STATUS, TEXT, "`ok`, `partial` (the run ended before its last step), `failed`, or `skipped`"),
     Column(REASON, TEXT, "why it failed or was skipped, or why there was a second try"),
     Column(SKIPPED_BY, TEXT, "`user` if the user skipped it with the key s, although it could have been measured"),
+    yes_no_column(CLEAN, "whether the row is clean, see *Clean rows*"),
+    Column(NOT_CLEAN_WHY, TEXT, "why the row is not clean; empty for a clean row"),
 )
+
+
+_UNITS: Final = {"rate": PER_SECOND, "message_size": "bytes", "message_size_min": "bytes"}
+"""Of settings that a sweep can vary, if their names do not have the unit."""
 
 
 def published_columns(scenario: Scenario, system: SystemColumns) -> tuple[Column, ...]:
@@ -33,19 +39,22 @@ def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
     first, row = published_columns(scenario, system), kind_of(scenario).columns(scenario, system)
     known = {column.name: column for column in row}
     # A varied setting is chosen, not measured: repeats share it.
-    varied = {name: replace(known.get(name, Column(name)), repeats="common") for name in scenario.sweep.varied}
+    varied = {
+        name: replace(known.get(name, Column(name, _UNITS.get(name, ""))), repeats="common")
+        for name in scenario.sweep.varied
+    }
     others = [each for column in (*varied.values(), *row) for each in (column, *of_repeats(column))]
     columns = (*first, *others, *_LAST)
     return {column.name: varied.get(column.name, column) for column in columns}
 
 
-def in_order(scenario: Scenario, system: SystemColumns, rows: Iterable[Mapping[str, object]]) -> list[Column]:
+def in_order(scenario: Scenario, system: SystemColumns, rows: Sequence[Mapping[str, object]]) -> list[Column]:
     """The published columns and all others that the rows have, in the order of the table.
 
     Columns that only earlier versions had stand before the status.
     """
     known = columns_of(scenario, system)
-    last = (STATUS, REASON)
+    last = (STATUS, REASON, *(name for name in (CLEAN, NOT_CLEAN_WHY) if any(name in row for row in rows)))
     there = dict.fromkeys(
         [c.name for c in published_columns(scenario, system)] + [name for row in rows for name in row]
     )

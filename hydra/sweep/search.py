@@ -17,7 +17,7 @@ from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, StepResult, TableKind, number
 from hydra.sweep import search_columns
 from hydra.sweep.interface import Row, Sweep
-from hydra.sweep.kind import FoundRate, Name, Noted, SweepKind, lost_pct, rate_of, text_of
+from hydra.sweep.kind import FoundRate, HeadlineFigure, Name, Noted, SweepKind, lost_pct, rate_of, text_of
 from hydra.sweep.search_columns import ANSWER, FLOOR, HIGH_PPS, LOW_PPS
 from hydra.sweep.search_spec import SearchSpec
 
@@ -169,29 +169,33 @@ class SearchSweep(SweepKind):
         """See :class:`hydra.sweep.kind.SweepKind`."""
         return {name: getattr(self.search, name) for name in ("loss_target", "width", "steps")}
 
-    def headline(self, rows: Sequence[Row], name: Name) -> list[tuple[str, str, str]]:
+    def headline(self, rows: Sequence[Row], name: Name) -> list[HeadlineFigure]:
         """See :class:`hydra.sweep.kind.SweepKind`.
 
-        These are the rate within the target at the largest client count that has one, and the highest rate received
-        with drops.
+        These are the rate within the target at the largest client count that has one, of the clean rows if there are
+        any, and the highest rate received with drops.
         """
+        from hydra.sweep.cleanness import why_not_clean
         from hydra.sweep.search_warnings import of_figure  # see text_of
 
         column = search_columns.rates(self.search).get("loss", "")
-        row = next((row for row in reversed(rows) if number(row.get(column)) is not None), None)
+        rated = [row for row in reversed(rows) if number(row.get(column)) is not None]
+        row = next((row for row in rated if not why_not_clean(row)), rated[0] if rated else None)
         if row is not None:
             limits = self.interval(row, column)
             interval = f", 95 % interval {text_of(limits[0])} to {text_of(limits[1])}/s" if limits else ""
             remark = f"to {name(row)} within {100 * self.target:g} % loss{interval}"
-            found = [("carried", f"{text_of(row[column])}/s", remark)]
+            why = why_not_clean(row)
+            label, remark = ("delivered", f"{remark}; not clean: {why}") if why else ("carried", remark)
+            found = [HeadlineFigure(label, f"{text_of(row[column])}/s", remark, not why)]
         else:
-            why = [warning.said for row in reversed(rows) for warning in of_figure(row, "loss")]
-            said = why[0] if why else "within the target of loss no rate was found: see the warnings"
-            found = [("carried", "", said)]
+            notes = [warning.said for row in reversed(rows) for warning in of_figure(row, "loss")]
+            said = notes[0] if notes else "no rate was found within the loss target: see the warnings"
+            found = [HeadlineFigure("carried", "", said, clean=False)]
         best = max(rows, key=lambda row: number(row.get(AGGREGATE_MAX)) or 0.0)
         if number(best.get(AGGREGATE_MAX)):
             remark = f"by {name(best)} together, with drops"
-            found.append(("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark))
+            found.append(HeadlineFigure("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark))
         return found
 
     # --- what a plot shows -------------------------------------------------------------------------------------------
@@ -236,6 +240,11 @@ class SearchSweep(SweepKind):
         """See :class:`hydra.sweep.kind.SweepKind`: the figures of single steps, since rows have no latency."""
         passing = self._passing([row for row, _ in rows], results)
         return [({CLIENTS: step.plan.clients, **step.figures}, nothing) for step in passing]
+
+    def latency_row(self, row: Row, results: Sequence[StepResult]) -> Row:
+        """See :class:`hydra.sweep.kind.SweepKind`: those of the fastest step that passed within the row's figure."""
+        passing = self._passing([row], results)
+        return next((dict(step.figures) for step in passing if step.plan.clients == row.get(CLIENTS)), {})
 
     def _passing(self, rows: Sequence[Row], results: Sequence[StepResult]) -> list[StepResult]:
         """For every client count the fastest step without a cohort that passed.

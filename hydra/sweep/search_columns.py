@@ -15,7 +15,12 @@ from hydra.sweep.search_spec import SearchSeries, SearchSpec
 LENGTH: Final = Column(STEP_S, "s", "length of each step of the row", repeats="common")
 FAILED: Final = Column(FAILED_STEPS, "steps", "failed steps of the row, which were measured again")
 _TOGETHER: Final = Column(
-    AGGREGATE_MAX, PER_SECOND, "mean `aggregate_pps` of the same further steps", "Aggregate Max pps", better="higher"
+    AGGREGATE_MAX,
+    PER_SECOND,
+    "mean `aggregate_pps` of the same further steps",
+    "Highest aggregate rate",
+    better="higher",
+    published="Aggregate Max pps",
 )
 
 ANSWER: Final = "_answer"
@@ -45,14 +50,17 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
     """
     if series == "max_rate":
         text = "mean `avg_rx_rate_pps` of further steps at the rate at which most is received, drops allowed"
-        return Column("max_rate_with_drop_pps", PER_SECOND, text, "MaxRate at SUB With Drop")
+        heading = "Highest rate, drops allowed"
+        return Column("max_rate_with_drop_pps", PER_SECOND, text, heading, published="MaxRate at SUB With Drop")
     if series == "nodrop":
         text = "mean `avg_rx_rate_pps` of further steps at the best rate when the publisher waits instead of dropping"
-        return Column("max_rate_nodrop_pps", PER_SECOND, text, "MaxRate at Sub (XPUB_NODROP)")
+        heading = "Highest rate, publisher waits"
+        return Column("max_rate_nodrop_pps", PER_SECOND, text, heading, published="MaxRate at Sub (XPUB_NODROP)")
     if series == "loss":
         return _loss_column(search)
     share = f"{_percent(search.cohort_fraction)}pct_clients"
     whose = f"{search.cohort_fraction * 100:g}% of clients"
+    of = f"{search.cohort_fraction * 100:g} %"
     of_others = (
         "the highest rate within the loss target for the other clients, while "
         f"{search.cohort_fraction * 100:g} % of the clients"
@@ -65,7 +73,8 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
             f"max_rate_{share}_{part}_rate_pps",
             PER_SECOND,
             f"{of_others} read at {speed} of the highest rate received",
-            f"{whose} at {'Half Rate' if half else f'{search.slow_share * 100:g}% of the Rate'}",
+            f"{of} of the clients read at {speed} of the rate",
+            published=f"{whose} at {'Half Rate' if half else f'{search.slow_share * 100:g}% of the Rate'}",
         )
     twice = search.reconnect_rate == 2.0
     times = "" if twice else f"_{search.reconnect_rate:g}_per_s".replace(".", "_")
@@ -74,16 +83,20 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
         f"max_rate_{share}_reconnecting{times}_pps",
         PER_SECOND,
         f"{of_others} reconnect {often} a second",
-        f"{whose} Reconnecting",
+        f"{of} of the clients reconnect",
+        published=f"{whose} Reconnecting",
     )
 
 
 def _loss_column(search: SearchSpec) -> Column:
     text = "the highest rate whose expected shortfall is within the loss target, which is part of the name"
     if not search.loss_target:
-        return Column("max_rate_without_drop_pps", PER_SECOND, text, "MaxRate without Drop")
+        heading = "Highest rate without loss"
+        return Column("max_rate_without_drop_pps", PER_SECOND, text, heading, published="MaxRate without Drop")
     name = f"max_rate_below_{_percent(search.loss_target)}pct_drop_pps"
-    return Column(name, PER_SECOND, text, f"MaxRate at Sub (< {search.loss_target * 100:g}% Drop)")
+    target = f"{search.loss_target * 100:g}"
+    heading = f"Highest rate within {target} % loss"
+    return Column(name, PER_SECOND, text, heading, published=f"MaxRate at Sub (< {target}% Drop)")
 
 
 def _sndhwm_column(sndhwm: int, search: SearchSpec) -> Column:
@@ -96,7 +109,8 @@ def _sndhwm_column(sndhwm: int, search: SearchSpec) -> Column:
     if sndhwm == search.sndhwms[0]:
         name = f"{loss.name.removesuffix('_pps')}_sndhwm_{sndhwm}_pps"
         first = f"< {search.loss_target * 100:g}% Drop, "
-    return replace(loss, name=name, heading=f"MaxRate at Sub ({first}SNDHWM = {sndhwm})")
+    heading, published = f"{loss.heading}, sndhwm {sndhwm}", f"MaxRate at Sub ({first}SNDHWM = {sndhwm})"
+    return replace(loss, name=name, heading=heading, published=published)
 
 
 def sndhwm_prefix(sndhwm: int) -> str:
@@ -127,7 +141,7 @@ def prefixes(search: SearchSpec) -> dict[str, str]:
 
 def published(search: SearchSpec) -> tuple[Column, ...]:
     """The columns of a search's table in their order."""
-    found = [replace(PUBLISHED[0], heading="Client Count")]
+    found = [replace(PUBLISHED[0], published="Client Count")]
     for _, series, column in _rates(search):
         found += [column, _TOGETHER] if series == "max_rate" else [column]
     return tuple(found)
@@ -152,7 +166,7 @@ def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     if series == "max_rate":
         return *around, verdict, limited, steps, why, note
     if series == "nodrop":
-        together = replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading="")
+        together = replace(_TOGETHER, name=f"{prefix}_aggregate_pps", heading="", published="")
         return *around, verdict, limited, together, steps, why, note
     found = [*_answer(prefix), steps, why, note, verdict, limited]
     if series in ("slow", "reconnecting"):

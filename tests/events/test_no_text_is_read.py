@@ -13,7 +13,7 @@ from hydra.errors import RefusedError
 from hydra.events.event import Event
 from hydra.model import SKIPPED_BY, USER, StepPlan, StepResult
 from hydra.report.row_warnings import warnings_of
-from hydra.report.warnings import merge_equal_warnings
+from hydra.report.warnings import WarnedRow, merge_equal_warnings
 from hydra.run.runner import code_of
 from hydra.sweep import Row, SearchSpec, for_scenario
 from hydra.sweep.repetition import merge_repeats
@@ -82,7 +82,7 @@ def test_rows_have_the_same_warnings_and_the_same_exit_code(mute: Callable[[], N
     assert after == before
     kinds = [kind for row in before[0][2] for kind, *_ in row]  # type: ignore[attr-defined]  # see above
     assert kinds == ["row_skipped", "row_skipped", "row_failed", "host_shared", "second_try", "host_shared"]
-    told = [str(line) for _, line in merge_equal_warnings([("a", warnings_of(row, FIXED)) for row in grid("x")])]
+    told = [each.text for each in merge_equal_warnings([WarnedRow("a", warnings_of(row, FIXED)) for row in grid("x")])]
     assert {line.partition(";")[0] for line in told} == {"x"}
 
 

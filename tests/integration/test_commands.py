@@ -10,6 +10,7 @@ import zmq
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from hydra.events.event import MARK
 from hydra.events.run_events import PhasesTimed
 from hydra.store.database import RunStore
 from tests.integration.command import UNKNOWN, assert_all_arrived, events, hydra, measured, steps, table
@@ -42,13 +43,26 @@ def test_zmqfixed_gives_a_row_for_each_client_count_with_the_published_columns(r
         # Loopback loses nothing at this rate, and every subscriber counted for itself.
         assert_all_arrived(row, 250)
         assert row["rate_held"] in ("True", "False")
-    assert "Avrg Tx Rate" in done.stdout
+    assert "Tx rate (msg/s)" in done.stdout
     assert (run / "table.md").read_text() in done.stdout
     # The library that the clients use, as they say themselves.
     assert f"Clients: pyzmq (libzmq {zmq.zmq_version()}, pyzmq {zmq.__version__}," in done.stdout
     with RunStore.open(run) as store:
         assert [client["role"] for client in store.meta("clients")] == ["publisher", "subscriber"]
         assert set(store.meta("versions")) == {"hydra", "python"}
+
+
+def test_overload_is_marked_with_its_reason_wherever_it_is_shown(run: Path) -> None:
+    words = ("--clients", "2", "--sndhwm", "1", "--rcvhwm", "1", "--rate", "max", "--duration", 0.5)
+    done = hydra("zmqfixed", *words, "--set", "warmup_s=0.1", "--json", "--strict", "--out", run, expect=3)
+    (row,) = json.loads(done.stdout)["rows"]
+    assert row["clean"] is False
+    assert "% lost" in row["why"]
+    assert f"{MARK} not clean: " in done.stderr  # the line of the step
+    assert f"--strict: row 1 (2 clients) is not clean: {row['why']}" in done.stderr
+    assert f"2 {MARK}" in (run / "table.md").read_text()
+    assert table(run)[0]["clean"] == "False"
+    assert f"{MARK} finished" in hydra("runs", run.parent).stdout
 
 
 def test_a_client_count_that_does_not_fit_is_skipped_with_its_reason_and_a_run_is_never_overwritten(

@@ -46,6 +46,43 @@ new Promise(resolve => {
 """
 
 
+SETTLED = """
+new Promise(resolve => {
+    let last = '', same = 0;
+    const look = () => {
+        const now = [...document.querySelectorAll('.plotly-graph-div')].map(e => e.innerHTML.length).join();
+        same = now === last ? same + 1 : 0;
+        last = now;
+        if (same > 5) resolve(true); else setTimeout(look, 60);
+    };
+    look();
+})
+"""
+"""Resolves when plots have not changed for some looks: they follow a new width a moment later."""
+FAULTS = """
+(() => {
+    const box = e => e.getBoundingClientRect(), found = new Set(), width = document.documentElement.clientWidth;
+    const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+    for (const e of [document.documentElement, ...document.querySelectorAll('.scroll.runs')])
+        if (e.scrollWidth > e.clientWidth) found.add(`${e.className || 'the page'} is ${e.scrollWidth} px wide`);
+    let above = 0;
+    for (const plot of document.querySelectorAll('.plotly-graph-div')) {
+        const name = plot.layout.meta, own = box(plot.querySelector('.main-svg'));
+        if (own.top < above) found.add(`${name} begins in the plot above`);
+        above = own.bottom - 1;
+        const parts = [...plot.querySelectorAll('.xtick text, .ytick text, .xtitle, .annotation-text, .legendtext')]
+            .filter(e => e.textContent.trim() && !/rotate\\(-/.test(e.getAttribute('transform')));
+        for (const [n, e] of parts.entries()) {
+            const its = box(e), said = `${name}: ${e.textContent}`;
+            if (its.left < own.left - 1 || its.right > own.right + 1 || its.bottom > own.bottom + 1)
+                found.add(`${said} is cut`);
+            for (const other of parts.slice(n + 1))
+                if (meet(its, box(other))) found.add(`${said} meets ${other.textContent}`);
+        }
+    }
+    return [...found];
+})()
+"""
 CONTROLS = """
 (window.controls = Array.from(
     document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')
@@ -117,6 +154,18 @@ class Browser:
         ]
         self.call("Target.closeTarget", targetId=target)
         return page
+
+    def faults(self, where: Path | str, width: int) -> list[str]:
+        """What overlaps or is cut on a page in a window of this width (px), in light and in dark."""
+        target = self._open(where)
+        found: list[str] = []
+        for scheme in ("light", "dark"):
+            self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+            self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+            self._value(SETTLED)
+            found += self._value(FAULTS)
+        self.call("Target.closeTarget", targetId=target)
+        return found
 
     def walk(self, where: Path | str) -> Walk:
         """Opens a page and goes through it with the Tab key."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from hydra import model
 from hydra.errors import EXIT_USAGE, RunDirectoryError
 from hydra.events.run_events import ClientError, ClientExit, FramesRejected, SystemFact
 from hydra.jupyter import line_plots, markup, run_data, summary
+from hydra.jupyter.drawing import PUBLISHED
 from hydra.jupyter.loss_plot import loss
 from hydra.jupyter.markup import warnings_of
 from hydra.model import StepPlan, StepResult
@@ -93,7 +95,7 @@ def test_what_a_run_says_is_never_markup(tmp_path: Path) -> None:
 
 def test_the_table_has_the_published_headings_and_marks(loaded: Loaded) -> None:
     text = markup.table(loaded("batch")).text
-    assert "<th>Client #</th><th>Batch</th><th>Avrg Tx Rate</th>" in text
+    assert "<th>Clients</th><th>Batch (msg)</th><th>Tx rate (msg/s)</th>" in text
     assert '<span class="mark">⚠</span> 120' in text
     assert '<th title="cores: CPU time of the busiest publisher / *T*">publisher_cores</th>' in text
 
@@ -151,11 +153,27 @@ def test_what_is_late_or_waits_is_drawn_beside_the_loss_and_not_as_one(loaded: L
     lagging = [{**row, "late_pct": 12.5, "undrained_pct": 30.0} for row in run.rows]
     figure = there(lost_figure(replace(run, rows=lagging)))
     assert {t.name: set(t.y) for t in figure.data} == {
-        "Client Loss[%]": {figure.data[0].y[0]},
+        "Loss": {figure.data[0].y[0]},
         "late": {12.5},
         "still waiting (undrained)": {30.0},
     }
     assert figure.data[0].y[0] < 12.5
+
+
+def test_an_axis_shows_whole_error_bars_and_no_label_upon_another(loaded: Loaded) -> None:
+    run = loaded(replace(FIXED, sweep=replace(FEW, clients=(10, 11, 60, 120))))
+    wide = [{**row, "avg_rx_rate_pps_low": 10.0, "avg_rx_rate_pps_high": 9e6} for row in run.rows]
+    figure = there(line_plots.rates(replace(run, rows=wide)))
+    assert figure.layout.xaxis.ticktext == ("10", "60", "120")
+    low, high = figure.layout.yaxis.range
+    assert low < 1
+    assert high > math.log10(9e6)
+
+
+def test_published_lines_have_one_entry_in_the_legend_which_hides_them_all(loaded: Loaded) -> None:
+    dotted = [trace for trace in there(line_plots.rates(loaded("fixed"))).data if trace.meta == PUBLISHED]
+    assert [trace.showlegend for trace in dotted] == [True] + [False] * (len(dotted) - 1)
+    assert {(trace.legendgroup, trace.name) for trace in dotted} == {("published", "published (dotted, same colour)")}
 
 
 def test_the_report_says_which_libraries_were_measured(tmp_path: Path) -> None:
@@ -273,7 +291,7 @@ def test_a_point_with_a_warning_is_hollow(loaded: Loaded) -> None:
 def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
     run = loaded("search")
     figure = there(line_plots.rates(run))
-    (loss,) = (t for t in figure.data if t.name == "MaxRate at Sub (< 0.5% Drop)")
+    (loss,) = (t for t in figure.data if t.name == "Highest rate within 0.5 % loss")
     low, high = (float(run.rows[0][f"loss_{limit}_pps"] or 0) for limit in ("low", "high"))
     assert low < loss.y[0] < high
     assert loss.error_y.array[0] == pytest.approx(high - loss.y[0])
@@ -354,7 +372,7 @@ def test_a_line_is_broken_where_a_row_failed(tmp_path: Path) -> None:
 def test_a_search_at_several_high_water_marks_has_a_line_for_each(loaded: Loaded) -> None:
     run = loaded("native")
     drawn = there(line_plots.rates(run)).data
-    searched = [t for t in drawn if "pub" not in t.name and t.name.startswith("MaxRate")]
+    searched = [t for t in drawn if "pub" not in t.name and t.name.startswith("Highest rate")]
     assert [bool(t.error_y.array) for t in searched] == [True, True, True]
     assert "30 clients, sndhwm 100,000" in {t.name for t in there(lost_figure(run)).data}
     assert "hydra_zmq_cpp.csv" in there(markup.comparison(run)).text

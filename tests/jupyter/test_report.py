@@ -54,6 +54,15 @@ def test_the_page_of_every_kind_of_table_shows_itself_whole(browser: Browser, tm
     assert "report.table" not in text, "the page shows code"
 
 
+def test_on_no_screen_anything_overlaps_or_is_cut(browser: Browser, tmp_path: Path) -> None:
+    """Client counts near each other, published lines, two panels side by side, names too long for a phone."""
+    near = replace(KINDS["repeated"].sweep, clients=(10, 11, 12, 60, 65))
+    for name, scenario in {"near": replace(KINDS["repeated"], sweep=near), "search": KINDS["search"]}.items():
+        write_report(make(tmp_path / name, scenario), shared=True)
+        for width in (1400, 800, 400):
+            assert browser.faults(tmp_path / name / PAGE, width) == [], width
+
+
 def test_pages_may_share_plotly_and_are_small_then(browser: Browser, tmp_path: Path) -> None:
     run = make(tmp_path / "fixed", KINDS["fixed"])
     write_report(run, shared=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shutil
 from pathlib import Path
 
@@ -29,6 +31,13 @@ def copied(name: str, folder: Path) -> Path:
     return folder / name
 
 
+def measured(table: str) -> str:
+    """A ``table.csv`` without its last two columns, which that version did not have: ``clean`` and ``why``."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(line[:-2] for line in csv.reader(table.splitlines()))
+    return out.getvalue()
+
+
 @pytest.fixture
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return copied(request.param, tmp_path)
@@ -39,14 +48,14 @@ def test_its_table_is_byte_for_byte_what_it_was_and_going_on_with_it_asks_for_no
     golden = (FORMAT2 / f"{run.name}.csv").read_text()
     seen = run_data.load(run)
     assert (seen.coming, seen.earlier) == (None, None)
-    assert tables.csv_text(seen.scenario, seen.rows) == golden
+    assert measured(tables.csv_text(seen.scenario, seen.rows)) == golden
     resolved = scenario_of(run, run.name, {})
     with RunStore.open(run) as store:
         results = store.results()
     sweep = resolved.sweep
     assert sweep.next(results) is None
     assert sweep.next(results[:-1]) == results[-1].plan
-    assert tables.csv_text(resolved.scenario, sweep.rows(results)) == golden
+    assert measured(tables.csv_text(resolved.scenario, sweep.rows(results))) == golden
 
 
 @pytest.mark.parametrize("run", RUNS, indirect=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra.config.scenario import load_scenario
-from hydra.events.warnings import HydraWarning
+from hydra.events.event import MARK
 from hydra.report import row_warnings
 from hydra.report.row_warnings import (
     BacklogAtEnd,
@@ -18,13 +18,14 @@ from hydra.report.row_warnings import (
     SubscribersWithoutReport,
     warnings_of,
 )
-from hydra.report.warnings import merge_equal_warnings
+from hydra.report.warnings import WarnedRow, merge_equal_warnings
 from hydra.sweep import Row, SearchSweep
 from hydra.sweep.search_columns import rates
 from hydra.sweep.search_warnings import StillRising
 
 FIXED = load_scenario("zmqfixed", {})
 ROW: Row = {"clients": 4, "cohort_clients": None, "status": "ok", "total_tx": 1000, "rx_clients": 4}
+ROW |= {"rate_held": True, "passed": True}
 
 
 @pytest.mark.parametrize(
@@ -97,15 +98,18 @@ def test_what_was_still_to_come_is_counted_once_for_a_group(group: str | None, m
 def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> None:
     busy, lost = HostBusy(99.0), [MessagesLost(2.0), MessagesLost(3.0)]
     remedy = "use a lower rate; the column verdict names what limited the row"
-    assert merge_equal_warnings(
-        [("1 client", [busy, lost[0]]), ("2 clients", [busy]), ("3 clients", [lost[1], busy])]
-    ) == [
-        ("1 client", f"{lost[0].text}; 3 clients: {lost[1].text}; {remedy}"),
-        ("1 client; 2 clients; 3 clients", f"{busy.text}; {busy.remedy}"),
+    about = [
+        WarnedRow("1 client", [busy, lost[0]], clean=True),
+        WarnedRow("2 clients", [busy]),
+        WarnedRow("3 clients", [lost[1], busy]),
+    ]
+    assert merge_equal_warnings(about) == [
+        ("1 client", f"{lost[0].text}; 3 clients: {lost[1].text}; {remedy}", MARK),
+        ("1 client; 2 clients; 3 clients", f"{busy.text}; {busy.remedy}", ""),
     ]
     rising = [StillRising("max_rate"), StillRising("nodrop")]
     said = f"{rising[0].text}; {rising[1].text}; raise --start-rate"
-    assert merge_equal_warnings([("1 client", rising)]) == [("1 client", said)]
+    assert merge_equal_warnings([WarnedRow("1 client", rising, True)]) == [("1 client", said, "")]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +117,8 @@ def test_each_warning_stands_once_gravest_first_with_what_would_change_it() -> N
     [(4, 4, "row 0; row 1; row 2; row 3"), (5, 5, "all 5 rows"), (5, 6, "row 0; row 1; row 2; 2 more rows")],
 )
 def test_of_many_rows_a_few_are_named(rows: int, of: int, names: str) -> None:
-    about: list[tuple[str, list[HydraWarning]]] = [(f"row {n}", [RowPartial()] if n < rows else []) for n in range(of)]
-    assert [said for said, _ in merge_equal_warnings(about)] == [names]
+    about = [WarnedRow(f"row {n}", [RowPartial()] if n < rows else []) for n in range(of)]
+    assert [each.rows for each in merge_equal_warnings(about)] == [names]
 
 
 SEARCHED: Row = {"clients": 4, "status": "ok", "slow_cohort_felt": False, "max_rate_with_drop_pps": 20_000.0}

@@ -30,7 +30,8 @@ def test_each_answer_has_its_word(
     objectives: list[ObjectiveResult], word: str, seconds: int | None, sentence: str
 ) -> None:
     answer = SloResult(holds(objectives), objectives, [], 0, True, TimeSeriesFacts(0, 10.0, 1, 1.0, complete=True), [])
-    told = json.loads(json_text(answer))
+    told = json.loads(json_text(answer, not_clean="3 % late"))
+    assert (told["clean"], told["why"]) == (False, "3 % late")
     assert (told["answer"], told["measure_s"], answer_sentence(answer)) == (word, seconds, sentence)
     assert told["holds"] is {"yes": True, "no": False, "unknown": None}[word]
     assert objective_warnings(answer) == [f"{o.name}: {o.why}" for o in objectives if o.why]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hydra.errors import HydraError
+from hydra.events.event import MARK
 from hydra.measure.verdict import BUSY_HOST_PCT
-from hydra.model import Scenario, Settings, TableKind
+from hydra.model import Figure, Scenario, Settings, TableKind
 from hydra.report import tables
-from hydra.report.warnings import MARK
+from hydra.report.table import NOTED
 from hydra.store.system_columns import published_columns
 from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep
 
@@ -21,19 +23,31 @@ REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
 GOOD: Row = {
     "clients": 30, "msg_batch": 100, "avg_tx_rate_pps": 5780.5911, "avg_rx_rate_pps": 3486.2949,
     "client_loss_pct": 0.0, "failed_clients": 0, "total_tx": 57806, "total_rx": 57806.0, "aggregate_pps": 104588.8,
-    "rx_clients": 30, "status": "ok", "reason": "",
+    "rx_clients": 30, "requested_rate": "max", "passed": True, "loss_target_pct": 0.5, "status": "ok", "reason": "",
 }  # fmt: skip
+NOT_PASSED: Row = {"passed": False}
 
 
 def grid(table: TableKind = "batch") -> Scenario:
-    vary = {"msg_batch": (100, 200)} if table == "batch" else {}
+    vary: dict[str, tuple[Figure, ...]] = {"msg_batch": (100, 200)} if table == "batch" else {}
     sweep = GridSweep(clients=(30, 60), duration_s=10.0, vary=vary)
-    return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(), description="What batching does.")
+    return Scenario("kafka-batch", "kafka", "c", table, sweep, Settings(rate=6000.0), description="What batching does.")
 
 
 def search(**rules: Any) -> Scenario:
     sweep = SearchSweep(clients=(30,), duration_s=60.0, search=SearchSpec(**rules))
     return Scenario("zmqrate", "zmq", "pyzmq", "rates", sweep)
+
+
+def with_rates(*rates: Figure) -> Scenario:
+    return replace(grid("fixed"), sweep=GridSweep(clients=(30,), duration_s=10.0, vary={"rate": rates}))
+
+
+RATES = [
+    *("Tx rate (msg/s)", "Rx rate (msg/s)", "Loss (%)", "Failed clients", "Tx total (msg)", "Rx total (msg)"),
+    *("Latency p50 (ms)", "Latency p99 (ms)"),
+]
+NOT_KNOWN = ["—", "—"]
 
 
 def header(name: str) -> list[str]:
@@ -52,6 +66,7 @@ def heading_line(text: str) -> list[str]:
 FIXED = ["Avrg Tx Rate", "Avrg Rx Rate", "Client Loss[%]", "Failed Clients", "Total pckts Tx", "Total pckts Rx"]
 SEARCHED = ["MaxRate at SUB With Drop", "Aggregate Max pps", "MaxRate at Sub (< 0.5% Drop)"]
 OF_COHORTS = ["10% of clients at Half Rate", "10% of clients Reconnecting"]
+LATENCIES = ["Latency p50 (ms)", "Latency p99 (ms)"]
 
 
 @pytest.mark.parametrize(
@@ -64,54 +79,102 @@ OF_COHORTS = ["10% of clients at Half Rate", "10% of clients Reconnecting"]
 )
 def test_columns_and_headings_are_the_published_ones(scenario: Scenario, reference: str, headings: list[str]) -> None:
     assert [column.name for column in published_columns(scenario)] == header(reference)
+    published = replace(scenario, published=True)
+    assert heading_line(tables.markdown(published, [{"clients": 30}])) == [*headings, *LATENCIES]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "headings"),
+    [
+        (grid("fixed"), ["Clients", *RATES]),
+        (with_rates(1000.0, "max"),
+         ["Clients", "rate (msg/s)", *RATES, "Latency from send p50 (ms)", "Latency from send p99 (ms)"]),
+        (search(series=("max_rate", "loss", "slow"), cohort_fraction=0.2),
+         ["Clients", "Highest rate, drops allowed (msg/s)", "Highest aggregate rate (msg/s)",
+          "Highest rate within 0.5 % loss (msg/s)", "20 % of the clients read at half of the rate (msg/s)",
+          *LATENCIES]),
+    ],
+)  # fmt: skip
+def test_headings_have_units_and_every_table_has_latencies(scenario: Scenario, headings: list[str]) -> None:
     assert heading_line(tables.markdown(scenario, [{"clients": 30}])) == headings
+
+
+@pytest.mark.parametrize(
+    ("bound_us", "cells_of_it"),
+    [(0.0, ["0.152", "2.14"]), (153.0, ["< 0.305", "2.14 ± 0.153"]), (None, ["0.152", "2.14"])],
+)
+def test_a_latency_is_in_milliseconds_with_the_bound_of_the_clocks(
+    bound_us: float | None, cells_of_it: list[str]
+) -> None:
+    row = {**GOOD, "latency_p50_us": 152.0, "latency_p99_us": 2140.0, "latency_bound_us": bound_us}
+    assert cells(tables.markdown(grid(), [row]).splitlines()[-1])[-2:] == cells_of_it
 
 
 def test_further_columns_follow_the_published_ones(tmp_path: Path) -> None:
     rows = list(csv.DictReader(tables.csv_text(grid(), [GOOD, {**GOOD, "verdict": "broker"}]).splitlines()))
     columns = list(rows[0])
     assert columns[:8] == header("hydra_kafka_batch.csv")
-    assert columns[8:] == ["aggregate_pps", "rx_clients", "verdict", "status", "reason"]
+    others = ["aggregate_pps", "requested_rate", "rx_clients", "passed", "loss_target_pct", "verdict"]
+    assert sorted(columns[8:-4]) == sorted(others)
+    assert columns[-4:] == ["status", "reason", "clean", "why"]
     assert (rows[0]["avg_tx_rate_pps"], rows[0]["verdict"], rows[1]["verdict"]) == ("5780.5911", "", "broker")
 
 
 def test_a_good_row_reads_like_the_published_one() -> None:
     line = tables.markdown(grid(), [GOOD]).splitlines()[-1]
-    assert cells(line) == ["30", "100", "5780.59", "3486.29", "0", "0", "57806", "57806"]
+    assert cells(line) == ["30", "100", "5780.59", "3486.29", "0", "0", "57806", "57806", "—", "—"]
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"client_loss_pct": 2.457131}, "LOSS: 2.46 %"),
+        ({**NOT_PASSED, "client_loss_pct": 2.457131}, "LOSS: 2.46 %"),
         ({"clients": 30, "msg_batch": 100, "status": "skipped", "reason": "needs 9 GB"}, "SKIPPED: needs 9 GB"),
         ({"clients": 30, "msg_batch": 100, "status": "failed", "reason": "broker died"}, "FAILED: broker died"),
         ({"rate_held": False, "requested_rate": 30_000.0}, "requested rate of 30,000/s; the mean rate was 5,781/s"),
         ({"failed_dead": 2, "failed_silent": 1}, "2 died, 1 never answered"),
         ({"undrained": 7}, "7 messages were still waiting in a server"),
         ({"unknown": 7}, "7 messages had not arrived when the drain reached its time limit"),
-        ({"client_loss_pct": 39.6, "undrained": 9}, "39.6 % of the messages were lost or still waiting"),
-        ({"client_loss_pct": None, "client_loss_low_pct": 1.0, "client_loss_high_pct": 2.5}, "LOSS: 1 to 2.5 %"),
-        ({"host_cpu_mean_pct": 99.2}, "no CPU left"),
-        ({"generator_limited": True}, "generator-limited: the clients limited"),
-        # The same bound as for the verdict "subscriber hosts".
-        ({"host_cpu_mean_pct": BUSY_HOST_PCT}, "no CPU left"),
+        ({**NOT_PASSED, "client_loss_pct": 39.6, "undrained": 9}, "39.6 % of the messages were lost or still waiting"),
+        (
+            {"passed": None, "client_loss_pct": None, "client_loss_low_pct": 0.1, "client_loss_high_pct": 2.5},
+            "LOSS: 0.1 to 2.5 %",
+        ),
+        ({"passed": None}, "unknown whether messages were lost or late"),
         # 28.7 % of 57,806 messages to each of 30, in a window of 10 s.
         (
-            {"late_pct": 20.0, "undrained_pct": 8.7},
+            {**NOT_PASSED, "late_pct": 20.0, "undrained_pct": 8.7},
             "backlog: when the window ended, 497,710 messages (28.7 % of the messages due, about 2.87 s of traffic)",
         ),
         (
             {"rate_held": False, "requested_rate": 6000.0, "repeats": 3},
             "in at least one of 3 repeats a publisher did not reach",
         ),
+    ],
+)
+def test_a_row_that_is_not_clean_is_marked_and_explained(row: Row, said: str) -> None:
+    text = tables.markdown(grid(), [row if "status" in row else {**GOOD, **row}])
+    assert f"30 {MARK}" in text
+    line = next(line for line in text.splitlines() if said in line)
+    assert line.startswith(f"- {MARK} **30 clients, Batch 100**")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"client_loss_pct": 0.01}, "LOSS: 0.01 %"),
+        ({"host_cpu_mean_pct": 99.2}, "no CPU left"),
+        ({"generator_limited": True}, "generator-limited: the clients limited"),
+        # The same bound as for the verdict "subscriber hosts".
+        ({"host_cpu_mean_pct": BUSY_HOST_PCT}, "no CPU left"),
         ({"repeats": 3, "total_tx_n": 1}, "only 1 of 3 repeats have a figure for total_tx"),
     ],
 )
-def test_a_row_that_is_not_what_it_seems_is_marked_and_explained(row: Row, said: str) -> None:
-    text = tables.markdown(grid(), [row if "status" in row else {**GOOD, **row}])
-    assert f"30 {MARK}" in text
-    assert f"**30 clients, Batch 100**: {said}" in text or said in text
+def test_a_clean_row_with_a_warning_has_another_mark(row: Row, said: str) -> None:
+    text = tables.markdown(grid(), [{**GOOD, **row}])
+    assert f"30 {NOTED}" in text
+    assert MARK not in text
+    assert next(line for line in text.splitlines() if said in line).startswith("- **30 clients, Batch 100**")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +185,8 @@ def test_a_good_row_has_no_mark(more: Row) -> None:
 
 
 def test_messages_that_wait_are_no_loss() -> None:
-    text = tables.markdown(grid(), [{**GOOD, "client_loss_pct": 0.0, "lost": 0, "undrained": 41}])
+    row: Row = {**GOOD, "client_loss_pct": 0.0, "lost": 0, "undrained": 41}
+    text = tables.markdown(grid(), [row])
     assert "41 messages were still waiting in a server" in text
     assert "LOSS" not in text
     assert "were lost" not in text
@@ -178,7 +242,15 @@ FOUND: Row = {
 def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
     lines = tables.markdown(search(), [FOUND]).splitlines()
     row = next(line for line in lines if line.startswith("|") and "87286" in line)
-    assert cells(row) == [f"30 {MARK}", "87286.12", "2618583.70", "28113 [24010 – 33420]", "unknown", "3.46 [3 – 4]"]
+    assert cells(row) == [
+        f"30 {MARK}",
+        "87286.12",
+        "2618583.70",
+        "28113 [24010 – 33420]",
+        "unknown",
+        "3.46 [3 – 4]",
+        *NOT_KNOWN,
+    ]
     assert (
         "In brackets: the 95 % confidence interval of the highest rate at which on average over time at most 0.5 % of "
         "the messages are lost or added to the backlog."
@@ -198,6 +270,7 @@ def test_where_no_rate_holds_the_table_says_what_is_lost() -> None:
     assert cells(next(line for line in text.splitlines() if "|" in line and MARK in line)) == [
         f"30 {MARK}",
         "none: loses 2 %",
+        *NOT_KNOWN,
     ]
     assert "loss: no rate holds: 2 % of the messages are lost at every rate tried; " in text
 
@@ -228,7 +301,8 @@ def test_a_search_without_any_interval_has_no_legend() -> None:
 def test_other_settings_change_the_headings_and_the_columns() -> None:
     scenario = search(loss_target=0.01, cohort_fraction=0.2)
     of_cohorts = [heading.replace("10%", "20%") for heading in OF_COHORTS]
-    assert heading_line(tables.markdown(scenario, []))[3:] == ["MaxRate at Sub (< 1% Drop)", *of_cohorts]
+    headings = heading_line(tables.markdown(replace(scenario, published=True), []))
+    assert headings[3:] == ["MaxRate at Sub (< 1% Drop)", *of_cohorts, *LATENCIES]
 
 
 def test_writing_leaves_the_three_files_and_nothing_else(tmp_path: Path) -> None:
@@ -237,7 +311,7 @@ def test_writing_leaves_the_three_files_and_nothing_else(tmp_path: Path) -> None
     assert sorted(p.name for p in tmp_path.iterdir()) == ["rows.json", "table.csv", "table.md"]
     loaded = json.loads((tmp_path / "rows.json").read_text())
     assert loaded["scenario"] == "kafka-batch"
-    assert loaded["rows"][1] == GOOD
+    assert loaded["rows"][1] == {**GOOD, "clean": True, "why": None}
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_the_view_of_a_step_in_the_middle_of_its_window() -> None:
         "now       30,000/s sent, 998/s per subscriber, 2.3 % not there yet, p99 820 µs",
         "slowest   client 17: 512/s, client 3: 890/s (of 30)",
         "CPU       two 63 %, one 20 %",
-        "carried   ▃·█  last 4,000/s, highest 4,000/s",
+        "delivered ▃·█  last 4,000/s, highest 4,000/s",
         "lost      ▁·█  last 2.5 %, highest 2.5 %",
         "p99       ▂·█  last 1.6 ms, highest 1.6 ms",
         "e end after this step   s skip this row   Ctrl-C end now",
@@ -60,7 +60,7 @@ def test_what_else_there_is_to_tell(snapshot: LiveViewState, said: list[str]) ->
 @pytest.mark.parametrize("moment", [None, StepProgress(0.0, 0.0), StepProgress(1.0, 0.1, doing="draining")])
 def test_what_nobody_knows_is_not_shown(moment: StepProgress | None) -> None:
     text = "\n".join(shown(LiveViewState("step 1", [SparklinePoint()], moment=moment)))
-    assert [word for word in ("/s", "slowest", "CPU", "carried", "lost", "p99", "about") if word in text] == []
+    assert [word for word in ("/s", "slowest", "CPU", "delivered", "lost", "p99", "about") if word in text] == []
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (80, 5), (40, 9), (20, 3), (10, 1)])

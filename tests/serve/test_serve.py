@@ -122,6 +122,7 @@ def test_a_request_that_leads_nowhere_is_answered_and_shows_nothing(address: str
 
 @pytest.mark.tier("all")
 def test_the_list_shows_itself_whole_and_every_control_is_reached_by_keyboard(address: str, browser: Browser) -> None:
+    assert browser.faults(address, 400) == []
     page = browser.see(address)
     page.check(address)
     assert "not a database" in page.text

@@ -1,0 +1,155 @@
+"""Whether a row is clean: the system carried the load that was requested. Pure.
+
+Everything that shows a row (the line of a step, tables, headlines, lists of runs, JSON, ``--strict``) asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from hydra.events.value_formatting import number
+from hydra.measure.column_names import (
+    AVG_TX,
+    CLEAN,
+    CLIENTS,
+    DIED_BY,
+    GONE,
+    LOSS,
+    LOSS_HIGH,
+    LOSS_LOW,
+    LOSS_TARGET,
+    NOT_CLEAN_WHY,
+    PASSED,
+    POINT,
+    RATE_HELD,
+    REASON,
+    REQUESTED,
+    STATUS,
+)
+from hydra.model import Figure
+from hydra.model import number as number_of
+from hydra.sweep.interface import Row
+from hydra.sweep.search_columns import ANSWER, WHY
+
+Figures = Mapping[str, Figure]
+
+_LATE: Final = "late_pct"
+_WITHOUT_END: Final = {"undrained": "still waiting (undrained)", "unknown": "unknown"}
+"""Messages that were not received and are not known to be lost: the column, and what a reason calls them."""
+
+
+def flaws(row: Figures) -> tuple[str, ...]:
+    """The reasons why a row is not clean; none for a clean row.
+
+    A row is clean if it was measured, every publisher held its rate (at ``max`` there is none to hold), the row passed
+    (docs/measurements.md, *When a rate passes*), no message is undrained or unknown, and no subscriber died or was
+    silent. A row of a search is clean if every search has a figure.
+
+    Args:
+        row: of a table; or the figures of a measured step, which have no status.
+    """
+    status = str(row.get(STATUS) or "ok")
+    if status != "ok":
+        return (": ".join(filter(None, (status, str(row.get(REASON) or "")))),)
+    if REQUESTED not in row:
+        return tuple(_searches(row))
+    return *_gone(row), *_rate(row), *_messages(row), *unjudged(row)
+
+
+def why_not_clean(row: Figures) -> str:
+    """The same in one line; "" for a clean row."""
+    return "; ".join(flaws(row))
+
+
+def judged(row: Figures) -> Row:
+    """A row with the columns ``clean`` and ``why``."""
+    why = why_not_clean(row)
+    return {**row, CLEAN: not why, NOT_CLEAN_WHY: why or None}
+
+
+def in_short(rows: Sequence[Figures]) -> str:
+    """How many rows are not clean, and the first of them with its reason; "" if all are clean."""
+    found = [(row, why) for row in rows if (why := why_not_clean(row))]
+    if not found:
+        return ""
+    row, why = found[0]
+    if len(rows) == 1:
+        return f"not clean: {why}"
+    verb = "is" if len(found) == 1 else "are"
+    name = row.get(POINT) or f"{row.get(CLIENTS)} clients"
+    return f"{len(found)} of {len(rows)} rows {verb} not clean: {name}: {why}"
+
+
+def gone_of(row: Figures) -> str:
+    """How many subscribers died or were silent, "" if none were: ``1 died (SIGKILL), 2 never answered``."""
+    died, silent = (number_of(row.get(column)) or 0.0 for column in GONE)
+    return gone_text(died, silent, str(row.get(DIED_BY) or ""))
+
+
+def gone_text(died: float, silent: float, died_by: str = "") -> str:
+    """The same of these numbers; ``died_by`` is how the dead ended, "" if that is unknown."""
+    how = f" ({died_by})" if died_by else ""
+    counts = zip((died, silent), GONE.values(), (how, ""), strict=True)
+    return ", ".join(f"{number(count)} {what}{by}" for count, what, by in counts if count)
+
+
+def unjudged(row: Figures) -> tuple[str, ...]:
+    """What is unknown of a measured row, so that the row cannot be called clean."""
+    if REQUESTED not in row:
+        return ()
+    rate = row.get(RATE_HELD) is None and number_of(row.get(REQUESTED)) is not None
+    messages = row.get(PASSED) is None and row.get(CLIENTS) != 0
+    unknown = ("the rate was held",) * rate + ("messages were lost or late",) * messages
+    return (f"unknown whether {' and whether '.join(unknown)}",) if unknown else ()
+
+
+def _gone(row: Figures) -> Iterator[str]:
+    if gone := gone_of(row):
+        yield f"subscribers: {gone}"
+
+
+def _rate(row: Figures) -> Iterator[str]:
+    requested, sent = number_of(row.get(REQUESTED)), number_of(row.get(AVG_TX))
+    if row.get(RATE_HELD) is False:
+        of = f"{number(sent)} of {number(requested)}/s sent" if sent is not None and requested is not None else ""
+        yield ": ".join(filter(None, ("rate not held", of)))
+
+
+def _messages(row: Figures) -> Iterator[str]:
+    failed = row.get(PASSED) is False
+    parts = [*(_lost_and_late(row) if failed else ()), *_without_end(row)]
+    if failed:
+        target = number_of(row.get(LOSS_TARGET))
+        limit = "" if target is None else f" (loss target {number(target)} %)"
+        yield f"{', '.join(parts) or 'did not pass'}{limit}"
+    elif parts:
+        yield ", ".join(parts)
+
+
+def _lost_and_late(row: Figures) -> Iterator[str]:
+    low, high = number_of(row.get(LOSS_LOW)), number_of(row.get(LOSS_HIGH))
+    if low is not None and high is not None:
+        yield f"{number(low)} to {number(high)} % lost"
+    elif lost := number_of(row.get(LOSS)):
+        yield f"{number(lost)} % lost"
+    if late := number_of(row.get(_LATE)):
+        yield f"{number(late)} % late"
+
+
+def _without_end(row: Figures) -> Iterator[str]:
+    for column, what in _WITHOUT_END.items():
+        if share := number_of(row.get(f"{column}_pct")):
+            yield f"{number(share)} % {what}"
+        elif count := number_of(row.get(column)):
+            yield f"{number(count)} messages {what}"
+
+
+def _searches(row: Figures) -> Iterator[str]:
+    for name, answer in row.items():
+        if not name.endswith(ANSWER) or answer in (None, "figure"):
+            continue
+        search = name.removesuffix(ANSWER)
+        why = str(row.get(search + WHY) or "").replace("_", " ")
+        what = {"none": "no rate passes", "unknown": "no rate found"}.get(str(answer), "no rate found in some repeats")
+        yield f"{search}: {what}{f' ({why})' if why and answer == 'unknown' else ''}"
