@@ -39,6 +39,7 @@ class NatsSystemSpec(SystemSpec):
     tables = {TABLE: NatsSpec}
     implementations = IMPLEMENTATIONS
     servers = SERVER
+    address_key = f"{TABLE}.servers"
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2))
     elsewhere = (setting_flag(f"{TABLE}.servers", of=NatsSpec),)
     columns = (
@@ -94,10 +95,6 @@ class NatsSystemSpec(SystemSpec):
                 f"{spec.replicas} replicas need as many servers, and server.count is {servers.count}",
                 "raise server.count, or name your servers with --servers",
             )
-
-    def address(self, scenario: Scenario) -> str:
-        """The value of ``nats.servers``."""
-        return spec_of(scenario).servers
 
     def copies_of(self, scenario: Scenario) -> int:
         """The value of ``nats.replicas``."""

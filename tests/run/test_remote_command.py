@@ -120,7 +120,7 @@ def test_an_experiment_arrives_with_what_was_asked_for() -> None:
 
 
 def test_a_file_that_is_not_here_is_left_to_who_reads_it() -> None:
-    fixed = resolve("nats-fixed", {"load.shape": "steps", "load.file": "no.csv"})
+    fixed = resolve("nats-fixed", {"load.shape": "steps", "load.file": "no.csv"}, alone=False)
     command = ResolvedCommand("experiment", {"first": fixed}, {}, FLAGS, "any", ExperimentOptions(1))
     assert shipped(command).files == {}
 
