@@ -179,6 +179,15 @@ class KafkaSystemSpec(SystemSpec):
         """The setting ``group``."""
         return KafkaSettings.of(settings).group
 
+    def guarantees(self, scenario: Scenario, settings: Settings) -> str:
+        """By ``acks`` and the replicas of the topic."""
+        kafka = KafkaSettings.of(settings)
+        replicas = kafka.replication_factor or spec_of(scenario).replication_factor
+        who = {"0": "nothing", "1": "each message when its leader has it"}
+        answers = who.get(kafka.acks, "each message when all replicas in sync have it")
+        copies = "one copy" if replicas == 1 else f"{replicas} copies"
+        return f"acknowledges {answers} and keeps {copies} in a log on disk"
+
     def stored(self, settings: Settings) -> bool:
         """Whether the setting ``read`` is ``"stored"``."""
         return KafkaSettings.of(settings).read == "stored"

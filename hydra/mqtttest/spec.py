@@ -64,6 +64,16 @@ class MqttSystemSpec(SystemSpec):
             what = f"must be 1 (for clients) or 0 (any free one), not {scenario.server.demand.ports}"
             yield ("server", "demand", "ports"), what, ""
 
+    def guarantees(self, scenario: Scenario, settings: Settings) -> str:  # noqa: ARG002  # it is the settings' alone
+        """By the QoS, and what the server keeps of it."""
+        mqtt = MqttSettings.of(settings)
+        answers = "each message" if mqtt.qos else "nothing"
+        kept = [
+            *(["the messages of disconnected subscribers"] if not mqtt.clean_session else []),
+            *(["the last message of each publisher"] if mqtt.retain else []),
+        ]
+        return f"acknowledges {answers} and keeps {' and '.join(kept) or 'nothing'} (QoS {mqtt.qos})"
+
     def secrets(self, scenario: Scenario) -> Iterator[str]:
         """The password, if it can be read."""
         with contextlib.suppress(ConfigError):  # the error is reported when the run begins

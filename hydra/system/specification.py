@@ -245,6 +245,15 @@ class SystemSpec:
 
     # --- of a step ---------------------------------------------------------------------------------------------------
 
+    def guarantees(self, scenario: Scenario, settings: Settings) -> str:
+        """What the system acknowledges to publishers and what it keeps, as a sentence without its subject.
+
+        Args:
+            scenario: of a run.
+            settings: of one of its rows.
+        """
+        return ""
+
     def burst(self, system: Mapping[str, Figure]) -> int:
         """The default number of messages sent back to back, from the system's settings."""
         return 100

@@ -53,7 +53,7 @@ _zmq_flags = flags(
     examples=(
         "hydra zmqrate --clients 30,120 --step-seconds 2 --out runs/z",
         "hydra zmqrate --clients 30 --step-seconds 2 --loss-target 0.1 --no-flaky",
-        "hydra zmqrate --clients 30 --compare-implementations pyzmq,native --repeat 5",
+        "hydra zmqrate --clients 30 --compare implementation=pyzmq,native --repeat 5",
     ),
 )
 def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, **_: Any) -> dict[str, object]:
@@ -79,6 +79,7 @@ def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, **_: Any) -> dict[str,
     duration_flag,
     examples=(
         "hydra zmqfixed --clients 10,20 --rate 1000 --duration 2",
+        "hydra zmqfixed --clients 30 --rate 1000 --duration 2 --compare burst=1,100",
         "hydra zmqfixed --implementation native --clients 1920,7680 --rate 10 --out runs/n",
     ),
 )

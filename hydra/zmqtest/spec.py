@@ -104,6 +104,11 @@ class ZmqSystemSpec(SystemSpec):
         """Whether ``subscriptions`` is ``"one"``."""
         return settings.system["subscriptions"] == "one"
 
+    def guarantees(self, scenario: Scenario, settings: Settings) -> str:  # noqa: ARG002  # it is the settings' alone
+        """As ``nodrop`` says."""
+        full = "the publisher waits" if settings.system["nodrop"] else "messages are dropped"
+        return f"acknowledges nothing and keeps nothing; beyond the high-water mark {full}"
+
     def held(self, scenario: Scenario) -> QueueCapacity:
         """The queues at both ends, and the kernel's buffers between them."""
         own, native = {**asdict(ZmqSettings()), **scenario.settings.system}, scenario.native.system
