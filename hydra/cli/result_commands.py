@@ -121,8 +121,8 @@ def compare(
 ) -> None:
     """Compare runs with the first one, row by row.
 
-    The runs are directories, or are measured first: --run names a command for each run, and the runs take turns. A
-    folder of runs that were compared stands for all runs in it.
+    The runs are directories, or are measured first: --run names a command for each run, and Hydra interleaves their
+    repeats. A folder of compared runs stands for all runs in it.
     """
     measured = bool(commands) or flags["resume"] is not None
     _refuse_other_way(context, measured=measured)

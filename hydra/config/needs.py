@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 from hydra.config.fields import field_of, own_tables, shared_table
 from hydra.errors import Key, RefusedError
 from hydra.model import Figure, LoadSpec, NativeSpec, Need, Scenario, ServerSpec, Settings, flag_names, setting_of
 from hydra.sweep import kind_of
+from hydra.sweep.search_spec import SearchSpec
 from hydra.system import SystemSpec
 
-_SHARED: Mapping[str, type] = {"settings": Settings, "native": NativeSpec, "load": LoadSpec, "server": ServerSpec}
+_SHARED: Mapping[str, type] = {
+    "settings": Settings,
+    "native": NativeSpec,
+    "load": LoadSpec,
+    "server": ServerSpec,
+    "sweep.search": SearchSpec,
+}
 """The tables of every system whose fields are settings."""
 
 
@@ -58,7 +66,7 @@ def as_flags(spec: SystemSpec | None, need: Need) -> str:
 
 def as_keys(need: Need) -> str:
     """A need as a scenario meets it: ``payload = "json"``; a setting by its name alone."""
-    name = need.key.removeprefix("settings.")
+    name = need.key.removeprefix("settings.").removeprefix("sweep.search.")
     text = f"{name} = {_either(need.values, quoted=True)}"
     if need.absent:
         text = f"no {need.key}"
@@ -132,10 +140,10 @@ def _given(spec: SystemSpec, given: Mapping[str, Any]) -> Iterator[tuple[Key, Se
     """Every setting that was given, and what it needs."""
     own = own_tables(spec)
     for table in dict.fromkeys((*_SHARED, *own)):
-        written = given.get(table)
+        written = reduce(_within, table.split("."), given)
         for of in _fields(table, own):
             if isinstance(written, Mapping) and of.name in written:
-                yield (table, of.name), needs_of(spec, table, of)
+                yield (*table.split("."), of.name), needs_of(spec, table, of)
     sweep = given.get("sweep")
     if not isinstance(sweep, Mapping):
         return
@@ -146,6 +154,10 @@ def _given(spec: SystemSpec, given: Mapping[str, Any]) -> Iterator[tuple[Key, Se
     if isinstance(points, Sequence):
         named = {name: index for index, point in reversed([*enumerate(points)]) for name in point}
         yield from ((("sweep", "points", index, n), settings[n]) for n, index in named.items() if n in settings)
+
+
+def _within(table: object, name: str) -> Any:
+    return table.get(name) if isinstance(table, Mapping) else None
 
 
 def _fields(table: str, own: Mapping[str, type]) -> list[Field[Any]]:
@@ -169,9 +181,11 @@ def _values(key: str, scenario: Scenario) -> tuple[Figure, ...]:
     table, _, name = key.rpartition(".")
     if table == "settings":
         return scenario.values_of(name)
-    noun: Any = scenario.tables[table] if table in scenario.tables else getattr(scenario, table, scenario)
+    noun: Any = scenario.tables.get(table, scenario)
+    for part in filter(None, table.split(".") if noun is scenario else ()):
+        noun = getattr(noun, part, None)
     value = getattr(noun, name, None)
-    return (True if is_dataclass(value) else value,)
+    return value if isinstance(value, tuple) else (True if is_dataclass(value) else value,)
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -113,7 +113,7 @@ interleave_flag = grouped(
     click.option(
         "--interleave/--no-interleave",
         default=None,
-        help="Measure the repeats of the compared runs in turns (default), or one run after the other.",
+        help="Interleave the repeats of the compared runs (default), or measure one run after the other.",
     ),
 )
 
@@ -126,7 +126,7 @@ comparing_flags = flags(
             "compared",
             type=WORD,
             metavar="SETTING=A,B,…",
-            help="Measure with each of these values, in turns, and compare each run with the first one: see hydra "
+            help="Measure with each of these values, interleaved, and compare each run with the first one: see hydra "
             "compare. A,B,… without a setting are implementations.",
         ),
     ),

@@ -22,6 +22,7 @@ from hydra.kafkatest.system import KafkaSystem
 from hydra.model import LoadSpec, NativeSpec, SharedSettings
 from hydra.mqtttest.system import MqttSystem
 from hydra.natstest.system import NatsSystem
+from hydra.sweep.search_spec import SearchSpec
 
 SCENARIOS: Final = {"zmq": "zmqfixed", "kafka": "kafka-fixed", "nats": "nats-fixed", "mqtt": "mqtt-fixed"}
 SHARED: Final[Mapping[str, type]] = {"settings": SharedSettings, "native": NativeSpec, "load": LoadSpec}
@@ -224,6 +225,26 @@ def test_each_setting_changes_what_is_told_or_is_rejected(mode: Mode, monkeypatc
         if effect != expected:
             wrong.append(f"{key} = {value!r}: {effect}, not {expected}")
     assert not wrong, "\n".join(wrong)
+
+
+_BELOW: Final = {"floor_rate", "loss_target", "width", "steps"}
+_HIGHEST: Final = {"gain_target", "stall_doublings", "fresh_steps"}
+
+
+@pytest.mark.parametrize(
+    ("series", "unused"),
+    [
+        (["max_rate"], _BELOW | {"cohort_fraction", "slow_share", "reconnect_rate", "sndhwms"}),
+        (["nodrop"], _BELOW | {"cohort_fraction", "slow_share", "reconnect_rate", "sndhwms"}),
+        (["loss"], _HIGHEST | {"cohort_fraction", "slow_share", "reconnect_rate"}),
+        (["max_rate", "slow"], {"reconnect_rate", "sndhwms"}),
+        (["reconnecting"], _HIGHEST | {"slow_share", "sndhwms"}),
+    ],
+)
+def test_a_search_uses_the_keys_of_its_series(series: list[str], unused: set[str]) -> None:
+    search = {f"{of.name}": [5] if of.name == "sndhwms" else of.default for of in fields(SearchSpec)}
+    found = resolve("zmqrate", {"sweep.search": {**search, "series": series}}, alone=False).unused
+    assert {str(each.key[-1]) for each in found} == unused
 
 
 def test_a_default_and_a_value_that_came_with_hydra_are_never_rejected(tmp_path: Path) -> None:
