@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from hydra.cli.main import cli
+from hydra.options import ScenarioKeyOption
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
 _MARK: Final = "<!-- made by scripts/command_pages.py from here on -->"
@@ -58,12 +59,13 @@ def _row(option: click.Option, context: click.Context) -> str:
         return ""
     record = option.get_help_record(context)
     names = record[0] if record else ", ".join(option.opts)
-    return f"| `{_cell(names)}` | {_escaped(_cell(option.help or ''))} | {_default(option, context)} |"
+    needs = f" Needs `{_cell(option.needs)}`." if isinstance(option, ScenarioKeyOption) and option.needs else ""
+    return f"| `{_cell(names)}` | {_escaped(_cell(option.help or ''))}{needs} | {_default(option, context)} |"
 
 
 def _default(option: click.Option, context: click.Context) -> str:
     record = option.get_help_record(context)
-    told = re.search(r"\[default: (.*?)[\];]", record[1]) if record else None
+    told = re.search(r"\[(?:needs: [^;\]]*; )?default: (.*?)[\];]", record[1]) if record else None
     return f"`{_cell(told[1])}`" if told else ""
 
 

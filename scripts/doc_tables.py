@@ -26,13 +26,14 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from hydra.config import plugins
 from hydra.config.fields import own_tables, shared_table
+from hydra.config.needs import as_keys, needs_of
 from hydra.errors import EXIT_CODES
 from hydra.events import run_events  # noqa: F401  # it registers its events
 from hydra.events.event import Event
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import Column
 from hydra.measure.step_columns import BATCH, PUBLISHED, step_columns
-from hydra.model import Scenario, SweepSpec, setting_of
+from hydra.model import Scenario, SweepSpec, flag_names, setting_of
 from hydra.report.row_warnings import RowWarning
 from hydra.sweep import KINDS, SweepTable
 from hydra.sweep.points import SweepPoint
@@ -125,9 +126,9 @@ def settings_table(mark: str) -> str:
     for listed, text in meanings(noun).items():
         its = [known[name] for name in listed if not names or name in names]
         if its:
-            cells = zip(*(_setting(noun, each) for each in its), strict=True)
+            cells = zip(*(_setting(noun, each, system, table) for each in its), strict=True)
             rows.append([*(", ".join(dict.fromkeys(filter(None, cell))) for cell in cells), text])
-    whole = [["key", "flag", "default", "values", "meaning"], *rows]
+    whole = [["key", "flag", "default", "values", "needs", "meaning"], *rows]
     # A column that is empty in all rows is left out.
     used = [any(column[1:]) for column in zip(*whole, strict=True)]
     head, *others = ([cell for cell, use in zip(row, used, strict=True) if use] for row in whole)
@@ -143,15 +144,16 @@ def meanings(noun: type) -> dict[tuple[str, ...], str]:
     return {tuple(names.split(", ")): text for names, text in plain.items()}
 
 
-def _setting(noun: type, field: Field[Any]) -> tuple[str, str, str, str]:
-    """A setting's name, flag, default and possible values."""
+def _setting(noun: type, field: Field[Any], system: str, table: str) -> tuple[str, str, str, str, str]:
+    """A setting's name, flag, default, possible values, and what it needs."""
     about = setting_of(field)
-    word = field.name.replace("_", "-")
-    names = about.flag or ((f"--{word}", f"--no-{word}") if field.default is True else (f"--{word}",))
-    flag = ", ".join(f"`{name}`" for name in names) if about.help else ""
+    flag = ", ".join(f"`{name}`" for names in flag_names(field) for name in names.split("/"))
+    spec = None if system == "all" else plugins.system(system)
+    needs = " and ".join(f"`{as_keys(need)}`" for need in needs_of(spec, table, field))
     default = _DERIVED.get((noun.__name__, field.name)) or _default(field)
     values = _values(get_type_hints(noun)[field.name], about.least, about.most)
-    return f"`{field.name}`", flag, default, (_installed(field.name) if noun is Scenario else "") or values
+    possible = (_installed(field.name) if noun is Scenario else "") or values
+    return f"`{field.name}`", flag, default, possible, needs
 
 
 def _installed(name: str) -> str:

@@ -108,7 +108,12 @@ USERS = '[kafka]\nbootstrap = "h:1"\n'
         ("", "kafka", "", ["sweep: clients must name at least one client count, or list points"]),
         # exporters of brokers
         (USERS + 'metrics = ["h:x"]', "kafka", ONE, ["kafka.metrics: 'h:x' is no address", "write host:port"]),
-        ('[kafka]\nmetrics = ["h:1"]', "kafka", ONE, ["kafka.metrics: brokers started by Hydra", "remove it"]),
+        (
+            '[kafka]\nmetrics = ["h:1"]',
+            "kafka",
+            ONE,
+            ["kafka.metrics: has no effect in this run: it needs kafka.bootstrap", "add --bootstrap"],
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(

@@ -87,6 +87,8 @@ class ComparedRun:
         columns: columns of the figures of a repeat, by name.
         primary: the default primary figures, in order of preference.
         facts: facts about the measurement (hosts, versions, settings) as JSON values.
+        apart: what the comparison gave to this run and not to the others, by dotted key, as text.
+        guarantees: what the system acknowledges and what it keeps, as a sentence without its subject.
     """
 
     name: str
@@ -98,8 +100,12 @@ class ComparedRun:
     varied: Sequence[str] = ()
     primary: Sequence[str] = ()
     facts: Mapping[str, object] = field(default_factory=dict)
+    apart: Mapping[str, str] = field(default_factory=dict)
+    guarantees: str = ""
 
 
+_OF_ANY_SYSTEM: Final = (CLIENTS, PUBLISHERS, "rate", "message_size")
+"""The settings in which the same rows of two systems agree: each other setting may mean something else there."""
 _WORKLOAD: Final = (
     *(POINT, CLIENTS, PUBLISHERS, "rate", "message_size", "message_size_min"),
     *(PAYLOAD, "payload_ratio", "payload_file", "messages"),
@@ -140,20 +146,23 @@ def match(sides: Sequence[ComparedRun]) -> RowMatching:
         sides: two or more runs.
 
     Raises:
-        UsageError: the runs measured different systems, searched for different rates, or have no row in common.
+        UsageError: the runs searched for different things, have no row in common, or are of two systems and one has
+            several rows where the other one has one.
     """
     base = sides[0]
     for side in sides[1:]:
-        if side.system != base.system:
-            raise UsageError(
-                f"{base.name} measured {base.system} and {side.name} {side.system}: their rows are not the same",
-                "compare runs of one system",
-            )
         if side.searches != base.searches:
             told = [f"{each.name} {each.searches or 'searches for nothing'}" for each in (base, side)]
             raise UsageError(f"these are different experiments: {', '.join(told)}", "compare runs of one kind")
-    names = tuple(dict.fromkeys((*_WORKLOAD, *(name for side in sides for name in side.varied))))
+    names = key_names(sides)
     found = [{_key(row, names): row for row in side.rows} for side in sides]
+    for side, rows in zip(sides, found, strict=True):
+        if len(rows) < len(side.rows):
+            raise UsageError(
+                f"{side.name} has several rows with the same {', '.join(_OF_ANY_SYSTEM)}: another system has no rows "
+                "that match them one by one",
+                "measure it with one value of each other setting",
+            )
     common = [key for key in found[0] if all(key in rows for rows in found)]
     every = [key for rows in found for key in rows]
     if not common:
@@ -166,6 +175,20 @@ def match(sides: Sequence[ComparedRun]) -> RowMatching:
         [MatchedRow(_name(key, common), dict(key), [rows[key] for rows in found]) for key in common],
         {name: rows for name, rows in unmatched.items() if rows},
     )
+
+
+def key_names(sides: Sequence[ComparedRun]) -> tuple[str, ...]:
+    """The settings in which the same rows of these runs agree."""
+    if are_systems(sides):
+        return _OF_ANY_SYSTEM
+    apart = {key.rpartition(".")[2] for side in sides for key in side.apart if not key.startswith("sweep.")}
+    names = dict.fromkeys((*_WORKLOAD, *(name for side in sides for name in side.varied)))
+    return tuple(name for name in names if name not in apart)
+
+
+def are_systems(sides: Sequence[ComparedRun]) -> bool:
+    """Whether runs of several systems are compared."""
+    return len({side.system for side in sides}) > 1
 
 
 def _key(row: ComparedRow, names: Sequence[str]) -> Key:
@@ -206,14 +229,17 @@ class EnvironmentDifference:
     values: tuple[str, ...]
 
 
-def differences(facts: Sequence[Mapping[str, object]]) -> list[EnvironmentDifference]:
+def differences(facts: Sequence[Mapping[str, object]], *, shared_only: bool = False) -> list[EnvironmentDifference]:
     """Every fact that differs, in the order of the facts.
 
     Args:
         facts: the facts of each run, as nested JSON objects.
+        shared_only: whether facts that only some of the runs have are left out.
     """
     flat = [dict(_flat(of_run)) for of_run in facts]
     keys = dict.fromkeys(key for of_run in flat for key in of_run)
+    if shared_only:
+        keys = dict.fromkeys(key for key in keys if all(key in of_run for of_run in flat))
     values = {key: tuple(of_run.get(key, "") for of_run in flat) for key in keys}
     return [EnvironmentDifference(key, found) for key, found in values.items() if len(set(found)) > 1]
 

@@ -16,7 +16,15 @@ import numpy as np
 
 from hydra.analysis import statistics
 from hydra.analysis.compared_figures import others, primary, words
-from hydra.analysis.compared_runs import ComparedRun, EnvironmentDifference, MatchedRow, RowRepeat, differences, match
+from hydra.analysis.compared_runs import (
+    ComparedRun,
+    EnvironmentDifference,
+    MatchedRow,
+    RowRepeat,
+    are_systems,
+    differences,
+    match,
+)
 from hydra.analysis.statistics import ALPHA, holm, levels
 from hydra.measure.column import Column
 from hydra.model import Figure, number
@@ -129,7 +137,7 @@ def compare(sides: Sequence[ComparedRun], *, paired: bool, figure: str = "") -> 
         family(sides, matching.rows, [first], paired=paired),
         family(sides, matching.rows, others(sides, first), paired=paired),
         dict(matching.unmatched),
-        differences([side.facts for side in sides]),
+        differences([side.facts for side in sides], shared_only=are_systems(sides)),
     )
 
 

@@ -12,6 +12,7 @@ from hydra.cli.experiment_runner import Parts, scenario_of
 from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments
+from hydra.config.scenario import refuse_unused
 from hydra.errors import RunDirectoryError, UsageError
 from hydra.events.value_formatting import duration
 from hydra.options import shown
@@ -51,6 +52,8 @@ def run_experiment(system: str, name: str, replaced: Mapping[str, object], flags
     order = _order(experiment, flags, before, hosts)
     # Resolving all known parts reports wrong flags before anything starts.
     parts = {part.name: scenario_of(experiment, part, overrides) for part in _known(experiment, order)}
+    if experiment.parts:  # a part that is not known yet may use what the first one does not
+        refuse_unused(list(parts.values()), experiment.name)
     first = dict(list(parts.items())[:1])
     command = ResolvedCommand("experiment", first, replaced, shown(flags), experiment.name, order)
     folder = resumed or flags["out"] or fresh_folder(experiment.name)

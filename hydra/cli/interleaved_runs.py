@@ -1,8 +1,8 @@
-"""Measures several implementations with one command, their repeats in turn; one folder holds a run for each.
+"""Measures several runs with one command, their repeats in turn; one folder holds all of them.
 
-A turn is one repeat of one part of the sweep (a client count, or a point); its processes end with it. All
-implementations take a turn before the next turn begins: repeats of the same number are minutes apart, so that slow
-changes of the machine affect all of them alike, and each has its own client processes.
+A turn is one repeat of one part of the sweep (a client count, or a point); its processes end with it. All runs take a
+turn before the next turn begins: repeats of the same number are minutes apart, so that slow changes of the machine
+affect all of them alike, and each has its own client processes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,11 +19,20 @@ from typing import Any, Final, NoReturn
 
 from hydra.analysis.compared_figures import measured_columns
 from hydra.analysis.compared_runs import orders
+from hydra.cli.compared_sides import COMPARE, ComparedSide
 from hydra.cli.measurement import Measurement, Printout, carry_out
 from hydra.config.cluster import load_cluster
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.config.scenario import load_scenario, resolve
-from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED, HydraError, RunDirectoryError, UsageError
+from hydra.config.scenario import refuse_unused, resolve
+from hydra.errors import (
+    EXIT_GOOD,
+    EXIT_INCOMPLETE,
+    EXIT_INTERRUPTED,
+    HydraError,
+    RefusedKeyError,
+    RunDirectoryError,
+    UsageError,
+)
 from hydra.events.value_formatting import duration
 from hydra.model import StepResult
 from hydra.options import shown
@@ -42,40 +53,86 @@ from hydra.store.redaction import Redactor
 from hydra.store.run_folders import fresh_folder, locked
 from hydra.sweep import RepeatTurn
 
-CLIENT: Final = "client"
-"""The key of a scenario that names the implementation of its clients."""
 REPEAT: Final = "sweep.repeat"
 REPEATS: Final = 10
 """The default number of repeats: it finds a difference of 10 % in nine of ten comparisons (docs/compare.md)."""
 
 
 def run_interleaved(
-    scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any], resumed: Path | None
+    sides: Mapping[str, ComparedSide], replaced: Mapping[str, object], flags: Mapping[str, Any], resumed: Path | None
 ) -> NoReturn:
-    """Runs a scenario with several implementations, prints how they compare, and exits with the run's code.
+    """Measures runs in turns, prints how they compare, and exits with the run's code.
 
     Args:
-        scenario: the scenario's name or path.
-        replaced: values that the command replaces in the scenario, by dotted key.
+        sides: each run by its folder; none: those of the folder that is resumed.
+        replaced: values that the command replaces in all scenarios, by dotted key.
         flags: the flags of ``options.run_flags``, ``options.comparing_flags`` and the engines.
         resumed: the folder that is resumed; None: a new one is made.
     """
-    before = _before(resumed, flags) if resumed else None
+    before = _before(resumed, sides, flags) if resumed else None
     if before:
         replaced = {**before.overrides, **replaced}
-        refuse_hidden(replaced)
-    sides = before.sides if before else _sides(str(flags["compared"]), replaced)
-    replaced = _repeated(scenario, replaced, next(iter(sides.values())))
+        sides = {
+            name: ComparedSide(before.scenarios.get(name, next(iter(sides.values())).scenario if sides else ""), own)
+            for name, own in before.sides.items()
+        }
+        refuse_hidden({**replaced, **{key: value for side in sides.values() for key, value in side.replaced.items()}})
+    replaced, sides = _repeated(replaced, sides)
     folder = resumed or flags["out"]
-    runs = {name: _load(scenario, {**replaced, **own}, folder and folder / name) for name, own in sides.items()}
-    measurement = InterleavedRuns(ResolvedCommand("comparison", runs, replaced, shown(flags)))
+    runs = {name: _load(side, replaced, folder and folder / name) for name, side in sides.items()}
+    first = next(iter(sides.values()))
+    for together in [[run] for run in runs.values()] if first.command else [list(runs.values())]:
+        with _said_of(first):
+            refuse_unused(together, first.scenario)
+    check_rows(runs, sides)
+    command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_told(sides))
+    measurement = InterleavedRuns(command)
     folder = folder or fresh_folder(measurement.command.first.scenario.name)
     engine = choose(flags["master"], flags["config"], flags)
     carry_out(measurement, engine, load_cluster(flags["config"]), folder, resumed=before is not None)
 
 
+def check_rows(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:
+    """Rejects runs that have no row in common, before anything is measured.
+
+    Raises:
+        UsageError: the text names the difference.
+    """
+    for name, side in sides.items():
+        varied = runs[name].scenario.sweep.varied
+        for key in side.replaced:
+            if key.startswith("settings.") and key.rpartition(".")[2] in varied and not side.command:
+                what = f"{COMPARE}: the rows of {side.scenario} give {key} themselves"
+                raise UsageError(what, "remove it from the rows, or compare commands: hydra compare --run")
+    first, *others = runs
+    for other in others:
+        for name in ("clients", "publishers", "rate", "message_size"):
+            values = [_asked(runs[each], name) for each in (first, other)]
+            given = [key.rpartition(".")[2] for key in (*sides[first].replaced, *sides[other].replaced)]
+            compared = runs[first].system == runs[other].system and name in given and name != "clients"
+            if values[0] != values[1] and not compared:
+                told = [f"{each} {', '.join(map(str, of))}" for each, of in zip((first, other), values, strict=True)]
+                what = f"the runs have different rows: {name}: {'; '.join(told)}"
+                raise UsageError(what, f"give all of them the same {name}")
+        if runs[first].sweep.turns != runs[other].sweep.turns:
+            raise UsageError(f"{first} and {other} have different numbers of rows", "give all the same rows")
+
+
+def _asked(resolved: ResolvedScenario, name: str) -> Sequence[object]:
+    """What the rows of a scenario have of this name."""
+    sizes = resolved.scenario.sizes
+    if name in ("clients", "publishers"):
+        return sorted({size[name == "clients"] for size in sizes})
+    return list(() if name in resolved.scenario.sweep.decided else resolved.scenario.values_of(name))
+
+
+def _told(sides: Mapping[str, ComparedSide]) -> dict[str, dict[str, Any]]:
+    """Each run as JSON has it."""
+    return {name: asdict(side) for name, side in sides.items()}
+
+
 class InterleavedRuns(Measurement):
-    """The measurement of a run of each implementation, which compares the runs."""
+    """The measurement of several runs, which compares them."""
 
     def __init__(self, command: ResolvedCommand) -> None:
         super().__init__(command)
@@ -83,7 +140,7 @@ class InterleavedRuns(Measurement):
             parse(text, columns(command.first.scenario), measured_columns(command.first.columns))
 
     def check_new(self, out: Path) -> None:
-        """Also rejects a folder that already holds runs of several implementations."""
+        """Also rejects a folder that already holds compared runs."""
         super().check_new(out)
         if interleaved_record.is_interleaved(out):
             raise RunDirectoryError(f"{out} already holds runs", "continue it with --resume, or choose another --out")
@@ -96,7 +153,8 @@ class InterleavedRuns(Measurement):
         record = interleaved_record.read_record(folder) if request.resume else self._record(request)
         expected_s = sum(resolved.sweep.expected_s() for resolved in command.scenarios.values())
         names = ", ".join(command.scenarios)
-        request.say(f"{record.scenario} with {names} into {folder}: more than {duration(expected_s)}")
+        what = names if record.commands else f"{record.scenario} with {names}"
+        request.say(f"{what} into {folder}: more than {duration(expected_s)}")
         request.confirm(expected_s)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
@@ -124,29 +182,36 @@ class InterleavedRuns(Measurement):
     def _record(self, request: RunRequest) -> InterleavedRecord:
         """The record of runs that begin."""
         command = self.command
-        redactor = Redactor.of_run(command.first, *request.engine.secrets())
+        secrets_ = [secret for each in command.scenarios.values() for secret in each.system.secrets(each.scenario)]
+        redactor = Redactor.of_run(command.first, *request.engine.secrets(), *secrets_)
         return InterleavedRecord(
-            scenario=command.first.scenario.name,
-            sides={name: _own(resolved) for name, resolved in command.scenarios.items()},
+            scenario=", ".join(dict.fromkeys(each.scenario.name for each in command.scenarios.values())),
+            sides={
+                name: {key: redactor.value(value, key) for key, value in side["replaced"].items()}
+                for name, side in command.sides.items()
+            },
+            scenarios={name: side["scenario"] for name, side in command.sides.items() if side["command"]},
+            commands={name: redactor.text(side["command"]) for name, side in command.sides.items() if side["command"]},
             interleaved=command.flags["interleave"] is not False,
             seed=secrets.randbelow(2**31),
             **asked(request.command_line, command.replaced, redactor),
         )
 
 
-def _before(resumed: Path, flags: Mapping[str, Any]) -> InterleavedRecord:
+def _before(resumed: Path, sides: Mapping[str, ComparedSide], flags: Mapping[str, Any]) -> InterleavedRecord:
     """The record of the runs that are resumed.
 
     Raises:
-        RunDirectoryError: the folder holds other runs than the flags ask for.
+        RunDirectoryError: the folder holds other runs than the command asks for.
     """
     if not interleaved_record.is_interleaved(resumed):
-        raise RunDirectoryError(
-            f"{resumed} holds no runs of several implementations", "leave out --compare-implementations"
-        )
+        raise RunDirectoryError(f"{resumed} holds no runs that were compared", f"leave out {COMPARE}")
     record = interleaved_record.read_record(resumed)
-    if flags["compared"] is not None and list(_sides(str(flags["compared"]), {})) != list(record.sides):
-        raise RunDirectoryError(f"{resumed} compares {', '.join(record.sides)}", "leave out --compare-implementations")
+    if bool(record.commands) != bool(flags.get("commands") is not None):
+        how = f"hydra compare --resume {resumed}" if record.commands else "the command that began it, and --resume"
+        raise RunDirectoryError(f"{resumed} was begun by another command", f"continue it with {how}")
+    if len(sides) > 1 and list(sides) != list(record.sides):
+        raise RunDirectoryError(f"{resumed} compares {', '.join(record.sides)}", f"leave out {COMPARE}")
     if flags["interleave"] not in (None, record.interleaved):
         raise RunDirectoryError(
             f"{resumed} was started with {'--interleave' if record.interleaved else '--no-interleave'} and keeps it",
@@ -155,52 +220,50 @@ def _before(resumed: Path, flags: Mapping[str, Any]) -> InterleavedRecord:
     return record
 
 
-def _sides(names: str, replaced: Mapping[str, object]) -> dict[str, dict[str, Any]]:
-    """The keys that each run replaces, by the run's folder; a repeated implementation shows the effect of chance.
+def _repeated(
+    replaced: Mapping[str, object], sides: Mapping[str, ComparedSide]
+) -> tuple[Mapping[str, object], dict[str, ComparedSide]]:
+    """The replaced keys with one number of repeats for all runs: the default, unless the user or a scenario sets one.
 
     Raises:
-        UsageError: fewer than two implementations are named.
+        UsageError: the user asks for one repeat, or for different numbers.
     """
-    if CLIENT in replaced:
+    asked_ = {side.replaced[REPEAT] for side in sides.values() if REPEAT in side.replaced}
+    own = {
+        name: replace(side, replaced={key: value for key, value in side.replaced.items() if key != REPEAT})
+        for name, side in sides.items()
+    }
+    if len(asked_) > 1:
+        raise UsageError("the commands have different numbers of repeats", "write --repeat after hydra compare")
+    replaced = {**({REPEAT: asked_.pop()} if asked_ else {}), **replaced}
+    found = {_load(side, replaced, None).scenario.sweep.repeat for side in own.values()}
+    if found == {1} and REPEAT in replaced:
         raise UsageError(
-            "--implementation and --compare-implementations both name implementations", "leave out --implementation"
-        )
-    found: dict[str, dict[str, Any]] = {}
-    for name in filter(None, (part.strip() for part in names.split(","))):
-        nth = sum(own[CLIENT] == name for own in found.values()) + 1
-        found[name if nth == 1 else f"{name}-{nth}"] = {CLIENT: name}
-    if len(found) < 2:
-        raise UsageError(
-            f"--compare-implementations {names} names fewer than two", "name them with commas in between: A,B"
-        )
-    return found
-
-
-def _repeated(scenario: str | Path, replaced: Mapping[str, object], own: Mapping[str, object]) -> Mapping[str, object]:
-    """The replaced keys with the default number of repeats, unless the user or the scenario sets one.
-
-    Raises:
-        UsageError: the user asks for one repeat.
-    """
-    repeat = load_scenario(scenario, {**replaced, **own}).sweep.repeat
-    if repeat == 1 and REPEAT in replaced:
-        raise UsageError(
-            "one repeat of each implementation does not show the spread",
+            "one repeat of each run does not show the spread",
             f"leave out --repeat ({REPEATS}), or raise it",
         )
-    return replaced if repeat > 1 else {**replaced, REPEAT: REPEATS}
+    if len(found) > 1 or found == {1}:
+        replaced = {**replaced, REPEAT: max(found - {1}, default=REPEATS)}
+    return replaced, own
 
 
-def _load(scenario: str | Path, replaced: Mapping[str, object], directory: Path | None) -> ResolvedScenario:
-    load = partial(resolve, scenario)
-    if directory and (directory / DATABASE).is_file():
-        return continued(directory, load, replaced)
-    return load(replaced)
+def _load(side: ComparedSide, replaced: Mapping[str, object], directory: Path | None) -> ResolvedScenario:
+    load, replaced = partial(resolve, side.scenario, alone=False), {**replaced, **side.replaced}
+    with _said_of(side):
+        if directory and (directory / DATABASE).is_file():
+            return continued(directory, load, replaced)
+        return load(replaced)
 
 
-def _own(resolved: ResolvedScenario) -> dict[str, Any]:
-    """The keys that one run replaces in the common scenario."""
-    return {CLIENT: resolved.scenario.client}
+@contextmanager
+def _said_of(side: ComparedSide) -> Iterator[None]:
+    """Errors in a key that a run replaces name the flag that gave it."""
+    try:
+        yield
+    except RefusedKeyError as e:
+        if not any(key == each or each.startswith(f"{key}.") for key in side.replaced for each in e.keys):
+            raise
+        raise e.said_of(f"--run: {e.keys[-1]}" if side.command else f"{COMPARE}: {e.keys[-1]}") from e
 
 
 def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], record: InterleavedRecord) -> int:
@@ -236,7 +299,7 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
             label = f"block {block + 1}, {name}"
             request.say(label)
             resolved, part = scenarios[name], request.part(name, f"{label}: ")
-            overrides = {**request.overrides, **_own(resolved)}
+            overrides = {**request.overrides, **record.sides[name]}
             end = launcher.launch(resolved, dataclasses.replace(part, overrides=overrides, turn=turn))
             codes[name], coming[name] = end.code, _next_turn(resolved, end.results)
             if codes[name] == EXIT_INTERRUPTED:

@@ -76,12 +76,13 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
     """
     from hydra.config.file_locations import experiment_named
 
+    runs: RunCommands = context.obj
     replaced, values = overrides(), values_of(context)
     if experiment_named(scenario) is not None:
         refuse_comparing(scenario, values)
-        _experiment("", scenario, replaced, values)
+        runs.experiment("", scenario, replaced, values)
     else:
-        _scenario(scenario, replaced, values)
+        runs.scenario(scenario, replaced, values)
 
 
 @click.command(

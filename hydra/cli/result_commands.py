@@ -5,16 +5,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from hydra.cli.scenario_argument import USUAL
-from hydra.errors import EXIT_GOOD
+from hydra.errors import EXIT_GOOD, UsageError
 from hydra.options import (
     BANDWIDTH,
     CLIENTS,
     CLUSTER,
+    COMPARISON,
     COUNTS,
     MEMORY,
     OUTPUT,
@@ -26,8 +28,11 @@ from hydra.options import (
     FiniteFloatRange,
     config_flag,
     grouped,
+    interleave_flag,
     json_flag,
+    late_command,
     overrides,
+    run_flags,
     set_flag,
 )
 from hydra.options.help import RESULTS
@@ -70,53 +75,100 @@ def report(runs: tuple[Path, ...], opened: bool, plotly: str, images: str | None
         click.launch(str(next(path for path in paths if path.suffix == ".html")))
 
 
-@click.command(
-    cls=Command,
+@late_command(
+    "compare",
+    click.argument("runs", metavar="[A B…]", type=PATH, nargs=-1),
+    grouped(
+        COMPARISON,
+        click.option(
+            "--run",
+            "commands",
+            multiple=True,
+            type=WORD,
+            metavar="'COMMAND'",
+            help="Measure this command, a scenario with its flags; give it twice or more.",
+        ),
+    ),
+    interleave_flag,
+    grouped(
+        OUTPUT,
+        click.option(
+            "--figure",
+            type=WORD,
+            metavar="NAME",
+            help="Primary metric for the verdict: a column (default: see docs/compare.md).",
+        ),
+        click.option("--all", "whole", is_flag=True, help="Also print the metrics that do not differ."),
+        click.option("--html", type=PATH, metavar="FILE", help="Write a page with the plots of all runs into FILE."),
+    ),
+    run_flags,
     section=RESULTS,
     examples=(
         "hydra compare runs/before runs/after",
         "hydra compare runs/before runs/after --fail-if 'avg_rx_rate_pps < 0.95 * base'",
+        "hydra compare --run 'zmqrate --clients 30' --run 'zmqrate --clients 30 --sndhwm 100000' --repeat 5",
     ),
 )
-@click.argument("runs", metavar="A B…", type=PATH, nargs=-1)
-@grouped(
-    OUTPUT,
-    click.option(
-        "--figure",
-        type=WORD,
-        metavar="NAME",
-        help="Primary metric for the verdict: a column (default: see docs/compare.md).",
-    ),
-    click.option(
-        "--fail-if",
-        "fail_if",
-        multiple=True,
-        metavar="EXPR",
-        help="Exit with 3 if this holds for a row, such as 'avg_rx_rate_pps < 0.95 * base'; can be repeated.",
-    ),
-    click.option("--all", "whole", is_flag=True, help="Also print the metrics that do not differ."),
-    click.option("--html", type=PATH, metavar="FILE", help="Write a page with the plots of all runs into FILE."),
-    json_flag,
-)
+@click.pass_context
 def compare(
-    runs: tuple[Path, ...], figure: str | None, fail_if: tuple[str, ...], html: Path | None, **shown: bool
+    context: click.Context,
+    /,
+    runs: tuple[Path, ...],
+    commands: tuple[str, ...],
+    figure: str | None,
+    html: Path | None,
+    **flags: Any,
 ) -> None:
     """Compare runs with the first one, row by row.
 
-    A folder made by --compare-implementations stands for all runs in it.
+    The runs are directories, or are measured first: --run names a command for each run, and Hydra interleaves their
+    repeats. A folder of compared runs stands for all runs in it.
     """
+    measured = bool(commands) or flags["resume"] is not None
+    _refuse_other_way(context, measured=measured)
+    if measured:
+        from hydra.cli.compared_sides import sides_of_commands
+        from hydra.cli.interleaved_runs import run_interleaved
+        from hydra.store.run_folders import resumed_folder
+
+        root = context.find_root().command
+        sides = sides_of_commands(commands, root) if commands and isinstance(root, click.Group) else {}
+        run_interleaved(sides, overrides(), {**flags, "commands": commands}, resumed_folder(flags))
+
     from hydra.cli.error_exit import failed_if
     from hydra.report.comparison_report import compare_runs, document, json_text
     from hydra.report.table import fitted, terminal_width
 
-    compared, lines = compare_runs(runs, figure or "", fail_if)
+    compared, lines = compare_runs(runs, figure or "", flags["fail_if"])
     if html is not None:
         from hydra.jupyter.command import write_comparison
 
         click.echo(str(write_comparison(compared, html)), err=True)
-    text = document(compared, whole=shown["whole"])
-    click.echo(json_text(compared) if shown["as_json"] else fitted(text, terminal_width()), nl=False)
+    text = document(compared, whole=flags["whole"])
+    click.echo(json_text(compared) if flags["as_json"] else fitted(text, terminal_width()), nl=False)
     sys.exit(failed_if(lines, EXIT_GOOD))
+
+
+_OF_FOLDERS: Final = ("runs", "figure", "html", "whole")
+"""Parameters of a comparison of runs that are there."""
+_OF_BOTH: Final = ("fail_if", "as_json")
+
+
+def _refuse_other_way(context: click.Context, *, measured: bool) -> None:
+    """Rejects flags of measuring for runs that are there, and the reverse.
+
+    Raises:
+        UsageError: such a flag is given.
+    """
+    for param in context.command.get_params(context):
+        name = str(param.name)
+        if name in _OF_BOTH or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        if not measured and name not in _OF_FOLDERS:
+            raise UsageError(f"{param.opts[0]} is for runs that are measured", "name commands with --run")
+        if measured and name in _OF_FOLDERS:
+            what = "run directories are" if name == "runs" else f"{param.opts[0]} is"
+            raise UsageError(f"{what} for runs that are there", "compare the folder afterwards: hydra compare DIR")
 
 
 @click.command(cls=Command, section=RESULTS, examples=("hydra runs", "hydra runs /data/runs --json"))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
+import click
+
 from hydra.config.cluster import load_cluster
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
@@ -25,9 +27,14 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
     """
     resumed = resumed_folder(flags)
     if _is_interleaved(flags, resumed):
+        from hydra.cli.compared_sides import ComparedSide, sides_of_setting
         from hydra.cli.interleaved_runs import run_interleaved
 
-        run_interleaved(scenario, replaced, flags, resumed)
+        context, compared = click.get_current_context(), flags["compared"]
+        sides = {"": ComparedSide(str(scenario))}
+        if compared is not None:
+            sides = sides_of_setting(compared, scenario, replaced, context.command.get_params(context))
+        run_interleaved(sides, replaced, flags, resumed)
     resolved = asked_scenario(scenario, replaced, flags)
     engine = choose(flags["master"], flags["config"], flags)
     # The imports below are slow: errors that were found so far do not wait for them.
@@ -52,7 +59,7 @@ def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: 
 
 
 def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:
-    """Whether the user compares several implementations, or resumes such a comparison.
+    """Whether the user compares several runs, or resumes such a comparison.
 
     Raises:
         UsageError: ``--interleave`` is given for one run only, or one run of a comparison is resumed alone.
@@ -71,5 +78,5 @@ def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:
                 f"continue the whole comparison: --resume {resumed.resolve().parent}",
             )
     if flags["interleave"] is not None:
-        raise UsageError("--interleave is for compared runs", "name them with --compare-implementations")
+        raise UsageError("--interleave is for compared runs", "name them with --compare")
     return False

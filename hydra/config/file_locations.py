@@ -88,6 +88,11 @@ def scenario_path(name_or_path: str | Path) -> Path:
     return found
 
 
+def is_shipped(source: Path) -> bool:
+    """Whether a scenario's file came with Hydra or with a system, so that its values are defaults."""
+    return source.resolve().parent in {folder.resolve() for folder in _folders()}
+
+
 def _is_path(text: str) -> bool:
     return text.endswith(".toml") or os.sep in text
 

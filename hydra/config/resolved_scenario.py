@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from hydra.config import plugins
+from hydra.config.needs import UnusedSetting
 from hydra.errors import ConfigError
 from hydra.measure.column import Column
 from hydra.measure.step_columns import BATCH, SystemColumns, step_columns
@@ -26,10 +27,12 @@ class ResolvedScenario:
     Attributes:
         scenario: the scenario.
         system: the specification of its system.
+        unused: the settings that the user gave and no row uses.
     """
 
     scenario: Scenario
     system: SystemSpec
+    unused: Sequence[UnusedSetting] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, scenario: Scenario) -> ResolvedScenario:

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from hydra.config import plugins
 from hydra.config.fields import field_of, out_of_bounds, system_of
-from hydra.config.file_locations import scenario_path, scenarios
+from hydra.config.file_locations import is_shipped, scenario_path, scenarios
+from hydra.config.needs import refusal, unused
 from hydra.config.resolved_scenario import ResolvedScenario
-from hydra.config.toml import KeyAliases, Toml, override, read_toml, with_preset, with_published
+from hydra.config.toml import PUBLISHED, KeyAliases, Toml, override, read_toml, with_preset, with_published
 from hydra.config.validation import (
     Tables,
     UnknownKeyError,
@@ -64,23 +65,53 @@ def load_scenario(name_or_path: str | Path, overrides: Mapping[str, object] | No
     return resolve(name_or_path, overrides).scenario
 
 
-def resolve(name_or_path: str | Path, overrides: Mapping[str, object] | None = None) -> ResolvedScenario:
+def resolve(
+    name_or_path: str | Path, overrides: Mapping[str, object] | None = None, *, alone: bool = True
+) -> ResolvedScenario:
     """A scenario from a file, with some of its keys replaced.
 
     Args:
         name_or_path: a name is ``conf/scenarios/NAME.toml``; a text that ends with .toml or contains a slash is a path.
         overrides: dotted keys (``sweep.clients``) and their values, from ``--set`` and from flags; None removes a key.
+        alone: whether it is all that is run: a setting that it does not use is rejected. Otherwise its caller asks
+            :func:`refuse_unused`, for another scenario may use that setting.
 
     Raises:
         ConfigError: the file is missing, malformed or invalid, or an override is invalid.
     """
     source = scenario_path(name_or_path)
     data = read_toml(source, lambda: f"known scenarios: {', '.join(scenarios())}")
-    return resolved_from(str(source), source.stem, data, overrides)
+    resolved = resolved_from(str(source), source.stem, data, overrides, given=not is_shipped(source))
+    if alone:
+        refuse_unused([resolved], str(source))
+    return resolved
+
+
+def refuse_unused(resolved: Sequence[ResolvedScenario], source: str) -> None:
+    """Rejects the settings that the user gave and that no row of these scenarios uses.
+
+    Args:
+        resolved: one or more.
+        source: what errors call the file.
+
+    Raises:
+        RefusedKeyError: such a setting exists.
+    """
+    first, *others = resolved
+    kept = [{each.key for each in other.unused} for other in others]
+    unused_ = [each for each in first.unused if all(each.key in keys for keys in kept)]
+    if unused_:
+        with refusals_in(source, KeyAliases(first.system.aliases).written):
+            raise refusal(first.system, unused_)
 
 
 def resolved_from(
-    source: str, name: str, data: Mapping[str, Any], overrides: Mapping[str, object] | None = None
+    source: str,
+    name: str,
+    data: Mapping[str, Any],
+    overrides: Mapping[str, object] | None = None,
+    *,
+    given: bool = False,
 ) -> ResolvedScenario:
     """Makes a scenario from the content of a file, which need not exist.
 
@@ -90,13 +121,14 @@ def resolved_from(
         data: the content as TOML values.
         overrides: see :func:`resolve`. Precedence: overrides, a preset that they name, the file, a preset that the file
             names.
+        given: whether the file is the user's, so that its values were given by the user.
 
     Raises:
         ConfigError: the scenario or an override is invalid.
     """
     replaced = dict(overrides or {})
     try:
-        return _loaded(source, name, data, replaced)
+        return _loaded(source, name, data, replaced, given=given)
     except RefusedKeyError as e:
         tables = tuple(f"{key}." for key in e.keys if key)
         refused = str(e.__cause__)
@@ -120,18 +152,24 @@ def _refusal(key: str, source: str, name: str, data: Mapping[str, Any], replaced
     return ""
 
 
-def _loaded(source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object]) -> ResolvedScenario:
+def _loaded(
+    source: str, name: str, data: Mapping[str, Any], replaced: Mapping[str, object], *, given: bool = False
+) -> ResolvedScenario:
     label = f"{source} (with {', '.join(replaced)} replaced)" if replaced else source
     with refusals_in(label):
         spec = system_of({**data, **replaced})
     names = KeyAliases(spec.aliases)
     with refusals_in(label, names.written, names.worded):
-        written = with_published(names.resolve("", dict(data))[1], names, replaced)
-        written = with_preset(spec, written, replaced)
+        file: Any = names.resolve("", dict(data))[1]
+        written = with_preset(spec, with_published(file, names, replaced), replaced)
+        its_user = {key: value for key, value in file.items() if key != PUBLISHED} if given else {}
         for key, value in replaced.items():
-            override(written, *names.resolve(".".join(part.strip() for part in key.split(".")), value))
+            meant = names.resolve(".".join(part.strip() for part in key.split(".")), value)
+            override(written, *meant)
+            override(its_user, *meant)
         written.setdefault("name", name)
-        return ResolvedScenario(_scenario(spec, written), spec)
+        scenario = _scenario(spec, written)
+        return ResolvedScenario(scenario, spec, unused(spec, scenario, its_user))
 
 
 def _scenario(spec: SystemSpec, data: Toml) -> Scenario:

@@ -18,6 +18,7 @@ from hydra.measure.column import MICROSECONDS
 from hydra.measure.column_names import CLIENTS, POINT
 from hydra.model import number
 from hydra.report.comparison_report import (
+    apart,
     change,
     environment,
     interval,
@@ -26,6 +27,7 @@ from hydra.report.comparison_report import (
     table,
     verdict,
     warnings,
+    what_else,
 )
 
 _MOST_PANELS: Final = 3
@@ -37,8 +39,9 @@ def page(comparison: Comparison) -> Page:
     """The page of a comparison."""
     base, *others = (side.name for side in comparison.sides)
     names = f"{' and '.join(others)} against {base}"
+    differs = "".join(f'<p class="lead">{escape(text)}</p>' for text in apart(comparison))
     cautions = "".join(f"<li>{escape(text)}</li>" for text in warnings(comparison))
-    head = f'<div class="hydra"><h1>{escape(names)}</h1><p class="lead">{escape(method(comparison))}</p>'
+    head = f'<div class="hydra"><h1>{escape(names)}</h1>{differs}<p class="lead">{escape(method(comparison))}</p>'
     cautions = f'<ul class="cautions">{cautions}</ul>' if cautions else ""
     blocks = (
         Html(f"{style()}{head}{cautions}</div>"),
@@ -63,7 +66,7 @@ def _table(comparison: Comparison, compared: Sequence[FigureComparison]) -> Html
 
 
 def _environment(comparison: Comparison) -> Html:
-    if not comparison.environment:
+    if not what_else(comparison):
         return block('<p class="all-good">No recorded fact differs.</p>')
     return block(scrolling(html(environment(comparison))))
 

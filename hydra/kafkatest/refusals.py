@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,13 @@ _OURS: Final = frozenset(
 """Settings by which brokers find each other and their clients find them."""
 _OURS_BEGIN: Final = ("sasl.", "ssl.", "security.", "listener.", "early.start.")
 _OTHERS: Final = "use another --implementation"
+_NOT_OF_TOOL: Final[Mapping[str, Figure]] = {
+    "burst": None,
+    "receive_rate": None,
+    "reconnect_rate": None,
+    "payload_seed": 1,
+}
+"""The settings of all systems that Kafka's performance tools cannot obey, with the value that asks for nothing."""
 Scope = Literal["broker", "topic"]
 _WHOLE: Final = {"int", "long", "short"}
 _TRUTH: Final = ("true", "false")
@@ -62,9 +69,7 @@ def _kill(scenario: Scenario) -> Iterator[Refusal]:
     if all(moment is None for moment in scenario.values_of("kill_broker_at")):
         return
     key = scenario.sweep.key_of("kill_broker_at")
-    if spec_of(scenario).bootstrap:
-        yield key, "Hydra never kills your own brokers", "leave out --bootstrap: Hydra kills only brokers it started"
-    elif scenario.server.count < 2:
+    if not spec_of(scenario).bootstrap and scenario.server.count < 2:
         yield key, f"needs at least 2 brokers, and server.count is {scenario.server.count}", "raise server.count"
 
 
@@ -95,6 +100,9 @@ def _of_tool(scenario: Scenario) -> Iterator[Refusal]:
     if None in scenario.values_of("messages"):
         what = "kafka-tool needs settings.messages"
         yield ("settings", "messages"), what, "set the number of records of each producer: messages = 1000000"
+    for name, usual in _NOT_OF_TOOL.items():
+        if any(value != usual for value in scenario.values_of(name)):
+            yield scenario.sweep.key_of(name), "kafka-tool has no such setting", f"leave it out, or {_OTHERS}"
     if settings.message_size_min is not None:
         yield ("settings", "message_size_min"), "kafka-tool sends records of one size, or lines of a file", _OTHERS
     if "json" in (settings.payload, *scenario.values_of("payload")):

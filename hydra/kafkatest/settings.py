@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from hydra.model import EventSpec, Scenario, Settings, setting, with_values
+from hydra.model import EventSpec, Need, Scenario, Setting, Settings, setting, with_values
 
 TABLE: Final = "kafka"
 TOOL: Final = "kafka-tool"
@@ -26,6 +26,10 @@ MOVE: Final = "move_partition"
 """The event that moves the first partition to the next brokers in the order of their ids."""
 _AT_ONCE: Final = 1e-9
 _SETTING: Final = {KILL: "kill_broker_at", MOVE: "move_partition_at"}
+_LIBRARY: Final = Need("client", ("kafka-python", "confluent-kafka", "native"))
+_OWN_CLUSTER: Final = Need(f"{TABLE}.bootstrap")
+_STARTED: Final = Need(_OWN_CLUSTER.key, ("",))
+_GROUP: Final = "settings.group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +86,16 @@ class KafkaSettings:
     fetch_wait_max_ms: int = setting(500, least=0, most=300_000)
     fetch_max_bytes: int = setting(52_428_800, least=1000, most=2_147_483_135)  # the limits of librdkafka
     max_partition_fetch_bytes: int = setting(1_048_576, least=1, most=1_000_000_000)
-    check_crcs: bool = True
+    check_crcs: bool = setting(True, needs=(_LIBRARY,))
     group: str = ""
     # Kafka's brokers accept 6000 and more by default.
-    session_timeout_ms: int | None = setting(None, least=100, most=1_800_000)
+    session_timeout_ms: int | None = setting(
+        None, least=100, most=1_800_000, needs=(Need(_GROUP, (), Need("client", (TOOL,))),)
+    )
     read: Read = "live"
     keep: bool = False
-    kill_broker_at: float | None = None
-    move_partition_at: float | None = None
+    kill_broker_at: float | None = setting(None, needs=(_STARTED,))
+    move_partition_at: float | None = setting(None, needs=(_STARTED,))
 
     def __post_init__(self) -> None:
         if self.msg_batch < 1:
@@ -132,11 +138,11 @@ class KafkaSpec:
         bootstrap: your own cluster, as ``HOST:PORT``, several separated by commas; ``""``: Hydra starts brokers.
         partitions: partitions of the run's topic.
         replication_factor: replicas of the run's topic, at most ``server.count``.
-        metrics: each JMX exporter on your own brokers, as ``HOST:PORT``; brokers started by Hydra have exporters.
+        metrics: each JMX exporter on your own brokers, as ``HOST:PORT``; brokers started by Hydra have their own.
         topic: settings of the run's topic by Kafka's names: ``[kafka.topic]``, ``min.insync.replicas = 2``.
         broker: settings of the brokers started by Hydra, by Kafka's names; they override those of
-            ``conf/kafka/server.properties``. Rejected with ``bootstrap``. Listeners, ids and folders, by which brokers
-            find each other, cannot be set.
+            ``conf/kafka/server.properties``. Listeners, ids and folders, by which brokers find each other, cannot be
+            set.
         exact_group: whether the setting ``group`` is the whole id of the consumer group on the cluster, for ACLs;
             otherwise the name of the run's topic stands before it.
         properties: client properties by the names of librdkafka or the Java client, TLS and SASL included. They travel
@@ -145,13 +151,25 @@ class KafkaSpec:
     """
 
     bootstrap: str = setting("", "Address of your cluster (default: brokers started by Hydra).", metavar="HOST:PORT")
-    partitions: int = setting(1, "Partitions of the run's topic.", least=1, most=MOST_PARTITIONS)
-    replication_factor: int = setting(1, "Replicas of the run's topic.", least=1, most=MOST_REPLICAS)
+    partitions: int = setting(
+        1,
+        "Partitions of the run's topic.",
+        least=1,
+        most=MOST_PARTITIONS,
+        needs=(Need("settings.partitions", (None,)),),
+    )
+    replication_factor: int = setting(
+        1,
+        "Replicas of the run's topic.",
+        least=1,
+        most=MOST_REPLICAS,
+        needs=(Need("settings.replication_factor", (None,)),),
+    )
     properties: Mapping[str, str] = field(default_factory=dict)
-    exact_group: bool = False
+    exact_group: bool = setting(False, needs=(Need(_GROUP),))
     topic: Mapping[str, str] = field(default_factory=dict)
-    broker: Mapping[str, str] = field(default_factory=dict)
-    metrics: tuple[str, ...] = ()
+    broker: Mapping[str, str] = field(default_factory=dict, metadata=Setting(needs=(_STARTED,)).metadata)
+    metrics: tuple[str, ...] = setting((), needs=(_OWN_CLUSTER,))
 
     def __post_init__(self) -> None:
         if self.partitions < 1:

@@ -40,6 +40,7 @@ class KafkaSystemSpec(SystemSpec):
     queue = "server"
     settings = KafkaSettings
     tables = {TABLE: KafkaSpec}
+    address_key = f"{TABLE}.bootstrap"
     implementations = IMPLEMENTATIONS
     tools = (TOOL,)
     servers = BROKER
@@ -135,8 +136,6 @@ class KafkaSystemSpec(SystemSpec):
         if spec.bootstrap:
             yield from _addresses("bootstrap", spec.bootstrap.split(","))
             yield from _addresses("metrics", spec.metrics)
-        elif spec.metrics:
-            yield (TABLE, "metrics"), "brokers started by Hydra have exporters already", "remove it"
         if servers.demand.ports not in (0, 2, 3):
             ports = servers.demand.ports
             what = f"must be 2 (for clients and controllers), 3 (for metrics as well) or 0 (any free ones), not {ports}"
@@ -148,10 +147,6 @@ class KafkaSystemSpec(SystemSpec):
                 "use one publisher, or acks 1",
             )
         yield from refusals(scenario)
-
-    def address(self, scenario: Scenario) -> str:
-        """The addresses in ``kafka.bootstrap``."""
-        return spec_of(scenario).bootstrap
 
     def copies_of(self, scenario: Scenario) -> int:
         """The largest number of replicas of all steps."""
@@ -183,6 +178,15 @@ class KafkaSystemSpec(SystemSpec):
     def group(self, settings: Settings) -> str:
         """The setting ``group``."""
         return KafkaSettings.of(settings).group
+
+    def guarantees(self, scenario: Scenario, settings: Settings) -> str:
+        """By ``acks`` and the replicas of the topic."""
+        kafka = KafkaSettings.of(settings)
+        replicas = kafka.replication_factor or spec_of(scenario).replication_factor
+        who = {"0": "nothing", "1": "each message when its leader has it"}
+        answers = who.get(kafka.acks, "each message when all replicas in sync have it")
+        copies = "one copy" if replicas == 1 else f"{replicas} copies"
+        return f"acknowledges {answers} and keeps {copies} in a log on disk"
 
     def stored(self, settings: Settings) -> bool:
         """Whether the setting ``read`` is ``"stored"``."""

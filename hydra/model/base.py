@@ -34,6 +34,28 @@ _SETTING: Final = "setting"
 """The key of a field's metadata for its :class:`Setting`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a setting needs of another key of the scenario to have an effect.
+
+    Attributes:
+        key: the dotted key.
+        values: the values of that key with which the setting has an effect; (): all but None, "" and false.
+        other: a need that suffices in place of this one; None: there is no such need.
+        least: the smallest value of that key with which it has an effect, in place of ``values``; 0: they count.
+    """
+
+    key: str
+    values: tuple[Figure, ...] = ()
+    other: Need | None = None
+    least: int = 0
+
+    @property
+    def absent(self) -> bool:
+        """Whether the key must be unset."""
+        return self.values in (("",), (None,))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """Metadata of a scenario's key, stored with its field; the field itself has the name, the type and the default.
@@ -46,6 +68,7 @@ class Setting:
         unit: the notation of the flag: ``s`` and ``ms`` are times, also with other units; ``%`` is a percentage;
             ``fraction`` is a fraction written in percent; ``path`` is a file of the user; "": the type decides.
         metavar: the text for the value in the flag's help; "": the name of the type.
+        needs: what the setting needs to have an effect; a value that the user gives and no row uses is rejected.
     """
 
     help: str = ""
@@ -54,6 +77,7 @@ class Setting:
     most: float = inf
     unit: Literal["", "s", "ms", "%", "fraction", "path"] = ""
     metavar: str = ""
+    needs: Sequence[Need] = ()
 
     @property
     def metadata(self) -> dict[str, Setting]:
@@ -70,6 +94,14 @@ def setting_of(of: Field[Any]) -> Setting:
     """The metadata of a field; an empty one if the field has none."""
     found: Setting = of.metadata.get(_SETTING) or Setting()
     return found
+
+
+def flag_names(of: Field[Any]) -> tuple[str, ...]:
+    """The names of the flag of a setting, as click takes them; (): it has no flag."""
+    about, word = setting_of(of), of.name.replace("_", "-")
+    if not about.help:
+        return ()
+    return tuple(about.flag) or ((f"--{word}/--no-{word}",) if of.default is True else (f"--{word}",))
 
 
 def number(figure: Figure) -> float | None:

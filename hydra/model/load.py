@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Final, Literal
 
-from hydra.model.base import require, setting
+from hydra.model.base import Need, require, setting
 
 Points = Sequence[tuple[float, float]]
 """Ascending times (s since the start) with the rate (messages/s) at each; two points with one time are a jump."""
@@ -41,6 +41,10 @@ def check_points(points: Points) -> None:
     )
 
 
+def _shape(*shapes: LoadShape) -> Need:
+    return Need("load.shape", shapes)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
     """How the rate of each publisher changes during a step; all parts are parts of ``settings.rate``.
@@ -54,11 +58,11 @@ class LoadSpec:
     shape: LoadShape = setting(
         "constant", "Shape of the rate over time; the table [load] of a scenario has the details.", flag=("--load",)
     )
-    low: float = 0.1
-    high: float = 1.0
-    parts: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
-    period_s: float = 86_400.0
-    file: str = setting("", unit="path")
+    low: float = setting(0.1, needs=(_shape("ramp", "daily"),))
+    high: float = setting(1.0, needs=(_shape("ramp", "daily"),))
+    parts: tuple[float, ...] = setting((0.25, 0.5, 0.75, 1.0), needs=(_shape("steps"),))
+    period_s: float = setting(86_400.0, needs=(_shape("daily"),))
+    file: str = setting("", unit="path", needs=(_shape("recorded"),))
     points: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:

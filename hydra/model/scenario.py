@@ -49,11 +49,9 @@ class NativeSpec:
         pacing: ``"smooth"`` spaces messages evenly; ``"bursty"`` sends all messages of a second at its start.
     """
 
-    clients_per_process: int = setting(
-        1, "native: number of subscribers in one process.", metavar="K", least=1, most=100_000
-    )
+    clients_per_process: int = setting(1, "Number of subscribers in one process.", metavar="K", least=1, most=100_000)
     pacing: Literal["smooth", "bursty"] = setting(
-        "smooth", "native: `smooth` spaces messages evenly; `bursty` sends all messages of a second at its start."
+        "smooth", "`smooth` spaces messages evenly; `bursty` sends all messages of a second at its start."
     )
     system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
 

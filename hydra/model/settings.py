@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
-from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Figure, Rate, require, setting
+from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Figure, Need, Rate, require, setting
 
 Payload = Literal["zeros", "random", "json", "lines"]
 """The content after a message's header: zeros, bytes that do not compress, JSON records, or lines of a file."""
@@ -17,7 +17,7 @@ class SharedSettings:
     """The settings that every system has.
 
     Attributes:
-        rate: messages/s of each publisher, or ``"max"``: as fast as the library accepts them. A search ignores it.
+        rate: messages/s of each publisher, or ``"max"``: as fast as the library accepts them.
         burst: the most messages that a publisher behind its schedule sends back to back; unset: 100, unless its
             system has another default.
         messages: the most messages that each publisher sends; the step ends when all are sent and acknowledged, or
@@ -26,16 +26,21 @@ class SharedSettings:
         message_size_min: if set, the size of each message is drawn evenly between this and ``message_size``, in bytes.
         payload: the bytes after the header: ``"zeros"``; ``"random"``, which does not compress; ``"json"``, records of
             events; or ``"lines"`` of a file.
-        payload_ratio: how many times smaller a compressed batch of ``"json"`` messages is, 1 to 1000.
-        payload_file: the file of ``"lines"``, on the host of every publisher; a relative path starts at the folder in
-            which Hydra runs.
+        payload_ratio: how many times smaller a compressed batch of messages is, 1 to 1000.
+        payload_file: the file of lines, on the host of every publisher; a relative path starts at the folder in which
+            Hydra runs.
         payload_seed: the seed of bytes and sizes; the same seed gives the same ones.
         receive_rate: the most messages/s that each subscriber reads. A search sets it for its cohort only.
         reconnect_rate: reconnections per second of each subscriber. A search sets it for its cohort only.
     """
 
     rate: Rate = setting(
-        "max", "Messages/s of each publisher, or max.", metavar="RATE|max", least=LEAST_RATE, most=MOST_RATE
+        "max",
+        "Messages/s of each publisher, or max.",
+        metavar="RATE|max",
+        least=LEAST_RATE,
+        most=MOST_RATE,
+        needs=(Need("sweep.search", (None,)),),
     )
     burst: int | None = setting(
         None, "Most messages that a late publisher sends back to back.", least=1, most=1_000_000
@@ -48,9 +53,18 @@ class SharedSettings:
     payload: Payload = setting(
         "zeros", "Content after the header: zeros, random bytes, JSON records, or lines of a file."
     )
-    payload_ratio: float = setting(4.0, "json: ratio of a batch's size to its compressed size.", metavar="RATIO")
-    payload_file: str = setting("", "lines: path of the file, on each publisher's host.")
-    payload_seed: int = 1
+    payload_ratio: float = setting(
+        4.0,
+        "Ratio of a batch's size to its compressed size.",
+        metavar="RATIO",
+        needs=(Need("settings.payload", ("json",)),),
+    )
+    payload_file: str = setting(
+        "", "Path of the file of lines, on each publisher's host.", needs=(Need("settings.payload", ("lines",)),)
+    )
+    payload_seed: int = setting(
+        1, needs=(Need("settings.payload", ("random", "json"), Need("settings.message_size_min")),)
+    )
     receive_rate: float | None = setting(None, least=LEAST_RATE, most=MOST_RATE)
     reconnect_rate: float | None = setting(None, least=0.001, most=100)
 

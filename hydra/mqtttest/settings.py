@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from hydra.errors import RefusedKeyError
-from hydra.model import Scenario, Settings, setting
+from hydra.model import Need, Scenario, Settings, setting
 
 TABLE: Final = "mqtt"
 PORT: Final = 1883
@@ -30,7 +30,7 @@ class MqttSettings:
         qos: 0: at most once, without acknowledgement. 1: at least once (PUBACK). 2: exactly once (PUBCOMP).
         retain: whether the server keeps the last data message of each publisher and sends it to new subscribers.
         shared: whether all subscribers form one group (``$share/…``), in which each message goes to one of them.
-        max_inflight: the most messages of QoS 1 and 2 that wait for their acknowledgement, in either direction.
+        max_inflight: the most messages that wait for their acknowledgement, in either direction.
         keepalive: seconds without traffic after which a client pings: 0 (never), or at least 5.
         clean_session: false: the server keeps the subscription and the messages of a disconnected subscriber.
         protocol: the version of MQTT.
@@ -40,7 +40,11 @@ class MqttSettings:
     retain: bool = setting(False, "Make the server keep each publisher's last message.")
     shared: bool = setting(False, "Make all subscribers share one subscription: each message goes to one subscriber.")
     max_inflight: int = setting(
-        20, "Most messages of QoS 1 and 2 that wait for an acknowledgement.", least=1, most=MOST_IN_FLIGHT
+        20,
+        "Most messages that wait for an acknowledgement.",
+        least=1,
+        most=MOST_IN_FLIGHT,
+        needs=(Need("settings.qos", (1, 2)),),
     )
     keepalive: int = setting(60, least=0, most=65_535)
     clean_session: bool = True
@@ -58,24 +62,28 @@ class MqttSettings:
         return cls(**settings.system)  # type: ignore[arg-type]
 
 
+_BROKER: Final = Need(f"{TABLE}.broker")
+_USER: Final = (_BROKER, Need(f"{TABLE}.username"))
+
+
 @dataclass(frozen=True, slots=True)
 class MqttSpec:
     """The table [mqtt] of a scenario.
 
     Attributes:
         broker: your own server, ``HOST:PORT``; ``""``: Hydra starts a mosquitto.
-        username: the user name for your own server.
-        password: the password for your own server; Hydra never stores it.
+        username: the user name.
+        password: the password; Hydra never stores it.
         password_file: a file whose first line is the password.
-        max_queued_messages: the most messages that a server started by Hydra queues for one client; beyond, it drops
-            messages. 0: no limit.
+        max_queued_messages: the most messages that the server queues for one client; beyond, it drops messages.
+            0: no limit.
     """
 
     broker: str = setting("", "Address of your server (default: a mosquitto started by Hydra).", metavar="HOST:PORT")
-    username: str = setting("", "User name for your server.")
-    password: str = ""
-    password_file: str = setting("", "File whose first line is the password for your server.", unit="path")
-    max_queued_messages: int = setting(1000, least=0, most=2**31 - 1)
+    username: str = setting("", "User name for your server.", needs=(_BROKER,))
+    password: str = setting("", needs=_USER)
+    password_file: str = setting("", "File whose first line is the password.", unit="path", needs=_USER)
+    max_queued_messages: int = setting(1000, least=0, most=2**31 - 1, needs=(Need(_BROKER.key, ("",)),))
 
     def __post_init__(self) -> None:
         if self.max_queued_messages < 0:

@@ -21,6 +21,7 @@ class MqttSystemSpec(SystemSpec):
     queue = "broker's queue (max_queued_messages)"
     settings = MqttSettings
     tables = {TABLE: MqttSpec}
+    address_key = f"{TABLE}.broker"
     # Counted in /proc on one machine (method: docs/mqtt.md), and rounded up.
     implementations = {
         "paho-mqtt": Footprint(threads=3, files=17, memory_bytes=10_500_000),
@@ -54,8 +55,6 @@ class MqttSystemSpec(SystemSpec):
                 split(spec.broker)
             except ValueError as e:
                 yield (TABLE, "broker"), str(e), "write host:port, ports are 1 to 65535"
-        elif spec.username or spec.password or spec.password_file:
-            yield (TABLE, "username"), "a server started by Hydra has no users", "leave it out, or name a --broker"
         if spec.password and spec.password_file:
             yield (TABLE, "password"), "the password is named twice, here and by password_file", "leave one out"
         if scenario.server.count != 1:
@@ -64,6 +63,16 @@ class MqttSystemSpec(SystemSpec):
         if scenario.server.demand.ports not in (0, 1):
             what = f"must be 1 (for clients) or 0 (any free one), not {scenario.server.demand.ports}"
             yield ("server", "demand", "ports"), what, ""
+
+    def guarantees(self, scenario: Scenario, settings: Settings) -> str:  # noqa: ARG002  # it is the settings' alone
+        """By the QoS, and what the server keeps of it."""
+        mqtt = MqttSettings.of(settings)
+        answers = "each message" if mqtt.qos else "nothing"
+        kept = [
+            *(["the messages of disconnected subscribers"] if not mqtt.clean_session else []),
+            *(["the last message of each publisher"] if mqtt.retain else []),
+        ]
+        return f"acknowledges {answers} and keeps {' and '.join(kept) or 'nothing'} (QoS {mqtt.qos})"
 
     def secrets(self, scenario: Scenario) -> Iterator[str]:
         """The password, if it can be read."""
@@ -78,10 +87,6 @@ class MqttSystemSpec(SystemSpec):
     def is_secret(self, key: str) -> bool:
         """Whether a key is that of the password."""
         return key == f"{TABLE}.password"
-
-    def address(self, scenario: Scenario) -> str:
-        """The value of ``mqtt.broker``."""
-        return spec_of(scenario).broker
 
     def group(self, settings: Settings) -> str:
         """The group ``all`` if the subscription is shared, else ""."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from hydra.model import Scenario, Settings, setting, setting_of
+from hydra.model import Need, Scenario, Settings, setting, setting_of
 
 TABLE: Final = "nats"
 Mode = Literal["core", "jetstream"]
@@ -19,8 +19,11 @@ LARGEST: Final = 2**31 - 1
 """The largest value of every limit, because libnats uses 32 bits."""
 
 
-def _limit(default: int) -> Any:
-    return setting(default, least=1, most=LARGEST)
+_JETSTREAM: Final = Need("settings.mode", ("jetstream",))
+
+
+def _limit(default: int, *needs: Need) -> Any:
+    return setting(default, least=1, most=LARGEST, needs=needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +35,27 @@ class NatsSettings:
             ``"jetstream"`` keeps messages in a stream.
         pending_messages, pending_bytes: the most messages and bytes that a subscriber's library queues for it; beyond,
             the library drops messages and reports a slow consumer.
-        storage: JetStream: where the stream keeps messages.
-        consumer: JetStream: the stream pushes messages to a subscriber, or the subscriber pulls them, ``fetch_batch``
-            at a time.
-        publish_acks: JetStream: whether the stream acknowledges every message to the publisher.
-        publish_window: JetStream: the most unacknowledged messages of a publisher; beyond, the publisher waits.
-        ack_policy: JetStream: a subscriber acknowledges every message (``"explicit"``) or none (``"none"``).
-        max_ack_pending: JetStream: the most unacknowledged messages of a subscriber; beyond, the stream waits.
-        fetch_batch: JetStream: messages in one pull request.
+        storage: where the stream keeps messages.
+        consumer: the stream pushes messages to a subscriber, or the subscriber pulls them, ``fetch_batch`` at a time.
+        publish_acks: whether the stream acknowledges every message to the publisher.
+        publish_window: the most unacknowledged messages of a publisher; beyond, the publisher waits.
+        ack_policy: a subscriber acknowledges every message (``"explicit"``) or none (``"none"``).
+        max_ack_pending: the most unacknowledged messages of a subscriber; beyond, the stream waits.
+        fetch_batch: messages in one pull request.
     """
 
     mode: Mode = setting("core", "core: deliver to connected subscribers; jetstream: keep messages in a stream.")
     pending_messages: int = _limit(65_536)
     pending_bytes: int = _limit(64 * 1024 * 1024)
-    storage: Storage = setting("memory", "jetstream: storage of the stream.")
+    storage: Storage = setting("memory", "Storage of the stream.", needs=(_JETSTREAM,))
     consumer: Consumer = setting(
-        "push", "jetstream: whether the server pushes messages to subscribers, or subscribers pull them."
+        "push", "Whether the server pushes messages to subscribers, or subscribers pull them.", needs=(_JETSTREAM,)
     )
-    publish_acks: bool = setting(True, "jetstream: whether the stream acknowledges messages to publishers.")
-    publish_window: int = _limit(4000)
-    ack_policy: AckPolicy = setting("explicit", "jetstream: whether subscribers acknowledge messages.")
-    max_ack_pending: int = _limit(1000)
-    fetch_batch: int = _limit(100)
+    publish_acks: bool = setting(True, "Whether the stream acknowledges messages to publishers.", needs=(_JETSTREAM,))
+    publish_window: int = _limit(4000, _JETSTREAM, Need("settings.publish_acks", (True,)))
+    ack_policy: AckPolicy = setting("explicit", "Whether subscribers acknowledge messages.", needs=(_JETSTREAM,))
+    max_ack_pending: int = _limit(1000, _JETSTREAM, Need("settings.ack_policy", ("explicit",)))
+    fetch_batch: int = _limit(100, _JETSTREAM, Need("settings.consumer", ("pull",)))
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -73,11 +75,11 @@ class NatsSpec:
 
     Attributes:
         servers: your own servers, ``HOST:PORT``, separated by commas; ``""``: Hydra starts servers.
-        replicas: JetStream: replicas of a stream; they need as many servers.
+        replicas: replicas of a stream; they need as many servers.
     """
 
     servers: str = setting("", "Addresses of your servers (default: one started by Hydra).", metavar="HOST:PORT,…")
-    replicas: int = setting(1, "jetstream: number of replicas of each stream.", least=1, most=5)
+    replicas: int = setting(1, "Number of replicas of each stream.", least=1, most=5, needs=(_JETSTREAM,))
 
     def __post_init__(self) -> None:
         if not 1 <= self.replicas <= 5:

@@ -39,6 +39,7 @@ class NatsSystemSpec(SystemSpec):
     tables = {TABLE: NatsSpec}
     implementations = IMPLEMENTATIONS
     servers = SERVER
+    address_key = f"{TABLE}.servers"
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=512.0, ports=2))
     elsewhere = (setting_flag(f"{TABLE}.servers", of=NatsSpec),)
     columns = (
@@ -95,9 +96,13 @@ class NatsSystemSpec(SystemSpec):
                 "raise server.count, or name your servers with --servers",
             )
 
-    def address(self, scenario: Scenario) -> str:
-        """The value of ``nats.servers``."""
-        return spec_of(scenario).servers
+    def guarantees(self, scenario: Scenario, settings: Settings) -> str:
+        """By the mode, and the stream's settings."""
+        nats = NatsSettings.of(settings)
+        if nats.mode == "core":
+            return "acknowledges nothing and keeps nothing"
+        answers = "each message" if nats.publish_acks else "nothing to publishers"
+        return f"acknowledges {answers} and keeps {_copies(self.copies_of(scenario))} in {nats.storage}"
 
     def copies_of(self, scenario: Scenario) -> int:
         """The value of ``nats.replicas``."""
@@ -106,6 +111,10 @@ class NatsSystemSpec(SystemSpec):
     def log_acknowledges(self, settings: Settings) -> bool:
         """Whether publishers request no acknowledgements."""
         return not NatsSettings.of(settings).publish_acks
+
+
+def _copies(number: int) -> str:
+    return "one copy" if number == 1 else f"{number} copies"
 
 
 SPEC: Final = NatsSystemSpec()

@@ -70,6 +70,7 @@ from hydra.options.shared_flags import (
     config_flag,
     duration_flag,
     experiment_flags,
+    interleave_flag,
     json_flag,
     master_flag,
     rate_flag,

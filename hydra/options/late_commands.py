@@ -114,11 +114,15 @@ class ScenarioKeyOption(DerivedOption):
 
     Args:
         parse: converts the option's value to the key's value when the command runs; None: they are equal.
+        needs: the other flags that it needs to have an effect; "": none.
     """
 
-    def __init__(self, *args: Any, parse: Callable[[Any], object] | None = None, **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, parse: Callable[[Any], object] | None = None, needs: str = "", **attributes: Any
+    ) -> None:
         super().__init__(*args, **attributes)
         self._parse = parse
+        self.needs = needs
 
     def value_in(self, context: click.Context) -> object:
         """The value for the key; None if the user did not give the option."""
@@ -126,15 +130,18 @@ class ScenarioKeyOption(DerivedOption):
         return self._parse(value) if self._parse is not None and value else value
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The help, with the default of the command's scenario if the scenario is known."""
+        """The help, with what the setting needs, and the default of the command's scenario if the scenario is known."""
         record = super().get_help_record(ctx)
+        if record is None:
+            return None
+        facts = [f"needs: {self.needs}"] if self.needs else []
         scenario = getattr(ctx.command, "scenario", None) or ctx.meta.get(SCENARIO)
-        if record is None or scenario is None or self.show_default is False:
-            return record
-        from hydra.config.fields import default_of
+        if scenario is not None and self.show_default is not False:
+            from hydra.config.fields import default_of
 
-        default = _written(default_of(scenario, self.key), self.type)
-        return (record[0], f"{record[1]}  [default: {default}]") if default else record
+            default = _written(default_of(scenario, self.key), self.type)
+            facts += [f"default: {default}"] if default else []
+        return (record[0], f"{record[1]}  [{'; '.join(facts)}]") if facts else record
 
 
 def keyed(*names: str, key: str, **attributes: Any) -> Callable[[_F], _F]:

@@ -98,13 +98,13 @@ def masters() -> str:
 
 
 def refuse_comparing(experiment: str, flags: Mapping[str, object]) -> None:
-    """Rejects the flags that compare implementations, because an experiment does not have them.
+    """Rejects the flags that compare runs, because an experiment does not have them.
 
     Raises:
         UsageError: such a flag was given.
     """
     if flags["compared"] is not None or flags["interleave"] is not None:
         raise UsageError(
-            f"{experiment} is an experiment, whose implementations are not interleaved",
+            f"{experiment} is an experiment, whose runs are not interleaved",
             "name them with --implementation, and compare the folders of its parts",
         )

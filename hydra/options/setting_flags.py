@@ -26,7 +26,10 @@ from hydra.options.help import CLIENTS, RUN, flags, grouped
 from hydra.options.late_commands import keyed
 
 if TYPE_CHECKING:
+    from dataclasses import Field
+
     from hydra.model import Setting
+    from hydra.system import SystemSpec
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Flag = Callable[[Any], Any]
@@ -49,7 +52,8 @@ def setting_flag(key: str, *names: str, of: type | None = None, **attributes: An
         key: the setting's dotted key.
         names: names of the flag, if they differ from the field's.
         of: the dataclass of the setting's table; None: the one that all systems share.
-        attributes: attributes for ``click.option`` that differ from the field's.
+        attributes: ``spec``, the system, for what the setting needs; and attributes for ``click.option`` that differ
+            from the field's.
     """
 
     def decorate(command: _F) -> _F:
@@ -90,7 +94,7 @@ def _of_system(system: str, first: tuple[str, ...], varied: Mapping[str, str], e
     spec = plugins.system(system)
     yield (_implementations if experiment else implementation_flag)(list(spec.implementations))
     if not experiment and any(name in spec.implementations for name in spec.natives):
-        yield native_flags
+        yield flags(*(grouped(CLIENTS, setting_flag(key, spec=spec)) for key in _NATIVE))
     if spec.presets:
         yield preset_flag
     tables = spec.tables if experiment else own_tables(spec)
@@ -99,9 +103,10 @@ def _of_system(system: str, first: tuple[str, ...], varied: Mapping[str, str], e
         if each.table == "settings" and each.name in varied and each.hint is int:
             about = varied[each.name] or each.about.help
             its = each._replace(table="sweep.vary")
-            yield _flag(its, type=COUNTS, metavar=None, help=about, show_default=False)
+            yield _flag(its, spec=spec, type=COUNTS, metavar=None, help=about, show_default=False)
         else:
-            yield grouped(CLIENTS, _flag(each)) if each.table == "native" else _flag(each)
+            flag = _flag(each, spec=spec)
+            yield grouped(CLIENTS, flag) if each.table == "native" else flag
 
 
 class _Found(NamedTuple):
@@ -112,6 +117,7 @@ class _Found(NamedTuple):
     about: Setting
     hint: Any
     default: object
+    of: Field[Any]
 
 
 def _settings(table: str, noun: type | None) -> list[_Found]:
@@ -123,18 +129,17 @@ def _settings(table: str, noun: type | None) -> list[_Found]:
     if noun is None:
         return []
     hints = get_type_hints(noun)
-    return [_Found(table, each.name, setting_of(each), hints[each.name], each.default) for each in fields(noun)]
+    return [_Found(table, each.name, setting_of(each), hints[each.name], each.default, each) for each in fields(noun)]
 
 
-def _flag(it: _Found, *names: str, **attributes: Any) -> _Flag:
-    word = it.name.replace("_", "-")
-    if it.hint is bool:
-        kind: dict[str, Any] = {"is_flag": True, "default": None}
-        name = f"--{word}/--no-{word}" if it.default else f"--{word}"
-    else:
-        kind, name = {"type": _kind(it)}, f"--{word}"
-    own = {**kind, "help": it.about.help, "metavar": it.about.metavar or None, **attributes}
-    return keyed(*(names or it.about.flag or (name,)), key=f"{it.table}.{it.name}".lstrip("."), **own)
+def _flag(it: _Found, *names: str, spec: SystemSpec | None = None, **attributes: Any) -> _Flag:
+    from hydra.config.needs import as_flags, needs_of
+    from hydra.model import flag_names
+
+    kind: dict[str, Any] = {"is_flag": True, "default": None} if it.hint is bool else {"type": _kind(it)}
+    needs = " and ".join(text for need in needs_of(spec, it.table, it.of) if "--" in (text := as_flags(spec, need)))
+    own = {**kind, "help": it.about.help, "metavar": it.about.metavar or None, "needs": needs, **attributes}
+    return keyed(*(names or flag_names(it.of)), key=f"{it.table}.{it.name}".lstrip("."), **own)
 
 
 def _kind(it: _Found) -> Any:
@@ -170,8 +175,9 @@ def _implementations(names: list[str]) -> Callable[[_F], _F]:
     return grouped(CLIENTS, setting_flag("client", type=ChoiceList(names), help=about))
 
 
-packing_flag = grouped(CLIENTS, setting_flag("native.clients_per_process"))
-native_flags = flags(packing_flag, grouped(CLIENTS, setting_flag("native.pacing")))
+_NATIVE: Final = ("native.clients_per_process", "native.pacing")
+packing_flag = grouped(CLIENTS, setting_flag(_NATIVE[0]))
+native_flags = flags(packing_flag, grouped(CLIENTS, setting_flag(_NATIVE[1])))
 """Flags that only native clients support, in any system."""
 
 preset_flag = grouped(RUN, setting_flag("preset"))

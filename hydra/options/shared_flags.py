@@ -112,20 +112,29 @@ def shown(flags: Mapping[str, Any]) -> dict[str, Any]:
     return {name: flags[name] for name in _SHOWN if name in flags}
 
 
-comparing_flags = grouped(
+interleave_flag = grouped(
     COMPARISON,
-    click.option(
-        "--compare-implementations",
-        "compared",
-        type=WORD,
-        metavar="A,B,…",
-        help="Measure these implementations and compare each with the first one: see hydra compare.",
-    ),
     click.option(
         "--interleave/--no-interleave",
         default=None,
-        help="Measure the repeats of the implementations in turns (default), or one implementation after the other.",
+        help="Interleave the repeats of the compared runs (default), or measure one run after the other.",
     ),
+)
+
+comparing_flags = flags(
+    grouped(
+        COMPARISON,
+        click.option(
+            "--compare",
+            "--compare-implementations",
+            "compared",
+            type=WORD,
+            metavar="SETTING=A,B,…",
+            help="Measure with each of these values, interleaved, and compare each run with the first one: see hydra "
+            "compare. A,B,… without a setting are implementations.",
+        ),
+    ),
+    interleave_flag,
 )
 """Flags of every command that runs a scenario, but not of those that run experiments."""
 

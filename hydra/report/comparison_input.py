@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,12 +26,13 @@ from hydra.model import (
     TimeSeriesFacts,
     TimeSeriesInterval,
     value_of,
+    with_values,
 )
 from hydra.report.latency_bound import at_most
 from hydra.report.row_warnings import warnings_of
 from hydra.store.database import CLIENTS_KEY, ENDED_KEY, RunStore
 from hydra.store.format_upgrade import searched_otherwise, stored_scenario
-from hydra.store.interleaved_record import folders_of, took_turns
+from hydra.store.interleaved_record import folders_of, given_apart, took_turns
 from hydra.store.run_folders import is_experiment
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import why_not_clean
@@ -61,8 +63,9 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
     names = _names(runs)
     sides: list[ComparedRun] = []
     first: dict[object, str] = {}
+    apart = given_apart(runs)
     for run, name in zip(runs, names, strict=True):
-        side, identity = _load(run, name)
+        side, identity = _load(run, name, apart.get(run, {}))
         if (twice := first.setdefault(identity, name)) != name:
             raise UsageError(f"{twice} and {name} are the same run", "compare it with another one")
         sides.append(side)
@@ -87,7 +90,16 @@ def _names(runs: Sequence[Path]) -> list[str]:
     return [str(run) for run in resolved]
 
 
-def _load(run: Path, name: str) -> tuple[ComparedRun, object]:
+def _guarantees(resolved: ResolvedScenario) -> str:
+    """What the system acknowledges and keeps, with each combination of settings that its rows have."""
+    scenario = resolved.with_tables().scenario
+    varied = [[(name, value) for value in scenario.values_of(name)] for name in scenario.sweep.crossed]
+    of_rows = (with_values(scenario.settings, dict(values)) for values in product(*varied))
+    texts = {resolved.system.guarantees(scenario, settings) for settings in of_rows}
+    return " or ".join(sorted(filter(None, texts)))
+
+
+def _load(run: Path, name: str, apart: Mapping[str, str]) -> tuple[ComparedRun, object]:
     """A side, and an identity of its run that stays the same when the run directory is copied."""
     with RunStore.open(run) as store:
         metadata, results, events = store.metadata(), store.results(), store.events()
@@ -114,6 +126,8 @@ def _load(run: Path, name: str) -> tuple[ComparedRun, object]:
         varied=scenario.sweep.varied,
         primary=kind_of(scenario).primary(scenario),
         facts=_facts(metadata, scenario, facts),
+        apart=apart,
+        guarantees=_guarantees(resolved),
     )
     return side, (metadata.get("began"), metadata.get("name"), began) if results else run.resolve()
 

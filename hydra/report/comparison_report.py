@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.analysis.compared_figures import measured_columns
-from hydra.analysis.compared_runs import ComparedRow, MatchedRow
+from hydra.analysis.compared_runs import ComparedRow, EnvironmentDifference, MatchedRow, are_systems
 from hydra.analysis.comparison import (
     NO_DIFFERENCE,
     NO_SPREAD,
@@ -33,6 +33,8 @@ from hydra.report.table import NOTED, Document, Table, TableCell, TableRow, plai
 
 _HEADS: Final = ("row", "run", "figure", "base", "run's", "difference", "95 % interval", "p", "repeats", "verdict")
 _RIGHT: Final = (*[False] * 3, *[True] * 6, False)
+DEFAULT: Final = "the default"
+"""The value of a key that the comparison does not give to a run."""
 _WORST: Final = 1000.0
 """Ratios from this value on are shown as larger than it."""
 
@@ -48,6 +50,7 @@ def document(comparison: Comparison, *, whole: bool = False) -> Document:
     alone = ["run"] if len(comparison.sides) == 2 else []  # the title names it already
     parts = [
         f"# {' against '.join(side.name for side in (*comparison.sides[1:], comparison.sides[0]))}",
+        "\n".join(f"- {text}" for text in apart(comparison)),
         method(comparison),
         *(f"- {MARK} {text}" for text in warnings(comparison)),
         f"## {comparison.primary.name}",
@@ -55,12 +58,26 @@ def document(comparison: Comparison, *, whole: bool = False) -> Document:
         "## Other figures" if comparison.others else "",
         table(comparison, shown, _figure, alone) if shown else "",
         "" if whole else _rest(comparison),
-        "## What else differs" if comparison.environment else "",
-        environment(comparison) if comparison.environment else "",
+        "## What else differs" if what_else(comparison) else "",
+        environment(comparison) if what_else(comparison) else "",
         _listed("Rows that are missing in some runs", _unmatched(comparison)),
         _listed("Warnings of single rows", _noted(comparison)),
     ]
     return [part for part in parts if part]
+
+
+def apart(comparison: Comparison) -> Iterator[str]:
+    """What differs between the runs on purpose, and what each of several systems acknowledges and keeps."""
+    sides = comparison.sides
+    keys = dict.fromkeys(key for side in sides for key in side.apart)
+    values = {key: [f"{side.apart.get(key, DEFAULT)} ({side.name})" for side in sides] for key in keys}
+    told = [f"{key.removeprefix('settings.')}: {', '.join(its)}" for key, its in values.items()]
+    if are_systems(sides):
+        told.insert(0, f"system: {', '.join(f'{side.system} ({side.name})' for side in sides)}")
+    if told:
+        yield f"What differs: {'; '.join(told)}."
+    if are_systems(sides):
+        yield " ".join(f"{side.name} {side.guarantees or 'does not state what it acknowledges'}." for side in sides)
 
 
 def method(comparison: Comparison) -> str:
@@ -80,7 +97,7 @@ def warnings(comparison: Comparison) -> Iterator[str]:
     if not comparison.paired:
         yield (
             "the runs were not interleaved: other changes between them (neighbours, temperature, caches) count as a "
-            "difference, and no run is called better; measure them with --compare-implementations"
+            "difference, and no run is called better; measure them with --compare, or with hydra compare --run"
         )
     few = {each.name: min(len(row.repeats) for row in each.rows) for each in comparison.sides if each.rows}
     if alone := [name for name, count in few.items() if count < 2]:
@@ -190,10 +207,17 @@ def _rest(comparison: Comparison) -> str:
     return f"Not in the table: {' and '.join(texts)}; --all prints them." if texts else ""
 
 
+def what_else(comparison: Comparison) -> list[EnvironmentDifference]:
+    """What differs beside that which the head names."""
+    named = {key for side in comparison.sides for key in side.apart}
+    named |= {"name", "system"} if are_systems(comparison.sides) else set()
+    return [each for each in comparison.environment if each.what.removeprefix("tables.") not in named]
+
+
 def environment(comparison: Comparison) -> Table:
     """The table of facts that differ between the runs."""
     heads = ["", *(side.name for side in comparison.sides)]
-    return plain(heads, ([each.what, *(value or "—" for value in each.values)] for each in comparison.environment))
+    return plain(heads, ([each.what, *(value or "—" for value in each.values)] for each in what_else(comparison)))
 
 
 def _unmatched(comparison: Comparison) -> list[str]:
@@ -236,6 +260,7 @@ def json_text(comparison: Comparison) -> str:
         "runs": [{"name": side.name, "directory": side.directory, "system": side.system} for side in comparison.sides],
         "paired": comparison.paired,
         "primary": comparison.primary.name,
+        "differs": list(apart(comparison)),
         "comparisons": [
             *(_told(each, is_primary=True) for each in comparison.first),
             *(_told(each, is_primary=False) for each in comparison.others),

@@ -7,7 +7,7 @@ import lzma
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -36,6 +36,7 @@ class ResolvedCommand:
         replaced: the values that the command replaces in each scenario, by dotted key.
         flags: the flags for the display of results, by name (``options.shown``).
         experiment: the name of the experiment; "": none.
+        sides: of a comparison, the scenario, the own keys and the command of each run, by its name.
         order: the options of the experiment; None: there is no experiment.
     """
 
@@ -45,6 +46,7 @@ class ResolvedCommand:
     flags: Mapping[str, Any]
     experiment: str = ""
     order: ExperimentOptions | None = None
+    sides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def first(self) -> ResolvedScenario:
@@ -116,6 +118,7 @@ def _shipment(
         "flags": there.flags,
         "experiment": there.experiment,
         "order": there.order,
+        "sides": there.sides,
     }
     # Compressed, because compared scenarios differ in few words, and a recorded load is long.
     return Shipment(lzma.compress(json.dumps(msgspec.to_builtins(order)).encode()), copies)
@@ -127,6 +130,8 @@ def received(order: bytes) -> tuple[ResolvedCommand, SelectedEngine, ClusterSpec
     spec = engines()[told["engine"]]
     scenarios = {name: ResolvedScenario.of(from_stored(each)).with_tables() for name, each in told["scenarios"].items()}
     its_order = told["order"] and msgspec.convert(told["order"], ExperimentOptions)
-    command = ResolvedCommand(told["kind"], scenarios, told["replaced"], told["flags"], told["experiment"], its_order)
+    command = ResolvedCommand(
+        told["kind"], scenarios, told["replaced"], told["flags"], told["experiment"], its_order, told["sides"]
+    )
     engine = SelectedEngine(told["master"], spec, msgspec.convert(told["settings"], spec.settings))
     return command, engine, msgspec.convert(told["cluster"], ClusterSpec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,8 @@ class InterleavedRecord:
         ended: ``finished``, ``interrupted`` or ``failed``; "" while the command is running.
         error: why the command failed.
         turns: the turns that were begun, in order.
+        scenarios: the scenario of each run, by its folder, if commands named the runs; empty: all have the same.
+        commands: the command of each run likewise, without secrets.
     """
 
     scenario: str
@@ -49,6 +52,8 @@ class InterleavedRecord:
     ended: str = ""
     error: str = ""
     turns: list[TurnRecord] = field(default_factory=list)
+    scenarios: dict[str, str] = field(default_factory=dict)
+    commands: dict[str, str] = field(default_factory=dict)
 
 
 def is_interleaved(folder: Path) -> bool:
@@ -91,3 +96,19 @@ def took_turns(runs: Sequence[Path]) -> bool:
         return False
     record = read_record(parent)
     return record.interleaved and {run.resolve().name for run in runs} <= record.sides.keys()
+
+
+def given_apart(runs: Sequence[Path]) -> dict[Path, dict[str, str]]:
+    """The keys to which runs that were measured together gave different values, and each one's value as text."""
+    parents = {run.resolve().parent for run in runs}
+    if len(parents) != 1 or not is_interleaved(parent := parents.pop()):
+        return {}
+    sides = read_record(parent).sides
+    its = {run: sides.get(run.resolve().name, {}) for run in runs}
+    keys = dict.fromkeys(key for own in its.values() for key in own)
+    apart = [key for key in keys if len({str(own.get(key)) for own in its.values()}) > 1]
+    return {run: {key: _text(own[key]) for key in apart if key in own} for run, own in its.items()}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

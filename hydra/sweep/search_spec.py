@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from hydra.model import setting
+from hydra.model import Need, setting
 from hydra.model.base import INT32, LEAST_RATE, MOST_RATE, require
 
 SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
@@ -13,6 +13,14 @@ SearchSeries = Literal["max_rate", "loss", "slow", "reconnecting", "nodrop"]
 LEAST_TARGET: Final = 0.0005
 """The search replaces a smaller loss target by this fraction: a whole day of steps cannot distinguish a smaller loss
 from zero."""
+
+
+def _series(*series: SearchSeries) -> tuple[Need, ...]:
+    return (Need("sweep.search.series", series),)
+
+
+_HIGHEST: Final = _series("max_rate", "nodrop")
+_BELOW: Final = _series("loss", "slow", "reconnecting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +54,14 @@ class SearchSpec:
     start_rate: float = setting(
         1000.0, "First rate of the search, in messages/s.", metavar="RATE", least=LEAST_RATE, most=MOST_RATE
     )
-    floor_rate: float = setting(1.0, least=LEAST_RATE, most=MOST_RATE)
-    loss_target: float = setting(0.005, "Highest loss of a rate that passes, in percent.", unit="fraction")
-    gain_target: float = setting(0.05, least=0, most=1)
-    stall_doublings: int = setting(2, least=1, most=64)
+    floor_rate: float = setting(1.0, least=LEAST_RATE, most=MOST_RATE, needs=_BELOW)
+    loss_target: float = setting(
+        0.005, "Highest loss of a rate that passes, in percent.", unit="fraction", needs=_BELOW
+    )
+    gain_target: float = setting(0.05, least=0, most=1, needs=_HIGHEST)
+    stall_doublings: int = setting(2, least=1, most=64, needs=_HIGHEST)
     max_doublings: int = setting(12, least=1, most=64)
-    fresh_steps: int = setting(4, least=0, most=100)
+    fresh_steps: int = setting(4, least=0, most=100, needs=_HIGHEST)
     width: float = setting(
         1.25,
         "A search ends when the upper limit of its 95 % interval is at most RATIO times the lower limit.",
@@ -59,13 +69,14 @@ class SearchSpec:
         metavar="RATIO",
         least=1,
         most=1000,
+        needs=_BELOW,
     )
-    steps: int = setting(60, "Most steps of a search.", flag=("--search-steps",), metavar="N")
-    cohort_fraction: float = 0.1
-    slow_share: float = 0.5
-    reconnect_rate: float = setting(2.0, least=0.001, most=100)
+    steps: int = setting(60, "Most steps of a search.", flag=("--search-steps",), metavar="N", needs=_BELOW)
+    cohort_fraction: float = setting(0.1, needs=_series("slow", "reconnecting"))
+    slow_share: float = setting(0.5, needs=_series("slow"))
+    reconnect_rate: float = setting(2.0, least=0.001, most=100, needs=_series("reconnecting"))
     series: tuple[SearchSeries, ...] = ("max_rate", "loss", "slow", "reconnecting")
-    sndhwms: tuple[int, ...] = setting((), least=0, most=INT32)
+    sndhwms: tuple[int, ...] = setting((), least=0, most=INT32, needs=_series("loss"))
 
     def __post_init__(self) -> None:
         require(self.start_rate > 0, f"start_rate must be above 0 messages/s, not {self.start_rate}")

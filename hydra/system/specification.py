@@ -138,6 +138,7 @@ class SystemSpec:
         tables: further tables of its scenarios by name: frozen dataclasses whose fields have defaults.
         native: a frozen dataclass of its further keys under [native]; None: there are none.
         listener_bytes: memory of a publisher for each subscriber, if there is no server between them.
+        address_key: the dotted key of the address of the user's servers; "": there are none.
         natives: names of the implementations that are Hydra's native program and have the options of [native].
         tools: names of the implementations that run a program of the system, once in every step. Its messages have no
             header: the log counts them; their subscribers and latencies are unknown.
@@ -174,6 +175,7 @@ class SystemSpec:
     native: type | None = None
     listener_bytes: int = 0
     natives: Sequence[str] = ("native",)
+    address_key: str = ""
     tools: Sequence[str] = ()
     servers: ServerFootprint | None = None
     server_spec: ServerSpec | None = None
@@ -206,7 +208,8 @@ class SystemSpec:
 
     def address(self, scenario: Scenario) -> str:
         """The address of the user's servers; "" if there are none, or Hydra starts them."""
-        return ""
+        table, _, name = self.address_key.rpartition(".")
+        return str(getattr(scenario.tables.get(table, self.tables[table]()), name)) if table else ""
 
     def servers_of(self, scenario: Scenario) -> int:
         """The number of servers that Hydra starts for a scenario."""
@@ -241,6 +244,15 @@ class SystemSpec:
         return False
 
     # --- of a step ---------------------------------------------------------------------------------------------------
+
+    def guarantees(self, scenario: Scenario, settings: Settings) -> str:
+        """What the system acknowledges to publishers and what it keeps, as a sentence without its subject.
+
+        Args:
+            scenario: of a run.
+            settings: of one of its rows.
+        """
+        return ""
 
     def burst(self, system: Mapping[str, Figure]) -> int:
         """The default number of messages sent back to back, from the system's settings."""

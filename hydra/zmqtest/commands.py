@@ -55,7 +55,7 @@ _zmq_flags = flags(
         "hydra zmqrate --clients 30,120 --out runs/z",
         "hydra zmqrate --clients 10 --duration 2 --loss-target 0.1",
         "hydra zmqrate --published --clients 30",
-        "hydra zmqrate --clients 30 --compare-implementations pyzmq,native --repeat 5",
+        "hydra zmqrate --clients 30 --compare implementation=pyzmq,native --repeat 5",
     ),
 )
 def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | None, **_: Any) -> dict[str, object]:
@@ -81,6 +81,7 @@ def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | None
     duration_flag,
     examples=(
         "hydra zmqfixed --clients 10,20 --rate 1000 --duration 2",
+        "hydra zmqfixed --clients 30 --rate 1000 --duration 2 --compare burst=1,100",
         "hydra zmqfixed --implementation native --clients 1920,7680 --rate 10 --out runs/n",
     ),
 )

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from hydra.model import Settings, setting
+from hydra.model import Need, Settings, setting
 
 INT32: Final = 2**31 - 1
 HighWaterMark = Annotated[int, msgspec.Meta(le=INT32)]
@@ -20,7 +20,7 @@ class ZmqSettings:
 
     Attributes:
         sndhwm: the publisher's high-water mark for each subscriber, in messages; 0: no limit.
-        rcvhwm: a subscriber's high-water mark, in messages; 0: no limit. Subscribers of ``zmtp`` have none.
+        rcvhwm: a subscriber's high-water mark, in messages; 0: no limit.
         nodrop: whether the publisher waits at its high-water mark instead of dropping (XPUB_NODROP); ``blocked_s`` is
             the time that it waited.
         subscriptions: each subscriber listens to ``"all"`` publishers, or to ``"one"`` of them, in turn by the ids of
@@ -31,11 +31,17 @@ class ZmqSettings:
         1000, "The publisher's high-water mark in messages; 0 is unbounded.", least=0, most=INT32
     )
     rcvhwm: HighWaterMark = setting(
-        1000, "A subscriber's high-water mark in messages; 0 is unbounded.", least=0, most=INT32
+        1000,
+        "A subscriber's high-water mark in messages; 0 is unbounded.",
+        least=0,
+        most=INT32,
+        needs=(Need("client", ("pyzmq", "native")),),
     )
     nodrop: bool = setting(False, "Make the publisher wait at its high-water mark instead of dropping (XPUB_NODROP).")
     subscriptions: Literal["all", "one"] = setting(
-        "all", "Publishers of each subscriber: all, or one, assigned in turn."
+        "all",
+        "Publishers of each subscriber: all, or one, assigned in turn.",
+        needs=(Need("publishers", least=2),),
     )
 
     def __post_init__(self) -> None:
@@ -62,26 +68,24 @@ class ZmqNative:
         secure: whether the data messages are encrypted with CURVE.
     """
 
-    publisher: Literal["native", "pyzmq"] = setting("native", "native, zmtp: implementation of the publishers.")
-    io_threads: int = setting(1, "native, zmtp: number of libzmq's I/O threads.")
-    transport: Literal["tcp", "ipc"] = setting(
-        "tcp", "native, zmtp: transport of the data messages, tcp or ipc (Unix socket)."
-    )
+    publisher: Literal["native", "pyzmq"] = setting("native", "Implementation of the publishers.")
+    io_threads: int = setting(1, "Number of libzmq's I/O threads.")
+    transport: Literal["tcp", "ipc"] = setting("tcp", "Transport of the data messages, tcp or ipc (Unix socket).")
     sndbuf: int = setting(
         0,
-        "native, zmtp: size of the kernel's send buffer; 0 is the kernel's default.",
+        "Size of the kernel's send buffer; 0 is the kernel's default.",
         metavar="BYTES",
         least=0,
         most=INT32,
     )
     rcvbuf: int = setting(
         0,
-        "native, zmtp: size of the kernel's receive buffer; 0 is the kernel's default.",
+        "Size of the kernel's receive buffer; 0 is the kernel's default.",
         metavar="BYTES",
         least=0,
         most=INT32,
     )
-    secure: bool = setting(False, "native: encrypt the data messages with CURVE.")
+    secure: bool = setting(False, "Encrypt the data messages with CURVE.", needs=(Need("client", ("native",)),))
 
     def __post_init__(self) -> None:
         if not 1 <= self.io_threads <= 64:

@@ -104,6 +104,11 @@ class ZmqSystemSpec(SystemSpec):
         """Whether ``subscriptions`` is ``"one"``."""
         return settings.system["subscriptions"] == "one"
 
+    def guarantees(self, scenario: Scenario, settings: Settings) -> str:  # noqa: ARG002  # it is the settings' alone
+        """As ``nodrop`` says."""
+        full = "the publisher waits" if settings.system["nodrop"] else "messages are dropped"
+        return f"acknowledges nothing and keeps nothing; beyond the high-water mark {full}"
+
     def held(self, scenario: Scenario) -> QueueCapacity:
         """The queues at both ends, and the kernel's buffers between them."""
         own, native = {**asdict(ZmqSettings()), **scenario.settings.system}, scenario.native.system
@@ -135,14 +140,9 @@ def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
 
 def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:
     """Settings that only libzmq's subscribers support."""
-    bounded = " (native.rcvbuf sets the kernel's buffer)"
-    for name, usual, why, instead in (
-        ("rcvhwm", ZmqSettings().rcvhwm, "that could have a high-water mark", bounded),
-        ("receive_rate", None, "so that it cannot be a slow reader", ""),
-    ):
-        if any(value != usual for value in scenario.values_of(name)):
-            what = f"client zmtp has no queue of its own {why}"
-            yield scenario.sweep.key_of(name), what, f"leave it out{instead}, {_OTHER}"
+    if any(value is not None for value in scenario.values_of("receive_rate")):
+        what = "client zmtp has no queue of its own so that it cannot be a slow reader"
+        yield scenario.sweep.key_of("receive_rate"), what, f"leave it out, {_OTHER}"
     if scenario.native.system.get("secure"):
         what = "client zmtp speaks ZMTP with the mechanism NULL only, not CURVE"
         yield ("native", "secure"), what, f"leave it out, {_OTHER}"

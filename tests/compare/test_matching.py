@@ -58,7 +58,11 @@ def test_another_workload_is_another_row_and_the_refusal_says_which(name: str) -
 @pytest.mark.parametrize(
     ("others", "said"),
     [
-        ((run("b", A, system="other"),), "a measured some and b other"),
+        ((run("b", {**A, "rate": 5.0}, system="other"),), "rate: a 1000.0; b 5.0"),
+        (
+            (run("b", A, {**A, "acks": 1}, system="other"),),
+            "b has several rows with the same clients, publishers, rate",
+        ),
         ((run("b", A, searches="searches for x"),), "different experiments: a searches for nothing, b searches for x"),
         ((run("b"),), "no row is in all of these runs: b has none"),
         ((run("b", A), run("c", B)), "clients: a 30; b 30; c 60"),
@@ -68,6 +72,20 @@ def test_another_workload_is_another_row_and_the_refusal_says_which(name: str) -
 def test_runs_that_cannot_be_compared(others: tuple[ComparedRun, ...], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         match([run("a", A), *others])
+
+
+def test_rows_of_two_systems_agree_in_clients_publishers_rate_and_size() -> None:
+    mine, other = run("a", {**A, "payload": "zeros"}, B), run("b", {**B, "acks": "1"}, A, system="other")
+    assert [each.name for each in match([mine, other]).rows] == ["30 clients", "60 clients"]
+
+
+def test_what_is_compared_tells_no_rows_apart() -> None:
+    slow, fast = (
+        replace(run(name, {**A, "rate": rate}), apart={"settings.rate": str(rate)})
+        for name, rate in (("a", 1000.0), ("b", 2000.0))
+    )
+    assert [each.name for each in match([slow, fast]).rows] == ["30 clients"]
+    assert [[row.settings["rate"] for row in each.rows] for each in match([slow, fast]).rows] == [[1000.0, 2000.0]]
 
 
 def test_an_environment_differs_where_its_facts_do() -> None:

@@ -203,12 +203,15 @@ def test_a_command_that_was_sent_elsewhere_is_carried_out_there(package: Path, c
         assert store.meta("scenario")["load"]["file"] == str(trace)
 
 
+FIXED = shlex.join(map(str, ("zmqfixed", *SMALL)))
+
+
 @pytest.mark.tier("all")
 @pytest.mark.parametrize(
     ("words", "code", "made"),
     [
         (("slo", "zmqfixed", *SMALL, "--p50", "20s"), 3, "slo.json"),
-        (("zmqfixed", *SMALL, "--compare-implementations", "pyzmq,pyzmq", "--repeat", 2), 0, "pyzmq-2/run.db"),
+        (("compare", "--run", FIXED, "--run", f"{FIXED} --burst 1", "--repeat", 2), 0, "zmqfixed-2/run.db"),
     ],
 )
 def test_so_is_every_kind_of_command(

@@ -88,3 +88,25 @@ def test_without_turns_one_is_measured_after_the_other(run: Path) -> None:
     assert json.loads(done.stdout)["paired"] is False
     first, second = (windows(run / name) for name in ("pyzmq", "pyzmq-2"))
     assert max(first) < min(second)
+
+
+def test_two_systems_take_turns_and_the_head_names_what_differs(run: Path) -> None:
+    commands = [f"{name} --clients 1 --rate 200 --duration 0.2" for name in ("zmqfixed", "nats-fixed --mode jetstream")]
+    words = [word for text in commands for word in ("--run", text)]
+    done = hydra("compare", *words, "--repeat", 2, "--set", "warmup_s=0", "--out", run, "--json", within_s=3 * LONG_S)
+    found = json.loads(done.stdout)
+    assert (found["paired"], [each["system"] for each in found["runs"]]) == (True, ["zmq", "nats"])
+    assert found["differs"] == [
+        "What differs: system: zmq (zmqfixed), nats (nats-fixed); "
+        "mode: the default (zmqfixed), jetstream (nats-fixed).",
+        "zmqfixed acknowledges nothing and keeps nothing; beyond the high-water mark messages are dropped. "
+        "nats-fixed acknowledges each message and keeps one copy in memory.",
+    ]
+    assert [each["repeats"] for each in found["comparisons"] if each["primary"]] == [[2, 2]]
+    assert found["rows"] == [{"row": "1 clients", "clients": 1, "publishers": 1, "rate": 200.0, "message_size": 24}]
+    record = interleaved_record.read_record(run)
+    assert record.commands == dict(zip(("zmqfixed", "nats-fixed"), commands, strict=True))
+    again = hydra("compare", "--resume", run, "--json", "--fail-if", "clients == 1", expect=3, within_s=LONG_S)
+    assert json.loads(again.stdout)["differs"] == found["differs"]
+    refused = hydra("zmqfixed", "--resume", run, expect=2)
+    assert f"continue it with hydra compare --resume {run}" in refused.stderr

@@ -20,7 +20,7 @@ from hydra.model import with_values
     ("overrides", "partitions", "replicas", "config"),
     [
         ({"kafka.partitions": 4}, 4, 1, {"retention.ms": "7200000"}),
-        ({"kafka.partitions": 4, "settings.partitions": 2}, 2, 1, {"retention.ms": "7200000"}),
+        ({"settings.partitions": 2}, 2, 1, {"retention.ms": "7200000"}),
         ({"sweep.vary.partitions": [3, 6]}, 3, 1, {"retention.ms": "7200000"}),
         ({"settings.keep": True}, 1, 1, {"retention.ms": "-1", "retention.bytes": "-1"}),
         ({"kafka.topic": {"retention.ms": "5"}}, 1, 1, {"retention.ms": "5"}),

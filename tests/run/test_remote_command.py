@@ -66,7 +66,8 @@ def test_every_scenario_arrives_as_it_is(name: str) -> None:
 
 def test_each_side_of_a_comparison_arrives_by_its_name() -> None:
     sides = {name: resolve("zmqfixed", {"client": name}) for name in ("pyzmq", "native")}
-    command = ResolvedCommand("comparison", sides, {}, {**FLAGS, "interleave": None})
+    own = {name: {"scenario": "zmqfixed", "replaced": {"client": name}, "command": ""} for name in sides}
+    command = ResolvedCommand("comparison", sides, {}, {**FLAGS, "interleave": None}, sides=own)
     there, _, _ = received(shipped(command).order)
     assert list(there.scenarios) == ["pyzmq", "native"]
     assert there == command
@@ -120,7 +121,7 @@ def test_an_experiment_arrives_with_what_was_asked_for() -> None:
 
 
 def test_a_file_that_is_not_here_is_left_to_who_reads_it() -> None:
-    fixed = resolve("nats-fixed", {"load.shape": "steps", "load.file": "no.csv"})
+    fixed = resolve("nats-fixed", {"load.shape": "steps", "load.file": "no.csv"}, alone=False)
     command = ResolvedCommand("experiment", {"first": fixed}, {}, FLAGS, "any", ExperimentOptions(1))
     assert shipped(command).files == {}
 

@@ -39,7 +39,7 @@ KAFKA = [name for name in scenarios() if "kafka" in name]
         ("kafka-fixed", {}, None, (1, 2)),
         # They take the ports that are offered, and on this machine any that are free.
         ("kafka-fixed", {"server.count": 3}, (3, 0), (3, 2)),
-        ("kafka-fixed", {"server.count": 3, "kafka.bootstrap": "h:9092"}, None, None),
+        ("kafka-fixed", {"kafka.bootstrap": "h:9092"}, None, None),
     ],
 )
 def test_servers_are_groups_on_agents_and_where_there_are_several(

@@ -1,0 +1,65 @@
+"""The runs of ``--compare``, and what a comparison of two systems states of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+import pytest
+
+from hydra.cli.compared_sides import sides_of_setting
+from hydra.cli.main import cli
+from hydra.config.scenario import resolve
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "key", "expected"),
+    [
+        ("zmqfixed", "burst=1,100", "settings.burst", {"burst-1": 1, "burst-100": 100}),
+        ("zmqfixed", "msg-batch=1,2", "settings.burst", {"burst-1": 1, "burst-2": 2}),
+        ("zmqfixed", "rate=max,5", "settings.rate", {"rate-max": "max", "rate-5": 5}),
+        ("zmqfixed", "pyzmq,pyzmq", "client", {"pyzmq": "pyzmq", "pyzmq-2": "pyzmq"}),
+        ("zmqfixed", "implementation=pyzmq,native", "client", {"pyzmq": "pyzmq", "native": "native"}),
+        ("zmqfixed", "io-threads=1,2", "native.io_threads", {"io_threads-1": 1, "io_threads-2": 2}),
+        ("zmqfixed", "payload_file=/a,b", "settings.payload_file", {"payload_file--a": "/a", "payload_file-b": "b"}),
+        ("kafka-batch", "msg_batch=10,20", "settings.msg_batch", {"msg_batch-10": 10, "msg_batch-20": 20}),
+        ("kafka-batch", "kafka.partitions=1,2", "kafka.partitions", {"partitions-1": 1, "partitions-2": 2}),
+    ],
+)
+def test_each_value_is_a_run_that_replaces_one_key(
+    command: str, text: str, key: str, expected: Mapping[str, object]
+) -> None:
+    root = click.Context(cli, info_name="hydra")
+    _, found, _ = cli.resolve_command(root, [command])
+    assert found is not None
+    sides = sides_of_setting(text, command, {}, found.get_params(click.Context(found, parent=root)))
+    assert {name: side.replaced[key] for name, side in sides.items()} == expected
+    resolved = resolve(command, next(iter(sides.values())).replaced, alone=False)
+    assert key.removeprefix("settings.") not in resolved.scenario.sweep.varied, "it makes no rows"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "given", "expected"),
+    [
+        ("zmqfixed", {"settings.nodrop": True}, "beyond the high-water mark the publisher waits"),
+        ("nats-fixed", {}, "nothing and keeps nothing"),
+        ("nats-fixed", {"settings.mode": "jetstream", "settings.publish_acks": False}, "nothing to publishers"),
+        ("mqtt-fixed", {}, "nothing and keeps nothing (QoS 0)"),
+        (
+            "mqtt-fixed",
+            {"settings.qos": 1, "settings.retain": True},
+            "each message and keeps the last message of each p",
+        ),
+        ("kafka-fixed", {}, "each message when its leader has it and keeps one copy in a log on disk"),
+        (
+            "kafka-fixed",
+            {"settings.acks": "all", "kafka.replication_factor": 3, "server.count": 3},
+            "have it and keeps 3 cop",
+        ),
+    ],
+)
+def test_a_system_states_what_it_acknowledges_and_keeps(
+    scenario: str, given: Mapping[str, object], expected: str
+) -> None:
+    resolved = resolve(scenario, given)
+    assert expected in resolved.system.guarantees(resolved.scenario, resolved.scenario.settings)
