@@ -24,6 +24,7 @@ from hydra.options import (
     Command,
     DerivedOption,
     FiniteFloatRange,
+    WholeNumberRange,
     config_flag,
     grouped,
     json_flag,
@@ -108,7 +109,10 @@ def compare(
     from hydra.cli.error_exit import failed_if
     from hydra.report.comparison_report import compare_runs, document, json_text
     from hydra.report.table import fitted, terminal_width
+    from hydra.store.run_folders import refuse_unwritable
 
+    if html is not None:
+        refuse_unwritable(html, "--html")
     compared, lines = compare_runs(runs, figure or "", fail_if)
     if html is not None:
         from hydra.jupyter.command import write_comparison
@@ -235,7 +239,7 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
 @click.argument("scenario", required=False)
 @grouped(
     WORKLOAD,
-    click.option("--clients", type=click.IntRange(min=1), required=True, help="Number of subscribers."),
+    click.option("--clients", type=WholeNumberRange(min=1), required=True, help="Number of subscribers."),
     click.option(
         "--rate",
         type=FiniteFloatRange(min=0, min_open=True),

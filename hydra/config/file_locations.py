@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from hydra.config import plugins
@@ -76,7 +77,7 @@ def scenario_path(name_or_path: str | Path) -> Path:
         if text in published:
             raise ConfigError(
                 f"{text} is a published experiment, and no scenario",
-                f"run it with hydra run {text}; known scenarios: {', '.join(known)}",
+                f"run it with hydra run {quote(text)}; known scenarios: {', '.join(known)}",
             )
         close = get_close_matches(text, [*known, *published], n=1)
         hint = f"did you mean {close[0]}? " if close else ""

@@ -54,8 +54,14 @@ class MqttSystemSpec(SystemSpec):
                 split(spec.broker)
             except ValueError as e:
                 yield (TABLE, "broker"), str(e), "write host:port, ports are 1 to 65535"
-        elif spec.username or spec.password or spec.password_file:
-            yield (TABLE, "username"), "a server started by Hydra has no users", "leave it out, or name a --broker"
+        else:
+            for name in ("username", "password", "password_file"):
+                if getattr(spec, name):
+                    yield (
+                        (TABLE, name),
+                        "a server started by Hydra has no users",
+                        "leave it out, or name your --servers",
+                    )
         if spec.password and spec.password_file:
             yield (TABLE, "password"), "the password is named twice, here and by password_file", "leave one out"
         if scenario.server.count != 1:

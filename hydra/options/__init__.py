@@ -20,6 +20,7 @@ from hydra.options.flag_types import (
     CountList,
     Duration,
     FiniteFloatRange,
+    WholeNumberRange,
 )
 from hydra.options.help import (
     CLIENTS,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from hydra.errors import MissingDependencyError, UsageError
 
 
 class CountList(click.ParamType[list[int]]):
-    """Whole numbers separated by commas: ``30,60,120``.
+    """Whole numbers separated by commas: ``30,60,120`` or ``1e3,1e5``.
 
     Args:
         least, most: limits of each number; None: there is no upper limit.
@@ -31,7 +32,7 @@ class CountList(click.ParamType[list[int]]):
         if isinstance(value, list):
             return value
         try:
-            numbers = [int(part) for part in str(value).split(",")]
+            numbers = [whole_number(part) for part in str(value).split(",")]
         except ValueError:
             numbers = []
         if not numbers or any(n < 0 for n in numbers):
@@ -41,6 +42,35 @@ class CountList(click.ParamType[list[int]]):
                 upper = "or more" if self._most is None else f"to {self._most}"
                 self.fail(f"{number} is not {self._least} {upper}", param, ctx)
         return numbers
+
+
+class WholeNumber(click.types.IntParamType):
+    """A whole number, which may be written like 1e5."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; fails with one line where it is none."""
+        with suppress(ValueError):
+            value = whole_number(str(value))
+        return super().convert(value, param, ctx)
+
+
+class WholeNumberRange(WholeNumber, click.IntRange):
+    """A whole number in a range."""
+
+
+def whole_number(text: str) -> int:
+    """The whole number that a text is, in digits or like 1e5.
+
+    Raises:
+        ValueError: the text is no whole number.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if not isfinite(number) or number != int(number):
+            raise
+        return int(number)
 
 
 class ChoiceList(click.Choice[str]):
@@ -154,12 +184,18 @@ class Duration(click.ParamType[float]):
 
     Args:
         unit: the unit of the result, and of a number without a unit; one of :data:`UNITS`.
+        least, most: the bounds of the time, in that unit.
     """
 
     name = "TIME"
 
-    def __init__(self, unit: str) -> None:
-        self._unit = unit
+    def __init__(self, unit: str, least: float = 0.0, most: float = inf) -> None:
+        self._unit, self._least, self._most = unit, least, most
+
+    def with_unit(self, text: str) -> str:
+        """The help of a flag, with the unit of a number without one."""
+        unit = "seconds" if self._unit == "s" else self._unit
+        return f"{text.removesuffix('.')}; a number without a unit is in {unit}."
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The time in this type's unit; fails with one line if the text is no time."""
@@ -173,7 +209,10 @@ class Duration(click.ParamType[float]):
             number = -1.0
         if not isfinite(number) or number < 0:
             self.fail(f"{value!r} is no time like {' or '.join(f'20{u}' for u in UNITS)}", param, ctx)
-        return number * UNITS[unit or self._unit] / UNITS[self._unit]
+        time = number * UNITS[unit or self._unit] / UNITS[self._unit]
+        if not self._least <= time <= self._most:
+            self.fail(f"{value!r} is not {self._least:g}{self._unit} to {self._most:g}{self._unit}", param, ctx)
+        return time
 
 
 class ListenAddress(click.ParamType[tuple[str, int]]):
@@ -227,6 +266,7 @@ UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60
 COUNTS = CountList()
 NUMBER = FiniteFloat()
 RATE = RateType()
+WHOLE_NUMBER = WholeNumber()
 PERCENT = Percent()
 WORD = NonEmptyText()
 PATH = FilePath(path_type=Path)
