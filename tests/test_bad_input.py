@@ -150,7 +150,10 @@ def checked(code: object, out: str, err: str) -> str:
         (("kafka-fixed", "--linger-ms", "20min"), "linger_ms must be 0 to 900000, not 1200000.0"),
         ((*ZMQ, "--duration", "1q"), "'--duration': '1q' is no time like"),
         # words that are something else
-        (("broker", "up", "foo"), "hydra broker up: Got unexpected extra argument (foo); write hydra broker up"),
+        (
+            ("kafka", "broker", "up", "foo"),
+            "hydra kafka broker up: Got unexpected extra argument (foo); write hydra kaf",
+        ),
         (("broker", "foo"), "hydra broker: No such command 'foo'; there are down, status, up"),
         (("kill", "--master", "h:1"), "Missing argument 'RUN'; write hydra kill [OPTIONS] RUN"),
         (("ps", "--master", "local"), "runs on --master local leave nothing behind, so there is nothing for hydra ps"),
@@ -179,7 +182,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--set", "sweep.vary.rate=[1,1.0]"), "sweep.vary.rate: a value stands twice"),
         (("zmqrate", "--set", 'sweep.search.series=["loss","loss"]'), "sweep.search.series: a series stands twice"),
         # addresses
-        (("kafka-fixed", "--bootstrap", ""), "'--bootstrap': it is empty"),
+        (("kafka-fixed", "--bootstrap", ""), "'--servers' / '--bootstrap': it is empty"),
         (("kafka-fixed", "--bootstrap", "127.0.0.1:99999"), "'127.0.0.1:99999' is no address; write host:port"),
         (("kafka-fixed", "--bootstrap", ":9092"), "is no address"),
         (("kafka-fixed", "--bootstrap", "h:1,"), "'' is no address"),
@@ -269,7 +272,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*KAFKA, "--kafka-prop-file", "nosuch"), "--kafka-prop-file nosuch: cannot be read: No such file"),
         ((*KAFKA, "--kafka-prop-file", "/dev/zero"), "has more than 1000000 characters"),
         ((*KAFKA, "--client", "pyzmq"), "confluent-kafka"),
-        (("kafka-clean", "--bootstrap", ""), "--bootstrap"),
+        (("kafka-clean", "--bootstrap", ""), "--servers is empty"),
         (("kafka-clean", "--bootstrap", "127.0.0.1:99999"), "'127.0.0.1:99999' is no address; write host:port"),
         (("kafka-clean", "--bootstrap", "h:9092", "nosuch"), "'nosuch' does not exist"),
         # comparisons

@@ -41,7 +41,8 @@ class HydraCommand(GroupedHelpCommand, click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands in sections, each in alphabetical order."""
-        found = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))}
+        known = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        found = {name: command for name, command in known if command and not command.hidden}
         width = formatter.width - 6 - max(map(len, found))
         rows: dict[str, list[tuple[str, str]]] = {name: [] for name in SECTIONS}
         for name, command in found.items():
@@ -75,9 +76,9 @@ class HydraCommand(GroupedHelpCommand, click.Group):
     cls=HydraCommand,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     examples=(
-        "hydra zmqrate --clients 30,120 --out runs/first",
+        "hydra zmq-rate --clients 30,120 --out runs/first",
         "hydra report runs/first",
-        "hydra zmqrate --help",
+        "hydra zmq-rate --help",
     ),
 )
 @click.version_option(package_name="hydra-scale", prog_name="hydra")

@@ -53,7 +53,7 @@ def _replicas(scenario: Scenario) -> Iterator[Refusal]:
             yield (
                 key,
                 f"{replicas} replicas need as many brokers, and server.count is {brokers}",
-                "raise server.count, or name your own cluster with --bootstrap",
+                "raise server.count, or name your own cluster with --servers",
             )
             return
 
@@ -63,7 +63,7 @@ def _kill(scenario: Scenario) -> Iterator[Refusal]:
         return
     key = scenario.sweep.key_of("kill_broker_at")
     if spec_of(scenario).bootstrap:
-        yield key, "Hydra never kills your own brokers", "leave out --bootstrap: Hydra kills only brokers it started"
+        yield key, "Hydra never kills your own brokers", "leave out --servers: Hydra kills only brokers it started"
     elif scenario.server.count < 2:
         yield key, f"needs at least 2 brokers, and server.count is {scenario.server.count}", "raise server.count"
 
@@ -75,7 +75,7 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
         # A preset recommends settings of brokers too, but users configure their own brokers.
         recommended = PRESETS[scenario.preset].values if scenario.preset else {}
         if any(f"{TABLE}.broker.{name}" not in recommended for name in spec.broker):
-            yield (TABLE, "broker"), "Hydra changes no settings of your brokers", "leave out the table or --bootstrap"
+            yield (TABLE, "broker"), "Hydra changes no settings of your brokers", "leave out the table or --servers"
         return
     for name, value in spec.broker.items():
         if name in _OURS or name.startswith(_OURS_BEGIN):

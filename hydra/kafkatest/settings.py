@@ -146,7 +146,12 @@ class KafkaSpec:
             ``security.protocol = "SSL"``.
     """
 
-    bootstrap: str = setting("", "Address of your cluster (default: brokers started by Hydra).", metavar="HOST:PORT")
+    bootstrap: str = setting(
+        "",
+        "Addresses of your brokers (default: brokers started by Hydra).",
+        flag=("--servers", "--bootstrap"),
+        metavar="HOST:PORT,…",
+    )
     partitions: int = setting(1, "Partitions of the run's topic.", least=1, most=MOST_PARTITIONS)
     replication_factor: int = setting(1, "Replicas of the run's topic.", least=1, most=MOST_REPLICAS)
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -177,7 +182,7 @@ def groups_of(scenario: Scenario) -> frozenset[str]:
 def why_no_kill(scenario: Scenario) -> str:
     """Why no broker of this scenario can be killed, or ""."""
     if spec_of(scenario).bootstrap:
-        return "Hydra never kills your own brokers; leave out --bootstrap: Hydra kills only brokers that it started"
+        return "Hydra never kills your own brokers; leave out --servers: Hydra kills only brokers that it started"
     if scenario.server.count < 2:
         return f"it needs at least 2 brokers, and server.count is {scenario.server.count}; raise it"
     return _once(scenario, KILL)
@@ -186,7 +191,7 @@ def why_no_kill(scenario: Scenario) -> str:
 def why_no_move(scenario: Scenario) -> str:
     """Why no partition of this scenario can be moved, or ""."""
     if spec_of(scenario).bootstrap:
-        return "Hydra moves no partitions on your own brokers; leave out --bootstrap"
+        return "Hydra moves no partitions on your own brokers; leave out --servers"
     usual = spec_of(scenario).replication_factor
     replicas = max(int(str(value or usual)) for value in scenario.values_of("replication_factor"))
     if scenario.server.count <= replicas:

@@ -71,7 +71,12 @@ class MqttSpec:
             messages. 0: no limit.
     """
 
-    broker: str = setting("", "Address of your server (default: a mosquitto started by Hydra).", metavar="HOST:PORT")
+    broker: str = setting(
+        "",
+        "Address of your server (default: a mosquitto started by Hydra).",
+        flag=("--servers", "--broker"),
+        metavar="HOST:PORT",
+    )
     username: str = setting("", "User name for your server.")
     password: str = ""
     password_file: str = setting("", "File whose first line is the password for your server.", unit="path")

@@ -45,6 +45,7 @@ from hydra.options.late_commands import (
     ScenarioKeyOption,
     keyed,
     late_command,
+    old_name,
     overrides,
 )
 from hydra.options.scenario_commands import (

@@ -311,7 +311,7 @@ def _flags_of(its: _Subject) -> list[click.Option]:
 def _commands() -> Iterator[ScenarioCommand | ExperimentCommand]:
     for load in commands({}).values():
         command = load()
-        if isinstance(command, ScenarioCommand | ExperimentCommand):
+        if isinstance(command, ScenarioCommand | ExperimentCommand) and not command.hidden:
             yield command
 
 

@@ -35,7 +35,7 @@ def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"), [("zmq-fixed", "zmqfixed"), ("kafkabatch", "kafka-batch"), ("reprot", "report")]
+    ("word", "meant"), [("zmqfixd", "zmq-fixed"), ("kafkabatch", "kafka-batch"), ("reprot", "report")]
 )
 def test_a_mistyped_command_is_answered_with_the_nearest_one(word: str, meant: str) -> None:
     error = CliRunner().invoke(cli, [word], standalone_mode=False).exception
