@@ -152,7 +152,7 @@ def kafka() -> None:
     """Start, stop and inspect a Kafka broker on this machine."""
 
 
-@kafka.command(
+@kafka.group(
     "broker",
     cls=CommandGroup,
     examples=(
