@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hydra.config import plugins
 from hydra.errors import ConfigError
-from hydra.system import Experiment
+
+if TYPE_CHECKING:
+    from hydra.system import Experiment
 
 
 def conf_dir() -> Path:

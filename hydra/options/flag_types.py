@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import click
 
-from hydra.errors import MissingDependencyError, UsageError
+from hydra.errors import MissingDependencyError, UsageError, pip_install
 
 
 class CountList(click.ParamType[list[int]]):
@@ -230,7 +230,6 @@ class ListenAddress(click.ParamType[tuple[str, int]]):
             self.fail(f"{value!r} is no address like :9464 or 0.0.0.0:9464", param, ctx)
 
         host = host or "127.0.0.1"
-        refuse_missing("--prometheus", "prometheus_client")
         refuse_address(host, int(port))
         return host, int(port)
 
@@ -272,11 +271,8 @@ WORD = NonEmptyText()
 PATH = FilePath(path_type=Path)
 
 
-_INSTALL: Final = {
-    "--prometheus": "pip install prometheus-client",
-    "--otlp": "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
-}
-"""The command that installs each flag's library; the extra ``metrics`` names all of these libraries."""
+_PACKAGES: Final = {"--otlp": ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")}
+"""The packages that each flag needs beside those of every Hydra: those of the extra ``metrics``."""
 
 
 def family_of(host: str, port: int) -> int:
@@ -329,7 +325,9 @@ def refuse_missing(flag: str, library: str) -> None:
 
 def missing(flag: str, library: str | None) -> MissingDependencyError:
     """The error for a flag whose library is not installed."""
-    return MissingDependencyError(f"{flag} needs a library that is not installed ({library})", _INSTALL[flag])
+    return MissingDependencyError(
+        f"{flag} needs a library that is not installed ({library})", pip_install(*_PACKAGES[flag])
+    )
 
 
 def url_host(host: str, port: int) -> str:

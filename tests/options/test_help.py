@@ -115,5 +115,5 @@ def test_a_scenarios_help_has_the_flags_of_its_system(tmp_path: Path) -> None:
     mine.write_text(MINE)
     text = CliRunner().invoke(cli, ["run", str(mine), "--help"]).output
     assert "--rcvhwm" in text
-    assert "--bootstrap" not in text
+    assert "--servers" not in text
     assert "--rcvhwm" not in CliRunner().invoke(cli, ["run", "--help"]).output
