@@ -35,7 +35,7 @@ BROKERS: Final = "Kafka's brokers"
 
 
 def _bootstrap_flag(command: _F) -> _F:
-    """Adds ``--bootstrap``, which help shows before the flags of properties."""
+    """Adds ``--servers``, which help shows before the flags of properties."""
     from hydra.kafkatest.settings import TABLE, KafkaSpec
 
     return setting_flag(f"{TABLE}.bootstrap", of=KafkaSpec)(command)
