@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -29,6 +30,7 @@ FILES = {
 STANDS_FOR = {"SCENARIO": "zmqfixed"}
 ANY = ("run", "slo", "check")
 """Commands of any scenario, with the flags of its system."""
+ROOT_CONTEXT = click.Context(cli, info_name="hydra")
 _COMMAND = re.compile(r"\s*(?:\$ )?(?:[A-Z_]+=\S+ )*(?:\S*/bin/)?hydra +([a-z].*)")
 _MENTIONED = re.compile(r"`hydra ([a-z][^`]*)`")
 
@@ -108,23 +110,20 @@ def parsed(command: click.Command, name: str, words: list[str], parent: click.Co
 
 
 @pytest.mark.tier("test")
-@pytest.mark.parametrize(("page", "text"), MENTIONED)
-def test_a_command_that_is_mentioned_has_these_flags(page: str, text: str) -> None:
-    assert page
-    root, words = click.Context(cli, info_name="hydra"), text.split()
-    if words[0].isupper() or "--help" in words:
-        return
-    # Scenarios have the flags of their system.
-    options = {
-        option
-        for name in (cli.list_commands(root) if words[0] in ANY else words[:1])
-        for option in options_of(root, name)
-    }
-    flags = [word.strip("[]").partition("=")[0] for word in words if word.strip("[").startswith("--")]
-    assert [flag for flag in flags if flag not in options] == []
+@pytest.mark.parametrize("page", sorted({page for page, _ in MENTIONED}))
+def test_commands_that_are_mentioned_have_these_flags(page: str) -> None:
+    for words in (text.split() for name, text in MENTIONED if name == page):
+        if words[0].isupper() or "--help" in words:
+            continue
+        # Scenarios have the flags of their system.
+        names = cli.list_commands(ROOT_CONTEXT) if words[0] in ANY else words[:1]
+        options = {option for name in names for option in options_of(name)}
+        flags = [word.strip("[]").partition("=")[0] for word in words if word.strip("[").startswith("--")]
+        assert [flag for flag in flags if flag not in options] == [], words
 
 
-def options_of(root: click.Context, name: str) -> set[str]:
-    _, command, _ = cli.resolve_command(root, [name])
+@cache
+def options_of(name: str) -> frozenset[str]:
+    _, command, _ = cli.resolve_command(ROOT_CONTEXT, [name])
     assert command is not None
-    return {o for p in command.get_params(click.Context(command)) for o in (*p.opts, *p.secondary_opts)}
+    return frozenset(o for p in command.get_params(click.Context(command)) for o in (*p.opts, *p.secondary_opts))
