@@ -1,22 +1,21 @@
 # Hydra's everyday commands; `make` alone lists them. Everything is installed into .venv, nothing into the system but
-# Debian's packages that are missing, and those as root only (scripts/system-packages; it names them otherwise).
+# Debian's packages that are missing, and those as root only (scripts/system-packages; it names them otherwise), and a link
+# to the command in a folder of PATH (scripts/link-command).
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# One stamp for each interpreter: another PYTHON makes the environment anew.
+# One stamp for each interpreter: another PYTHON makes the environment again.
 STAMP := $(VENV)/.installed-$(notdir $(PYTHON))
+ENGINES := $(VENV)/.engines-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NOW := $(shell date +%Y%m%d-%H%M%S)
-
-# What the native client is built from: a change builds and installs it anew.
-NATIVE := $(wildcard native/CMakeLists.txt native/src/*.* native/src/*/*.* native/src/*/*/*.*)
 
 # Those that take a quarter of an hour, or root, are called by themselves: each says how.
 BENCHES := $(sort $(filter-out bench/compare_aa.py bench/memory_drift.py bench/verdicts.py,$(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-all test-rest prices lint soak bench man clean install tox java servers browser prometheus kubernetes-rig native-tests
+.PHONY: help demo quick test test-all test-rest prices lint soak bench man clean install native tox java servers jars browser prometheus kubernetes-rig native-tests
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -25,9 +24,9 @@ help: ## List these commands
 	@echo
 	@echo "  Another interpreter: make PYTHON=python3.12 demo"
 
-demo: install servers ## Five small measurements on four systems, and a report (three minutes)
-	@scripts/patiently "The jars of Kafka, fetched once" \
-		$(BIN)/python -c 'from hydra.kafkatest.jars import fetch; fetch()'
+demo: ## Five small measurements on four systems, and a report (two and a half minutes; later one)
+	@scripts/system-packages python $(PYTHON)
+	@scripts/together "$(MAKE) --no-print-directory jars" "$(MAKE) --no-print-directory $(STAMP)"
 	@scripts/demo $(BIN)/hydra runs/demo-$(NOW)
 
 quick: $(VENV)/.tests-installed ## While writing: the tests that need no process, no socket and no server, of this tree (half a minute)
@@ -47,7 +46,7 @@ prices: tox native-tests servers browser prometheus ## Write what the tests cost
 lint: tox ## Lint and strict types only
 	$(BIN)/tox run -e tests -- lint type
 
-soak: install servers ## Fifty seeds of trouble at random moments, lossy control channels, every figure against witnesses (an hour)
+soak: tox native servers ## Fifty seeds of trouble at random moments, lossy control channels, every figure against witnesses (an hour)
 	HYDRA_SOAK_SEEDS=50 $(BIN)/tox run -e tests -- pytest -n 4 tests/integration/test_soak.py
 	HYDRA_SOAK_SEEDS=12 $(BIN)/tox run -e tests -- pytest tests/integration/test_lossy_channel.py
 	HYDRA_SOAK_SEEDS=1 $(BIN)/tox run -e tests -- pytest tests/integration/test_experiments.py
@@ -60,16 +59,23 @@ soak: install servers ## Fifty seeds of trouble at random moments, lossy control
 	HYDRA_SLO=250 $(BIN)/tox run -e tests -- pytest tests/measure/test_slo_worlds.py
 	HYDRA_SEARCHES=250 $(BIN)/tox run -e tests -- pytest -n 2 tests/sweep/test_searched_rates.py tests/sweep/test_few_short_steps.py
 
-bench: install servers ## What Hydra's own clients cost, against bare loops
+bench: install native servers ## What Hydra's own clients cost, against bare loops
 	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python "$$script" </dev/null; echo; done
 
 man: install ## Man pages of all commands, where man finds them while .venv/bin is on PATH
 	@$(BIN)/python scripts/man_pages.py $(VENV)/share/man/man1
 
-install: $(STAMP) ## Hydra and tox in .venv, from this tree
+install: $(ENGINES) ## Hydra in .venv, from this tree, with the engines for Kubernetes and Mesos
+
+native: $(STAMP) ## The C++ clients, compiled now: a command compiles them only once, when they are first asked for
+	@scripts/system-packages native
+	@$(BIN)/python -m hydra.native.build
 
 java: ## Java and Maven, if they are missing (the embedded Kafka broker)
 	@scripts/system-packages java
+
+jars: servers ## The jars of Kafka, fetched once into the user's cache
+	@scripts/patiently "The jars of Kafka" $(PYTHON) -c 'from hydra.kafkatest.jars import fetch; fetch()'
 
 servers: ## What the systems' own servers need, if it is missing: Java and Maven for Kafka, and others
 	@scripts/system-packages servers
@@ -88,6 +94,7 @@ native-tests: ## What the native client and its tests are built from, if it is m
 	@scripts/system-packages native-tests
 
 clean: ## Remove what these commands made; runs of your own under runs/ stay
+	@scripts/link-command --remove $(BIN)/hydra
 	rm -rf $(VENV) .tox build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
 	rm -rf shims/*/build shims/*/*.egg-info
 	rm -rf runs/demo-*; rmdir runs 2>/dev/null || true
@@ -102,15 +109,19 @@ $(VENV)/.tox-installed:
 	@$(PIP) install 'pip>=23.1' 'tox>=4.21,<5'
 	@touch $@
 
-$(STAMP): pyproject.toml setup.py hydra/native/build.py shims/http-parser/pyproject.toml $(NATIVE)
+$(STAMP): pyproject.toml setup.py
 	@scripts/system-packages python $(PYTHON)
-	@scripts/system-packages native || echo "going on without the native client (--client native)"
 	@[ -e $@ ] || $(PYTHON) -m venv --clear $(VENV)
-	@scripts/patiently "Installing Hydra into $(VENV), its native clients compiled (two to three minutes)" \
-		$(PIP) install 'pip>=23.1' 'tox>=4.21,<5' ./shims/http-parser --editable '.[kubernetes,mesos]'
-	@touch $@ $(VENV)/.tox-installed
+	@scripts/patiently "Installing Hydra into $(VENV)" $(PIP) install --no-compile --editable .
+	@scripts/link-command $(BIN)/hydra
+	@touch $@
 
-$(VENV)/.tests-installed: $(STAMP)
+$(ENGINES): $(STAMP) shims/http-parser/pyproject.toml
+	@scripts/patiently "Installing the engines for Kubernetes and Mesos into $(VENV)" \
+		$(PIP) install --no-compile 'pip>=23.1' ./shims/http-parser --editable '.[kubernetes,mesos]'
+	@touch $@
+
+$(VENV)/.tests-installed: $(ENGINES)
 	@scripts/patiently "Installing what the tests need into $(VENV)" \
 		$(PIP) install --editable '.[test,kubernetes,mesos,metrics]'
 	@touch $@

@@ -9,7 +9,6 @@ HYDRA_WHEEL_PLATFORM the platforms on which it runs.
 
 import importlib.util
 import os
-import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -41,17 +40,16 @@ class BuildPython(build_py):
     def run(self) -> None:
         """Never fails for want of the native client."""
         super().run()
-        # An editable install is used where it lies.
-        package = TREE / "hydra" if self.editable_mode else Path(self.build_lib) / "hydra"
-        program = package / nativebuild.PROGRAM
-        reason = self.build_program(program)
+        if self.editable_mode:
+            return  # the command compiles the client when it is first asked for
+        reason = self.build_program(Path(self.build_lib) / "hydra" / nativebuild.PROGRAM)
         if reason:
             sys.stderr.write(f"hydra: without the native client (--client native): {reason}\n")
 
     def build_program(self, program: Path) -> str:
         """Why there is no native client, or ""."""
         if PORTABLE:
-            put(Path(PORTABLE), program)
+            nativebuild.install(Path(PORTABLE), program)
             return ""
         if not (TREE / "native" / "CMakeLists.txt").exists():
             return "there is no native/ in this tree"
@@ -62,17 +60,8 @@ class BuildPython(build_py):
             built = nativebuild.build(TREE / "native", TREE / "build" / "native")
         except nativebuild.BuildError as e:
             return str(e)
-        put(built, program)
+        nativebuild.install(built, program)
         return ""
-
-
-def put(built: Path, program: Path) -> None:
-    """Copies the built program to its place."""
-    program.parent.mkdir(parents=True, exist_ok=True)
-    # A program that runs cannot be overwritten, but it can be replaced.
-    fresh = program.with_suffix(".new")
-    shutil.copy2(built, fresh)
-    fresh.replace(program)
 
 
 class PlatformDistribution(Distribution):

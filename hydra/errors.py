@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import reprlib
+import shlex
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -109,6 +111,11 @@ class ServerError(HydraError):
 
 class ReadinessError(HydraError):
     """Clients did not become ready before the deadline; the text names the missing clients."""
+
+
+def pip_install(*requirements: str) -> str:
+    """The command that installs packages beside this Hydra."""
+    return shlex.join([sys.executable, "-m", "pip", "install", *requirements])
 
 
 class RunDirectoryError(UsageError):

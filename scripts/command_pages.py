@@ -23,7 +23,8 @@ def page() -> str:
     """The whole page."""
     head = PAGE.read_text(encoding="utf-8").partition(_MARK)[0]
     root = click.Context(cli, info_name="hydra")
-    names = cli.list_commands(root)
+    known = ((name, cli.get_command(root, name)) for name in cli.list_commands(root))
+    names = [name for name, command in known if command and not command.hidden]
     links = " · ".join(f"[{name}](#hydra-{name})" for name in names)
     return "\n".join([head + _MARK, "", links, "", *(part for name in names for part in _sections(root, cli, name))])
 

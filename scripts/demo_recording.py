@@ -2,7 +2,7 @@
 """Records ``make demo`` as the picture that README.md shows: ``.venv/bin/python scripts/demo_recording.py``.
 
 What is shown is what was printed, but for the lines that tell, where progress goes to a file, that it goes on. The demo
-runs once, for three minutes; tables are fitted to the picture's width.
+runs once, for a minute; tables are fitted to the picture's width.
 """
 
 from __future__ import annotations

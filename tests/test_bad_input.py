@@ -39,6 +39,8 @@ def files(tmp_path: Path) -> Path:
     texts = {"deep": "a = " + "[" * 20_000, "digits": "a = " + "9" * 5000, "huge": "#" * 1_000_001}
     for name, text in {**texts, "scenario": 'system = "zmq"\n'}.items():
         (tmp_path / f"{name}.toml").write_text(text)
+    (tmp_path / "latin.toml").write_bytes(b'system = "zmq"\n# \xe4')
+    (tmp_path / "bom.toml").write_bytes(b'\xef\xbb\xbfsystem = "zmq"\n')
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\0")
     (tmp_path / "folder.toml").mkdir()
     (tmp_path / "loop.toml").symlink_to("loop.toml")
@@ -117,7 +119,7 @@ def checked(code: object, out: str, err: str) -> str:
         ),
         ((*ZMQ, "--client", "zmtp", "--secure"), "--secure: client zmtp speaks ZMTP with the mechanism NULL only"),
         ((*ZMQ, "--client", "zmtp", "--set", "settings.receive_rate=5"), "settings.receive_rate: client zmtp has no"),
-        (("zmqrate", "--published", "--client", "zmtp"), "sweep.search.series: client zmtp has no queue of its own"),
+        (("zmqrate", "--published", "--client", "zmtp"), "--implementation: client zmtp has no queue of its own"),
         ((*ZMQ, "--client", "zmtp", "--publisher", "pyzmq", "--transport", "ipc"), "--transport: publishers of pyzmq"),
         ((*ZMQ, "--client", "native", "--publisher", "pyzmq", "--pacing", "bursty"), "--pacing: publishers of pyzmq"),
         ((*ZMQ, "--subscriptions", "some"), "'some' is not one of 'all', 'one'"),
@@ -141,11 +143,23 @@ def checked(code: object, out: str, err: str) -> str:
         ),
         (("nats-fixed", "--replicas", "0"), "hydra: --replicas: replicas must be 1 to 5"),
         (("plan", "zmqrate", "--clients", "5", "--rate", "1", "--client", "x"), "--implementation: 'x' is no client"),
+        (("mqtt-fixed", "--password-file", "nosuch"), "--password-file: a server started by Hydra has no users"),
+        ((*ZMQ, "--io-threads", "2", "--sndbuf", "5"), "--io-threads: client pyzmq has no such option"),
+        (
+            ("slo", "zmqrate", "--clients", "5", "--p99", "9ms"),
+            "'max' has no due times that latency could count from",
+        ),
         (("ceiling", "--clients", "0"), "'--clients': 0 is not 1 or more"),
-        (("ceiling", "--size", "3"), "'--size': 3 is not 24 to 67108864"),
+        (("ceiling", "--size", "3"), "'--message-size' / '--size': 3 is not 24 to 67108864"),
+        (("ceiling", "--duration", "nan"), "'--duration': 'nan' is no time like"),
+        (("ceiling", "--duration", "2min"), "'--duration': '2min' is not 0.2s to 60s"),
+        (("kafka-fixed", "--linger-ms", "20min"), "linger_ms must be 0 to 900000, not 1200000.0"),
         ((*ZMQ, "--duration", "1q"), "'--duration': '1q' is no time like"),
         # words that are something else
-        (("broker", "up", "foo"), "hydra broker up: Got unexpected extra argument (foo); write hydra broker up"),
+        (
+            ("kafka", "broker", "up", "foo"),
+            "hydra kafka broker up: Got unexpected extra argument (foo); write hydra kaf",
+        ),
         (("broker", "foo"), "hydra broker: No such command 'foo'; there are down, status, up"),
         (("kill", "--master", "h:1"), "Missing argument 'RUN'; write hydra kill [OPTIONS] RUN"),
         (("ps", "--master", "local"), "runs on --master local leave nothing behind, so there is nothing for hydra ps"),
@@ -160,6 +174,10 @@ def checked(code: object, out: str, err: str) -> str:
         # lists
         (("zmqfixed", "--clients", "0"), "'--clients': must be 1 to 1000000, not 0"),
         (("zmqfixed", "--clients", "3,x"), "whole numbers"),
+        (("zmqfixed", "--clients", "1e9"), "'--clients': must be 1 to 1000000, not 1000000000"),
+        (("zmqfixed", "--clients", "1e-1"), "whole numbers"),
+        ((*ZMQ, "--publishers", "1e9"), "'--publishers': must be 1 to 10000, not 1000000000"),
+        ((*ZMQ, "--publishers", "1.5"), "'--publishers': '1.5' is not a valid integer"),
         (("zmqfixed", "--clients", ""), "whole numbers"),
         (("zmqfixed", "--clients", "30,30"), "a client count stands twice"),
         (("zmqfixed", "--clients", "9" * 5000), "whole numbers"),
@@ -170,7 +188,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--set", "sweep.vary.rate=[1,1.0]"), "sweep.vary.rate: a value stands twice"),
         (("zmqrate", "--set", 'sweep.search.series=["loss","loss"]'), "sweep.search.series: a series stands twice"),
         # addresses
-        (("kafka-fixed", "--bootstrap", ""), "'--bootstrap': it is empty"),
+        (("kafka-fixed", "--bootstrap", ""), "'--servers' / '--bootstrap': it is empty"),
         (("kafka-fixed", "--bootstrap", "127.0.0.1:99999"), "'127.0.0.1:99999' is no address; write host:port"),
         (("kafka-fixed", "--bootstrap", ":9092"), "is no address"),
         (("kafka-fixed", "--bootstrap", "h:1,"), "'' is no address"),
@@ -190,6 +208,8 @@ def checked(code: object, out: str, err: str) -> str:
         # fits and plans
         (("fit", "nosuch"), "nosuch holds no run"),
         (("fit", "nosuch", "--clients", "0"), "0 subscribers have no throughput"),
+        (("fit", "nosuch", "--plot", "../file/x.html"), "--plot ../file/x.html: there is no folder ../file"),
+        (("fit", "nosuch", "--plot", ".."), "--plot ..: it is a folder"),
         (("plan", "--clients", "0", "--rate", "10"), "'--clients': 0 is not in the range"),
         (("plan", "--clients", "9", "--rate", "0"), "'--rate': 0.0 is not in the range"),
         (("plan", "--clients", "9", "--rate", "nan"), "nan' is not a finite number"),
@@ -225,7 +245,11 @@ def checked(code: object, out: str, err: str) -> str:
         (("run", "../deep.toml"), "not TOML"),
         (("run", "../digits.toml"), "not TOML"),
         (("run", "../huge.toml"), "more than 1000000 bytes"),
-        (("run", "../binary.toml"), "not TOML"),
+        (("run", "../binary.toml"), "line 1 is not UTF-8; save the file as UTF-8"),
+        (("run", "../latin.toml"), "line 2 is not UTF-8"),
+        (("run", "../bom.toml"), "client: is missing"),
+        (("run", "--resume", "nosuch"), "nosuch holds no run"),
+        (("run",), "Missing argument 'SCENARIO'"),
         (("run", "../folder.toml"), "folder.toml: cannot be read: Is a directory"),
         (("run", "../loop.toml"), "symbolic links"),
         (("report", LONG), "File name too long"),
@@ -254,7 +278,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*KAFKA, "--kafka-prop-file", "nosuch"), "--kafka-prop-file nosuch: cannot be read: No such file"),
         ((*KAFKA, "--kafka-prop-file", "/dev/zero"), "has more than 1000000 characters"),
         ((*KAFKA, "--client", "pyzmq"), "confluent-kafka"),
-        (("kafka-clean", "--bootstrap", ""), "--bootstrap"),
+        (("kafka-clean", "--bootstrap", ""), "--servers is empty"),
         (("kafka-clean", "--bootstrap", "127.0.0.1:99999"), "'127.0.0.1:99999' is no address; write host:port"),
         (("kafka-clean", "--bootstrap", "h:9092", "nosuch"), "'nosuch' does not exist"),
         # comparisons
@@ -363,6 +387,15 @@ def test_output_that_cannot_be_written_is_one_line() -> None:
     with Path("/dev/full").open("wb") as device:
         done = agents(device.fileno())
     assert "No space left on device; free some space, raise" in checked(done.returncode, "", done.stderr.decode())
+
+
+@pytest.mark.tier("test")
+def test_closed_standard_output_is_refused_before_a_file_gets_its_number(folder: Path) -> None:
+    words = [sys.executable, "-m", "hydra.cli.main", *ZMQ]
+    closed = [*("sh", "-c", 'exec "$@" >&- <&-', "-"), *words]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, check=False, timeout=LONG_S)
+    assert "standard output is closed" in checked(done.returncode, "", done.stderr.decode())
+    assert not list(folder.iterdir())
 
 
 @pytest.mark.tier("test")

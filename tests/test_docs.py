@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import re
 import runpy
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
-
-from hydra.cli.main import cli
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,34 +22,6 @@ def test_the_navigation_has_every_page_once() -> None:
     assert sorted(listed) == sorted(
         path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")
     )
-
-
-def told(page: Path) -> Iterator[list[str]]:
-    """The words of every ``hydra`` command in the page's blocks of code, without those that stand for something."""
-    text = page.read_text().replace("\\\n", " ")
-    for block in re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        for line in re.findall(r"^(?:\$ )?(?:\S*/bin/)?hydra +([a-z].*)$", block, re.MULTILINE):
-            yield [word for word in shlex.split(line, comments=True) if not word.startswith(("$", "…"))]
-
-
-def options_of(root: click.Context, name: str) -> set[str]:
-    _, command, _ = cli.resolve_command(root, [name])
-    assert command is not None
-    return {o for p in command.get_params(click.Context(command)) for o in (*p.opts, *p.secondary_opts)}
-
-
-@pytest.mark.tier("test")
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.stem
-)
-def test_every_command_of_a_page_has_the_flags_that_are_told(page: Path) -> None:
-    root = click.Context(cli, info_name="hydra")
-    for name, *words in told(page):
-        # Scenarios have the flags of their system.
-        names = cli.list_commands(root) if name in ("run", "slo", "check") else [name]
-        options = {option for each in names for option in options_of(root, each)}
-        flags = [word.partition("=")[0] for word in words if word.startswith("--")]
-        assert [flag for flag in flags if flag not in options] == [], f"hydra {name}"
 
 
 def test_the_worked_client_stands_in_its_page() -> None:

@@ -68,7 +68,7 @@ CHANNEL = {
     # The control channel is made of ZeroMQ sockets, whatever is measured.
     **dict.fromkeys(["hydra.control", "hydra.client.relay", "hydra.client.transport", "hydra.native.build"], "zmq"),
     # The scenario that `hydra check` takes unless another is named, and that examples are of.
-    "hydra.cli": "zmqrate",
+    "hydra.cli": "zmq-?rate",
 }
 """The words that a room may say nevertheless."""
 

@@ -17,6 +17,7 @@ from hydra.control.controller import Controller
 from hydra.errors import MissingDependencyError, ReadinessError
 from hydra.measure.verdict import Ceiling
 from hydra.model import NativeSpec, Role, SharedSettings
+from hydra.native.build import find
 from hydra.native.client_command import command
 from hydra.store.ceiling_cache import add, load, path
 from hydra.system import Program
@@ -136,7 +137,9 @@ def run_ceiling(
     Raises:
         HydraError: a ceiling could not be measured or stored.
     """
-    for language, role in product(languages or LANGUAGES, _ROLES):
+    # Without a request for them, the native clients are not compiled for a first look.
+    present = LANGUAGES if find() else LANGUAGES[:1]
+    for language, role in product(languages or present, _ROLES):
         for count, size in product([1] if role == "publisher" else clients, sizes):
             try:
                 add([measure(language, role, count, size, window_s)])

@@ -124,12 +124,12 @@ def _side(text: str, root: click.Group) -> tuple[str, ComparedSide]:
     def take(scenario: str | Path, replaced: Mapping[str, object], _: Mapping[str, Any]) -> None:
         taken.append(ComparedSide(str(scenario), dict(replaced), text))
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object) -> NoReturn:
         # Not the whole text: a flag may have a secret.
         name = words[0] if words else ""
-        raise UsageError(f"--run {name!r} runs no scenario", "name a command such as 'zmqrate --clients 30'")
+        raise UsageError(f"--run {name!r} runs no scenario", "name a command such as 'zmq-rate --clients 30'")
 
-    context = click.Context(root, info_name="hydra", obj=RunCommands(take, refuse, refuse, refuse))
+    context = click.Context(root, info_name="hydra", obj=RunCommands(take, refuse, refuse, refuse, refuse))
     if not words or words[0] not in root.list_commands(context):
         refuse()
     _, command, rest = root.resolve_command(context, words)

@@ -15,7 +15,7 @@ from hydra.errors import EXIT_INCOMPLETE, HydraError
 
 
 def command_of(error: click.ClickException) -> str:
-    """The command that an error is about, such as ``hydra broker up``."""
+    """The command that an error is about, such as ``hydra GROUP COMMAND``."""
     names: list[str] = []
     context = error.ctx if isinstance(error, click.UsageError) else None
     while context is not None and context.parent is not None:
@@ -39,7 +39,8 @@ def error_text(error: click.ClickException, command: str) -> str:
 
         asked = text.split("'")[1]
         # Some names have a hyphen and others do not: users mix them up.
-        plain = {name.replace("-", ""): name for name in taker.list_commands(error.ctx)}
+        known = ((name, taker.get_command(error.ctx, name)) for name in taker.list_commands(error.ctx))
+        plain = {name.replace("-", ""): name for name, command in known if command and not command.hidden}
         if near := get_close_matches(asked.replace("-", ""), plain, 1):
             return f"{text.rstrip('.')}; did you mean {plain[near[0]]}?"
     return text

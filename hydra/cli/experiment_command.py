@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, NoReturn
 
 from hydra.cli.experiment_choice import find, with_alternatives
@@ -97,7 +98,7 @@ class ExperimentRun(Measurement):
             text = folders.json_text(record, views)
         else:
             text = "\n".join([fitted(folders.document(record, views), terminal_width()), *experiment.lines(done)])
-        goes_on = "" if record.ended == "finished" else f"; continue the experiment with --resume {folder}"
+        goes_on = "" if record.ended == "finished" else f"; continue the experiment with --resume {quote(str(folder))}"
         measured = [dict(row) for each in done for row in each.rows]
         held, not_clean = (
             conditions_met(self._conditions, [*folders.rows_of(views), *measured]),

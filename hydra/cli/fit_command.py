@@ -17,7 +17,7 @@ from hydra.cli.step_usage import RunUsage, read_run
 from hydra.errors import UsageError
 from hydra.events.value_formatting import number
 from hydra.report.table import fitted, tabled, terminal_width
-from hydra.store.run_folders import write_whole
+from hydra.store.run_folders import refuse_unwritable, write_whole
 
 
 def count(value: float) -> str:
@@ -66,6 +66,8 @@ def fit_run(directory: Path, asked: Sequence[int], page: Path | None, as_json: b
     """
     if any(clients < 1 for clients in asked):
         raise UsageError("--clients: 0 subscribers have no throughput", "name counts of at least 1")
+    if page is not None:
+        refuse_unwritable(page, "--plot")
     run = read_run(directory)
     laws = {name: _law(steps, asked) for name, steps in _large_enough(run).items()}
     budgets = {name: [f for b in BUDGETS if (f := fit_budget(b, run.groups[name])) is not None] for name in laws}

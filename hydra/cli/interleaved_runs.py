@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, NoReturn
 
 from hydra.analysis.compared_figures import measured_columns
@@ -176,7 +177,7 @@ class InterleavedRuns(Measurement):
                 text = comparison_report.json_text(compared)
             else:
                 text = fitted(comparison_report.document(compared), terminal_width())
-        goes_on = f"; continue with --resume {folder}" if code == EXIT_INTERRUPTED else ""
+        goes_on = f"; continue with --resume {quote(str(folder))}" if code == EXIT_INTERRUPTED else ""
         return Printout(text.removesuffix("\n"), code, held, not_clean, f"all results are in {folder}{goes_on}")
 
     def _record(self, request: RunRequest) -> InterleavedRecord:

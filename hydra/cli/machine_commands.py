@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
@@ -14,6 +14,7 @@ from hydra.options import (
     WORKLOAD,
     Command,
     CountList,
+    Duration,
     config_flag,
     flags,
     grouped,
@@ -29,16 +30,19 @@ from hydra.options import (
 from hydra.options.help import MACHINE
 from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
 
+_WINDOW: Final = Duration("s", 0.2, 60.0)
+
 
 @click.command(
     cls=Command,
     section=MACHINE,
-    examples=("hydra ceiling", "hydra ceiling --implementation native --clients 1,8 --size 24"),
+    examples=("hydra ceiling", "hydra ceiling --implementation native --clients 1,8 --message-size 24"),
 )
 @grouped(
     WORKLOAD,
     click.option("--clients", type=CountList(1), default="1,2,4,8", show_default=True, help="Subscriber counts."),
     click.option(
+        "--message-size",
         "--size",
         "sizes",
         type=CountList(24, 64 * 1024 * 1024),
@@ -48,11 +52,10 @@ from hydra.options.scenario_commands import ScenarioArgumentCommand, values_of
     ),
     click.option(
         "--duration",
-        type=click.FloatRange(0.2, 60),
-        default=1.0,
+        type=_WINDOW,
+        default="1s",
         show_default=True,
-        metavar="SECONDS",
-        help="Duration of each measurement.",
+        help=_WINDOW.with_unit("Duration of each measurement, 0.2s to 60s."),
     ),
 )
 @grouped(

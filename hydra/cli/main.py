@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import errno
+import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+_STANDARD_ERROR: Final = 2
 SECTIONS: Final = (MEASURE, RESULTS, MACHINE, MORE)
 """The sections of the list of commands, in the order in which they are printed."""
 
@@ -39,7 +41,8 @@ class HydraCommand(GroupedHelpCommand, click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands in sections, each in alphabetical order."""
-        found = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))}
+        known = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        found = {name: command for name, command in known if command and not command.hidden}
         width = formatter.width - 6 - max(map(len, found))
         rows: dict[str, list[tuple[str, str]]] = {name: [] for name in SECTIONS}
         for name, command in found.items():
@@ -73,9 +76,9 @@ class HydraCommand(GroupedHelpCommand, click.Group):
     cls=HydraCommand,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     examples=(
-        "hydra zmqrate --clients 30,120 --out runs/first",
+        "hydra zmq-rate --clients 30,120 --out runs/first",
         "hydra report runs/first",
-        "hydra zmqrate --help",
+        "hydra zmq-rate --help",
     ),
 )
 @click.version_option(package_name="hydra-scale", prog_name="hydra")
@@ -97,6 +100,7 @@ for _command in (
 
 def main(command: click.Command = cli) -> None:
     """Runs the command; an error becomes one line on standard error and an exit code."""
+    _open_standard_streams()
     interrupt_on_the_first()
     atexit.register(ignore_signals)  # registered first, so that it is called last
     try:
@@ -116,6 +120,25 @@ def main(command: click.Command = cli) -> None:
         sys.exit(EXIT_INTERRUPTED)
     finally:
         leave_at_once_on_the_next()  # threads of libraries may still be ending
+
+
+def _open_standard_streams() -> None:
+    """Leads standard input and standard error that are closed to the null device; refuses closed standard output.
+
+    Otherwise a socket or a database would get the number of the closed file, and Hydra's output would go there.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    # Each call takes the lowest free number.
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
+        os.set_inheritable(number, True)
+    os.close(number)
+    is_closed = sys.stdout is None
+    sys.stdin = sys.stdin or os.fdopen(0)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(_STANDARD_ERROR, "w")
+    if is_closed:
+        leave("hydra: standard output is closed; leave out >&-, or write >/dev/null", EXIT_USAGE)
 
 
 def _obey(command: click.Command) -> None:

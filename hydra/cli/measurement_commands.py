@@ -52,7 +52,13 @@ def _presets(system: str, as_json: bool) -> None:
     list_presets(system, as_json)
 
 
-RUNS: Final = RunCommands(_scenario, _experiment, _experiments, _presets)
+def _begun(folder: Path) -> str:
+    from hydra.cli.run_command import begun
+
+    return begun(folder)
+
+
+RUNS: Final = RunCommands(_scenario, _experiment, _experiments, _presets, _begun)
 """The functions that commands of systems call to run scenarios and experiments."""
 
 
@@ -72,7 +78,8 @@ def run_(context: click.Context, /, scenario: str, **_: Any) -> None:
     """Run a scenario or a published experiment.
 
     SCENARIO is a name from conf/scenarios, a TOML file, or the name of an experiment. hydra run SCENARIO --help shows
-    the flags of the scenario's system, or of the experiment, too.
+    the flags of the scenario's system, or of the experiment, too. With --resume DIR, SCENARIO is that of the run in
+    DIR unless you name one.
     """
     from hydra.config.file_locations import experiment_named
 

@@ -26,6 +26,7 @@ from hydra.options import (
     Command,
     DerivedOption,
     FiniteFloatRange,
+    WholeNumberRange,
     config_flag,
     grouped,
     interleave_flag,
@@ -138,7 +139,10 @@ def compare(
     from hydra.cli.error_exit import failed_if
     from hydra.report.comparison_report import compare_runs, document, json_text
     from hydra.report.table import fitted, terminal_width
+    from hydra.store.run_folders import refuse_unwritable
 
+    if html is not None:
+        refuse_unwritable(html, "--html")
     compared, lines = compare_runs(runs, figure or "", flags["fail_if"])
     if html is not None:
         from hydra.jupyter.command import write_comparison
@@ -287,7 +291,7 @@ def fit(run: Path, clients: list[int], page: Path | None, as_json: bool) -> None
 @click.argument("scenario", required=False)
 @grouped(
     WORKLOAD,
-    click.option("--clients", type=click.IntRange(min=1), required=True, help="Number of subscribers."),
+    click.option("--clients", type=WholeNumberRange(min=1), required=True, help="Number of subscribers."),
     click.option(
         "--rate",
         type=FiniteFloatRange(min=0, min_open=True),

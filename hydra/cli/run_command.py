@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -9,12 +10,13 @@ from typing import Any, NoReturn
 import click
 
 from hydra.config.cluster import load_cluster
+from hydra.config.file_locations import is_scenario
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
-from hydra.errors import UsageError
+from hydra.errors import RunDirectoryError, UsageError
 from hydra.options import shown
 from hydra.options.engine_choice import choose
-from hydra.store.run_folders import database, resumed_folder, target_folder
+from hydra.store.run_folders import database, is_experiment, resumed_folder, target_folder
 
 
 def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> NoReturn:
@@ -46,6 +48,35 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
     carry_out(run, engine, load_cluster(flags["config"]), out, resumed=resumed is not None)
 
 
+def begun(folder: Path) -> str:
+    """The scenario or experiment of the run in a folder, as the command line that began the run has it.
+
+    Raises:
+        RunDirectoryError: the folder holds no run, or a run of a file that is not where it was.
+    """
+    from hydra.report import experiment_folder
+    from hydra.store import interleaved_record
+    from hydra.store.database import RunStore
+
+    if is_experiment(folder):
+        return experiment_folder.read_record(folder).experiment
+    if interleaved_record.is_interleaved(folder):
+        record = interleaved_record.read_record(folder)
+        name, command = record.scenario, record.command_line
+    else:
+        database(folder)
+        with RunStore.open(folder) as store:
+            name, command = str(store.meta("scenario")["name"]), str(store.meta("command_line", ""))
+    words = shlex.split(command)[1:]
+    found = next((word for word in words if word.endswith(".toml") and is_scenario(word)), "")
+    if not found and not is_scenario(name):
+        raise RunDirectoryError(
+            f"{folder} is a run of {name}, whose file is not found here",
+            f"name the file: hydra run FILE.toml --resume {shlex.quote(str(folder))}",
+        )
+    return found or name
+
+
 def asked_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Mapping[str, Any]) -> ResolvedScenario:
     """The scenario that the command names, or that of the run it resumes."""
     resumed = resumed_folder(flags)
@@ -75,7 +106,7 @@ def _is_interleaved(flags: Mapping[str, Any], resumed: Path | None) -> bool:
             # New repeats of this run alone would have no pairs in the other runs.
             raise UsageError(
                 f"{resumed} is one part of a comparison, and cannot continue alone",
-                f"continue the whole comparison: --resume {resumed.resolve().parent}",
+                f"continue the whole comparison: --resume {shlex.quote(str(resumed.resolve().parent))}",
             )
     if flags["interleave"] is not None:
         raise UsageError("--interleave is for compared runs", "name them with --compare")

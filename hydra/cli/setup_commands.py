@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 
 import click
 
@@ -46,7 +47,7 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
         click.echo(f"wrote {made.file}; shells that you start from now on read it")
     for remark in made.remarks:
         click.echo(remark)
-    click.echo(f"to undo it: rm {made.file}")
+    click.echo(f"to undo it: rm {quote(str(made.file))}")
 
 
 @click.command(cls=Command, section=MORE, examples=("hydra schema", "hydra schema ./mine.toml > mine.schema.json"))

@@ -63,12 +63,15 @@ def check(scenario: Scenario) -> None:
         raise UsageError(f"the scenario has several client counts: {counts}", "name one with --clients")
     if "recovery_s" in scenario.slo.objectives() and not scenario.events:
         raise UsageError("recovery_s is set, but the scenario has no event", "add [[events]]")
-    if why := unanswerable(scenario):
-        raise UsageError(why, "raise --duration")
+    _refuse_unanswerable(scenario)
 
 
-def unanswerable(scenario: Scenario) -> str:
-    """Why the scenario's step has too few messages to check the objectives, or ""."""
+def _refuse_unanswerable(scenario: Scenario) -> None:
+    """Refuses a step whose messages have no due times, or which has too few to show what is asked for.
+
+    Raises:
+        UsageError: it is such a step.
+    """
     from hydra.measure.slo import impossible
     from hydra.model import StepPlan
     from hydra.sweep.step_workload import loaded
@@ -77,9 +80,10 @@ def unanswerable(scenario: Scenario) -> str:
     try:
         plan = loaded(StepPlan(clients, scenario.settings, scenario.sweep.duration_s), scenario)
     except ValueError as e:
-        return str(e)
+        raise UsageError(str(e), "raise --duration") from e
     rate = plan.settings.rate
     if rate == "max":
-        return "rate 'max' has no due times, so that no message can be late"
+        raise UsageError("the rate is 'max': its messages have no due time, so that none is late", "give --rate")
     # All copies of a message are late together, so messages are counted and not their copies.
-    return impossible(scenario.slo, float(rate) * plan.duration_s * publishers)
+    if why := impossible(scenario.slo, float(rate) * plan.duration_s * publishers):
+        raise UsageError(why, "raise --duration")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hydra.config import plugins
@@ -37,7 +38,7 @@ def load_cluster(path: Path | None = None) -> ClusterSpec:
     source, data = read_cluster(path)
     with refusals_in(source):
         if "system" in data:
-            raise RefusedError((), "is a scenario, and no cluster file", f"run it with hydra run {source}")
+            raise RefusedError((), "is a scenario, and no cluster file", f"run it with hydra run {quote(str(source))}")
         known_keys((), data, ("cluster", "agents", *plugins.engines()))
         cluster = table_of(("cluster",), data.get("cluster", {}))
         known_keys(("cluster",), cluster, _CLUSTER_KEYS)

@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
+from shlex import quote
+from typing import TYPE_CHECKING, NamedTuple
 
 from hydra.config import plugins
 from hydra.errors import ConfigError
-from hydra.system import Experiment
+
+if TYPE_CHECKING:
+    from hydra.system import Experiment
 
 
 def conf_dir() -> Path:
@@ -76,7 +79,7 @@ def scenario_path(name_or_path: str | Path) -> Path:
         if text in published:
             raise ConfigError(
                 f"{text} is a published experiment, and no scenario",
-                f"run it with hydra run {text}; known scenarios: {', '.join(known)}",
+                f"run it with hydra run {quote(text)}; known scenarios: {', '.join(known)}",
             )
         close = get_close_matches(text, [*known, *published], n=1)
         hint = f"did you mean {close[0]}? " if close else ""
@@ -98,7 +101,13 @@ def _is_path(text: str) -> bool:
 
 
 def _named(name: str) -> Path | None:
-    return next((path for folder in _folders() if (path := folder / f"{name}.toml").is_file()), None)
+    """The file of that name, or else the one whose name has hyphens elsewhere: a-rate is arate."""
+    folders = list(_folders())
+    exact = next((path for folder in folders if (path := folder / f"{name}.toml").is_file()), None)
+    if exact is not None:
+        return exact
+    known, plain = (path for folder in folders for path in folder.glob("*.toml")), name.replace("-", "")
+    return next((path for path in known if path.stem.replace("-", "") == plain), None)
 
 
 def _folders() -> Iterator[Path]:

@@ -19,6 +19,7 @@ from hydra.config.needs import refusal, unused
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.toml import PUBLISHED, KeyAliases, Toml, override, read_toml, with_preset, with_published
 from hydra.config.validation import (
+    OWN,
     Tables,
     UnknownKeyError,
     as_written,
@@ -132,10 +133,11 @@ def resolved_from(
     except RefusedKeyError as e:
         tables = tuple(f"{key}." for key in e.keys if key)
         refused = str(e.__cause__)
+        # What was replaced in the refused table, or else anywhere: the flag that chooses the clients, for example.
+        suspects = [key for key in replaced if key.startswith(tables)] or list(replaced)
         without = {
             key: _refusal(e.keys[0], source, name, data, {k: v for k, v in replaced.items() if k != key})
-            for key in replaced
-            if key.startswith(tables)
+            for key in suspects
         }
         # If the scenario is valid without a key, the key is the cause. Another error without it means two faults.
         cured = tuple(key for key, text in without.items() if not text)
@@ -372,7 +374,8 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
         )
     as_it_is = of_written(as_written(NativeSpec, spec.native)(), NativeSpec, spec.native)
     if scenario.native != as_it_is and scenario.client not in spec.natives:
-        raise RefusedError((NATIVE,), f"client {scenario.client} has none of these options", "use client native")
+        (name, *_) = (n for n, value in _options(scenario.native) if value != dict(_options(as_it_is))[n])
+        raise RefusedError((NATIVE, name), f"client {scenario.client} has no such option", "use client native")
     if scenario.client not in spec.tools:
         _room_for_header(scenario)
     sweep = kind_of(scenario)
@@ -383,6 +386,12 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
         raise RefusedError(("table",), f"{table} is the table of a {theirs[0]}", f"add [sweep.{theirs[0]}]")
     what, remedy = f"{table} has no {sweep.key}", f"remove [sweep.{sweep.key}] or use {sweep.tables[0]}"
     raise RefusedError(("table",), what, remedy)
+
+
+def _options(native: NativeSpec) -> Iterator[tuple[str, object]]:
+    """Names and values of the options of native clients, the system's own among them."""
+    yield from ((name, getattr(native, name)) for name in field_names(NativeSpec) if name != OWN)
+    yield from native.system.items()
 
 
 def _room_for_header(scenario: Scenario) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -29,12 +30,15 @@ def read_toml(source: Path, remedy: Callable[[], str]) -> Toml:
             data = file.read(_FILE_BYTES + 1)
         if len(data) > _FILE_BYTES:
             raise ConfigError(f"{source}: more than {_FILE_BYTES} bytes, which no such file has", remedy())
-        return tomllib.loads(data.decode())
+        return tomllib.loads(data.removeprefix(codecs.BOM_UTF8).decode())
     except FileNotFoundError as error:
         raise ConfigError(f"{source}: no such file", remedy()) from error
     except OSError as error:
         raise ConfigError(f"{source}: cannot be read: {error.strerror}", remedy()) from error
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{source}: line {line} is not UTF-8", "save the file as UTF-8") from error
+    except (ValueError, RecursionError) as error:  # not TOML, a number of thousands of digits
         raise ConfigError(f"{source}: not TOML: {error}", "correct the line that the error names") from error
 
 

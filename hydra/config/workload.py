@@ -114,7 +114,7 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
         raise RefusedError(("native", "pacing"), "is of a rate that does not change", "use 'smooth'")
     _check_events(spec, scenario)
     if scenario.slo.objectives() and "max" in rates and scenario.load.shape != "recorded":
-        raise RefusedError(("settings", "rate"), "'max' has no due times that latency could count from", "set a number")
+        raise RefusedError(("settings", "rate"), "'max' has no due times that latency could count from", "give --rate")
 
 
 def _place(scenario: Scenario) -> tuple[str, ...]:

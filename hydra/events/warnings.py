@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from shlex import quote
 from typing import Final
 
 from hydra.errors import EXIT_INCOMPLETE
@@ -33,7 +34,7 @@ class Interrupted(HydraWarning):
 
     @property
     def remedy(self) -> str:
-        return f"continue with --resume {self.out}"
+        return f"continue with --resume {quote(self.out)}"
 
 
 class RunIncomplete(HydraWarning):

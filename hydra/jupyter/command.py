@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hydra.errors import UsageError
 from hydra.store.interleaved_record import is_interleaved
 from hydra.store.run_folders import IMAGES, PAGE, database, is_experiment
 
@@ -69,11 +68,8 @@ def write_comparison(comparison: Comparison, path: Path) -> Path:
     """Writes the page of a comparison and returns its path.
 
     Raises:
-        UsageError: there is no such folder.
         HydraError: the page cannot be written.
     """
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}", "name a file in a folder that exists")
     return _compared(comparison, path)[0]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
-from hydra.errors import HydraError, MissingDependencyError, UsageError
+from hydra.errors import HydraError, MissingDependencyError, UsageError, pip_install
 
 if TYPE_CHECKING:
     from hydra.jupyter.blocks import Plot
@@ -42,7 +42,7 @@ def refuse_images(folder: Path) -> None:
     """
     if find_spec("kaleido") is None:
         raise MissingDependencyError(
-            "--images needs the package kaleido, which is not installed", "pip install 'hydra-scale[images]'"
+            "--images needs the package kaleido, which is not installed", pip_install("kaleido>=1.0")
         )
     _chromium()
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())

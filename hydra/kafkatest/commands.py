@@ -1,4 +1,4 @@
-"""The commands that measure Kafka, ``hydra broker``, and ``hydra kafka-clean``."""
+"""The commands that measure Kafka, ``hydra kafka broker``, and ``hydra kafka-clean``."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from hydra.options import (
     flags,
     grouped,
     keyed,
+    old_name,
     rate_flag,
     scenario_command,
     search_flags,
@@ -34,7 +35,7 @@ BROKERS: Final = "Kafka's brokers"
 
 
 def _bootstrap_flag(command: _F) -> _F:
-    """Adds ``--bootstrap``, which help shows before the flags of properties."""
+    """Adds ``--servers``, which help shows before the flags of properties."""
     from hydra.kafkatest.settings import TABLE, KafkaSpec
 
     return setting_flag(f"{TABLE}.bootstrap", of=KafkaSpec)(command)
@@ -79,7 +80,7 @@ _experiment_flags = flags(_bootstrap_flag, _property_flags, system_flags("kafka"
     rate_flag,
     examples=(
         "hydra kafka-batch --clients 30,60 --msg-batch 100,1000 --duration 3 --out runs/k",
-        "hydra kafka-batch --clients 10 --bootstrap 10.0.0.5:9092 --kafka-prop-file ./client.properties",
+        "hydra kafka-batch --clients 10 --servers 10.0.0.5:9092 --kafka-prop-file ./client.properties",
     ),
 )
 def kafka_batch(**_: Any) -> None:
@@ -94,7 +95,7 @@ def kafka_batch(**_: Any) -> None:
     rate_flag,
     examples=(
         "hydra kafka-fixed --clients 10,30 --rate 1000 --duration 2",
-        "hydra kafka-fixed --clients 10 --bootstrap 10.0.0.5:9092 --json",
+        "hydra kafka-fixed --clients 10 --servers 10.0.0.5:9092 --json",
     ),
 )
 def kafka_fixed(**_: Any) -> None:
@@ -146,25 +147,34 @@ def kafka_plan(**_: Any) -> None:
     """
 
 
-@click.command(
+@click.command(cls=CommandGroup, section=BROKERS, examples=("hydra kafka broker up", "hydra kafka broker down"))
+def kafka() -> None:
+    """Start, stop and inspect a Kafka broker on this machine."""
+
+
+@kafka.group(
+    "broker",
     cls=CommandGroup,
-    section=BROKERS,
-    examples=("hydra broker up", "hydra kafka-fixed --clients 10 --bootstrap 127.0.0.1:9092", "hydra broker down"),
+    examples=(
+        "hydra kafka broker up",
+        "hydra kafka-fixed --clients 10 --servers 127.0.0.1:9092",
+        "hydra kafka broker down",
+    ),
 )
-def broker() -> None:
+def _broker() -> None:
     """Start, stop and inspect a broker that outlives runs."""
 
 
-@broker.command(cls=Command, examples=("hydra broker up",))
+@_broker.command(cls=Command, examples=("hydra kafka broker up",))
 def up() -> None:
     """Start the broker and print its address."""
     from hydra.kafkatest import daemon
 
     started = daemon.up()
-    click.echo(f"broker up at {started.bootstrap} (pid {started.pid}); use it with --bootstrap {started.bootstrap}")
+    click.echo(f"broker up at {started.bootstrap} (pid {started.pid}); use it with --servers {started.bootstrap}")
 
 
-@broker.command(cls=Command, examples=("hydra broker down",))
+@_broker.command(cls=Command, examples=("hydra kafka broker down",))
 def down() -> None:
     """Stop the broker and remove its data."""
     from hydra.kafkatest import daemon
@@ -172,26 +182,36 @@ def down() -> None:
     click.echo("broker down" if daemon.down() else "no broker was running")
 
 
-@broker.command(cls=Command, examples=("hydra broker status",))
+@_broker.command(cls=Command, examples=("hydra kafka broker status",))
 def status() -> None:
     """Show whether the broker is running; the exit code is 1 if it is not."""
     from hydra.kafkatest import daemon
 
     found = daemon.status()
     if found is None:
-        raise ServerError("no broker is running", "start one with hydra broker up")
+        raise ServerError("no broker is running", "start one with hydra kafka broker up")
     click.echo(f"broker up at {found.bootstrap} (pid {found.pid})")
+
+
+broker = old_name(_broker, "broker")
 
 
 @click.command(
     "kafka-clean",
     cls=Command,
     section=BROKERS,
-    examples=("hydra kafka-clean --bootstrap 10.0.0.5:9092", "hydra kafka-clean --bootstrap 10.0.0.5:9092 runs/killed"),
+    examples=("hydra kafka-clean --servers 10.0.0.5:9092", "hydra kafka-clean --servers 10.0.0.5:9092 runs/killed"),
 )
 @grouped(
     SYSTEM,
-    click.option("--bootstrap", required=True, metavar="HOST:PORT", help="Address of the Kafka cluster."),
+    click.option(
+        "--servers",
+        "--bootstrap",
+        "bootstrap",
+        required=True,
+        metavar="HOST:PORT",
+        help="Address of the Kafka cluster.",
+    ),
     click.option(
         "--kafka-prop",
         "properties_",
@@ -214,7 +234,7 @@ def kafka_clean(bootstrap: str, properties_: tuple[str, ...], file: Path | None,
     directories RUNS, show it. Other topics of Hydra are listed, each with the reason why it stays.
     """
     if not bootstrap:
-        raise UsageError("--bootstrap is empty", "name your cluster: host:port")
+        raise UsageError("--servers is empty", "name your cluster: host:port")
     from hydra.config.scenario import load_scenario
     from hydra.kafkatest.settings import spec_of
 

@@ -1,4 +1,4 @@
-"""The broker that outlives commands: ``hydra broker up|down|status``."""
+"""The broker that outlives commands: ``hydra kafka broker up|down|status``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def up(state: Path | None = None, *, conf: Path | None = None, host: str = "127.
     with locked(state / "lock"):
         running = _running(state)
         if running is not None:
-            raise ServerError(f"a broker runs already at {running.bootstrap}", "hydra broker down ends it")
+            raise ServerError(f"a broker runs already at {running.bootstrap}", "hydra kafka broker down ends it")
         _clear(state)
         broker = EmbeddedBroker(state / DATA, KafkaProgram(conf), log=state / LOG, host=host)
         bootstrap = broker.start()

@@ -115,7 +115,7 @@ def _set(setting: str) -> str:
 
 _ROWS: Final = (
     # Properties of both roles.
-    Property("bootstrap.servers metadata.broker.list", instead="use --bootstrap"),
+    Property("bootstrap.servers metadata.broker.list", instead="use --servers"),
     Property("client.id", instead=_OWN),
     Property("security.protocol", java=SAME, python=SAME, read=_upper),
     Property("ssl.ca.location", python="ssl_cafile"),

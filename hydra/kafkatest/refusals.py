@@ -60,7 +60,7 @@ def _replicas(scenario: Scenario) -> Iterator[Refusal]:
             yield (
                 key,
                 f"{replicas} replicas need as many brokers, and server.count is {brokers}",
-                "raise server.count, or name your own cluster with --bootstrap",
+                "raise server.count, or name your own cluster with --servers",
             )
             return
 
@@ -80,7 +80,7 @@ def _names(scenario: Scenario) -> Iterator[Refusal]:
         # A preset recommends settings of brokers too, but users configure their own brokers.
         recommended = PRESETS[scenario.preset].values if scenario.preset else {}
         if any(f"{TABLE}.broker.{name}" not in recommended for name in spec.broker):
-            yield (TABLE, "broker"), "Hydra changes no settings of your brokers", "leave out the table or --bootstrap"
+            yield (TABLE, "broker"), "Hydra changes no settings of your brokers", "leave out the table or --servers"
         return
     for name, value in spec.broker.items():
         if name in _OURS or name.startswith(_OURS_BEGIN):

@@ -71,7 +71,9 @@ class KafkaSettings:
     """
 
     msg_batch: int = setting(100, "Messages per batch.", least=1, most=1_000_000)  # the limit of librdkafka
-    linger_ms: float = setting(0.0, "Longest wait of the producer for a full batch, in ms.", metavar="MS")
+    linger_ms: float = setting(
+        0.0, "Longest wait of the producer for a full batch, such as 5ms.", flag=("--linger", "--linger-ms"), unit="ms"
+    )
     batch_bytes: int | None = None
     compression: Compression = "none"
     acks: Acks = "1"
@@ -150,7 +152,12 @@ class KafkaSpec:
             ``security.protocol = "SSL"``.
     """
 
-    bootstrap: str = setting("", "Address of your cluster (default: brokers started by Hydra).", metavar="HOST:PORT")
+    bootstrap: str = setting(
+        "",
+        "Addresses of your brokers (default: brokers started by Hydra).",
+        flag=("--servers", "--bootstrap"),
+        metavar="HOST:PORT,…",
+    )
     partitions: int = setting(
         1,
         "Partitions of the run's topic.",
@@ -193,7 +200,7 @@ def groups_of(scenario: Scenario) -> frozenset[str]:
 def why_no_kill(scenario: Scenario) -> str:
     """Why no broker of this scenario can be killed, or ""."""
     if spec_of(scenario).bootstrap:
-        return "Hydra never kills your own brokers; leave out --bootstrap: Hydra kills only brokers that it started"
+        return "Hydra never kills your own brokers; leave out --servers: Hydra kills only brokers that it started"
     if scenario.server.count < 2:
         return f"it needs at least 2 brokers, and server.count is {scenario.server.count}; raise it"
     return _once(scenario, KILL)
@@ -202,7 +209,7 @@ def why_no_kill(scenario: Scenario) -> str:
 def why_no_move(scenario: Scenario) -> str:
     """Why no partition of this scenario can be moved, or ""."""
     if spec_of(scenario).bootstrap:
-        return "Hydra moves no partitions on your own brokers; leave out --bootstrap"
+        return "Hydra moves no partitions on your own brokers; leave out --servers"
     usual = spec_of(scenario).replication_factor
     replicas = max(int(str(value or usual)) for value in scenario.values_of("replication_factor"))
     if scenario.server.count <= replicas:

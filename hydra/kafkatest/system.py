@@ -34,7 +34,7 @@ from hydra.system.embedded_server import EmbeddedServer
 from hydra.system.server_system import ServerSystem
 from hydra.wire.protocol_constants import kind_of
 
-CLEAN: Final = "hydra kafka-clean --bootstrap … removes it"
+CLEAN: Final = "hydra kafka-clean --servers … removes it"
 _MODULES: Final = {
     "kafka-python": "hydra.kafkatest.kafka_python",
     "confluent-kafka": "hydra.kafkatest.confluent",

@@ -318,7 +318,7 @@ class Topics:
         self._admin.poll(0)  # lets the library report its errors
         return ServerError(
             f"Kafka at {self._bootstrap} {what}: {self._complaint.explain(e)}",
-            "look at --bootstrap and the --kafka-prop settings",
+            "look at --servers and the --kafka-prop settings",
         )
 
     # --- calls of the thread -----------------------------------------------------------------------------------------

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
-from hydra.errors import ClusterError, HydraError, MissingDependencyError, UsageError
+from hydra.errors import ClusterError, HydraError, MissingDependencyError, UsageError, pip_install
 
 Json = dict[str, Any]
 Query = Mapping[str, str | int | bool]
 _T = TypeVar("_T")
 
-INSTALL: Final = "pip install 'hydra-scale[kubernetes]'"
+INSTALL: Final = pip_install("kubernetes>=37")
 IN_CLUSTER: Final = "in-cluster"
 """The context of a process in a Pod: the Pod's service account."""
 UNKNOWN: Final = 401

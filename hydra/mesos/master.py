@@ -72,11 +72,14 @@ def leader(master: str) -> str:
     """``host:port`` of the leading master.
 
     Raises:
-        UsageError: ``master`` is no address of a master, or no ZooKeeper answers there.
-        ClusterError: no master answers, or no master leads.
+        UsageError: ``master`` is no address of a master, or no master or ZooKeeper answers there.
+        ClusterError: no master leads.
     """
     address = _in_zookeeper(master) if master.startswith("zk://") else "{}:{}".format(*hosts(master)[0])
-    status, headers, _ = OperatorApi(address).request("GET", "/redirect")
+    try:
+        status, headers, _ = OperatorApi(address).request("GET", "/redirect")
+    except ClusterError as e:
+        raise UsageError(e.what, e.remedy) from e
     if status == http.client.TEMPORARY_REDIRECT:
         return urlsplit(headers["location"]).netloc or address
     raise ClusterError(f"the Mesos master at {address} knows no leader (status {status})", "wait until one is elected")
@@ -198,7 +201,8 @@ class OperatorApi:
                 text = answer.read().decode(errors="replace")
             except (OSError, http.client.HTTPException) as e:
                 raise ClusterError(
-                    f"no answer from {self.address}: {e or type(e).__name__}", "check --master, and that it runs"
+                    f"no answer from {self.address}: {getattr(e, 'strerror', '') or e or type(e).__name__}",
+                    "check --master, and that the master runs",
                 ) from e
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}, text
 
@@ -211,14 +215,14 @@ def route_to(master: str) -> str:
     """The address of this machine from which packets to the master leave; agents can probably reach it.
 
     Raises:
-        UsageError: ``master`` is no address of a master.
-        ClusterError: the master's name cannot be resolved, or there is no route.
+        UsageError: ``master`` is no address of a master, the master's name cannot be resolved, or there is no route.
     """
     host, port = hosts(master)[0]
     try:
         return address.route_to(host, port)
     except OSError as e:
-        raise ClusterError(f"no route to the Mesos master {host}: {e}", "check --master, or name --advertise") from e
+        why = e.strerror or e
+        raise UsageError(f"no route to the Mesos master {host}: {why}", "check --master, or name --advertise") from e
 
 
 def leftovers(master: str, settings: MesosSettings) -> list[dict[str, object]]:

@@ -32,10 +32,9 @@ class SweepSpec:
 
     duration_s: float = field(
         metadata=Setting(
-            help="Length of each step in seconds, or with a unit, such as 90s or 10min.",
+            help="Length of each step, such as 90s or 10min.",
             flag=("--duration",),
             unit="s",
-            metavar="SECONDS",
             least=0.001,
             most=DAY_S,
         ).metadata

@@ -29,7 +29,7 @@ def mqtt_rate(**_: Any) -> None:
     rate_flag,
     examples=(
         "hydra mqtt-fixed --clients 10,30 --rate 20 --duration 2",
-        "hydra mqtt-fixed --clients 10 --broker 10.0.0.5:1883 --username me --password-file ./password",
+        "hydra mqtt-fixed --clients 10 --servers 10.0.0.5:1883 --username me --password-file ./password",
     ),
 )
 def mqtt_fixed(**_: Any) -> None:

@@ -68,7 +68,7 @@ def find() -> str:
     Raises:
     MissingDependencyError: mosquitto is not installed.
     """
-    remedy = "apt install mosquitto, or name your server with --broker HOST:PORT"
+    remedy = "apt install mosquitto, or name your server with --servers HOST:PORT"
     return installed(_PROGRAM, "mosquitto, the MQTT server,", remedy)
 
 

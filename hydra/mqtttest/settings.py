@@ -79,7 +79,12 @@ class MqttSpec:
             0: no limit.
     """
 
-    broker: str = setting("", "Address of your server (default: a mosquitto started by Hydra).", metavar="HOST:PORT")
+    broker: str = setting(
+        "",
+        "Address of your server (default: a mosquitto started by Hydra).",
+        flag=("--servers", "--broker"),
+        metavar="HOST:PORT",
+    )
     username: str = setting("", "User name for your server.", needs=(_BROKER,))
     password: str = setting("", needs=_USER)
     password_file: str = setting("", "File whose first line is the password.", unit="path", needs=_USER)

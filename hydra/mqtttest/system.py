@@ -179,7 +179,7 @@ class MqttSystem(ServerSystem):
         try:
             reach(self._spec.broker, self._spec.username, password_of(self._spec))
         except OSError as e:
-            raise UsageError(str(e), "check --broker, or leave it out: then Hydra starts a server") from e
+            raise UsageError(str(e), "check --servers, or leave it out: then Hydra starts a server") from e
 
     def _server_program(self) -> MosquittoProgram:
         return MosquittoProgram()

@@ -6,11 +6,12 @@ optional: without it, all Python clients work.
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -57,7 +58,50 @@ def _known(library: str) -> bool:
     return subprocess.run(["pkg-config", "--exists", library], check=False).returncode == 0
 
 
-def build(sources: Path, folder: Path, *options: str, targets: Sequence[str] = ("hydra-client",)) -> Path:
+_TREE: Final = Path(__file__).resolve().parents[2]
+"""The folder of sources, if Hydra runs from it; an installed copy of Hydra has none."""
+_PERCENT: Final = re.compile(r"\[ *(\d+)%\]")
+
+
+def has_sources() -> bool:
+    """Whether Hydra runs from a folder that has the sources of the program."""
+    return (_TREE / "native" / "CMakeLists.txt").is_file()
+
+
+def compile_once(tell: Callable[[str], object], *, again: bool = False) -> Path:
+    """Compiles the program of the folder that Hydra runs from; of two processes, one compiles and the other waits.
+
+    Args:
+        tell: takes a line for each tenth of the work.
+        again: whether a program that is there is compiled again from what has changed.
+
+    Raises:
+        BuildError: the build failed.
+    """
+    folder = _TREE / "build" / "native"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        program = None if again else find()
+        return program or install(build(_TREE / "native", folder, tell=tell), _TREE / "hydra" / PROGRAM)
+
+
+def install(built: Path, program: Path) -> Path:
+    """Copies the built program to its place, which it returns."""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    # A program that runs cannot be overwritten, but it can be replaced.
+    fresh = program.with_suffix(".new")
+    shutil.copy2(built, fresh)
+    return fresh.replace(program)
+
+
+def build(
+    sources: Path,
+    folder: Path,
+    *options: str,
+    targets: Sequence[str] = ("hydra-client",),
+    tell: Callable[[str], object] = lambda _: None,
+) -> Path:
     """Builds ``sources`` (native/) in ``folder``, only the parts that have changed; returns the path of the program.
 
     Args:
@@ -65,22 +109,35 @@ def build(sources: Path, folder: Path, *options: str, targets: Sequence[str] = (
         folder: keeps the compiled files; created if it does not exist.
         options: further definitions for CMake, ``-DNAME=value`` each.
         targets: targets to build; only the program by default.
+        tell: takes lines of progress.
 
     Raises:
         BuildError: the build failed.
     """
     _run("cmake", "-S", sources, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", *options)
     processes = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
-    _run("cmake", "--build", folder, "--parallel", processes, "--target", *targets)
+    _run("cmake", "--build", folder, "--parallel", processes, "--target", *targets, tell=tell)
     return folder / "hydra-client"
 
 
-def _run(*command: str | Path) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0:
-        raise BuildError(f"{' '.join(map(str, command))}\n{done.stdout[-4000:]}")
+def _run(*command: str | Path, tell: Callable[[str], object] = lambda _: None) -> None:
+    """Runs a command of the build.
+
+    Raises:
+        BuildError: it failed.
+    """
+    output, tenths = "", -1
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        for line in process.stdout or ():
+            output = (output + line)[-4000:]
+            found = _PERCENT.match(line)
+            if found and int(found[1]) // 10 > tenths:
+                tenths = int(found[1]) // 10
+                tell(f"compiling the native client, once: {found[1]} %")
+    if process.returncode != 0:
+        raise BuildError(f"{' '.join(map(str, command))}\n{output}")
 
 
 if __name__ == "__main__":
-    print(find() or "not built", *missing(), sep="\n  missing: ")  # noqa: T201  # a command's output
-    sys.exit(find() is None)
+    # Compiles the changed parts: make native.
+    print(compile_once(print, again=True))  # noqa: T201  # a command's output

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
 from hydra.errors import MissingDependencyError
 from hydra.model import NativeSpec, Role
-from hydra.native.build import find, missing
+from hydra.native.build import BuildError, compile_once, find, has_sources, missing
 from hydra.wire.protocol_constants import kind_of
 
 
@@ -17,13 +18,11 @@ def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:
     """The command line of a group, to which the group's own flags are appended.
 
     Raises:
-        MissingDependencyError: the program was not built, or was built without this system; the text names the packages
-            that building needs.
+        MissingDependencyError: the program cannot be compiled, or was built without this system; the text names the
+            packages that building needs.
     """
     kind = kind_of(system, role)
-    program = find()
-    if program is None:
-        raise MissingDependencyError("the native client is not built", _build())
+    program = find() or _compiled()
     if kind not in _offered(program):
         raise MissingDependencyError(f"the native client was built without {system}", _build())
     flags = ["--pacing", spec.pacing]
@@ -38,10 +37,29 @@ def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:
     return (str(program), kind, *flags)
 
 
-def _build() -> str:
+def _compiled() -> Path:
+    """The program, compiled from the tree that Hydra was installed from; an installed copy of Hydra has no sources.
+
+    Raises:
+        MissingDependencyError: there are no sources, a package is missing, or the compiler failed.
+    """
+    if not has_sources() or missing():
+        raise MissingDependencyError("the native client is not built", _build("run the command again"))
+    try:
+        return compile_once(lambda line: sys.stderr.write(f"{line}\n"))
+    except BuildError as e:
+        raise MissingDependencyError(f"the native client cannot be compiled: {e}", "correct its sources") from e
+
+
+def _build(then: str = "make native") -> str:
+    """What makes a program that is complete.
+
+    Args:
+        then: the last step in a folder with sources; an installed copy of Hydra has to be installed again.
+    """
     packages = " ".join(missing())
-    first = f"apt install {packages}, then " if packages else ""
-    return f"{first}install Hydra again (pip install .)"
+    again = then if has_sources() else "install Hydra again (pip install .)"
+    return f"apt-get install {packages}, then {again}" if packages else again
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
@@ -79,7 +80,7 @@ class NatsConnection:
             self.do(self._connect(client), CONNECT_TIMEOUT_S)
         except OSError as e:
             self.close()
-            raise OSError(f"NATS at {','.join(servers)} does not answer: {self._error or e}") from None
+            raise OSError(f"NATS at {','.join(servers)} does not answer: {self._error or _reason(e)}") from None
         return True
 
     async def _connect(self, client: Client) -> None:
@@ -236,3 +237,8 @@ class NatsConnection:
     async def _on_disconnect(self) -> None:
         self._disconnects += 1
         self._stirred.set()
+
+
+def _reason(error: OSError) -> str:
+    """Returns why a connection failed, without the address that asyncio repeats."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)

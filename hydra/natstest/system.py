@@ -194,7 +194,8 @@ class NatsSystem(ServerSystem):
             try:
                 streams.reach(jetstream=self._needs_streams())
             except ServerError as e:
-                raise UsageError(e.what, e.remedy) from None
+                jetstream = ", and that JetStream is on" if self._needs_streams() else ""
+                raise UsageError(e.what, f"check the host and port of --servers{jetstream}") from None
 
     def _needs_streams(self) -> bool:
         modes = (NatsSettings.of(self._scenario.settings).mode, *self._scenario.values_of("mode"))

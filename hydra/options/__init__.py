@@ -20,6 +20,7 @@ from hydra.options.flag_types import (
     CountList,
     Duration,
     FiniteFloatRange,
+    WholeNumberRange,
 )
 from hydra.options.help import (
     CLIENTS,
@@ -44,6 +45,7 @@ from hydra.options.late_commands import (
     ScenarioKeyOption,
     keyed,
     late_command,
+    old_name,
     overrides,
 )
 from hydra.options.scenario_commands import (

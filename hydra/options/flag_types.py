@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
-from math import isfinite, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from hydra.errors import MissingDependencyError, UsageError
+from hydra.errors import MissingDependencyError, UsageError, pip_install
 
 
 class CountList(click.ParamType[list[int]]):
-    """Whole numbers separated by commas: ``30,60,120``.
+    """Whole numbers separated by commas: ``30,60,120`` or ``1e3,1e5``.
 
     Args:
         least, most: limits of each number; None: there is no upper limit.
@@ -31,7 +32,7 @@ class CountList(click.ParamType[list[int]]):
         if isinstance(value, list):
             return value
         try:
-            numbers = [int(part) for part in str(value).split(",")]
+            numbers = [whole_number(part) for part in str(value).split(",")]
         except ValueError:
             numbers = []
         if not numbers or any(n < 0 for n in numbers):
@@ -41,6 +42,35 @@ class CountList(click.ParamType[list[int]]):
                 upper = "or more" if self._most is None else f"to {self._most}"
                 self.fail(f"{number} is not {self._least} {upper}", param, ctx)
         return numbers
+
+
+class WholeNumber(click.types.IntParamType):
+    """A whole number, which may be written like 1e5."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; fails with one line where it is none."""
+        with suppress(ValueError):
+            value = whole_number(str(value))
+        return super().convert(value, param, ctx)
+
+
+class WholeNumberRange(WholeNumber, click.IntRange):
+    """A whole number in a range."""
+
+
+def whole_number(text: str) -> int:
+    """The whole number that a text is, in digits or like 1e5.
+
+    Raises:
+        ValueError: the text is no whole number.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+        if not isfinite(number) or number != int(number):
+            raise
+        return int(number)
 
 
 class ChoiceList(click.Choice[str]):
@@ -154,12 +184,18 @@ class Duration(click.ParamType[float]):
 
     Args:
         unit: the unit of the result, and of a number without a unit; one of :data:`UNITS`.
+        least, most: the bounds of the time, in that unit.
     """
 
     name = "TIME"
 
-    def __init__(self, unit: str) -> None:
-        self._unit = unit
+    def __init__(self, unit: str, least: float = 0.0, most: float = inf) -> None:
+        self._unit, self._least, self._most = unit, least, most
+
+    def with_unit(self, text: str) -> str:
+        """The help of a flag, with the unit of a number without one."""
+        unit = "seconds" if self._unit == "s" else self._unit
+        return f"{text.removesuffix('.')}; a number without a unit is in {unit}."
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The time in this type's unit; fails with one line if the text is no time."""
@@ -173,7 +209,10 @@ class Duration(click.ParamType[float]):
             number = -1.0
         if not isfinite(number) or number < 0:
             self.fail(f"{value!r} is no time like {' or '.join(f'20{u}' for u in UNITS)}", param, ctx)
-        return number * UNITS[unit or self._unit] / UNITS[self._unit]
+        time = number * UNITS[unit or self._unit] / UNITS[self._unit]
+        if not self._least <= time <= self._most:
+            self.fail(f"{value!r} is not {self._least:g}{self._unit} to {self._most:g}{self._unit}", param, ctx)
+        return time
 
 
 class ListenAddress(click.ParamType[tuple[str, int]]):
@@ -191,7 +230,6 @@ class ListenAddress(click.ParamType[tuple[str, int]]):
             self.fail(f"{value!r} is no address like :9464 or 0.0.0.0:9464", param, ctx)
 
         host = host or "127.0.0.1"
-        refuse_missing("--prometheus", "prometheus_client")
         refuse_address(host, int(port))
         return host, int(port)
 
@@ -227,16 +265,14 @@ UNITS: Final[Mapping[str, float]] = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60
 COUNTS = CountList()
 NUMBER = FiniteFloat()
 RATE = RateType()
+WHOLE_NUMBER = WholeNumber()
 PERCENT = Percent()
 WORD = NonEmptyText()
 PATH = FilePath(path_type=Path)
 
 
-_INSTALL: Final = {
-    "--prometheus": "pip install prometheus-client",
-    "--otlp": "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http",
-}
-"""The command that installs each flag's library; the extra ``metrics`` names all of these libraries."""
+_PACKAGES: Final = {"--otlp": ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http")}
+"""The packages that each flag needs beside those of every Hydra: those of the extra ``metrics``."""
 
 
 def family_of(host: str, port: int) -> int:
@@ -289,7 +325,9 @@ def refuse_missing(flag: str, library: str) -> None:
 
 def missing(flag: str, library: str | None) -> MissingDependencyError:
     """The error for a flag whose library is not installed."""
-    return MissingDependencyError(f"{flag} needs a library that is not installed ({library})", _INSTALL[flag])
+    return MissingDependencyError(
+        f"{flag} needs a library that is not installed ({library})", pip_install(*_PACKAGES[flag])
+    )
 
 
 def url_host(host: str, port: int) -> str:

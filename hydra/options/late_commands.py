@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Final, TypeVar
 
 import click
@@ -79,6 +80,14 @@ def late_command(
         section: the section of a list of commands that shows this command.
     """
     return click.command(name, cls=LateCommand, flags=flags(*options), examples=examples, section=section)
+
+
+def old_name(command: click.Command, name: str) -> click.Command:
+    """A command by another name that it had, which no list shows."""
+    other = copy(command)
+    other.name, other.hidden = name, True
+    other.params = [*command.params]
+    return other
 
 
 class DerivedOption(click.Option):

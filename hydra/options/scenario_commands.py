@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -56,12 +57,14 @@ class RunCommands(NamedTuple):
             values include those of ``experiment_flags``.
         experiments: prints the experiments of this system, as JSON or as a table.
         presets: prints the presets of this system, as JSON or as tables.
+        begun: the scenario or experiment of the run in a folder, as a command line has it.
     """
 
     scenario: Callable[[str | Path, Mapping[str, object], Mapping[str, Any]], None]
     experiment: Callable[[str, str, Mapping[str, object], Mapping[str, Any]], None]
     experiments: Callable[[str, bool], None]
     presets: Callable[[str, bool], None]
+    begun: Callable[[Path], str]
 
 
 class ScenarioCommand(LateCommand):
@@ -190,6 +193,7 @@ _FLAGS: Final = "hydra.flags"
 _OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
 """Groups of flags that do not change the scenario."""
 _ARGUMENT: Final = "scenario"
+_RESUME: Final = "--resume"
 
 
 class ScenarioArgumentCommand(LateCommand):
@@ -209,6 +213,10 @@ class ScenarioArgumentCommand(LateCommand):
         """Parses the arguments; rejects unknown scenarios, and flags that the scenario's system does not have."""
         own = self.get_params(ctx)
         word = _scenario_among(args, own) or _default(own)
+        resumed = _value_of(_RESUME, args)
+        if not word and resumed and isinstance(ctx.obj, RunCommands):
+            word = ctx.obj.begun(Path(resumed))
+            args = [*args, word]
         asks_only = ctx.resilient_parsing or any(each in ctx.help_option_names for each in args)
         its = None
         try:
@@ -303,7 +311,7 @@ def _flags_of(its: _Subject) -> list[click.Option]:
 def _commands() -> Iterator[ScenarioCommand | ExperimentCommand]:
     for load in commands({}).values():
         command = load()
-        if isinstance(command, ScenarioCommand | ExperimentCommand):
+        if isinstance(command, ScenarioCommand | ExperimentCommand) and not command.hidden:
             yield command
 
 
@@ -339,6 +347,13 @@ def _scenario_among(args: Sequence[str], own: Sequence[click.Parameter]) -> str:
         else:
             words.append(word)
     return next((word for word in words if is_scenario(word)), words[0] if words else "")
+
+
+def _value_of(flag: str, args: Sequence[str]) -> str:
+    """The last value of a flag on a command line; "": it has none."""
+    after = [word.partition("=")[2] for word in args if word.startswith(f"{flag}=")]
+    after += [value for word, value in pairwise(args) if word == flag]
+    return after[-1] if after else ""
 
 
 def _default(own: Sequence[click.Parameter]) -> str:

@@ -16,11 +16,13 @@ from hydra.options.flag_types import (
     NUMBER,
     PERCENT,
     RATE,
+    WHOLE_NUMBER,
     WORD,
     ChoiceList,
     Duration,
     FilePath,
     FiniteFloatRange,
+    WholeNumberRange,
 )
 from hydra.options.help import CLIENTS, RUN, flags, grouped
 from hydra.options.late_commands import keyed
@@ -139,6 +141,8 @@ def _flag(it: _Found, *names: str, spec: SystemSpec | None = None, **attributes:
     kind: dict[str, Any] = {"is_flag": True, "default": None} if it.hint is bool else {"type": _kind(it)}
     needs = " and ".join(text for need in needs_of(spec, it.table, it.of) if "--" in (text := as_flags(spec, need)))
     own = {**kind, "help": it.about.help, "metavar": it.about.metavar or None, "needs": needs, **attributes}
+    if isinstance(own.get("type"), Duration):
+        own["help"] = own["type"].with_unit(str(own["help"]))
     return keyed(*(names or flag_names(it.of)), key=f"{it.table}.{it.name}".lstrip("."), **own)
 
 
@@ -153,10 +157,10 @@ def _kind(it: _Found) -> Any:
     hint = get_args(it.hint)[0] if NoneType in get_args(it.hint) else it.hint
     if get_origin(hint) is Literal:
         words = get_args(hint)
-        return click.Choice(words) if isinstance(words[0], str) else click.IntRange(min(words), max(words))
+        return click.Choice(words) if isinstance(words[0], str) else WholeNumberRange(min(words), max(words))
     if get_origin(hint) is tuple:
         return COUNTS
-    return {int: int, float: NUMBER, str: WORD}[hint]
+    return {int: WHOLE_NUMBER, float: NUMBER, str: WORD}[hint]
 
 
 # --- of clients -------------------------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ slo_flags = flags(
         setting_flag("settings.rate", help="Messages/s of each publisher; with --load the highest rate."),
         setting_flag("sweep.clients", help="Number of subscribers."),
         setting_flag("publishers"),
-        setting_flag("sweep.duration_s", metavar=None, help="Length of the step, such as 90s, 10min or 1h."),
+        setting_flag("sweep.duration_s", help="Length of the step, such as 90s, 10min or 1h."),
         setting_flag("load.shape"),
     ),
     grouped(

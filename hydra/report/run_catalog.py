@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 
 from hydra.errors import RunDirectoryError, UnreadableRunError
@@ -23,6 +24,8 @@ UNREADABLE: Final = "unreadable"
 def catalog(folder: Path) -> list[dict[str, Any]]:
     """The runs directly below ``folder``, newest first, a dict with the keys ``_COLUMNS`` for each.
 
+    A folder without runs that is a run is listed itself.
+
     ``clean`` is whether all rows of a run are clean (None: no row is known); ``why`` names the first that is not. An
     experiment counts as one run with its parts as steps, and runs that were measured together count as one run with
     their turns as steps. A run that cannot be read has only its path, its end and the reason.
@@ -31,7 +34,7 @@ def catalog(folder: Path) -> list[dict[str, Any]]:
         RunDirectoryError: there is no such folder.
     """
     refuse_no_folder(folder)
-    entries = [entry(directory) for directory in directories(folder)]
+    entries = [entry(directory) for directory in directories(folder) or itself(folder)]
     return sorted(entries, key=lambda entry: str(entry["began"]), reverse=True)
 
 
@@ -42,11 +45,16 @@ def directories(folder: Path) -> list[Path]:
     ]
 
 
+def itself(folder: Path) -> list[Path]:
+    """The folder, if it is a run."""
+    return [folder] if (folder / DATABASE).is_file() else []
+
+
 def elsewhere(folder: Path, listed: bool) -> list[str]:
     """Lines about folders below ``folder`` with runs; a line that there is no run, if none was ``listed`` either."""
     here = set(directories(folder))
     found = [(below, len(directories(below))) for below in sorted(folder.iterdir()) if below not in here]
-    lines = [f"{below} holds {count} more: hydra runs {below}" for below, count in found if count]
+    lines = [f"{below} holds {count} more: hydra runs {quote(str(below))}" for below, count in found if count]
     return lines if lines or listed else [f"there is no run in {folder}; a command that measures makes one"]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
 import time
 import zlib
@@ -58,6 +59,8 @@ BUSY_S: Final = 10.0
 CLIENTS_KEY: Final = "clients"
 """The key for what clients reported in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
 
+_ROOM_BYTES: Final = 65_536
+"""SQLite's reader writes an index of the log beside the database; it has half this size at least."""
 ENDED_KEY: Final = "ended"
 """The key for how the run ended: ``finished``, ``interrupted``, ``failed``; "" while it is running."""
 ERROR_KEY: Final = "error"
@@ -492,7 +495,11 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
     except sqlite3.Error as e:
         if db:
             db.close()
-        raise _unreadable("cannot open ", path, f": {e}", "check that it is a run of Hydra and writable") from e
+        remedy = "check that it is a run of Hydra and writable"
+        with contextlib.suppress(OSError):
+            if shutil.disk_usage(path.parent).free < _ROOM_BYTES:
+                remedy = "its file system is full: free some space"
+        raise _unreadable("cannot open ", path, f": {e}", remedy) from e
     if not found:
         db.close()
         raise _unreadable("", path, " is empty", "the run was never begun, or the file is damaged")

@@ -74,6 +74,20 @@ def check_folder(out: Path) -> None:
         raise RunDirectoryError(f"{out}: {there} is no folder that can be written", "choose another folder with --out")
 
 
+def refuse_unwritable(file: Path, flag: str) -> None:
+    """Refuses a file that cannot be written, before the work is done that it will hold.
+
+    Raises:
+        UsageError: its folder does not exist or cannot be written, or the file itself.
+    """
+    if not file.parent.is_dir():
+        raise UsageError(f"{flag} {file}: there is no folder {file.parent}", "name a file in a folder that exists")
+    if file.is_dir():
+        raise UsageError(f"{flag} {file}: it is a folder", "name a file")
+    if not os.access(file.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{flag} {file}: the folder {file.parent} cannot be written", "name a file in another folder")
+
+
 def resumed_folder(flags: Mapping[str, Any]) -> Path | None:
     """The folder that ``--resume`` names.
 

@@ -1,4 +1,4 @@
-"""``hydra zmqrate`` and ``hydra zmqfixed``."""
+"""``hydra zmq-rate`` and ``hydra zmq-fixed``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hydra.options import (
     duration_flag,
     flags,
     grouped,
+    old_name,
     rate_flag,
     scenario_command,
     search_flags,
@@ -29,7 +30,7 @@ _zmq_flags = flags(
 
 
 @scenario_command(
-    "zmqrate",
+    "zmq-rate",
     "zmqrate",
     duration_flag,
     grouped(
@@ -52,13 +53,13 @@ _zmq_flags = flags(
     ),
     _zmq_flags,  # after the search's --sndhwm
     examples=(
-        "hydra zmqrate --clients 30,120 --out runs/z",
-        "hydra zmqrate --clients 10 --duration 2 --loss-target 0.1",
-        "hydra zmqrate --published --clients 30",
-        "hydra zmqrate --clients 30 --compare implementation=pyzmq,native --repeat 5",
+        "hydra zmq-rate --clients 30,120 --out runs/z",
+        "hydra zmq-rate --clients 10 --duration 2 --loss-target 0.1",
+        "hydra zmq-rate --published --clients 30",
+        "hydra zmq-rate --clients 30 --compare implementation=pyzmq,native --repeat 5",
     ),
 )
-def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | None, **_: Any) -> dict[str, object]:
+def zmq_rate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | None, **_: Any) -> dict[str, object]:
     """Find the highest rate of raw ZMQ PUB/SUB within a loss target."""
     marks = sndhwms or []
     several = len(marks) > 1
@@ -74,16 +75,19 @@ def zmqrate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | None
 
 
 @scenario_command(
-    "zmqfixed",
+    "zmq-fixed",
     "zmqfixed",
     _zmq_flags,
     rate_flag,
     duration_flag,
     examples=(
-        "hydra zmqfixed --clients 10,20 --rate 1000 --duration 2",
-        "hydra zmqfixed --clients 30 --rate 1000 --duration 2 --compare burst=1,100",
-        "hydra zmqfixed --implementation native --clients 1920,7680 --rate 10 --out runs/n",
+        "hydra zmq-fixed --clients 10,20 --rate 1000 --duration 2",
+        "hydra zmq-fixed --clients 30 --rate 1000 --duration 2 --compare burst=1,100",
+        "hydra zmq-fixed --implementation native --clients 1920,7680 --rate 10 --out runs/n",
     ),
 )
-def zmqfixed(**_: Any) -> None:
+def zmq_fixed(**_: Any) -> None:
     """Measure raw ZMQ PUB/SUB at a fixed rate."""
+
+
+zmqrate, zmqfixed = old_name(zmq_rate, "zmqrate"), old_name(zmq_fixed, "zmqfixed")

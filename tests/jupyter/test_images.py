@@ -83,7 +83,7 @@ def test_images_that_cannot_be_drawn_leave_nothing(tmp_path: Path, monkeypatch: 
 def test_a_missing_package_is_told_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make(tmp_path / "run", FIXED, steps=1)
     monkeypatch.setattr(images, "find_spec", lambda _: None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'hydra-scale\[images\]'$") as error:
+    with pytest.raises(MissingDependencyError, match=r"-m pip install 'kaleido>=1.0'$") as error:
         write_report(run, images="auto")
     assert error.value.exit_code == EXIT_USAGE
     assert [path.name for path in run.iterdir()] == ["run.db"]

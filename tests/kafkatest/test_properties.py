@@ -59,7 +59,7 @@ def test_a_file_that_is_none_is_refused_without_a_value(tmp_path: Path, content:
         ("geheim", "no '='"),
         ("=geheim", "no '='"),
         ("sasl.pasword=geheim", "did you mean 'sasl.password'"),
-        ("bootstrap.servers=geheim", "use --bootstrap"),
+        ("bootstrap.servers=geheim", "use --servers"),
         ("acks=geheim", "settings.acks"),
         ("group.id=geheim", "settings.group"),
         ("fetch.message.max.bytes.x=geheim", "no Kafka property"),

@@ -54,7 +54,7 @@ def test_a_cluster_that_does_not_answer_is_refused_before_anything_is_made() -> 
     system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.bootstrap": f"127.0.0.1:{port}"}))
     with pytest.raises(UsageError) as e:
         system.check()
-    for said in (f"127.0.0.1:{port} does not answer", "Connection refused", "--bootstrap"):
+    for said in (f"127.0.0.1:{port} does not answer", "Connection refused", "--servers"):
         assert said in str(e.value)
     assert "\n" not in str(e.value)
 

@@ -290,5 +290,5 @@ def test_check_places_every_row_on_the_agents(cluster: Cluster) -> None:
 
 
 def test_a_master_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    done = hydra("agents", "--master", "127.0.0.1:1", expect=1)
+    done = hydra("agents", "--master", "127.0.0.1:1", expect=2)
     assert "no answer from 127.0.0.1:1" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from hydra.config.scenario import load_scenario
 from hydra.errors import MissingDependencyError
 from hydra.model import NativeSpec, Role
-from hydra.native import client_command
+from hydra.native import build, client_command
+from hydra.native.build import PROGRAM
 from hydra.zmqtest.system import ZmqSystem
 
 
@@ -44,15 +46,48 @@ def test_the_command_line_has_the_flags_of_its_kind(
 def test_a_program_that_was_not_built_is_one_line_that_names_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_command, "find", lambda: None)
     monkeypatch.setattr(client_command, "missing", lambda: ["libzmq3-dev"])
-    with pytest.raises(MissingDependencyError, match="apt install libzmq3-dev"):
+    with pytest.raises(MissingDependencyError, match="apt-get install libzmq3-dev, then run the command again"):
         client_command.command("zmq", "publisher", NativeSpec())
+
+
+def test_an_installed_copy_without_the_program_has_to_be_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_command, "find", lambda: None)
+    monkeypatch.setattr(client_command, "missing", list)
+    monkeypatch.setattr(client_command, "has_sources", lambda: False)
+    with pytest.raises(MissingDependencyError, match=r"is not built; install Hydra again \(pip install \.\)"):
+        client_command.command("zmq", "publisher", NativeSpec())
+
+
+@pytest.mark.tier("test")
+def test_the_first_command_compiles_the_program_and_reports_its_progress(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiler = """#!/bin/sh
+[ "$1" = --build ] || exit 0
+for percent in 3 7 12 55; do echo "[ $percent%] Building CXX object"; done
+printf '#!/bin/sh\necho kind: zmq-pub' >"$2/hydra-client"
+chmod +x "$2/hydra-client"
+"""
+    (tmp_path / "cmake").write_text(compiler)
+    (tmp_path / "cmake").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    program = tmp_path / "hydra" / PROGRAM
+    monkeypatch.setattr(build, "_TREE", tmp_path)
+    for module in (client_command, build):
+        monkeypatch.setattr(module, "find", lambda: program if program.is_file() else None)
+    for name, value in (("missing", []), ("has_sources", True)):
+        monkeypatch.setattr(client_command, name, lambda value=value: value)
+    for _ in range(2):
+        assert client_command.command("zmq", "publisher", NativeSpec())[0] == str(program)
+    said = [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["3 %", "12 %", "55 %"]
 
 
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("echo 'kind:{zmq-pub,zmq-sub}'", "the native client was built without toy; apt install libtoy-dev, then"),
+        ("echo 'kind:{zmq-pub,zmq-sub}'", "the native client was built without toy; apt-get install libtoy-dev, then"),
         ("echo 'no libtoy.so' >&2; exit 127", "does not run: no libtoy.so"),
     ],
 )

@@ -9,19 +9,24 @@ from click.testing import CliRunner
 
 from hydra.cli.error_exit import command_of, error_text
 from hydra.cli.main import cli
-from hydra.report.run_catalog import elsewhere
+from hydra.report.run_catalog import catalog, elsewhere
 from tests.jupyter.runs import FIXED, make
 
 
 def test_folders_that_hold_more_runs_are_named(tmp_path: Path) -> None:
-    for name in ("one", "demo/two", "demo/three"):
+    for name in ("one", "de mo/two", "de mo/three"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         make(tmp_path / name, FIXED, steps=1)
     (tmp_path / "note.txt").touch()
-    deeper = f"{tmp_path / 'demo'} holds 2 more: hydra runs {tmp_path / 'demo'}"
+    deeper = f"{tmp_path / 'de mo'} holds 2 more: hydra runs '{tmp_path / 'de mo'}'"
     assert elsewhere(tmp_path, True) == [deeper]
     assert CliRunner().invoke(cli, ["runs", str(tmp_path)]).output.splitlines()[-1] == deeper
-    assert elsewhere(tmp_path / "demo", True) == []
+    assert elsewhere(tmp_path / "de mo", True) == []
+
+
+def test_a_run_is_listed_itself(tmp_path: Path) -> None:
+    make(tmp_path / "one", FIXED, steps=1)
+    assert [entry["run"] for entry in catalog(tmp_path / "one")] == [str(tmp_path / "one")]
 
 
 def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
@@ -30,7 +35,7 @@ def test_a_folder_without_runs_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"), [("zmq-fixed", "zmqfixed"), ("kafkabatch", "kafka-batch"), ("reprot", "report")]
+    ("word", "meant"), [("zmqfixd", "zmq-fixed"), ("kafkabatch", "kafka-batch"), ("reprot", "report")]
 )
 def test_a_mistyped_command_is_answered_with_the_nearest_one(word: str, meant: str) -> None:
     error = CliRunner().invoke(cli, [word], standalone_mode=False).exception

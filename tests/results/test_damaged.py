@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -55,6 +56,13 @@ def test_the_command_says_so_in_its_table(folder: Path) -> None:
     done = CliRunner().invoke(main.cli, ["runs", str(folder)])
     (line,) = (line for line in done.output.splitlines() if "bad" in line)
     assert ("unreadable" in line, "not a database" in line, done.exit_code) == (True, True, 0)
+
+
+def test_a_full_file_system_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / DATABASE).write_bytes(b"a database without its index is not read either")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=4096))
+    with pytest.raises(RunDirectoryError, match="its file system is full: free some space"):
+        RunStore.open(tmp_path)
 
 
 @pytest.mark.tier("test")

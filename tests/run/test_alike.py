@@ -103,8 +103,8 @@ def test_what_is_no_scenario_is_refused() -> None:
     ("words", "said"),
     [
         (["--bootstrap", "h:1"], "--bootstrap is for system kafka, and MINE is of zmq; leave out --bootstrap"),
-        (["--servers", "h:1"], "--servers is for system nats, and MINE is of zmq"),
-        (["--search-width", "2"], "--search-width is a flag of hydra zmqrate, and not of hydra COMMAND MINE"),
+        (["--servers", "h:1"], "--servers is for system kafka or mqtt or nats, and MINE is of zmq"),
+        (["--search-width", "2"], "--search-width is a flag of hydra zmq-rate, and not of hydra COMMAND MINE"),
         (["--scale", "2"], "--scale is for published experiments, and MINE is none"),
         (["--nosuch"], "No such option '--nosuch'"),
     ],
@@ -127,7 +127,7 @@ def test_a_flags_value_is_not_taken_for_the_scenario(tmp_path: Path) -> None:
     other = tmp_path / "cluster.toml"
     other.write_text("nonsense = 1\n")
     said = refusal("check", "--config", other, "--bootstrap", "127.0.0.1:x", mine)
-    assert "--bootstrap: '127.0.0.1:x' is no address" in said
+    assert "--servers: '127.0.0.1:x' is no address" in said
 
 
 def test_what_a_file_says_is_not_said_of_a_flag_that_nobody_gave(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def written(arguments: list[str]) -> tuple[str, Scenario]:
         found.append((msgspec.json.encode(known).decode(), scenario))
 
     unused = Mock(side_effect=AssertionError("no experiment was asked for"))
-    kafka_fixed.main(arguments, standalone_mode=False, obj=RunCommands(run, unused, print, print))
+    kafka_fixed.main(arguments, standalone_mode=False, obj=RunCommands(run, unused, print, print, str))
     return found[0]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hydra.cli.run_command import begun
 from hydra.config.scenario import load_scenario
 from hydra.errors import RunDirectoryError
 from hydra.run.run_metadata import scenario_of
@@ -65,6 +66,19 @@ def test_what_differs_from_it_is_named_by_its_key_in_a_file(
     RunStore.create(tmp_path, stored_before(name, {})).close()
     with pytest.raises(RunDirectoryError, match=says):
         scenario_of(tmp_path, name, given)
+
+
+def test_the_scenario_of_a_run_is_that_of_the_command_that_began_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    stored(tmp_path / "named", {}, "zmqfixed", "--clients", "2")
+    assert begun(tmp_path / "named") == "zmqfixed"
+    stored(tmp_path / "file", {"name": "mine"}, "zmqfixed", "run", "./mine.toml")
+    with pytest.raises(RunDirectoryError, match="is a run of mine, whose file is not found here"):
+        begun(tmp_path / "file")
+    (tmp_path / "mine.toml").touch()
+    assert begun(tmp_path / "file") == "./mine.toml"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
+from hydra.options import WholeNumberRange
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 FILE: Final = "partitions_compression.csv"
@@ -47,7 +48,7 @@ _BUFFER_BYTES: Final = 2_097_152
 _KB: Final = 1000.0
 
 PRODUCERS: Final = click.Option(
-    ["--producers"], type=click.IntRange(1, 10_000), metavar="N", help="Number of producers (partitions-compression)."
+    ["--producers"], type=WholeNumberRange(1, 10_000), metavar="N", help="Number of producers (partitions-compression)."
 )
 
 

@@ -32,6 +32,7 @@ from hydra.kafkatest.experiments.common import (
 )
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
+from hydra.options import WholeNumberRange
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 FILE: Final = "linkedin_2014.csv"
@@ -52,7 +53,7 @@ _LATENCY_RATE: Final = 500.0
 
 STORED: Final = click.Option(
     ["--stored-bytes"],
-    type=click.IntRange(min=1_000_000),
+    type=WholeNumberRange(min=1_000_000),
     metavar="BYTES",
     help="Bytes to which the log grows, without replicas (throughput-vs-stored-data).",
 )

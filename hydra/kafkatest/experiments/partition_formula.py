@@ -24,7 +24,7 @@ from hydra.kafkatest.experiments.common import (
 from hydra.kafkatest.experiments.network import algebra
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
-from hydra.options import FiniteFloatRange
+from hydra.options import FiniteFloatRange, WholeNumberRange
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
 NAME: Final = "partition-formula"
@@ -50,13 +50,13 @@ OPTIONS: Final = (
     ),
     click.Option(
         ["--most-partitions"],
-        type=click.IntRange(1, 10_000),
+        type=WholeNumberRange(1, 10_000),
         metavar="N",
         help=f"Largest number of partitions to run (partition-formula; default: {_MOST_HERE} for each host).",
     ),
     click.Option(
         ["--brokers"],
-        type=click.IntRange(1, 9),
+        type=WholeNumberRange(1, 9),
         metavar="N",
         help="Number of brokers (partition-formula; default: 3).",
     ),
