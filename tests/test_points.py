@@ -112,7 +112,7 @@ USERS = '[kafka]\nbootstrap = "h:1"\n'
             '[kafka]\nmetrics = ["h:1"]',
             "kafka",
             ONE,
-            ["kafka.metrics: has no effect in this run: it needs kafka.bootstrap", "add --bootstrap"],
+            ["kafka.metrics: has no effect in this run: it needs kafka.bootstrap", "add --servers"],
         ),
     ],
 )

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -145,7 +145,7 @@ def _side(text: str, root: click.Group) -> tuple[str, ComparedSide]:
 
 
 def _refuse_whole(name: str, context: click.Context) -> None:
-    """Refuses flags that say nothing of what is run: they are those of the comparison."""
+    """Refuses the flags of the comparison, which do not describe what is run."""
     for param in context.command.get_params(context):
         given = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
         if given and group_of(param) in _OF_RUNS and not isinstance(param, ScenarioKeyOption) and param.name != "sets":

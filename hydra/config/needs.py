@@ -112,7 +112,7 @@ def unused(spec: SystemSpec, scenario: Scenario, given: Mapping[str, Any]) -> li
 
 
 def refusal(spec: SystemSpec, unused_: Sequence[UnusedSetting]) -> RefusedError:
-    """The refusal of settings that no row uses: it is said of the first one, and names the others.
+    """The refusal of settings that no row uses: its key is the first setting, and its text names the others.
 
     Args:
         spec: the system.

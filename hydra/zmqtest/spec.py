@@ -105,7 +105,7 @@ class ZmqSystemSpec(SystemSpec):
         return settings.system["subscriptions"] == "one"
 
     def guarantees(self, scenario: Scenario, settings: Settings) -> str:  # noqa: ARG002  # it is the settings' alone
-        """As ``nodrop`` says."""
+        """What a publisher does at the high-water mark; ZeroMQ has no acknowledgements and no storage."""
         full = "the publisher waits" if settings.system["nodrop"] else "messages are dropped"
         return f"acknowledges nothing and keeps nothing; beyond the high-water mark {full}"
 
