@@ -32,7 +32,7 @@ HIGH: Final = "_high"
 
 
 _SHORT: Final = {PER_SECOND: "msg/s", MESSAGES: "msg"}
-"""Units in a heading are short: ten columns share a terminal."""
+"""The short forms of units in a heading, because ten columns share a terminal."""
 _NO_UNIT: Final = ("", SUBSCRIBERS, PUBLISHERS, YES_NO, TEXT)
 
 
