@@ -119,7 +119,7 @@ def checked(code: object, out: str, err: str) -> str:
         ),
         ((*ZMQ, "--client", "zmtp", "--secure"), "--secure: client zmtp speaks ZMTP with the mechanism NULL only"),
         ((*ZMQ, "--client", "zmtp", "--set", "settings.receive_rate=5"), "settings.receive_rate: client zmtp has no"),
-        (("zmqrate", "--published", "--client", "zmtp"), "--implementation: client zmtp has no queue of its own"),
+        (("zmqrate", "--published", "--client", "zmtp"), "--published: client zmtp has no queue of its own"),
         ((*ZMQ, "--client", "zmtp", "--publisher", "pyzmq", "--transport", "ipc"), "--transport: publishers of pyzmq"),
         ((*ZMQ, "--client", "native", "--publisher", "pyzmq", "--pacing", "bursty"), "--pacing: publishers of pyzmq"),
         ((*ZMQ, "--subscriptions", "some"), "'some' is not one of 'all', 'one'"),
