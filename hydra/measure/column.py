@@ -32,7 +32,7 @@ HIGH: Final = "_high"
 
 
 _SHORT: Final = {PER_SECOND: "msg/s", MESSAGES: "msg"}
-"""Of units in a heading: ten columns share a terminal."""
+"""Short units, for headings: ten columns share a terminal."""
 _NO_UNIT: Final = ("", SUBSCRIBERS, PUBLISHERS, YES_NO, TEXT)
 
 

@@ -45,7 +45,8 @@ def launch(role: str, host: str) -> Launch:
                 "rate", "runs/x", 1, (1,), 200.0, measuring_s=300.0, three_s=600.0, unfit=(1,), lack="x"
             ),
             "rate into runs/x: 1 row (1 client), about 3 min; each search measures 5 min at most, and waits after "
-            "overloads; three counts, such as --clients 10,30,100, take about 10 min; 1 client does not fit (x): no count fits",
+            "overloads; three counts, such as --clients 10,30,100, take about 10 min; "
+            "1 client does not fit (x): no count fits",
         ),
         (
             run_events.ServersStarting("3 toy servers", "1 of 3 answer", 7.2),
