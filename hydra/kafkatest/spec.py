@@ -68,7 +68,7 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "records_per_batch",
             MESSAGES,
-            "mean number of messages in a batch that was sent, mean of the publishers",
+            "mean number of messages in a batch that a publisher sent, averaged over the publishers",
             role="publisher",
             key="records_per_batch",
             fold="mean",
@@ -76,7 +76,7 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "records_per_request",
             MESSAGES,
-            "mean number of messages in a produce request that was sent, mean of the publishers",
+            "mean number of messages in a produce request that a publisher sent, averaged over the publishers",
             role="publisher",
             key="records_per_request",
             fold="mean",
@@ -91,8 +91,8 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "compression_ratio",
             "",
-            "bytes of the messages over `wire_bytes`, mean of the publishers; below 1 if nothing is compressed, empty "
-            "if not everything was sent",
+            "bytes of the messages / `wire_bytes`, mean over the publishers. The ratio is below 1 without compression, "
+            "and empty if a publisher did not send all its messages",
             role="publisher",
             key="compression_ratio",
             fold="mean",
@@ -101,7 +101,8 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "rebalances",
             "",
-            "how often a member of the group got partitions, joining included, for the member with the most",
+            "how often the consumer group gave partitions to a member, also when it joined; the figure of the member "
+            "with the highest number",
             role="subscriber",
             key="rebalances",
             fold="max",
@@ -109,8 +110,8 @@ class KafkaSystemSpec(SystemSpec):
         ReportColumn(
             "rebalance_ms",
             "ms",
-            "how long a member of the group had no partitions, for the member with the longest time, see "
-            "[kafka.md](kafka.md#consumer-groups)",
+            "how long a member of the consumer group had no partitions; the figure of the member with the longest "
+            "time, see [kafka.md](kafka.md#consumer-groups)",
             role="subscriber",
             key="rebalance_ms",
             fold="max",
@@ -138,7 +139,10 @@ class KafkaSystemSpec(SystemSpec):
             yield from _addresses("metrics", spec.metrics)
         if servers.demand.ports not in (0, 2, 3):
             ports = servers.demand.ports
-            what = f"must be 2 (for clients and controllers), 3 (for metrics as well) or 0 (any free ones), not {ports}"
+            what = (
+                "the number of ports must be 2 (for clients and controllers), 3 (for metrics "
+                f"as well) or 0 (any free ports), not {ports}"
+            )
             yield ("server", "demand", "ports"), what, ""
         if scenario.publishers > 1 and value_of(scenario.settings, "acks") == "0":
             yield (

@@ -112,7 +112,8 @@ def wire_bytes(frame: str) -> ReportColumn:
     return ReportColumn(
         "wire_bytes",
         "bytes",
-        f"bytes of the messages sent, each with {frame}: computed from their sizes; without probes, TCP and IP",
+        f"bytes of the messages sent, each with {frame}: computed from the messages' sizes; without probes and without "
+        f"the headers of TCP and IP",
         role="publisher",
         key="wire_bytes",
     )
@@ -120,9 +121,13 @@ def wire_bytes(frame: str) -> ReportColumn:
 
 def of_repeats(column: Column) -> tuple[Column, ...]:
     """The columns that repeats add to a column, in their order."""
-    count = Column(f"{column.name}{COUNT}", REPEATS, "number of repeats that the figure is computed from, if not all")
+    count = Column(
+        f"{column.name}{COUNT}",
+        REPEATS,
+        "number of repeats from which the figure is computed, if it is not all repeats",
+    )
     if column.repeats == "mean":
-        half = "half the width of the 95 % confidence interval of the mean of the repeats"
+        half = "the mean over the repeats ± this figure is the 95 % confidence interval of the mean"
         return replace(column, name=f"{column.name}{INTERVAL}", help=half, heading=""), count
     if column.repeats in ("median", "merged"):
         ends = ((LOW, "the lowest of the repeats' figures"), (HIGH, "the highest of the repeats' figures"))

@@ -69,7 +69,7 @@ SENT: Final = "latency_from_send"
 BATCH: Final = Column(
     BURST,
     MESSAGES,
-    "most messages that a publisher sends back to back when it is behind its schedule",
+    "the largest number of messages that a publisher sends back to back when it is behind its schedule",
     "Burst",
     repeats="common",
     axis="messages in a burst",
@@ -108,18 +108,19 @@ PUBLISHED: Final = (
     Column(
         AVG_TX,
         PER_SECOND,
-        "mean over publishers of Tx / *T*. If a server acknowledged messages after the window: of Tx / (last "
-        "acknowledgement − start)",
+        "mean over publishers of Tx (messages sent) / *T* (length of the window). If a server acknowledged messages "
+        "after the window, the mean is that of Tx / (last acknowledgement − start)",
         "Tx rate",
         published="Avrg Tx Rate",
     ),
     Column(
         AVG_RX,
         PER_SECOND,
-        "mean over subscribers of (received in the window) / *T*; without a cohort this is `aggregate_pps` / "
-        "`clients`. A dead or silent subscriber counts with its last progress message. In a step that is read from the "
-        "log: of received / (time of the last batch of all subscribers − time of the command to read). For messages "
-        "without headers: `rx_span_rate_pps`",
+        "mean over subscribers of (received in the window) / *T* (length of the window); if no subscriber is slow or "
+        "reconnects, this is `aggregate_pps` / `clients`. A dead or silent subscriber counts with its last progress "
+        "message. In a step that is read from the log, the mean is that of received / (time of the last batch of all "
+        "subscribers − time of the command to read). For messages without headers the column contains "
+        "`rx_span_rate_pps`",
         "Rx rate",
         better="higher",
         published="Avrg Rx Rate",
@@ -127,8 +128,9 @@ PUBLISHED: Final = (
     Column(
         LOSS,
         "%",
-        "100 · Σ lost / Σ*E* over the subscribers, the dead and silent ones included. Undrained and unknown messages "
-        "are not counted as lost, but a rate with too many of them does not pass",
+        "messages lost in % of the messages expected (*E*), summed over the subscribers, the dead and silent ones "
+        "included. Messages that still wait in a server (undrained) or may still arrive (unknown) are not counted as "
+        "lost, but a rate with too many such messages does not pass",
         "Loss",
         digits="six",
         axis="client loss, %",
@@ -147,16 +149,16 @@ PUBLISHED: Final = (
     Column(
         "total_tx",
         MESSAGES,
-        "Tx of all publishers: messages that servers acknowledged, or that the library accepted if servers do not "
-        "acknowledge",
+        "sum over the publishers of Tx: messages that servers acknowledged, or that the library accepted if servers do "
+        "not acknowledge",
         "Tx total",
         published="Total pckts Tx",
     ),
     Column(
         "total_rx",
         MESSAGES,
-        "mean over subscribers of the messages received, drain included. A dead or silent subscriber counts with its "
-        "last progress message",
+        "mean over subscribers of the messages received, also those received after the window (in the drain). A dead "
+        "or silent subscriber counts with its last progress message",
         "Rx total",
         digits="none",
         published="Total pckts Rx",
@@ -165,35 +167,47 @@ PUBLISHED: Final = (
 """The published columns, which come first."""
 
 _MEGABYTES: Final = (
-    "sum over the publishers (`rx_mb_s`: the subscribers) with a report of: its messages × their mean size, header "
-    "included, / the time that `avg_tx_rate_pps` (`avg_rx_rate_pps`) divides by. A megabyte has 2²⁰ bytes"
+    "sum over the clients that sent a report (`tx_mb_s`: publishers, `rx_mb_s`: subscribers) of messages × mean "
+    "message size (header included) / time; the time is the divisor in `avg_tx_rate_pps` or `avg_rx_rate_pps`. A "
+    "megabyte has 2²⁰ bytes"
 )
 _ACKNOWLEDGED: Final = (
     "time from the send of a message to its acknowledgement: percentiles of the merged histograms of all publishers. "
     "Only if servers acknowledge"
 )
-_PARTS: Final = "late, undrained and unknown messages in % of Σ*E*; subscribers outside the cohort"
+_PARTS: Final = (
+    "messages that arrived after the window (late), still wait in a server "
+    "(undrained) or may still arrive (unknown), each in % of the messages expected "
+    "(*E*); without slow and reconnecting subscribers"
+)
 _FAILED: Final = (
-    "the parts of `failed_clients`: subscribers that lost messages; whose process ended; that sent no report in time"
+    "the parts of `failed_clients`: subscribers that lost messages (`failed_lossy`), subscribers whose process ended "
+    "(`failed_dead`), and subscribers that sent no report in time (`failed_silent`)"
 )
 _RECEIVED: Final = (
-    "nearest-rank percentiles, over the subscribers, of the messages that each received, drain included. With up to "
-    "100 subscribers `rx_p1` is the minimum, and tables call it so; with fewer than 100, `rx_p99` is the maximum"
+    "nearest-rank percentiles, over the subscribers, of the number of messages that each subscriber received, also "
+    "after the window. With up to 100 subscribers `rx_p1` is the minimum, and tables call `rx_p1` the minimum; with "
+    "fewer than 100 subscribers `rx_p99` is the maximum"
 )
-_BOUNDS: Final = "the limits of the loss; only if no exact `client_loss_pct` is known"
+_BOUNDS: Final = "lowest and highest possible `client_loss_pct`; only if the exact `client_loss_pct` is unknown"
 _INTERVAL: Final = (
     "limits of the 95 % confidence interval of `client_loss_pct`, see *How well a loss is known*. Empty if the step "
-    "does not determine them"
+    "does not determine the limits"
 )
-_FATES: Final = "the five parts of *E*, see *Terms*; sums over all subscribers, the cohort included"
-_ITS_LOSS: Final = "`client_loss_pct`, `undrained_pct` and `unknown_pct` of the cohort"
+_FATES: Final = (
+    "the five parts of the messages expected (*E*), see *Terms*; each is a sum "
+    "over all subscribers, slow and reconnecting ones included"
+)
+_ITS_LOSS: Final = (
+    "`client_loss_pct`, `undrained_pct` and `unknown_pct` of the slow or reconnecting subscribers (the cohort)"
+)
 
 _ACCOUNT: Final = (
     Column(
         AGGREGATE,
         PER_SECOND,
-        "`in_window` / *T*. In a step that is read from the log: messages received by all subscribers / (time of the "
-        "last batch of all − time of the command to read)",
+        "`in_window` / *T* (length of the window). In a step that is read from the log: messages received by all "
+        "subscribers / (time of the last batch of all subscribers − time of the command to read)",
         "Aggregate rate",
         better="higher",
     ),
@@ -209,42 +223,42 @@ _ACCOUNT: Final = (
         "rx_span_rate_pps",
         PER_SECOND,
         "mean, over the `rx_clients` subscribers with at least two batches, of (received − size of the first batch) / "
-        "(time of the last batch − time of the first batch), drain included. The first batch is left out because its "
-        "messages arrived before the first reading of the clock",
+        "(time of the last batch − time of the first batch), also of messages received after the window. The first "
+        "batch is left out because its messages arrived before the first reading of the clock",
     ),
     Column(
         "loss_at_stop_pct",
         "%",
-        "100 · Σ(*E* − received in the window) / Σ*E*: messages that were still on their way count as lost, as in the "
-        "original experiments",
+        "messages not received in the window, in % of the messages expected (*E*), summed over the subscribers; "
+        "messages that were still on their way count as lost, as in the original experiments",
     ),
     Column("late_pct", "%", _PARTS, "late", better="lower"),
     Column("undrained_pct", "%", _PARTS, "still waiting (undrained)", better="lower"),
     Column("unknown_pct", "%", _PARTS, "unknown", better="lower"),
-    Column("rx_clients", SUBSCRIBERS, "number of subscribers in the mean `rx_span_rate_pps`"),
+    Column("rx_clients", SUBSCRIBERS, "number of subscribers whose mean `rx_span_rate_pps` is"),
     Column("failed_lossy", SUBSCRIBERS, _FAILED),
     Column("failed_dead", SUBSCRIBERS, _FAILED),
     Column("failed_silent", SUBSCRIBERS, _FAILED),
     text_column(
         DIED_BY,
-        "how the subscribers in `failed_dead` ended: `SIGKILL`, `exit code 3`, with the state of their process group. "
-        "Only if subscribers died",
+        "how the processes of the subscribers in `failed_dead` ended, for example by `SIGKILL` or with `exit code 3`, "
+        "and the state of the process group of each such subscriber. Only if subscribers died",
     ),
     Column(LOSS_LOW, "%", _BOUNDS),
     Column(LOSS_HIGH, "%", _BOUNDS),
     text_column(
         LOSS_UNLISTED,
-        "why only the limits of the loss are known: `publisher` could not list every unacknowledged message, or "
-        "`members` of a consumer group could not list every message that they received",
+        "why only the limits of the loss are known. `publisher`: a publisher could not list every unacknowledged "
+        "message. `members`: the members of a consumer group could not list every message received",
     ),
     Column(LOSS_CI_LOW, "%", _INTERVAL, digits="six", repeats="pooled"),
     Column(LOSS_CI_HIGH, "%", _INTERVAL, digits="six", repeats="pooled"),
     text_column(
         LOSS_EVIDENCE,
-        "the numbers that this interval is computed from: length of the step (s); number of independent bursts of "
-        "losses; their sum, sum of squares and maximum, in seconds of traffic; the standard error of the sum and its "
-        "degrees of freedom if messages were lost throughout the step, otherwise 0. For a repeated row: the bursts of "
-        "all repeats",
+        "the figures from which `client_loss_low_pct` and `client_loss_high_pct` are computed: length of the step (s); "
+        "number of independent bursts of losses; sum, sum of squares and maximum of the bursts' sizes, in seconds of "
+        "traffic. If messages were lost throughout the step, the standard error of the sum and the degrees of freedom "
+        "of this error follow, otherwise 0. A repeated row has the bursts of all repeats",
         repeats="pooled",
     ),
     Column(
@@ -255,8 +269,8 @@ _ACCOUNT: Final = (
     ),
     text_column(
         ACCOUNT,
-        "`exact` if acknowledged = `log_growth` = received; otherwise which of them differ, and by how many messages, "
-        "see *The log*. Only if servers keep a log",
+        "`exact` if acknowledged = `log_growth` = received; otherwise which of these three counts differ, and by how "
+        "many messages, see *The log*. Only if servers keep a log",
         "Account",
         repeats="noted",
     ),
@@ -274,8 +288,8 @@ _CLOCKS: Final = (
     Column(
         NEGATIVE,
         MESSAGES,
-        "messages that arrived, by the clocks of two hosts, before they were due (at rate `max`: before they were "
-        "sent). Their latencies are counted below zero",
+        "messages that arrived, by the clocks of two hosts, before the time at which the messages were due (at rate "
+        "`max`: were sent). The latencies of these messages are counted below zero",
     ),
 )
 
@@ -283,9 +297,9 @@ _STEP: Final = (
     Column(
         "fairness_jain",
         "",
-        "Jain's index (Σx)² / (n · Σx²), x being the messages that each of n subscribers outside the cohort received: "
-        "1 if all received the same number, 1/n if one received all. R. Jain, D. Chiu, W. Hawe: A Quantitative Measure "
-        "of Fairness, DEC TR-301, 1984",
+        "Jain's index (Σx)² / (n · Σx²), x being the messages that each of n subscribers received, without slow and "
+        "reconnecting subscribers. The index is 1 if all received the same number, 1/n if one received all. R. Jain, "
+        "D. Chiu, W. Hawe: A Quantitative Measure of Fairness, DEC TR-301, 1984",
         better="higher",
     ),
     Column(RX_P1, MESSAGES, _RECEIVED, repeats="median"),
@@ -300,14 +314,14 @@ _STEP: Final = (
     ),
     yes_no_column(
         RATE_HELD,
-        "whether each publisher ran to the end of the window and sent at least 99 % of the messages that were due, "
-        "less the one at the edge of the window. Empty at rate `max`",
+        "whether each publisher ran to the end of the window and sent at least 99 % of the messages that were due, not "
+        "counting the last message of the window. Empty at rate `max`",
     ),
     Column(
         "tx_lag_p99_us",
         MICROSECONDS,
-        "99th percentile of send time − due time, of every message that a library accepted. Messages that a publisher "
-        "hands over together share the send time",
+        "99th percentile of (send time − due time) over all messages that a library accepted. Messages that a "
+        "publisher hands over together share the send time",
         repeats="merged",
         better="lower",
     ),
@@ -330,20 +344,26 @@ _STEP: Final = (
     ),
 )
 
-_ALL: Final = "sum over all subscribers, the cohort included"
+_ALL: Final = "sum over all subscribers, slow and reconnecting ones included"
 
 ADDED_UP: Final = (
-    Column("duplicates", MESSAGES, f"received with a sequence that the subscriber had received before; {_ALL}"),
-    Column("reordered", MESSAGES, f"received after a message with a later sequence; {_ALL}"),
-    Column("stale", MESSAGES, f"received from another step; {_ALL}"),
-    Column("extra", MESSAGES, f"received but not expected: sent, never acknowledged; {_ALL}"),
+    Column(
+        "duplicates",
+        MESSAGES,
+        f"messages received with a sequence number that the subscriber had received before; {_ALL}",
+    ),
+    Column("reordered", MESSAGES, f"messages received after a message with a later sequence number; {_ALL}"),
+    Column("stale", MESSAGES, f"messages received that were sent in another step; {_ALL}"),
+    Column("extra", MESSAGES, f"messages received that were sent but never acknowledged, and so not expected; {_ALL}"),
 )
 """The sums of the counts that all subscribers reported under the same name."""
 
 _COUNTS: Final = (
     Column("sent", MESSAGES, "messages that the publishers' libraries accepted"),
     Column("tx_failed", MESSAGES, "messages that a library or a server rejected"),
-    Column("publisher_cores", "cores", "CPU time of the busiest publisher / *T*", better="lower"),
+    Column(
+        "publisher_cores", "cores", "CPU time of the busiest publisher / *T* (length of the window)", better="lower"
+    ),
     text_column("stopped_early", "why a publisher stopped before the end of the window", repeats="noted"),
     Column("in_window", MESSAGES, _FATES),
     Column("late", MESSAGES, _FATES),
@@ -362,22 +382,23 @@ _COUNTS: Final = (
 )
 
 _OF_COHORT: Final = (
-    text_column("cohort", "kind of the cohort: `slow` or `reconnecting`"),
-    Column("cohort_clients", SUBSCRIBERS, "subscribers in the cohort"),
+    text_column("cohort", "what some subscribers (the cohort) do in this step: `slow` or `reconnecting`"),
+    Column("cohort_clients", SUBSCRIBERS, "number of slow or reconnecting subscribers (the cohort)"),
     Column(
         "cohort_rate",
         "1/s",
-        "messages that each slow subscriber reads per second, or how often each reconnects per second",
+        "messages that each slow subscriber reads per second, or how often each reconnecting subscriber reconnects per "
+        "second",
     ),
     Column("cohort_loss_pct", "%", _ITS_LOSS, digits="six"),
     Column("cohort_undrained_pct", "%", _ITS_LOSS),
     Column("cohort_unknown_pct", "%", _ITS_LOSS),
-    Column("reconnects", "", "number of reconnects, sum over the cohort"),
+    Column("reconnects", "", "number of reconnects, sum over the reconnecting subscribers"),
     Column(
         "absent_s",
         "s",
-        "time during which the cohort's subscribers were disconnected, sum over the cohort. Empty if a subscriber was "
-        "disconnected more often than a report lists (1024 times)",
+        "time during which reconnecting subscribers were disconnected, sum over these subscribers. Empty if a "
+        "subscriber was disconnected more than 1024 times, because its report lists no more",
     ),
     yes_no_column(
         "cohort_felt",
@@ -389,20 +410,22 @@ _OF_COHORT: Final = (
 _LAST: Final = (
     text_column(
         PAYLOAD,
-        "what the messages contained after the header, and their sizes, see *Bytes*. Only if it was not zeros of one "
-        "size",
+        "what the messages contained after the header, and the sizes of the messages, see *Bytes*. Only if the content "
+        "was not zeros of one size",
     ),
     text_column(GROUP, "the consumer group whose members share the messages, see *Groups*"),
     Column(
-        "falling_behind", SUBSCRIBERS, "number of subscribers whose backlog grows, see *Lag*. Empty: no lag is known"
+        "falling_behind", SUBSCRIBERS, "number of subscribers whose backlog grows, see *Lag*. Empty if no lag is known"
     ),
     Column(
         "backlog_growth_pct",
         "%",
-        "mean growth of the backlog of all subscribers in % of the rate, see *Lag*. Empty: no lag is known",
+        "mean growth of the backlog of all subscribers in % of the rate, see *Lag*. Empty if no lag is known",
     ),
-    yes_no_column("passed", "whether the rate passes, see *When a rate passes*"),
-    Column("loss_target_pct", "%", "the loss up to which a rate passes", repeats="common"),
+    yes_no_column(
+        "passed", "whether the loss and the backlog at this rate are within the loss target, see *When a rate passes*"
+    ),
+    Column("loss_target_pct", "%", "the loss target: the highest loss at which a rate still passes", repeats="common"),
     Column(
         SHORTFALL,
         "%",
@@ -410,52 +433,64 @@ _LAST: Final = (
         axis="lost or backlog, % of the messages due",
         better="lower",
     ),
-    text_column(BURSTS, "sizes of the bursts of losses that make up `shortfall_pct`, in seconds of traffic"),
-    Column(START_LOST, "ms", "messages lost in the first 0.1 s of the step, in ms of traffic", better="lower"),
+    text_column(BURSTS, "sizes of the bursts of lost messages that `shortfall_pct` counts, in seconds of traffic"),
+    Column(
+        START_LOST,
+        "ms",
+        "messages lost in the first 0.1 s of the step, as the time in ms in which the publishers send this number",
+        better="lower",
+    ),
     Column(
         LONE_LOSER,
         "",
-        "id of the subscriber that lost at least four times as much as every other one, see *What a search finds "
-        "besides*. Only if there is one",
+        "id of the subscriber that lost at least four times as much as every other subscriber, see *What a search "
+        "finds besides*. Only if there is such a subscriber",
         repeats="common",
     ),
     Column(LONE_LOSS, "%", "loss of the subscriber in `lone_loser`", better="lower"),
-    text_column(REST_BURSTS, "`bursts_s` of all other subscribers"),
+    text_column(REST_BURSTS, "`bursts_s` of all subscribers except the one in `lone_loser`"),
     yes_no_column(
         STEADY,
-        "whether the seconds of the window are alike, see *Steady state*. Empty: fewer than 8 seconds are known, or "
-        "the load changes",
+        "whether about the same number of messages was received in each second of the window, see *Steady state*. "
+        "Empty if data of fewer than 8 seconds is stored, or if the load changes",
     ),
     text_column(
         UNSTEADY,
-        "how the seconds differ: `beginning 3 -0.2` (20 % less was received before second 3 than later), "
+        "how the seconds of the window differ: `beginning 3 -0.2` (20 % less was received before second 3 than later), "
         "`change 12 0.1` (from second 12 on, 10 % more than before), `second 7 -0.5` (in second 7, 50 % less than in "
-        "the median second); for repeats `first 0 -0.2` (in the first repeat, 20 % less than in the others)",
+        "the median second); for repeats `first 0 -0.2` (in the first repeat, 20 % less than in the other repeats)",
         repeats="noted",
     ),
     Column(
         "server_cpu_pct",
         "% of a core",
-        "CPU time of a server / *T*; mean over the servers. Only if servers report it",
+        "CPU time of a server in % of the length of the window (*T*); mean over the servers. Only if servers report "
+        "CPU time",
         better="lower",
     ),
     Column(
         "server_in_mb_s",
         "MiB/s",
         "payload that a server received from clients and other servers; mean over the servers. Only if servers report "
-        "it",
+        "these bytes",
     ),
     Column(
         "server_out_mb_s",
         "MiB/s",
-        "payload that a server sent to clients and other servers; mean over the servers. Only if servers report it",
+        "payload that a server sent to clients and other servers; mean over the servers. Only if servers report these "
+        "bytes",
     ),
     Column(
         "server_messages_s",
         PER_SECOND,
-        "messages that a server received from publishers; mean over the servers. Only if servers report it",
+        "messages that a server received from publishers; mean over the servers. Only if servers report this number",
     ),
-    Column("host_cpu_mean_pct", "%", "CPU use of all cores in the window, steal included; the busiest host"),
+    Column(
+        "host_cpu_mean_pct",
+        "%",
+        "CPU use of all cores of the busiest host in the window, including time that "
+        "the hypervisor gave to other guests (steal)",
+    ),
     Column(
         "host_cpu_busiest_core_pct",
         "%",
@@ -465,14 +500,15 @@ _LAST: Final = (
     Column(
         "host_steal_pct",
         "%",
-        "part of the time of all cores in the window that the hypervisor gave to other guests; the host with the most",
+        "part of the time of all cores in the window that the hypervisor gave to other guests (steal), on the host "
+        "with the largest part",
     ),
     Column(
         "host_others_pct",
         "%",
         "part of the CPU of all cores in the window that processes other than clients and servers of the run used; "
-        "Hydra's relays and controller are included, steal is not; the host with the most. Empty: the CPU of a client "
-        "or server is unknown",
+        "Hydra's relays and controller are included, steal is not. The figure is that of the host with the largest "
+        "part. Empty if the CPU time of a client or server is unknown",
     ),
     Column(
         "host_memory_available_min_bytes",
@@ -483,33 +519,41 @@ _LAST: Final = (
     Column(
         "network_share_pct",
         "%",
-        "utilisation of the busiest network interface of any host in the window, in its busier direction, in % of the "
-        "speed of its link. Empty: no link has a known speed",
+        "utilisation of the busiest network interface of any host in the window, in the busier direction of this "
+        "interface, in % of the speed of its link. Empty if no link has a known speed",
     ),
     Column(
         "tcp_retransmitted_pct",
         "%",
-        "retransmitted TCP segments in % of all segments sent in the window, tail loss probes excluded; the host with "
-        "clients or servers that has the largest share",
+        "retransmitted TCP segments in % of all segments sent in the window, tail loss probes excluded; on the host "
+        "with clients or servers that has the largest share",
     ),
-    Column("host_drops", "packets", "packets that the interfaces of all hosts dropped in the window, in and out"),
+    Column(
+        "host_drops",
+        "packets",
+        "incoming and outgoing packets that the network interfaces of all hosts dropped in the window",
+    ),
     yes_no_column(
         GENERATOR_LIMITED,
-        "yes: the clients limited the row, not the system: `avg_tx_rate_pps` or `aggregate_pps` is within 10 % of the "
-        "ceiling that `hydra ceiling` measured on this machine, or a host used at least 92 % of its CPU and its "
-        "clients at least half. Empty: neither is so, and no ceiling is known for these clients",
+        "yes: the clients, not the system, limited the row, because `avg_tx_rate_pps` or `aggregate_pps` is within 10 "
+        "% of the ceiling that `hydra ceiling` measured on this machine, or a host used at least 92 % of its CPU and "
+        "the clients on that host at least half. Empty if neither condition holds and no ceiling is known for these "
+        "clients",
     ),
     text_column(VERDICT, "what limited the row, see *Verdict*"),
-    text_column(VERDICT_EVIDENCE, "the figures behind `verdict`", repeats="noted"),
+    text_column(VERDICT_EVIDENCE, "the figures from which `verdict` follows", repeats="noted"),
 )
 
 
 def latency_columns(prefix: str) -> tuple[Column, ...]:
     """The percentiles of latency; ``prefix`` is ``DUE`` or ``SENT``."""
-    since = "from the due time" if prefix == DUE else "from the send (no due time at rate max)"
+    since = "from the due time" if prefix == DUE else "from the send"
+    only = "" if prefix == DUE else ", only at rate `max`, at which messages have no due time"
     text = (
-        f"latency {since}: percentiles of the merged histograms of the subscribers outside the cohort (HDR: 1 µs to 1 "
-        "h, 3 significant digits). Counts are added; percentiles are never averaged"
+        f"latency {since} of a message{only}: percentiles of the merged histograms of "
+        "all subscribers that are neither slow nor reconnecting (HDR histograms: 1 µs "
+        "to 1 h, 3 significant digits). The subscribers' histograms are added; "
+        "percentiles are never averaged"
     )
     return tuple(
         Column(
@@ -547,7 +591,15 @@ def step_columns(
 
 
 EARLIER: Final[Mapping[str, Column]] = {
-    BURST: Column("msg_batch", MESSAGES, "`burst` of a run of an earlier version", "Batch", repeats="common"),
-    BLOCKED: Column("batch_bytes", "bytes", "without meaning, in a run of an earlier version", repeats="common"),
+    BURST: Column(
+        "msg_batch",
+        MESSAGES,
+        "in a run of an earlier version: the figure that is now in `burst`",
+        "Batch",
+        repeats="common",
+    ),
+    BLOCKED: Column(
+        "batch_bytes", "bytes", "in a run of an earlier version: a figure without meaning", repeats="common"
+    ),
 }
 """Columns that runs of earlier versions have for every system, by the column before them."""

@@ -34,7 +34,7 @@ class MqttSystemSpec(SystemSpec):
         ReportColumn(
             name="lost_connections",
             unit="",
-            help="Subscribers whose connection to the server was lost in the step.",
+            help="number of subscribers whose connection to the server was lost in the step",
             role="subscriber",
             key="lost_connections",
         ),
@@ -61,7 +61,9 @@ class MqttSystemSpec(SystemSpec):
             what = f"one MQTT server is one broker, and server.count is {scenario.server.count}"
             yield ("server", "count"), what, "set it to 1; mosquitto forms no clusters"
         if scenario.server.demand.ports not in (0, 1):
-            what = f"must be 1 (for clients) or 0 (any free one), not {scenario.server.demand.ports}"
+            what = (
+                f"the number of ports must be 1 (for clients) or 0 (any free port), not {scenario.server.demand.ports}"
+            )
             yield ("server", "demand", "ports"), what, ""
 
     def guarantees(self, scenario: Scenario, settings: Settings) -> str:  # noqa: ARG002  # it is the settings' alone

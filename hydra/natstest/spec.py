@@ -54,7 +54,7 @@ class NatsSystemSpec(SystemSpec):
         ReportColumn(
             "dropped",
             MESSAGES,
-            "messages that subscribers' libraries dropped because of these limits",
+            "messages that subscribers' libraries dropped because they exceeded the libraries' pending limits",
             role="subscriber",
             key="dropped",
         ),
@@ -87,7 +87,10 @@ class NatsSystemSpec(SystemSpec):
                 what = f"{reprlib.repr(address)} is no address"
                 yield (TABLE, "servers"), what, "write host:port, several with commas; ports are 1 to 65535"
         if servers.demand.ports not in (0, 2):
-            what = f"must be 2 (for clients, and for other servers) or 0 (any free ones), not {servers.demand.ports}"
+            what = (
+                "the number of ports must be 2 (for clients, for other servers) or 0 (any free "
+                f"ports), not {servers.demand.ports}"
+            )
             yield ("server", "demand", "ports"), what, ""
         if not spec.servers and spec.replicas > servers.count:
             yield (

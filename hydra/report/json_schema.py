@@ -17,8 +17,8 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _SCALAR: Final = ["number", "string", "boolean", "null"]
 _REQUIRED: Final = (CLIENTS, STATUS)
 _BESIDE: Final[Mapping[str, str]] = {
-    INTERVAL: "half the width of the 95 % interval of the repeats' mean",
-    COUNT: "number of repeats that have the figure, if not all have it",
+    INTERVAL: "the mean over the repeats ± this figure is the 95 % confidence interval of the mean",
+    COUNT: "number of repeats that have the figure, if some repeats do not have the figure",
     LOW: "the lowest of the repeats' figures",
     HIGH: "the highest of the repeats' figures",
 }

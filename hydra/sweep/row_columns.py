@@ -15,8 +15,10 @@ from hydra.sweep.kind import kind_of
 _LAST: Final = (
     Column(REPEATS, "", "how often the row was measured, with `--repeat`"),
     Column(STATUS, TEXT, "`ok`, `partial` (the run ended before its last step), `failed`, or `skipped`"),
-    Column(REASON, TEXT, "why it failed or was skipped, or why there was a second try"),
-    Column(SKIPPED_BY, TEXT, "`user` if the user skipped it with the key s, although it could have been measured"),
+    Column(REASON, TEXT, "why the row failed or was skipped, or why it was measured a second time"),
+    Column(
+        SKIPPED_BY, TEXT, "`user` if the user skipped the row with the key s, although Hydra could have measured it"
+    ),
     yes_no_column(CLEAN, "whether the row is clean, see *Clean rows*"),
     Column(NOT_CLEAN_WHY, TEXT, "why the row is not clean; empty for a clean row"),
 )

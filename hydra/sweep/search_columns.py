@@ -49,11 +49,17 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
     other names, because their figures are not comparable.
     """
     if series == "max_rate":
-        text = "mean `avg_rx_rate_pps` of further steps at the rate at which most is received, drops allowed"
+        text = (
+            "mean `avg_rx_rate_pps` of further steps at the sent rate that gave the "
+            "highest received rate; the publisher may drop messages"
+        )
         heading = "Highest rate, drops allowed"
         return Column("max_rate_with_drop_pps", PER_SECOND, text, heading, published="MaxRate at SUB With Drop")
     if series == "nodrop":
-        text = "mean `avg_rx_rate_pps` of further steps at the best rate when the publisher waits instead of dropping"
+        text = (
+            "mean `avg_rx_rate_pps` of further steps at the sent rate that gave the "
+            "highest received rate; the publisher waits instead of dropping messages"
+        )
         heading = "Highest rate, publisher waits"
         return Column("max_rate_nodrop_pps", PER_SECOND, text, heading, published="MaxRate at Sub (XPUB_NODROP)")
     if series == "loss":
@@ -62,7 +68,7 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
     whose = f"{search.cohort_fraction * 100:g}% of clients"
     of = f"{search.cohort_fraction * 100:g} %"
     of_others = (
-        "the highest rate within the loss target for the other clients, while "
+        "the highest rate at which the loss of the other clients is within the loss target, while "
         f"{search.cohort_fraction * 100:g} % of the clients"
     )
     if series == "slow":
@@ -72,7 +78,7 @@ def rate_column(series: SearchSeries, search: SearchSpec) -> Column:
         return Column(
             f"max_rate_{share}_{part}_rate_pps",
             PER_SECOND,
-            f"{of_others} read at {speed} of the highest rate received",
+            f"{of_others} read at {speed} of the highest rate that this search found (`max_rate`)",
             f"{of} of the clients read at {speed} of the rate",
             published=f"{whose} at {'Half Rate' if half else f'{search.slow_share * 100:g}% of the Rate'}",
         )
@@ -149,14 +155,17 @@ def published(search: SearchSpec) -> tuple[Column, ...]:
 
 def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
     """The columns beside one rate, in the order of the table; ``prefix`` begins their names."""
-    steps = Column(f"{prefix}_steps", "steps", "steps measured for this rate")
-    why = text_column(f"{prefix}{WHY}", "keyword: why there is no figure, or the objection to it")
+    steps = Column(f"{prefix}_steps", "steps", "number of steps measured for this searched rate")
+    why = text_column(f"{prefix}{WHY}", "keyword: why there is no figure, or why the figure is doubtful")
     note = text_column(f"{prefix}_note", "the texts of all warnings about this rate", repeats="noted")
     verdict = text_column(
         f"{prefix}_verdict",
-        "`verdict` of the slowest step beyond the loss target (`max_rate`, `nodrop`: of the fastest step)",
+        "`verdict` of the slowest step beyond the loss target; for `max_rate` and `nodrop`, `verdict` of the fastest "
+        "step",
     )
-    limited = yes_no_column(f"{prefix}_{GENERATOR_LIMITED}", f"`{GENERATOR_LIMITED}` of the step of `{prefix}_verdict`")
+    limited = yes_no_column(
+        f"{prefix}_{GENERATOR_LIMITED}", f"`{GENERATOR_LIMITED}` of the step that `{prefix}_verdict` is about"
+    )
     around = [
         Column(
             f"{prefix}_{end}_pps", PER_SECOND, "Student's 95 % confidence interval of the mean over the further steps"
@@ -170,19 +179,28 @@ def beside(prefix: str, series: SearchSeries) -> tuple[Column, ...]:
         return *around, verdict, limited, together, steps, why, note
     found = [*_answer(prefix), steps, why, note, verdict, limited]
     if series in ("slow", "reconnecting"):
-        text = f"`cohort_loss_pct` of the step of `{prefix}_verdict`"
+        text = (
+            "loss of the slow or reconnecting subscribers (`cohort_loss_pct`) in the step "
+            f"that `{prefix}_verdict` is about"
+        )
         found.append(Column(f"{prefix}_cohort_loss_pct", "%", text, digits="six"))
     if series == "slow":
-        text = f"`cohort_felt` of the step of `{prefix}_verdict`"
+        text = f"`cohort_felt` of the step that `{prefix}_verdict` is about"
         found.append(yes_no_column(f"{prefix}_cohort_felt", text))
     return tuple(found)
 
 
 def _answer(prefix: str) -> tuple[Column, ...]:
     """The columns of an answer and its side findings: see ``hydra/sweep/search_figures.py``."""
-    limits = "limits of the 95 % confidence interval of *R*; if there is no figure, of what is known of *R*"
-    floor = "loss at any rate, with its 95 % confidence interval"
-    without = "*R* without the subscriber that loses alone, with its 95 % confidence interval"
+    limits = (
+        "limits of the 95 % confidence interval of the searched rate (*R*); if the "
+        "search found no figure, limits of the range in which *R* is known to be"
+    )
+    floor = "share of messages lost at every rate, however low, and its 95 % confidence interval"
+    without = (
+        "the searched rate (*R*) without the subscriber that loses messages alone, and "
+        "the 95 % confidence interval of this rate"
+    )
     return (
         text_column(
             f"{prefix}{ANSWER}",
@@ -192,12 +210,13 @@ def _answer(prefix: str) -> tuple[Column, ...]:
         Column(f"{prefix}{HIGH_PPS}", PER_SECOND, limits),
         yes_no_column(
             f"{prefix}{SEEN}",
-            "yes: the figure follows from losses measured near it; no: more from the assumed form of the loss curve",
+            "yes: the figure follows from losses measured at rates near the figure; no: it follows more from the "
+            "assumed form of the loss curve",
         ),
         Column(
             f"{prefix}{NEEDED}",
             "s",
-            "seconds of measurement that an answer needs, those already measured included",
+            "seconds of measurement that an answer needs, including the seconds already measured",
             repeats="median",
         ),
         *(Column(f"{prefix}{end}", "%", floor) for end in FLOOR),
@@ -207,10 +226,13 @@ def _answer(prefix: str) -> tuple[Column, ...]:
             "`from to`, separated by commas",
         ),
         Column(f"{prefix}{LONE}", "", "id of the subscriber that loses alone at every rate", repeats="common"),
-        Column(f"{prefix}{LONE_PCT}", "%", "loss of that subscriber"),
+        Column(f"{prefix}{LONE_PCT}", "%", f"loss of the subscriber in `{prefix}{LONE}`"),
         *(Column(f"{prefix}{end}", PER_SECOND, without) for end in WITHOUT),
         Column(
-            f"{prefix}{START_MS}", "ms", "messages lost at the start of each step, in ms of traffic", repeats="median"
+            f"{prefix}{START_MS}",
+            "ms",
+            "messages lost at the start of each step, as the time in ms in which the publishers send this number",
+            repeats="median",
         ),
     )
 

@@ -70,7 +70,8 @@ class ZmqSystemSpec(SystemSpec):
         ReportColumn(
             "lost_connections",
             "connections",
-            "connections of `zmtp` subscribers that were lost in the step and made again. Empty if none was lost",
+            "connections of `zmtp` subscribers that were lost in the step and made again. Empty if no connection was "
+            "lost",
             role="subscriber",
             key="lost_connections",
         ),
