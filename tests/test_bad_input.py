@@ -264,7 +264,7 @@ def checked(code: object, out: str, err: str) -> str:
         (("serve", ".", "--port", "70000"), "70000 is not in the range"),
         # keys, values, properties
         (("run", "zmqfixed", "--set", "settings.ratee=3"), "did you mean rate"),
-        (("run", "zmqfixed", "--set", "settings.acks=1"), "settings.acks: unknown key; it is of system kafka"),
+        (("run", "zmqfixed", "--set", "settings.acks=1"), "settings.acks: unknown key; this is a key of system kafka"),
         (("run", "kafka-fixed", "--set", "sweep.vary.rcvhwm=[1]"), "sweep.vary.rcvhwm: unknown key; it is of"),
         (("run", "zmqfixed", "--set", "nonsense"), "--set nonsense: not of the form key=value"),
         ((*ZMQ, "--set", "x=" + "[" * 20_000), "--set x: not a TOML value"),
@@ -368,7 +368,7 @@ def test_bad_input_is_one_line_with_exit_code_2_and_makes_nothing(
     ("words", "environment", "said"),
     [
         (("broker", "up"), {"HOME": "/proc", "XDG_STATE_HOME": ""}, "check that the folder exists"),
-        (("broker", "status"), {"XDG_STATE_HOME": "/dev/null"}, "a part of it is no folder"),
+        (("broker", "status"), {"XDG_STATE_HOME": "/dev/null"}, "a part of the path is no folder"),
         (("ps", "--master", "a b"), {"HYDRA_MESOS_PRINCIPAL": "me", "HYDRA_MESOS_SECRET": "geheim"}, "is no address"),
     ],
 )

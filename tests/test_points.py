@@ -85,7 +85,7 @@ USERS = '[kafka]\nbootstrap = "h:1"\n'
     [
         (NAMED + "aks = 1", "kafka", "", ["sweep.points.0.aks: unknown key", "did you mean acks?"]),
         (NAMED + "publishrs = 1", "kafka", "", ["sweep.points.0.publishrs: unknown key", "did you mean publishers?"]),
-        (NAMED + "sndhwm = 1", "kafka", "", ["sweep.points.0.sndhwm: unknown key", "it is of system zmq"]),
+        (NAMED + "sndhwm = 1", "kafka", "", ["sweep.points.0.sndhwm: unknown key", "this is a key of system zmq"]),
         ("[[sweep.points]]\nclients = 1", "kafka", "", ["sweep.points.0.name: is missing", "add it"]),
         (NAMED + NAMED, "kafka", "", ["sweep.points.1.name: 'a' is the name of sweep.points.0", "name of its own"]),
         ('[[sweep.points]]\nname = ""', "kafka", "", ["sweep.points.0.name: must be 1 to 100 characters"]),

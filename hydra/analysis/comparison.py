@@ -198,7 +198,9 @@ def _one(
     if below := sum(name in repeat.below for repeat in every):
         return replace(compared, reason=f"{below} of {len(every)} repeats are below the bound of the clocks")
     if not all(any(value is not None for value in its) for its in samples):
-        return replace(compared, reason="it was never measured" if base.repeats and other.repeats else "no repeat")
+        return replace(
+            compared, reason="the figure was never measured" if base.repeats and other.repeats else "no repeat"
+        )
     estimated = _estimated(compared, samples, alpha, paired=paired)
     if estimated.reason or not (without or (failed and not paired)):
         return estimated

@@ -109,7 +109,9 @@ BUDGETS: Final = (
         "s",
         lambda step: step.publisher_cpu_s,
         (
-            CostTerm("a message that leaves it", "s", lambda step: step.received if step.direct else step.sent),
+            CostTerm(
+                "a message that leaves the publisher", "s", lambda step: step.received if step.direct else step.sent
+            ),
             CostTerm(
                 "a second of a connection",
                 "s/s",
@@ -200,7 +202,7 @@ def measured_cost(name: str, steps: Sequence[StepUsage], rate: float, source: st
         whole = Cost(each.estimate or 0.0, f"{source}, {found.steps} steps", largest, each.low, each.high)
     else:
         costs = [float(budget.figure(step) or 0) / step.received * rate for step in steps]
-        few = f"{source}, {len(steps)} steps: too few for a fit, the range of them"
+        few = f"{source}, {len(steps)} steps: too few for a fit, so the range of the steps' figures"
         whole = Cost(median(costs), few, largest, min(costs), max(costs))
     return replace(
         whole,

@@ -157,4 +157,6 @@ def run_ceiling(
     from hydra.report.table import tabled, terminal_width
 
     click.echo(tabled(rows, terminal_width(), floats=",.0f"))
-    click.echo(f"these rates are kept in {path()}; rows within 10 % of one are marked as limited by the generator")
+    click.echo(
+        f"these rates are kept in {path()}; rows within 10 % of one of these rates are marked as limited by the clients"
+    )

@@ -110,8 +110,11 @@ def left_out_line(attributes: Mapping[str, str | None]) -> str:
     """The line that lists the attributes left out of the table, and the flag that shows them."""
     same = ", ".join(f"{name}:{value}" for name, value in attributes.items() if value is not None)
     names = ", ".join(name for name, value in attributes.items() if value is None)
-    told = (f"On all of them: {same}." if same else "", f"The name of each: {names}." if names else "")
-    return " ".join((*filter(None, told), "hydra agents --all shows these in the table, too."))
+    told = (
+        f"The same on all agents: {same}." if same else "",
+        f"Equal to the name of each agent: {names}." if names else "",
+    )
+    return " ".join((*filter(None, told), "hydra agents --all shows these attributes in the table, too."))
 
 
 def _declared(file: str, machine: MachineResources) -> str:
@@ -143,7 +146,7 @@ def list_leftovers(config: Path | None, master: str, flags: Mapping[str, Any], *
 
     rows = leftovers(engine.master, engine.settings)
     parts = ", ".join(flag.opts[0] for flag in engine.spec.cluster_flags)
-    elsewhere = f"; {parts} names another part of it" if parts else ""
+    elsewhere = f"; {parts} names another part of the cluster" if parts else ""
     none = f"the cluster of --master {master} knows no run of Hydra's{elsewhere}"
     text = tabled(rows, terminal_width()) if rows else none
     click.echo(json.dumps(rows, indent=2) if as_json else text)

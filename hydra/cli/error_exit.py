@@ -56,9 +56,9 @@ REMEDIES: Final = {
     errno.EROFS: "name a place that can be written",
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.ENOENT: "check that the folder exists and can be written",
-    errno.ENOTDIR: "a part of it is no folder: name another place",
+    errno.ENOTDIR: "a part of the path is no folder: name another path",
     errno.EISDIR: "name a file, not a folder",
-    errno.ELOOP: "its symbolic links form a loop: name another path",
+    errno.ELOOP: "the symbolic links of the path form a loop: name another path",
 }
 """What the user can do about files that cannot be read or written, by the kernel's error."""
 

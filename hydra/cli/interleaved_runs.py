@@ -241,7 +241,7 @@ def _repeated(
     if found == {1} and REPEAT in replaced:
         raise UsageError(
             "one repeat of each run does not show the spread",
-            f"leave out --repeat ({REPEATS}), or raise it",
+            f"leave out --repeat (then {REPEATS} repeats), or give a larger number",
         )
     if len(found) > 1 or found == {1}:
         replaced = {**replaced, REPEAT: max(found - {1}, default=REPEATS)}

@@ -160,5 +160,8 @@ def too_short(scenario: Scenario) -> str:
     least_s, duration_s = shortest_s(scenario.slo), scenario.sweep.duration_s
     if duration_s >= least_s:
         return ""
-    stalls = f"if a stall may cost {scenario.slo.stall_s:g} s of traffic (--stall), it takes at least {least_s} s"
+    stalls = (
+        f"if a stall may cost {scenario.slo.stall_s:g} s of traffic (--stall), the "
+        f"answer yes takes at least {least_s} s"
+    )
     return f"{duration_s:g} s can show no or unknown, but not yes: {stalls} (--duration)"

@@ -39,7 +39,7 @@ _REPORTS_S: Final = 600.0
 _FOOTPRINT_CLIENTS: Final = 40
 """The number of subscribers with which every footprint was measured (docs/limits.md)."""
 _UNTOLD: Final = "not measured, neither in the runs that you named nor by Hydra's authors"
-_UNKNOWN: Final = "it was never measured: name a run with --from"
+_UNKNOWN: Final = "this figure was never measured: name a run with --from"
 _STEADY: Final = 1.05
 """A load counts as constant if its highest rate is at most this many times its mean."""
 _MEMORY_SHARE: Final = 0.9
@@ -111,7 +111,7 @@ def _resolved(asked: PlanRequest, runs: Sequence[RunUsage], usual: str) -> Resol
             told = f"{runs[0].directory} was measured with {runs[0].scenario.client}"
             raise UsageError(
                 f"--implementation {asked.implementation}: {told}",
-                "leave one of them out",
+                "leave out one of the two",
             )
     scenario = resolved.scenario
     for run in runs:

@@ -37,17 +37,17 @@ def install_completion(context: click.Context, shell: str | None, show: bool) ->
     there = made.file.read_text() if made.file.is_file() else ""
     if there and VARIABLE not in there:
         raise UsageError(
-            f"{made.file} exists, and Hydra did not write it", "move it away, or print the script with --show"
+            f"{made.file} exists, and Hydra did not write it", "move the file away, or print the script with --show"
         )
     if there == made.text:
         click.echo(f"{made.file} already exists and is up to date")
     else:
         made.file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(made.file, made.text, "check the permissions, or print it with --show")
-        click.echo(f"wrote {made.file}; shells that you start from now on read it")
+        write_whole(made.file, made.text, "check the permissions, or print the script with --show")
+        click.echo(f"wrote {made.file}; shells that you start from now on read this file")
     for remark in made.remarks:
         click.echo(remark)
-    click.echo(f"to undo it: rm {quote(str(made.file))}")
+    click.echo(f"to undo the installation: rm {quote(str(made.file))}")
 
 
 @click.command(cls=Command, section=MORE, examples=("hydra schema", "hydra schema ./mine.toml > mine.schema.json"))

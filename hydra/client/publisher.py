@@ -319,7 +319,8 @@ class _Sending:
         resident = resident_bytes() if self._memory_limit_bytes else 0
         if resident > self._memory_limit_bytes:
             self.stopped_early = (
-                f"its queue took {resident / 1e6:.0f} MB, the limit is {self._memory_limit_bytes / 1e6:.0f}"
+                f"the publisher's queue took {resident / 1e6:.0f} MB; the limit is "
+                f"{self._memory_limit_bytes / 1e6:.0f} MB"
             )
             self.finished = True
 

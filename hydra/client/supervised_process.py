@@ -23,7 +23,7 @@ def tail(log: Path) -> str:
     """The last lines of a command's log, joined to one, without Java's stack traces."""
     lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
     told = [line for line in lines if not line.startswith(_STACK)]
-    return " / ".join(told[-LOG_LINES:]) or "its log is empty"
+    return " / ".join(told[-LOG_LINES:]) or "the log of the process is empty"
 
 
 class SupervisedProcess:

@@ -135,13 +135,13 @@ class _Registry(Mapping[str, T]):
         except (ImportError, AttributeError) as e:
             raise ConfigError(
                 f"{value}, the entry point {name!r} of {self._group}, cannot be loaded: {e}",
-                "reinstall the package that adds it, or remove it",
+                "reinstall the package that adds this entry point, or remove the package",
             ) from e
         if isinstance(found, self._kind) and getattr(found, "name", "") == name:
             return found
         raise ConfigError(
             f"the entry point {name!r} of {self._group} is no {self._kind.__name__} of that name",
-            "reinstall its package",
+            "reinstall the package that adds this entry point",
         )
 
 

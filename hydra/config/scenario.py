@@ -258,7 +258,7 @@ def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | No
     *place, name = map(str, refused.key)
     others = [alias.rpartition(".")[::2] for alias in spec.aliases]
     if home := next((home for home, other in others if other == name), ""):
-        return RefusedError(refused.key, refused.what, f"it belongs into [{home}]")
+        return RefusedError(refused.key, refused.what, f"this key belongs into [{home}]")
     if close := get_close_matches(name, [other for home, other in others if home == ".".join(place)], n=1):
         return RefusedError(refused.key, refused.what, f"did you mean {close[0]}?")
     if refused.key == ("server",):
@@ -266,7 +266,7 @@ def _of_another(spec: SystemSpec, refused: UnknownKeyError) -> RefusedError | No
     for other in plugins.systems().values():
         has = field_names(_tables(other).get(tuple(place)))
         if other.name != spec.name and (name in has or refused.dotted in other.aliases):
-            return RefusedError(refused.key, refused.what, f"it is of system {other.name}, not of {spec.name}")
+            return RefusedError(refused.key, refused.what, f"this is a key of system {other.name}, not of {spec.name}")
     return None
 
 

@@ -82,7 +82,7 @@ def _all(machine: MachineLimits, needed: MachineNeeds, threads: int, memory_byte
             "memory",
             f"{has:.1f} GB available",
             f"{wants:.1f} GB",
-            "it cannot be raised by this process; use a larger machine, more machines, or fewer clients",
+            "this process cannot raise the available memory; use a larger machine, more machines, or fewer clients",
         )
     if machine.disk_available_bytes < needed.disk_bytes:
         has, wants = machine.disk_available_bytes / 1e9, needed.disk_bytes / 1e9

@@ -206,7 +206,7 @@ def with_preset(spec: SystemSpec, data: Any, given: Mapping[str, object]) -> Tom
 def _values(spec: SystemSpec, name: object) -> Toml:
     if not isinstance(name, str) or name not in spec.presets:
         close = get_close_matches(str(name), spec.presets, n=1)
-        known = f"its presets: {', '.join(spec.presets)}" if spec.presets else "it has none"
+        known = f"presets of this system: {', '.join(spec.presets)}" if spec.presets else "this system has no presets"
         raise RefusedError(
             (PRESET,),
             f"system {spec.name} has no preset {shown(name)}",

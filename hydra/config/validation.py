@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _IN_TOML: Final = {"an object": "a table", "a valid array": "a list"}
 _REMEDIES: Final = {
     "dict_type": 'write { name = "value" }',
-    "tuple_type": "write [ ] around it",
-    "string_type": "write it in quotes",
+    "tuple_type": "write [ ] around the value",
+    "string_type": "write the value in quotes",
 }
 """Remedies by the kind of pydantic's error."""
 
@@ -45,7 +45,7 @@ class UnknownKeyError(RefusedError):
         self.belongs_elsewhere = bool(homes)
         if homes:
             # The same name in another table is a better suggestion than a similar name in this one.
-            remedy = f"it belongs into [{homes[0]}]" if homes[0] else "it belongs to the top of the file"
+            remedy = f"this key belongs into [{homes[0]}]" if homes[0] else "this key belongs to the top of the file"
         elif close:
             remedy = f"did you mean {close[0]}?"
         else:

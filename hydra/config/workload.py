@@ -54,7 +54,9 @@ def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
     for number, row in enumerate(rows, 1):
         if len(row) != width or width not in (1, 2):
             raise RefusedError(
-                key, f"{path}: line {number} must have one or two numbers, like every other", "write t or t,rate"
+                key,
+                f"{path}: line {number} must have as many numbers as the first line: one or two",
+                "write t or t,rate",
             )
     if not rows:
         raise RefusedError(key, f"{path} has no line with numbers", "write t or t,rate")
@@ -105,7 +107,9 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
     if any(value == "stored" for value in scenario.values_of("read")):
         raise RefusedError(place, "is of messages in flight, and read is 'stored'", "use read = 'live'")
     if scenario.settings.messages is not None:
-        raise RefusedError(("settings", "messages"), "ends a step before its load does", "leave it out")
+        raise RefusedError(
+            ("settings", "messages"), "the step would end before the load does", "leave out settings.messages"
+        )
     rates = scenario.values_of("rate")
     shaped = scenario.load.shape not in ("constant", "recorded") or any(e.kind == "burst" for e in scenario.events)
     if shaped and "max" in rates:
@@ -114,7 +118,11 @@ def check_workload(spec: SystemSpec, scenario: Scenario) -> None:
         raise RefusedError(("native", "pacing"), "is of a rate that does not change", "use 'smooth'")
     _check_events(spec, scenario)
     if scenario.slo.objectives() and "max" in rates and scenario.load.shape != "recorded":
-        raise RefusedError(("settings", "rate"), "'max' has no due times that latency could count from", "give --rate")
+        raise RefusedError(
+            ("settings", "rate"),
+            "with rate 'max' messages have no due times from which latency could be counted",
+            "give --rate",
+        )
 
 
 def _place(scenario: Scenario) -> tuple[str, ...]:
@@ -133,7 +141,7 @@ def _check_events(spec: SystemSpec, scenario: Scenario) -> None:
             raise RefusedError((*key, "kind"), what, f"use {', '.join((*EVENT_KINDS, *spec.events))}")
         if event.at_s >= shortest_s:
             what = f"{event.at_s:g} is after the end of the step, which is {shortest_s:g} s long"
-            raise RefusedError((*key, "at_s"), what, "let it happen earlier, or raise sweep.duration_s")
+            raise RefusedError((*key, "at_s"), what, "let the event happen earlier, or raise sweep.duration_s")
         if event.kind in spec.events and (why := spec.events[event.kind](scenario)):
             raise RefusedError((*key, "kind"), f"{event.kind!r} cannot be made: {why}")
         if event.kind in IMPAIRMENTS and min(clients for _, clients in scenario.sizes) < 2:
@@ -145,5 +153,5 @@ def _check_events(spec: SystemSpec, scenario: Scenario) -> None:
             ("events",), f"there are more than {MAX_IMPAIRMENTS} in which subscribers change", "leave out some"
         )
     if len({event.fraction for event in scenario.events if event.kind in IMPAIRMENTS}) > 1:
-        what = "differs between events, but all of them affect the same subscribers"
-        raise RefusedError(("events",), f"fraction {what}", "give all of them the same")
+        what = "differs between events, but all events affect the same subscribers"
+        raise RefusedError(("events",), f"fraction {what}", "give all events the same fraction")

@@ -51,7 +51,7 @@ def split(
     if not matching:
         raise PlacementError(
             f"no agent for {count} {_plural(role)}: {why_no_agent_matches(spec.constraints, cluster)}",
-            "change the constraints, or add such an agent: hydra agents lists those there are",
+            "change the constraints, or add an agent that matches: hydra agents lists the agents",
         )
     room = [_room(agent, spec, max_group, count) for agent in matching]
     if sum(room) < count:
@@ -97,7 +97,7 @@ def _too_many(count: int, role: str, spec: RoleSpec, matching: Sequence[Agent], 
     return PlacementError(
         f"{count} {_plural(role)} do not fit: the {len(matching)} agents{which} have room for {room} "
         f"(a group of one needs {one})",
-        f"ask for fewer {_what(role)}, lower {role}.demand, or add agents: hydra agents lists those there are",
+        f"ask for fewer {_what(role)}, lower {role}.demand, or add agents: hydra agents lists the agents",
     )
 
 

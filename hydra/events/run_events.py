@@ -236,7 +236,7 @@ class ServersRestarted(Event):
     kind = "servers_again"
 
     level = Level.NOTE
-    summary = "servers that were lost while they started; all servers were started again"
+    summary = "servers that were lost while the servers started; all servers were started again"
     template = "{why}"
     why: str
 
@@ -321,7 +321,7 @@ class GroupRelaunched(Event):
 
     category = Evicted.category
     level = Evicted.level
-    template = "{clients:ids}: not replaced by their groups, launched in others"
+    template = "{clients:ids}: their process groups did not replace them, so they were started in other groups"
     clients: Iterable[int]
 
 
@@ -345,7 +345,7 @@ def cause(pid: int, status: int | None) -> str:
     if status is None:
         return f"pid {pid} ended"
     if status == EXIT_STRANDED:
-        return f"pid {pid} exited with {status}, because it received nothing from the controller for too long"
+        return f"pid {pid} exited with {status}, because the process received nothing from the controller for too long"
     return f"pid {pid} exited with {status}" if status >= 0 else f"pid {pid} was killed by {end_of(status)}"
 
 

@@ -57,7 +57,7 @@ class RunEndedBadly(HydraWarning):
 
     level = Level.FAIL
     remedy = GO_ON
-    template = "{how}, after its last step"
+    template = "{how}, after the last step of the run"
     ended: str
     error: str
 
@@ -138,13 +138,16 @@ class SettingsSkipped(HydraWarning):
 
     @property
     def text(self) -> str:
-        return f"the servers at {self.address} keep their own settings: the preset's {', '.join(self.names)} not set"
+        return (
+            f"the servers at {self.address} keep their own settings: Hydra did not set {', '.join(self.names)} "
+            "of the preset"
+        )
 
 
 class MetricsRefused(HydraWarning):
     """An OpenTelemetry receiver did not accept metrics; ``url`` is its address."""
 
-    remedy = "check its address; the run continues, and its rows are kept"
+    remedy = "check the address of the receiver; the run continues, and Hydra keeps all rows"
     template = "the OpenTelemetry receiver at {url} does not accept all metrics"
     url: str
 
@@ -153,7 +156,7 @@ class EarlierRates(HydraWarning):
     """Rates that an earlier version searched by another method."""
 
     level = Level.LOSS
-    remedy = "measure them again"
+    remedy = "measure the rates again"
     template = (
         "an earlier Hydra searched these rates by another method: another search may find rates several times as high "
         "or as low, and an interval that is shown may be too narrow"

@@ -17,7 +17,7 @@ _C = TypeVar("_C", Producer, Consumer)
 
 _REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
 """Errors that another attempt does not repair."""
-ENDED: Final = "it ends our connections: are security.protocol, user and password right?"
+ENDED: Final = "the broker ends Hydra's connections: are security.protocol, user and password right?"
 """The probable cause if the library reports no other."""
 
 

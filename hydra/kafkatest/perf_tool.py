@@ -284,7 +284,10 @@ class _ToolReading(ToolStep[ConsumerOutput]):
         elif self._status is None:
             self._look()
             if self._status is None and self._finish is not None and self._clock.now_ns() > self._deadline_ns:
-                self.failure = "ConsumerPerformance was ended at the end of the drain: what it had read is not known"
+                self.failure = (
+                    "ConsumerPerformance was ended at the end of the drain: the number of records "
+                    "that it had read is unknown"
+                )
         return LOOK_EVERY_S
 
     def _arguments(self) -> list[str]:

@@ -147,7 +147,9 @@ class ToolStep(Generic[Output]):
             return
         self._status = self._run.poll(timeout_s)
         if self._status is not None and not self._has_account:
-            self.failure = f"{self._main} ended with {self._status}: {self._output.complaint or 'it wrote no account'}"
+            self.failure = (
+                f"{self._main} ended with {self._status}: {self._output.complaint or 'the tool printed no results'}"
+            )
 
     @property
     def _has_account(self) -> bool:

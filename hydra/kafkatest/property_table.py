@@ -105,12 +105,12 @@ def _checks_hostname(text: str) -> bool:
 _buffer = partial(Property, told="0", java_told="-1", read=_buffer_bytes)
 _producer = partial(Property, role="publisher")
 _consumer = partial(Property, role="subscriber")
-_OWN: Final = "Hydra sets it, its figures depend on it"
-_COMMITS: Final = f"{_OWN}: a group commits what has been counted"
+_OWN: Final = "Hydra sets this property, because Hydra's figures depend on it"
+_COMMITS: Final = f"{_OWN}: a consumer group commits the messages that were counted"
 
 
 def _set(setting: str) -> str:
-    return f"it is a setting of the step: use --set settings.{setting}=…"
+    return f"this property is a setting of the step: use --set settings.{setting}=…"
 
 
 _ROWS: Final = (
@@ -167,7 +167,9 @@ _ROWS: Final = (
     _producer("enable.idempotence", instead=_set("idempotence")),
     _producer("retries message.send.max.retries", instead=_set("retries")),
     _producer("delivery.timeout.ms message.timeout.ms", instead=_set("delivery_timeout_ms")),
-    _producer("delivery.report.only.error", instead=f"{_OWN}: Tx counts acknowledgements"),
+    _producer(
+        "delivery.report.only.error", instead=f"{_OWN}: the number of messages sent (Tx) counts acknowledgements"
+    ),
     _producer("enable.gapless.guarantee", instead=_OWN),
     _producer("transactional.id", instead=_OWN),
     # Properties of consumers.
@@ -185,10 +187,12 @@ _ROWS: Final = (
     _consumer("heartbeat.interval.ms", java=SAME, python=SAME, read=_number),
     _consumer("max.poll.interval.ms", java=SAME, python=SAME, read=_number),
     _consumer("group.id", instead=_set("group")),
-    _consumer("group.instance.id", instead=f"{_OWN}: a member that died is another one when it comes back"),
+    _consumer("group.instance.id", instead=f"{_OWN}: a member that died and was started again is a new member"),
     _consumer("group.protocol", instead=f"{_OWN}: all clients use the same protocol for a consumer group"),
-    _consumer("partition.assignment.strategy", instead=f"{_OWN}: range, in every client"),
-    _consumer("auto.offset.reset", instead=f"{_OWN}: the configuration has the offset at which a subscriber starts"),
+    _consumer("partition.assignment.strategy", instead=f"{_OWN}: every client uses the assignment strategy range"),
+    _consumer(
+        "auto.offset.reset", instead=f"{_OWN}: the step's configuration has the offset at which a subscriber starts"
+    ),
     _consumer("enable.auto.commit auto.commit.enable", instead=_COMMITS),
     _consumer("enable.auto.offset.store", instead=_COMMITS),
     _consumer("enable.partition.eof", instead=_OWN),

@@ -202,7 +202,7 @@ def why_no_kill(scenario: Scenario) -> str:
     if spec_of(scenario).bootstrap:
         return "Hydra never kills your own brokers; leave out --servers: Hydra kills only brokers that it started"
     if scenario.server.count < 2:
-        return f"it needs at least 2 brokers, and server.count is {scenario.server.count}; raise it"
+        return f"the event needs at least 2 brokers, and server.count is {scenario.server.count}; raise server.count"
     return _once(scenario, KILL)
 
 
@@ -213,7 +213,10 @@ def why_no_move(scenario: Scenario) -> str:
     usual = spec_of(scenario).replication_factor
     replicas = max(int(str(value or usual)) for value in scenario.values_of("replication_factor"))
     if scenario.server.count <= replicas:
-        return f"it needs more brokers than replicas, {replicas}, and server.count is {scenario.server.count}; raise it"
+        return (
+            f"the event needs more brokers than replicas ({replicas}), "
+            f"and server.count is {scenario.server.count}; raise server.count"
+        )
     return _once(scenario, MOVE)
 
 

@@ -88,7 +88,7 @@ class KafkaSystem(ServerSystem):
         if self._is_local:
             find_java()
             if short := shortage(self._scenario.server.count, read_limits().memory_available_bytes):
-                raise DoesNotFitError(short, "lower server.count, or run them on agents with --master")
+                raise DoesNotFitError(short, "lower server.count, or run the brokers on agents with --master")
         fetch()
 
     def open(self, run: str, folder: Path, wait: Waiting, servers: Servers | None = None) -> None:
@@ -315,7 +315,7 @@ def _known_and_free(topics: Topics, group: str) -> bool:
     if members:
         raise UsageError(
             f"the consumer group {group} at {topics.bootstrap} is in use: {len(members)} members, one is {members[0]}",
-            "name another group, or wait until they have left",
+            "name another group, or wait until these members have left",
         )
     return known
 

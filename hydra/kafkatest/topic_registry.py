@@ -111,9 +111,12 @@ def why_kept(
         start: returns when a process of this host started.
     """
     if record is None:
-        return "no record on this machine names its owner; remove it with Kafka's own tools if it is not in use"
+        return (
+            "no record on this machine names the topic's owner; remove the topic with "
+            "Kafka's own tools if it is not in use"
+        )
     if record.cluster != cluster:
-        return f"the record of this name is of another cluster, at {record.bootstrap}"
+        return f"the record of a topic of this name is of another cluster, at {record.bootstrap}"
     return why_not_dead(record.owner, me, start)
 
 

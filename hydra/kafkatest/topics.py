@@ -209,7 +209,9 @@ class Topics:
             ServerError: this object did not create it, or the cluster rejects the call or does not answer.
         """
         if topic not in self._mine:
-            raise ServerError(f"the topic {topic} was not created by this run", "delete it with Kafka's own tools")
+            raise ServerError(
+                f"the topic {topic} was not created by this run", "delete the topic with Kafka's own tools"
+            )
         self.remove(topic)
         self._mine.remove(topic)
 
@@ -255,7 +257,7 @@ class Topics:
         """The consumer groups that are named after a topic and that this user may see."""
         with contextlib.suppress(ServerError):
             return self._ask(
-                lambda: _groups_of(self._admin, topic), 2 * ASK_GROUP_FOR_S, "does not list its consumer groups"
+                lambda: _groups_of(self._admin, topic), 2 * ASK_GROUP_FOR_S, "does not list the consumer groups"
             )
         return []
 

@@ -53,7 +53,7 @@ _HOPELESS: Final = re.compile(r"certificate verify failed|CERTIFICATE_VERIFY_FAI
 
 
 _WHAT_PODS_MUST_HAVE: Final = (
-    "ask the cluster's operator what Pods must have; labels, annotations and pod in [kubernetes] add it"
+    "ask the cluster's operator what Pods must have; labels, annotations and pod in [kubernetes] add these fields"
 )
 
 
@@ -71,18 +71,25 @@ def api_failure(status: int, reason: str, message: str, *, doing: str, namespace
     said = one_line(_FORBIDDEN.sub("", message)) or reason or (f"status {status}" if status else "no connection")
     where = f" in namespace {namespace}" if namespace else ""
     try_again = kind == "unavailable" and not (status == 0 and _HOPELESS.search(message))
-    unreachable = "does it run? kubectl cluster-info" if try_again else "look at the cluster's entry in your kubeconfig"
+    unreachable = (
+        "is the API server running? kubectl cluster-info"
+        if try_again
+        else "look at the cluster's entry in your kubeconfig"
+    )
     why, remedy = {
         "quota": (said, _quota_remedy(message)),
         "security": (said, _security_remedy(message)),
         "webhook": (said, _WHAT_PODS_MUST_HAVE),
         "rights": (said, _rights_remedy(message)),
-        "namespace": ("it does not exist", f"kubectl create namespace {namespace}, or name another one"),
-        "terminating": ("it is being deleted", "wait until it is deleted and create it again, or name another"),
-        "conflict": (said, "hydra ps and hydra kill find a run of the same name; or give this one another"),
+        "namespace": ("the namespace does not exist", f"kubectl create namespace {namespace}, or name another one"),
+        "terminating": (
+            "the namespace is being deleted",
+            "wait until it is deleted and create it again, or name another namespace",
+        ),
+        "conflict": (said, "hydra ps and hydra kill find a run of the same name; or give this run another name"),
         "credentials": (f"the API server does not know who asks ({said})", "log in to the cluster again"),
         "invalid": (said, "look at what [kubernetes] adds to Pods: pod, tolerations, labels, annotations"),
-        "missing": (said, "did another user or process delete it?"),
+        "missing": (said, "did another user or process delete the object?"),
         "unavailable": (said, unreachable),
         "other": (said, ""),
     }[kind]
@@ -107,7 +114,7 @@ def _kind(status: int, message: str) -> Kind:
 def _quota_remedy(message: str) -> str:
     if "must specify" in message:
         unset = " and ".join(f"{each}_limit_ratio" for each in ("cpu", "memory") if f"limits.{each}" in message)
-        return f"set {unset} in [kubernetes]" if unset else "ask for a quota without them, or another namespace"
+        return f"set {unset} in [kubernetes]" if unset else "ask for a quota without limits, or for another namespace"
     if "pods=" in message:
         return "make fewer and larger groups (max_group), or ask for a larger quota"
     if re.search(r"cpu|memory", message):
@@ -123,9 +130,9 @@ def _security_remedy(message: str) -> str:
 
 def _rights_remedy(message: str) -> str:
     if "service account" in message:
-        return "kubectl get serviceaccounts; service_account in [kubernetes] names it"
+        return "kubectl get serviceaccounts lists the accounts; service_account in [kubernetes] names the account"
     if "PriorityClass" in message:
-        return "kubectl get priorityclasses; priority_class in [kubernetes] names it"
+        return "kubectl get priorityclasses lists the classes; priority_class in [kubernetes] names the class"
     return "is the namespace right? an administrator gives the rights: kubectl apply conf/kubernetes"
 
 

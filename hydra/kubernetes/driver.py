@@ -162,7 +162,13 @@ class _Process:
             if all(made):
                 self._pool.submit(self._guarded, self._make, wanted)
             else:
-                self._say("refused", tag=wanted["tag"], status=424, reason="", message="what it needs was refused")
+                self._say(
+                    "refused",
+                    tag=wanted["tag"],
+                    status=424,
+                    reason="",
+                    message="the cluster refused an object that this object needs",
+                )
 
     def _make(self, wanted: Message) -> bool:
         if self._closing.is_set():
@@ -190,7 +196,7 @@ class _Process:
             for c in seen.get("status", {}).get("conditions", ())
         )
         if ended or seen["metadata"].get("deletionTimestamp"):
-            self._say("refused", tag=message["tag"], status=404, reason="NotFound", message="it is being removed")
+            self._say("refused", tag=message["tag"], status=404, reason="NotFound", message="the Job is being removed")
         else:
             self._say("found", tag=message["tag"])
 
@@ -210,7 +216,7 @@ class _Process:
         try:
             events = self._patiently("GET", f"/api/v1/namespaces/{self._namespace}/events", query=query)["items"]
         except ApiError as e:
-            events = [{"type": "Warning", "reason": "its events cannot be read", "message": e.message}]
+            events = [{"type": "Warning", "reason": "the Pod's events cannot be read", "message": e.message}]
         self._say("why", pod=message["pod"], events=events)
 
     def _patiently(

@@ -61,14 +61,22 @@ _UNPLACED: Final = (
     ("Insufficient", "add nodes, or ask for less"),
     (
         "pod topology spread",
-        "too little is free where GROUP_BY wants the next group: add nodes, or drop the constraint",
+        "too little is free where GROUP_BY wants the next process group: add nodes, or drop the constraint",
     ),
-    ("pod anti-affinity", "more groups than nodes for UNIQUE or MAX_PER: add nodes, or make larger groups (max_group)"),
-    ("pod affinity rules", "too little is free where CLUSTER keeps the groups together: name its value, or drop it"),
+    (
+        "pod anti-affinity",
+        "a UNIQUE or MAX_PER constraint allows no more process groups on the nodes: "
+        "add nodes, or make larger groups (max_group)",
+    ),
+    (
+        "pod affinity rules",
+        "too little is free on the nodes where CLUSTER keeps the process groups "
+        "together: give the constraint a value, or drop the constraint",
+    ),
     ("node affinity/selector", "look at the constraints and at hydra agents: labels may have changed"),
     ("free ports", "name other ports in [kubernetes]"),
     ("untolerated taint", "add tolerations to [kubernetes]"),
-    ("unschedulable", "kubectl uncordon them"),
+    ("unschedulable", "the nodes are cordoned: kubectl uncordon NODE"),
 )
 
 
@@ -140,7 +148,7 @@ def unpulled(reason: str, message: str, image: str) -> PendingReason:
         return PendingReason("image", text, hopeless=True)
     if reason == "ErrImageNeverPull":
         text = f'{image} is not on the node, and pull_policy is "Never"'
-        remedy = 'load it there (kind load docker-image), or set "IfNotPresent"'
+        remedy = 'load the image there (kind load docker-image), or set "IfNotPresent"'
         return PendingReason("image", f"{text}; {remedy}", hopeless=True)
     found = next(((remedy, again) for word, remedy, again in _UNPULLED if word in says), None)
     text = f"image {image} cannot be pulled: {says or 'the kubelet tries again'}"
@@ -293,9 +301,10 @@ def _waiting(pod: Json, node: str) -> PendingReason:
 
 _DISRUPTIONS: Final = {
     # Reasons of the condition DisruptionTarget → the message.
-    "PreemptionByScheduler": "a Pod of higher priority took its place on {node}; set priority_class in [kubernetes]",
+    "PreemptionByScheduler": "a Pod of higher priority took the place of this Pod on node {node}; set priority_class "
+    "in [kubernetes]",
     "DeletionByTaintManager": "node {node} was lost, or tainted NoExecute",
-    "EvictionByEvictionAPI": "evicted from node {node}, as a drain does",
+    "EvictionByEvictionAPI": "evicted from node {node}, for example because the node was drained",
     "DeletionByPodGC": "node {node} was removed from the cluster",
 }
 _MORE_MEMORY: Final = "raise demand.base_mem or demand.mem_per_client"
@@ -312,7 +321,7 @@ _REJECTED: Final = {
     "NodeShutdown": "node {node} shuts down",
     "Terminated": "node {node} shuts down",
     "Shutdown": "node {node} shuts down",
-    "Preempting": "node {node} needed its place for a critical Pod",
+    "Preempting": "node {node} needed the place of this Pod for a critical Pod",
     "NodeLost": "node {node} does not answer",
 }
 
@@ -324,11 +333,11 @@ def _disrupted(pod: Json, node: str) -> tuple[GroupState, str] | None:
     target = _conditions(pod).get("DisruptionTarget", {})
     if reason == "Evicted":
         if any(words in message for words in _OWN_FAULT):
-            return "failed", f"evicted from node {node}: {message}; its disk is /work and /tmp"
+            return "failed", f"evicted from node {node}: {message}; the Pod's disk is /work and /tmp"
         remedy = f"; {_MORE_MEMORY}" if "low on resource: memory" in message else ""
         return "lost", f"evicted from node {node}: {message}".rstrip(": ") + remedy
     if reason == "DeadlineExceeded":
-        return "failed", "its activeDeadlineSeconds are over; drop them from pod in [kubernetes]"
+        return "failed", "the Pod's activeDeadlineSeconds are over; drop activeDeadlineSeconds from pod in [kubernetes]"
     for prefix, text in _REJECTED.items():
         if reason.startswith(prefix):
             said = f" ({message})" if message else ""
@@ -338,7 +347,7 @@ def _disrupted(pod: Json, node: str) -> tuple[GroupState, str] | None:
         said = one_line(target.get("message", ""))
         return "lost", text.format(node=node) if text else f"ended on node {node}: {said or target.get('reason')}"
     if pod["metadata"].get("deletionTimestamp"):
-        return "lost", "its Pod was deleted by another user or process"
+        return "lost", "the group's Pod was deleted by another user or process"
     return None
 
 
@@ -353,7 +362,9 @@ _SHELL: Final = 128
 def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> PodStatus:
     reason, said = ended.get("reason", ""), one_line(ended.get("message") or "")
     if reason == "ContainerStatusUnknown":
-        return PodStatus("lost", node, f"node {node} has lost its state, as after a restart of the node")
+        return PodStatus(
+            "lost", node, f"node {node} has lost the state of the Pod, for example by a restart of the node"
+        )
     if reason == "OOMKilled":
         return PodStatus("failed", node, f"{whose}{_out_of_memory(pod)}")
     if reason in ("StartError", "ContainerCannotRun"):
@@ -362,7 +373,7 @@ def _ended(pod: Json, ended: Json, node: str, whose: str = "") -> PodStatus:
     code = ended.get("exitCode", 0)
     number = ended.get("signal") or (code - _SHELL if code > _SHELL else 0)
     how = f"killed by {end_of(-number)}" if number else f"exit status {code}"
-    text = f"{whose}{how}: {said}" if said else f"{whose}{how}, and it wrote nothing to stderr"
+    text = f"{whose}{how}: {said}" if said else f"{whose}{how}, and the group wrote nothing to stderr"
     return PodStatus("failed", node, text, hopeless=code == _CANNOT)
 
 
@@ -373,7 +384,7 @@ def _out_of_memory(pod: Json) -> str:
     if not limit:
         return f"killed as the node ran out of memory; {_MORE_MEMORY}"
     more = f"{_MORE_MEMORY}, or memory_limit_ratio in [kubernetes]"
-    return f"killed as it needs more memory than its limit of {limit}; {more}"
+    return f"killed because the Pod needs more memory than its limit of {limit}; {more}"
 
 
 def _failed_before_it_started(pod: Json, node: str) -> PodStatus:
@@ -383,4 +394,6 @@ def _failed_before_it_started(pod: Json, node: str) -> PodStatus:
         if ended.get("exitCode"):
             return _ended(pod, ended, node, f"init container {container.get('name', '')}: ")
     said = ": ".join(filter(None, (told.get("reason", ""), one_line(told.get("message", "")))))
-    return PodStatus("failed", node, f"its Pod failed before it started: {said or 'the cluster gives no reason'}")
+    return PodStatus(
+        "failed", node, f"the group's Pod failed before it started: {said or 'the cluster gives no reason'}"
+    )

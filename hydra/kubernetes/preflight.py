@@ -95,9 +95,15 @@ def first_pod_lines(hello: Mapping[str, Any]) -> Iterator[str]:
     yield f"a Pod on {hello.get('node') or 'some node'} reached this machine at {hello['address']}"
     limit = hello.get("pids_max")
     if limit == "max":
-        yield "its container has no limit of processes; one of the kubelet (podPidsLimit) is not seen from a Pod"
+        yield (
+            "the Pod's container has no limit of processes; a limit of the kubelet "
+            "(podPidsLimit) cannot be seen from a Pod"
+        )
     elif limit:
-        yield f"its container may have {limit} processes: one for each client that is not packed, three for its group"
+        yield (
+            f"the Pod's container may have {limit} processes: one for each client that is "
+            "not packed, three for the group"
+        )
 
 
 def _missing_rights(api: Api, namespace: str) -> Iterator[str]:

@@ -32,7 +32,7 @@ class RunHealth:
         self._removed = True
         self.fatal = (
             f"the run was removed from namespace {self._family.namespace}: by hydra kill, with the namespace, "
-            "or because its keeper did not reach this machine for 20 s",
+            "or because the Pod that watches this machine did not reach it for 20 s",
             "begin again with --resume",
         )
 
@@ -62,4 +62,7 @@ class RunHealth:
 
     @property
     def _goes(self) -> str:
-        return f"the cluster removes it when its keeper ends: see hydra ps; hydra kill {self._family.run} does so now"
+        return (
+            "the cluster removes the run when the Pod that watches this machine ends: see "
+            f"hydra ps; hydra kill {self._family.run} removes the run now"
+        )

@@ -117,7 +117,7 @@ def end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
         ClusterError, MissingDependencyError: the cluster does not answer or rejects the call, or Pods do not end.
     """
     if not run:
-        raise UsageError("a run has a name", f"hydra ps --master {master} lists those that are there")
+        raise UsageError("a run has a name", f"hydra ps --master {master} lists the runs that are there")
     api = opened(master)
     namespace = settings.namespace or api.namespace
     found = rows(*_objects(api, namespace, run))
@@ -128,12 +128,12 @@ def end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
         raise refused(e, "delete pods", namespace) from None
     if not found:
         raise UsageError(
-            f"namespace {namespace} has nothing of a run {run!r}", f"hydra ps --master {master} lists those it knows"
+            f"namespace {namespace} has nothing of a run {run!r}", f"hydra ps --master {master} lists the runs"
         )
     if left:
         raise ClusterError(
             f"{left} Pods of {run} have not ended within {ENDS_WITHIN_S:g} s",
-            "their nodes may not answer: kubectl get pods",
+            "the nodes of these Pods may not answer: kubectl get pods",
         )
     return [f"{row['run']}: {_counted(row['jobs'], 'Job')} and {_counted(row['pods'], 'Pod')}" for row in found]
 

@@ -265,7 +265,7 @@ class KubernetesState:
             pod.asked = now
             self.calls.append({"call": "why", "pod": pod.name, "uid": pod.uid})
         elif now - pod.asked >= WHY_WITHIN_S:
-            self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s", now, refused=True)
+            self._end(pod, "failed", f"the group did not start within {START_WITHIN_S:g} s", now, refused=True)
 
     def _take_pod(self, seen: Json, now: float, *, gone: bool) -> None:
         name = seen["metadata"]["name"]
@@ -284,7 +284,7 @@ class KubernetesState:
             pod.launch = replace(pod.launch, agent=self._nodes.named(status.node, pod.launch.agent))
         if deleted and pod.killed is None and status.state in ("starting", "running", "lost"):
             # Another process has deleted the Pod, or the whole run; check_owner() finds out which.
-            pod.held = pod.held or (now, status.detail or "its Pod was deleted")
+            pod.held = pod.held or (now, status.detail or "the group's Pod was deleted")
             if not gone:
                 self._ending.begin(name)
             self.check_owner()
@@ -335,7 +335,9 @@ class KubernetesState:
         """Takes the names of all Pods after a broken watch: Pods without a name there were deleted in between."""
         self._ending.only(there, now)
         for pod in [pod for pod in self._pods.values() if pod.status is not None and pod.name not in there]:
-            self._end(pod, "killed" if pod.killed is not None else "lost", "its Pod was deleted", now, exists=False)
+            self._end(
+                pod, "killed" if pod.killed is not None else "lost", "the group's Pod was deleted", now, exists=False
+            )
 
     def _take_refusal(self, message: Mapping[str, Any], now: float) -> None:
         tag, status = message["tag"], message["status"]
@@ -371,8 +373,8 @@ class KubernetesState:
         if pod.status.waits_for != "start":
             pod.asked = None  # it has made progress since the question
         else:
-            why = api_errors.not_started(message["events"]) or "its events give no reason"
-            self._end(pod, "failed", f"it did not start within {START_WITHIN_S:g} s: {why}", now, refused=True)
+            why = api_errors.not_started(message["events"]) or "the Pod's events give no reason"
+            self._end(pod, "failed", f"the group did not start within {START_WITHIN_S:g} s: {why}", now, refused=True)
 
     # --- events of groups --------------------------------------------------------------------------------------------
 

@@ -285,7 +285,12 @@ class _Step:
         """The answer unknown because of too few seconds, with the length that would be enough."""
         if times is None:
             return ObjectiveResult(
-                name, target, measured, *limits, None, "too near the target: a longer step would not decide it"
+                name,
+                target,
+                measured,
+                *limits,
+                None,
+                "the figure is too near the target, so a longer step would not help",
             )
         seconds = math.ceil(times * self.facts.duration_s)
         return ObjectiveResult(name, target, measured, *limits, None, f"measure for at least {seconds} s", seconds)
@@ -308,7 +313,7 @@ class _Step:
         least, most = self.copies.gone
         unsure = [self._clock_words()] if bound_us else []
         unsure += [self._gone_words()] if least != most else []
-        return "; ".join(unsure) or "too near the target: a longer step would not decide it"
+        return "; ".join(unsure) or "the figure is too near the target, so a longer step would not help"
 
 
 _UNACCOUNTED: Final = "the number of copies that did not arrive is unknown"

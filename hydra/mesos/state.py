@@ -336,9 +336,9 @@ class MesosState:
     def _give_up(self, task: _Task) -> None:
         """Gives up a task whose agent does not offer enough, and takes the agent's offers as its free resources."""
         offered = self._offered.held(task.agent)
-        text = f"no offer of {task.launch.agent.hostname} held what it needs within {OFFER_WITHIN_S:g} s"
+        text = f"no offer of {task.launch.agent.hostname} had enough for the group within {OFFER_WITHIN_S:g} s"
         held = format_resources(offered) or "nothing"
-        self._end(task, GroupEvent(task.launch.group.id, "lost", task.agent, f"{text}; it offers {held}"))
+        self._end(task, GroupEvent(task.launch.group.id, "lost", task.agent, f"{text}; the agent offers {held}"))
         self._offered.set_free(task.agent, offered)
 
     # --- states of tasks ---------------------------------------------------------------------------------------------

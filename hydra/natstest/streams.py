@@ -135,7 +135,7 @@ class JetStreams:
             return self._background.ask(call, 2 * CHANGE_TIMEOUT_S)
         except OSError as e:
             where = f"NATS at {','.join(self._servers)}"
-            what = str(e) or "it takes too long to answer"
+            what = str(e) or "the server takes too long to answer"
             if where not in what:
                 what = f"{where}: {about + ': ' if about else ''}{what}"
             raise ServerError(what, "see the servers' log") from None

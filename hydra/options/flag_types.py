@@ -296,7 +296,7 @@ def refuse_address(host: str, port: int) -> None:
             it.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             it.bind((host, port))
     except UnicodeError as e:  # the text cannot be a host's name
-        raise cannot_listen(host, port, OSError(0, "this is no name of a host")) from e
+        raise cannot_listen(host, port, OSError(0, "this text cannot be the name of a host")) from e
     except OSError as e:
         raise cannot_listen(host, port, e) from e
 

@@ -53,7 +53,9 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
         RunDirectoryError: a run cannot be read.
     """
     if alone := next((folder for folder in folders if is_experiment(folder)), None):
-        raise UsageError(f"{alone} is an experiment of several runs", "compare folders in it: each is a run")
+        raise UsageError(
+            f"{alone} is an experiment of several runs", "compare two folders of this folder: each is a run"
+        )
     runs = folders_of(folders)
     if len(runs) < 2:
         raise UsageError(
@@ -67,7 +69,7 @@ def load_sides(folders: Sequence[Path]) -> tuple[list[ComparedRun], bool]:
     for run, name in zip(runs, names, strict=True):
         side, identity = _load(run, name, apart.get(run, {}))
         if (twice := first.setdefault(identity, name)) != name:
-            raise UsageError(f"{twice} and {name} are the same run", "compare it with another one")
+            raise UsageError(f"{twice} and {name} are the same run", "compare this run with another run")
         sides.append(side)
     return sides, took_turns(runs)
 
@@ -106,7 +108,7 @@ def _load(run: Path, name: str, apart: Mapping[str, str]) -> tuple[ComparedRun, 
         with store.reading():
             stored = metadata["scenario"]
             if searched_otherwise(stored):
-                raise RunDirectoryError(f"{run} is a search of an earlier Hydra", "measure it again to compare it")
+                raise RunDirectoryError(f"{run} is a search of an earlier Hydra", "measure the run again to compare it")
             resolved = stored_scenario(stored)
             scenario = resolved.scenario
             rows, repeats = _played(run, resolved, results)
@@ -140,7 +142,7 @@ def _played(run: Path, resolved: ResolvedScenario, results: list[StepResult]) ->
     except ValueError as e:
         raise RunDirectoryError(
             f"the steps of {run} are not those that its scenario asks for: {e}",
-            "compare it with the Hydra that made it",
+            "compare the run with the version of Hydra that made it",
         ) from e
 
 

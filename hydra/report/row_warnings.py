@@ -310,7 +310,7 @@ class Undrained(FigureWarning):
         "{messages:,.0f} messages were still waiting in a server when the drain ended; they are counted as undrained, "
         "not as lost"
     )
-    remedy = "raise drain_max_s, so that subscribers receive these messages, too"
+    remedy = "raise drain_max_s; then subscribers also receive these messages"
     messages: float
 
     @classmethod

@@ -335,7 +335,7 @@ class Deployment:
         """
         late = missing & BitMap().union(*map(self._homes.of, self._started))
         given_up = late & BitMap(self._evicted)
-        self._last_end = "it did not dial in"
+        self._last_end = "the process did not connect to the controller"
         self._relaunches.update(late)
         self._refuse_hopeless(late)
         self.evict(late - given_up, "did not dial in")

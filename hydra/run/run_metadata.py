@@ -121,7 +121,7 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
     if an_earlier:
         raise RunDirectoryError(
             f"{directory} is a search of an earlier version of Hydra: this version would measure other steps",
-            "resume it with the version that made it, or start a new run",
+            "resume the run with the version that made it, or start a new run",
         )
     _refuse_other_command(directory, load, stored, command, renamed="name" in {**first, **given})
     resolved = load({**first, **given})
@@ -131,7 +131,8 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
     difference = next(differences(as_written(stored, system), as_written(as_stored(shown), system)), None)
     if difference is not None:
         raise RunDirectoryError(
-            f"{directory} is a run of another scenario: {difference}", "resume it as it was started, or start a new one"
+            f"{directory} is a run of another scenario: {difference}",
+            "resume the run with the flags with which it was started, or start a new run",
         )
     # The default burst may be written or not; the stored steps have it in the form of the first command.
     settings = replace(scenario.settings, burst=stored["settings"].get("burst"))
@@ -141,7 +142,7 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
     except ValueError as e:
         raise RunDirectoryError(
             f"the steps of {directory} do not belong to its scenario: {e}",
-            "resume it with the version that made it, or start a new run",
+            "resume the run with the version that made it, or start a new run",
         ) from e
     return resolved
 
@@ -160,7 +161,9 @@ def _refuse_other_command(
         return  # the scenario is invalid without flags: an error follows when all flags are applied
     if ours.system == stored["system"] and (renamed or ours.name == stored["name"]):
         return
-    began = f"resume it with its first command and --resume: {command}" if command else "resume it as it was started"
+    began = (
+        f"resume the run with its first command and --resume: {command}" if command else "resume it as it was started"
+    )
     raise RunDirectoryError(
         f"{directory} is a run of {stored['name']} (system {stored['system']}), and this command runs {ours.name} "
         f"(system {ours.system})",

@@ -307,7 +307,7 @@ class RunStore:
                 "cannot read ",
                 self.directory / DATABASE,
                 f": {what} ({type(e).__name__})",
-                "it is damaged, or of another version of Hydra",
+                "the file is damaged, or of another version of Hydra",
             ) from e
 
     def meta(self, key: str, default: Any = None) -> Any:
@@ -495,7 +495,7 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
     except sqlite3.Error as e:
         if db:
             db.close()
-        remedy = "check that it is a run of Hydra and writable"
+        remedy = "check that the file is a run of Hydra and writable"
         with contextlib.suppress(OSError):
             if shutil.disk_usage(path.parent).free < _ROOM_BYTES:
                 remedy = "its file system is full: free some space"
@@ -506,7 +506,7 @@ def _connect(path: Path, writable: bool) -> sqlite3.Connection:
     if found != FORMAT:
         db.close()
         formats = f" has format {found}, this Hydra reads format {FORMAT}"
-        raise _unreadable("", path, formats, "use the Hydra that made it")
+        raise _unreadable("", path, formats, "use the version of Hydra that made this run")
     return db
 
 

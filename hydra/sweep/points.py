@@ -211,7 +211,7 @@ def _split(aliases: Mapping[str, str], key: Key, row: object) -> dict[str, Any]:
             continue
         name = aliases.get(f"settings.{written}", f"settings.{written}").removeprefix("settings.")
         if name in settings:
-            raise RefusedError((*key, written), f"is another name of {name}, which is set too", "remove one of them")
+            raise RefusedError((*key, written), f"is another name of {name}, which is set too", "remove one of the two")
         if not isinstance(value, str | int | float) or (isinstance(value, float) and not isfinite(value)):
             what = f"must be a number, a text, true or false, not {shown(value)}"
             raise RefusedError((*key, written), what, "write the settings of a point beside its name, one a line")
@@ -222,4 +222,4 @@ def _split(aliases: Mapping[str, str], key: Key, row: object) -> dict[str, Any]:
 def _check_name(key: Key, name: str) -> None:
     if not name.strip() or len(name) > _NAME_CHARACTERS or not name.isprintable() or "|" in name:
         what = f"must be 1 to {_NAME_CHARACTERS} characters without | and control characters, not {shown(name)}"
-        raise RefusedError(key, what, "name the row as it shall stand in the table")
+        raise RefusedError(key, what, "write the row's name as the table shall show it")

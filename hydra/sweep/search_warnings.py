@@ -172,7 +172,7 @@ class CannotTell(SearchWarning):
 
     level = Level.LOSS
     why = Inconclusive.GIVEN_UP.value
-    because: ClassVar[str] = "its steps could not be measured"
+    because: ClassVar[str] = "steps of the search could not be measured"
     needed_s: float | None = None
     step_s: float | None = None
     limits: Limits = (None, None)
@@ -215,8 +215,8 @@ class RateDrifted(CannotTell):
     kind = "changing"
 
     remedy = (
-        "use a longer warm-up, such as --set warmup_s=30 (half a minute more for each client count), or see in the "
-        "report of a fixed-rate command how its seconds change"
+        "use a longer warm-up, such as --set warmup_s=30 (half a minute more for each client count), or look in the "
+        "report of a fixed-rate command at the change from second to second"
     )
     why = Inconclusive.CHANGING.value
     because = "the rate that holds changed during the search"
@@ -241,7 +241,10 @@ class AnswerContradicted(CannotTell):
     kind = "contradicted"
 
     why = Inconclusive.CONTRADICTED.value
-    because = "one step contradicts the others: its loss has less than 1 % probability by their result"
+    because = (
+        "one step contradicts the other steps: by the result of the others, the loss "
+        "of this step has less than 1 % probability"
+    )
 
     @property
     def remedy(self) -> str:
@@ -291,7 +294,7 @@ class StillRising(SearchWarning):
 
     remedy = "raise --start-rate"
     why = "still rising"
-    said = "the rate received was still rising at the last doubling"
+    said = "the received rate was still rising when the sent rate was doubled for the last time"
 
 
 class NothingReceived(SearchWarning):
@@ -307,7 +310,7 @@ class TooFewClients(SearchWarning):
 
     remedy = "use more clients"
     why = "too few clients"
-    said = "a cohort needs at least 2 clients"
+    said = "slow or reconnecting clients (a cohort) need at least 2 clients in all"
 
 
 class HighestUnknown(SearchWarning):
@@ -326,7 +329,11 @@ class AboveUndisturbed(SearchWarning):
 
     remedy = "use longer steps"
     why = "above undisturbed"
-    said = "the rate is above the rate without a cohort, beyond both intervals, also after both were measured again"
+    said = (
+        "the rate with slow or reconnecting subscribers is above the rate without "
+        "them, by more than both confidence intervals, also after both rates were "
+        "measured again"
+    )
 
 
 class AnswerByCurve(SearchWarning):

@@ -136,7 +136,7 @@ def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
     given = [n for n in ("io_threads", "transport", "sndbuf", "secure") if native.system[n] != getattr(usual, n)]
     for name in [*given, *(["pacing"] if native.pacing != "smooth" else [])]:
         what = "publishers of pyzmq have no such option"
-        yield ("native", name), what, "leave it out, or use native.publisher = native"
+        yield ("native", name), what, "leave out this option, or use native.publisher = native"
 
 
 def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:

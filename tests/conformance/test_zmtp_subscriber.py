@@ -112,12 +112,12 @@ def test_a_ping_is_answered_in_a_step_and_between_two(subscriber: Bench, plain: 
 @pytest.mark.parametrize(
     ("opening", "why"),
     [
-        (greeting(major=1)[:12], "it speaks ZMTP 2, but ZMTP 3 is needed"),
-        (greeting(b"CURVE"), "it asks for the mechanism CURVE, but only NULL is supported"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it does not speak ZMTP 3"),
-        (greeting() + ready(b"PULL"), "its socket is of the type 'PULL'"),
-        (greeting() + command(b"ERROR", b"\x07go away"), "it rejects the connection: go away"),
-        (greeting() + frame(b"x" * 24), "it sent a message before it was ready"),
+        (greeting(major=1)[:12], "the publisher speaks ZMTP 2, but ZMTP 3 is needed"),
+        (greeting(b"CURVE"), "the publisher asks for the mechanism CURVE, but only NULL is supported"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the publisher does not speak ZMTP 3"),
+        (greeting() + ready(b"PULL"), "the publisher's socket is of the type 'PULL'"),
+        (greeting() + command(b"ERROR", b"\x07go away"), "the publisher rejects the connection: go away"),
+        (greeting() + frame(b"x" * 24), "the publisher sent a message before the handshake ended"),
     ],
 )
 def test_who_is_no_publisher_for_it_is_named_and_others_are_heard(two: Bench, opening: bytes, why: str) -> None:

@@ -100,7 +100,7 @@ def test_its_secret_is_hidden_in_its_errors(package: Path, tmp_path: Path) -> No
         ("marc = 'x'", "toy.marc: unknown key; did you mean mark?"),
         ("most = 'x'", "toy.most: must be a valid integer, not 'x'"),
         ("most = 2000", "toy.most: must be 1 to 1000, not 2000"),
-        ("password = 42", "toy.password: must be a valid string; write it in quotes"),
+        ("password = 42", "toy.password: must be a valid string; write the value in quotes"),
     ],
 )
 def test_a_mistake_in_its_table_is_refused_whichever_engine_runs(cluster: Path, written: str, says: str) -> None:
@@ -255,7 +255,7 @@ def test_what_runs_have_left_on_it_is_listed_and_ended() -> None:
     as_json = said_by("ps", "--engine", "toy://untidy", "--json")
     assert json.loads(as_json) == [{"run": "old", "groups": 2, "room": "nursery"}]
     tidy = CliRunner().invoke(cli, ["ps", "--master", "toy"])
-    none = "the cluster of --master toy knows no run of Hydra's; --room names another part of it\n"
+    none = "the cluster of --master toy knows no run of Hydra's; --room names another part of the cluster\n"
     assert (tidy.exit_code, tidy.output) == (0, none)
     ended = said_by("kill", "old", "--master", "toy://untidy", "--room", "attic")
     assert ended == "ended group 1 in attic\nended group 2 in attic\n"

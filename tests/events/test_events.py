@@ -65,13 +65,16 @@ def launch(role: str, host: str) -> Launch:
         (run_events.Launched.of(launch("server", "host-a")), "g: a server on a (host-a)"),
         (run_events.ClientsConnected(4, 0.25), "4 clients after 0.250 s"),
         (run_events.Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
-        (run_events.GroupRelaunched({7}), "ids 7: not replaced by their groups, launched in others"),
+        (
+            run_events.GroupRelaunched({7}),
+            "ids 7: their process groups did not replace them, so they were started in other groups",
+        ),
         (run_events.ClientExit(1, 99, -9, replaced=True), "client 1: pid 99 was killed by SIGKILL, replaced"),
         (run_events.ClientExit(1, 99, 3, replaced=False), "client 1: pid 99 exited with 3"),
         (run_events.ClientExit(1, 99, None, replaced=False), "client 1: pid 99 ended"),
         (
             run_events.ClientExit(1, 99, EXIT_STRANDED, replaced=False),
-            "client 1: pid 99 exited with 4, because it received nothing from the controller for too long",
+            "client 1: pid 99 exited with 4, because the process received nothing from the controller for too long",
         ),
         (run_events.GroupExit("g", "failed", "a", "exit status 1"), "g on a failed: exit status 1"),
         (run_events.ClientError(7, "no route"), "client 7: no route"),
@@ -138,7 +141,7 @@ def launch(role: str, host: str) -> Launch:
         (warnings.CleanupFailed("t-1", "h:1", "x removes it"), "t-1 may be left at h:1; x removes it"),
         (
             warnings.SettingsSkipped(["num.a", "num.b"], "h:1"),
-            "the servers at h:1 keep their own settings: the preset's num.a, num.b not set",
+            "the servers at h:1 keep their own settings: Hydra did not set num.a, num.b of the preset",
         ),
         (
             warnings.EarlierCleanup("a category", "t-1: removed"),
@@ -165,8 +168,8 @@ SLOW = (
             "the run could not continue: x; the next step would be 60 more",
         ),
         (warnings.RunIncomplete("finished", "", "60 clients"), "the next step would be 60 clients"),
-        (warnings.RunEndedBadly("interrupted", ""), "the run was interrupted, after its last step"),
-        (warnings.RunEndedBadly("strange", ""), "the run ended as 'strange', after its last step"),
+        (warnings.RunEndedBadly("interrupted", ""), "the run was interrupted, after the last step of the run"),
+        (warnings.RunEndedBadly("strange", ""), "the run ended as 'strange', after the last step of the run"),
         (rows.RowSkipped("needs 9 GB"), "SKIPPED: needs 9 GB"),
         (rows.RowFailed("the broker died"), "FAILED: the broker died"),
         (rows.StepRetried("one repeat failed"), "one repeat failed"),

@@ -203,7 +203,9 @@ def test_a_latency_below_the_bound_of_the_clocks_is_told_below_the_table(
 ) -> None:
     figures = {**LATENCY, "latency_p50_us": p50_us, "latency_bound_us": 152.3, "ack_p50_us": 3}
     notes = [note for note in views(name, {point: figures})[0].notes if "clocks" in note]
-    assert notes == [f"{point}: a latency of at most 0.292 ms is shorter than its hosts' clocks can measure"] * below
+    assert (
+        notes == [f"{point}: a latency of at most 0.292 ms is shorter than the clocks of the hosts can measure"] * below
+    )
 
 
 def test_rows_that_failed_are_told_below_the_table() -> None:
@@ -323,7 +325,7 @@ def test_an_unknown_preset_is_one_line(preset: Any, says: str) -> None:
 
 
 def test_a_system_without_presets_says_so() -> None:
-    with pytest.raises(ConfigError, match="system zmq has no preset 'latency'; it has none"):
+    with pytest.raises(ConfigError, match="system zmq has no preset 'latency'; this system has no presets"):
         load_scenario("zmqfixed", {"preset": "latency"})
 
 

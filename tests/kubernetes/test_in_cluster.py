@@ -96,7 +96,7 @@ def test_what_was_measured_is_fetched_whoever_is_ended(lab: InCluster) -> None:
     assert command.wait(SOON_S) == 130
     lab.says("the run stays in the cluster: hydra fetch killed --master kubernetes")
     told = lab.hydra("fetch", "killed", "--out", "runs/part").stdout
-    assert "runs/part has what killed has measured so far; it is still running" in told
+    assert "runs/part has what killed has measured so far; the run is still running" in told
     assert len(table(lab.folder / "runs" / "part")) >= 1
     looking = lab.starts("fetch", "killed", "--follow", "--out", "looked")
     lab.says("step")
@@ -105,7 +105,7 @@ def test_what_was_measured_is_fetched_whoever_is_ended(lab: InCluster) -> None:
     lab.says("the run stays in the cluster")
     os.kill(controller(lab, "killed"), signal.SIGKILL)
     told = lab.hydra("fetch", "killed", "--follow", expect=1).stderr
-    assert "killed by SIGKILL; what it had measured is in runs/killed" in told
+    assert "killed by SIGKILL; what the command had measured is in runs/killed" in told
     assert len(steps(lab.folder / "runs" / "killed")) >= 1
     lab.becomes_empty()
     told = lab.hydra("fetch", "killed", "--out", "again", expect=2).stderr
@@ -172,7 +172,9 @@ def test_a_job_whose_files_never_come_ends_by_itself(lab: InCluster) -> None:
     assert lab.hydra("ps").stdout.split().count("half") == 1
     wait_until(lambda: [p for p in lab.items("pods") if p["status"]["phase"] == "Failed"], "the end of its Pod", LONG_S)
     told = lab.hydra("fetch", "half", expect=1).stderr
-    assert "half has not begun: init container begin: exit status 1: its files did not appear within 3 s" in told
+    assert (
+        "half has not begun: init container begin: exit status 1: the group's files did not appear within 3 s" in told
+    )
     assert lab.items("secrets") == []
     lab.becomes_empty()
 

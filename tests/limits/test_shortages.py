@@ -42,7 +42,7 @@ def test_an_ample_machine_lacks_nothing() -> None:
         ({"cgroup_pids_max": 3000}, "control group", "echo 6200 > /sys/fs/cgroup/pids.max", True),
         ({"ports_last": 33767}, "local ports", 'sysctl -w net.ipv4.ip_local_port_range="1024 65535"', True),
         ({"somaxconn": 128}, "listen queue", "sysctl -w net.core.somaxconn=400", False),
-        ({"memory_available_bytes": 8 * GB}, "memory", "cannot be raised by this process", True),
+        ({"memory_available_bytes": 8 * GB}, "memory", "this process cannot raise the available memory", True),
         ({"disk_available_bytes": 2 * GB}, "disk for the servers' logs", "on another disk with --out", True),
         ({"clock_source": "hpet"}, "clock source", "less exact", False),
         ({"pid_max": 6000, "privileged": False}, "process ids", "cannot be raised by this process", True),

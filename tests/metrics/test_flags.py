@@ -43,7 +43,7 @@ def test_a_secret_in_a_url_is_refused() -> None:
 
 
 def test_what_is_no_name_of_a_host_is_refused() -> None:
-    with pytest.raises(UsageError, match="no name of a host"):
+    with pytest.raises(UsageError, match="cannot be the name of a host"):
         refuse_address("a..b", 9464)
 
 

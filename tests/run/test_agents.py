@@ -128,7 +128,10 @@ def test_what_is_left_out_of_the_table_is_said_and_shown_on_demand(tmp_path: Pat
     declared = 'id = "{0}"\nattributes = "group:{0};x.io/os:linux;x.io/host:{0}"\nresources = "cpus:4;mem:900"\n'
     file.write_text("".join(f"[[agents]]\n{declared.format(name)}" for name in ("one", "two")))
     text, whole = (output("agents", "--config", file, *flags) for flags in ([], ["--all"]))
-    assert "On all of them: x.io/os:linux. The name of each: x.io/host. hydra agents --all shows these" in text
+    assert (
+        "The same on all agents: x.io/os:linux. Equal to the name of each agent: x.io/host. "
+        "hydra agents --all shows these attributes" in text
+    )
     assert text.count("x.io/os:linux") == 1
     assert whole.count("x.io/os:linux") == 2
     assert "On all of them" not in whole
@@ -229,5 +232,5 @@ def test_what_is_left_out_of_the_table_is_said(cluster: Path) -> None:
     assert "hydra agents --all" not in checked(cluster).output
     cluster.write_text(re.sub(r'mem(16|60)"', r'mem\1;x.io/os:linux"', TWO))
     said = checked(cluster).output
-    assert "On all of them: x.io/os:linux. hydra agents --all shows these in the table, too." in said
+    assert "The same on all agents: x.io/os:linux. hydra agents --all shows these attributes in the table, too." in said
     assert said.count("x.io/os:linux") == 1

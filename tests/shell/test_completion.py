@@ -38,7 +38,7 @@ def test_it_writes_one_file_once_and_says_how_to_undo_it(tmp_path: Path, shell: 
     file = tmp_path / FILES[shell]
     first = install(tmp_path, shell=f"/usr/bin/{shell}").output
     assert f"wrote {file}" in first
-    assert first.endswith(f"to undo it: rm {file}\n")
+    assert first.endswith(f"to undo the installation: rm {file}\n")
     text = file.read_text()
     assert f"{file} already exists" in install(tmp_path, shell).output
     assert file.read_text() == text

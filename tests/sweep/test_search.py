@@ -259,7 +259,9 @@ def test_a_disturbed_series_above_the_undisturbed_one_is_measured_again_and_then
     search = SearchSpec(series=("loss", "reconnecting"), steps=30)
     row, results = row_of(scenario(search), system)
     assert number(row["reconnecting_low_pps"]) > number(row["loss_high_pps"])
-    assert "the rate is above the rate without a cohort" in str(row["reconnecting_note"])
+    assert "the rate with slow or reconnecting subscribers is above the rate without them" in str(
+        row["reconnecting_note"]
+    )
     order = [r.plan.series for r in results]
     again = results[order.index("reconnecting") :]
     assert sum(r.plan.duration_s for r in again if r.plan.series == "loss") == search.steps / 2 * STEP_S
@@ -309,7 +311,7 @@ def test_what_contradicts_another_figure_still_says_why_it_has_none() -> None:
     assert row[RECONNECTING] is None
     anywhere, above = str(row["reconnecting_note"]).split("; ")
     assert f"the rate may be anywhere from {low:,.0f} to {high:,.0f}/s" in anywhere
-    assert above.startswith("the rate is above the rate without a cohort")
+    assert above.startswith("the rate with slow or reconnecting subscribers is above the rate without them")
 
 
 def test_each_step_narrows_what_is_known_of_the_answer() -> None:

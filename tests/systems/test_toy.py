@@ -86,7 +86,7 @@ def test_its_scenarios_have_the_flags_of_its_commands() -> None:
     ("overrides", "says"),
     [
         ({"settings.chnk": 1}, "settings.chnk: unknown key; did you mean chunk?"),
-        ({"settings.sndhwm": 1}, "settings.sndhwm: unknown key; it is of system zmq, not of toy"),
+        ({"settings.sndhwm": 1}, "settings.sndhwm: unknown key; this is a key of system zmq, not of toy"),
         ({"settings.chunk": 0}, "settings: chunk must be at least 1 byte, not 0"),
         ({"settings.chunk": 10**7}, "settings.chunk: must be 1 to 1000000, not 10000000"),
         ({"sweep.vary.chunk": [1, "x"]}, "sweep.vary.chunk.1: must be a valid integer, not 'x'"),

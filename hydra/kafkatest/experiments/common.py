@@ -187,7 +187,9 @@ def below_bound(done: Sequence[PartResult], columns: Iterable[str]) -> list[str]
     for each in measured(done):
         limits = [limit_us for name in names if (limit_us := at_most(each.row, name)) is not None]
         if limits:
-            text = f"a latency of at most {max(limits) / 1000:.3g} ms is shorter than its hosts' clocks can measure"
+            text = (
+                f"a latency of at most {max(limits) / 1000:.3g} ms is shorter than the clocks of the hosts can measure"
+            )
             notes.append(f"{each.name}: {text}")
     return notes
 

@@ -70,8 +70,9 @@ SETUPS: Final = (
 """The documents' setups on 6 and 9 brokers, and 1, 3 and 5 producers on 3 brokers."""
 
 _ERRATA: Final = (
-    "averages are those of the published lines: the document of 13 August prints the MB/s of 500-byte (110.74) and "
-    "1000-byte records (86.97) as their latency, where the lines have 503.06 ms and 744.74 ms"
+    "the averages are those of the published output lines. In the document of 13 August the latencies of 500-byte and "
+    "1000-byte records are wrong: it prints their MB/s (110.74 and 86.97), but the output lines contain 503.06 ms and "
+    "744.74 ms"
 )
 _PAYLOAD: Final = (
     "Kafka's tool repeats one payload in every record, which compression shrinks to almost nothing; so do the zeros "
@@ -246,7 +247,7 @@ def _gain(row: Row, base: float | None) -> float | None:
 _CONSUMED_FIGURES: Final = (
     RECORDS_PER_SEC,
     MB_PER_SEC,
-    Column("rebalance_ms", "ms", "time until the consumer had its partitions", "rebalance, ms", "none"),
+    Column("rebalance_ms", "ms", "time until the group gave the consumer its partitions", "rebalance, ms", "none"),
     Column("fetch_records_per_sec", "records/s", "records/s after the rebalance", "fetch records/s", "none"),
     Column("fetch_mb_per_sec", "MB/s", "MB/s after the rebalance", "fetch MB/s"),
 )
@@ -270,7 +271,8 @@ def _consumer_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
     notes = [
         f"the log of {order.records(_CONSUMED):,} records of 250 bytes is written first and read afterwards",
         "the rebalance takes 0 ms here unless the consumer is in a group: it has its partitions before its time begins",
-        "the published second run of 13 August read records of 356 bytes, so that its MB/s are those of larger records",
+        "the published second run of 13 August read records of 356 bytes; its MB/s are therefore those of larger "
+        "records",
         *not_measured(done),
     ]
     return [beside_published("A consumer", columns, _CONSUMED_FIGURES, rows, notes)]

@@ -208,7 +208,7 @@ def _latency(_: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTabl
             rows.append((known, _PUBLISHED_LATENCIES))
     headings = {"p50_ms": "median, ms", "p99_ms": "p99, ms", "p99_9_ms": "p99.9, ms"}
     columns = [
-        Column(name, "ms", "time from when a message was due to its receipt", headings[name]) for name in _LATENCIES
+        Column(name, "ms", "time from the due time of a message to its receipt", headings[name]) for name in _LATENCIES
     ]
     notes = [
         f"the document sends one message, waits for it, and sends the next; here {_LATENCY_RECORDS:,} are sent at "
@@ -237,7 +237,8 @@ def _stored(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentT
     notes = [
         f"the log grows to {size:,} bytes of records in {_STEPS} steps, counted without replicas (--stored-bytes "
         f"sets this size); the document stored {_STORED_BYTES:,} and saw no loss of throughput",
-        "the line marks the memory that this host had free or as cache: records beyond it must be read from the disk",
+        "the line marks the memory of this host that was free or used as cache: records beyond this size must be read "
+        "from the disk",
     ]
     mark = {"page cache": cache} if cache else {}
     rate = (RECORDS_PER_SEC.name,)

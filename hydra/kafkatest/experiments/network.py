@@ -109,12 +109,13 @@ def _parts(order: ExperimentOptions) -> list[ExperimentPart]:
 # --- the tables ------------------------------------------------------------------------------------------------------
 
 _KEYS: Final = tuple(Column(name, "", f"how many {name}") for name in ("brokers", "partitions", "replication"))
-_CONSUMERS: Final = Column("consumers", "", "the number of consumers that read everything")
+_CONSUMERS: Final = Column("consumers", "", "the number of consumers, of which each reads all records")
 _SENT: Final = Column("producers_mb_s", "MB/s", "payload that the producer sent, over the window", "sent")
 _OVERHEAD: Final = Column(
     "record_overhead_pct",
     "%",
-    "what Kafka's record batches add to the payload, by their format and the measured records per batch",
+    "bytes that Kafka's record batches add to the payload, in %, computed from the batch format and the measured "
+    "records per batch",
     "record overhead",
 )
 
@@ -170,12 +171,12 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
         EXACT,
     ]
     notes = [
-        "algebra: in = tr/nb + tr/nb·(rf − 1), out = tr/nb·(rf − 1) + tr/nb for each consumer of everything; tr is the "
-        "payload that the producer sent, nb the brokers, rf the replicas, at most nb",
-        "the brokers' metrics count record batches: payload and record overhead, after compression. The rest of "
+        "algebra: in = tr/nb + tr/nb·(rf − 1), out = tr/nb·(rf − 1) + tr/nb for each consumer that reads all records; "
+        "tr is the payload that the producer sent, nb the brokers, rf the replicas, at most nb",
+        "the brokers' metrics count record batches: payload and record overhead, after compression. The other part of "
         "the deviation is the backlog of producers, followers and consumers at the window's ends",
         "an interface counts all traffic, with requests, fetch responses, acknowledgements and the headers of TCP and "
-        "IP. Its figures are known if each broker's agent has a network namespace of its own",
+        "IP. The interface's figures are known if each broker's agent has its own network namespace",
         *_late_note(late),
         *not_measured(done),
     ]

@@ -180,8 +180,12 @@ def _next_part(order: ExperimentOptions, done: Sequence[PartResult]) -> Experime
 _WHAT: Final = Column("what", TEXT, "the rate")
 _INTERVAL: Final = Column("interval", "records/s", "half the width of Student's 95 % confidence interval", "±")
 _PARTITIONS: Final = Column("partitions", "", "partitions that the target needs by this rate")
-_LOW: Final = Column("partitions_low", "", "the lower limit of the interval of these partitions", "at least")
-_HIGH: Final = Column("partitions_high", "", "the upper limit of the interval of these partitions", "at most")
+_LOW: Final = Column(
+    "partitions_low", "", "the lower limit of the confidence interval of the rate with these partitions", "at least"
+)
+_HIGH: Final = Column(
+    "partitions_high", "", "the upper limit of the confidence interval of the rate with these partitions", "at most"
+)
 
 
 def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
@@ -250,7 +254,7 @@ def _brokers_need(order: ExperimentOptions, plan: PartitionPlan) -> ExperimentTa
         Column("disk_gb_hour", "GB", "bytes kept by each broker for every hour of retention", "disk an hour"),
     ]
     notes = ["the figures are upper limits for the payload: before compression, without the overhead of records"]
-    return ExperimentTable("What each broker needs for the target", columns, rows, notes)
+    return ExperimentTable("Network and disk that each broker needs for the target rate", columns, rows, notes)
 
 
 def _beside(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
@@ -275,7 +279,7 @@ def _beside(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
         f"run with {plan.run} partitions"
         + (f" of the {plan.planned} planned, the most that --most-partitions allows" if plan.run < plan.planned else "")
         + ", each with a producer and a member of one consumer group",
-        "the formula assumes that partitions add up: the ratio shows how far they do",
+        "the formula assumes that the rates of partitions add up: the ratio shows how well this is true",
         *not_measured(done),
     ]
     columns = [

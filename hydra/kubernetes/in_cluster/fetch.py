@@ -47,9 +47,11 @@ def fetch_run(master: str, settings: KubernetesSettings, run: str, out: Path) ->
         raise ClusterError(f"{run} has measured nothing yet", f"try again: {place.fetching}")
     if not fetched.measured:
         log = f"kubectl logs -n {place.namespace} job/{place.name} -c {COMMAND}"
-        raise ClusterError(f"{run} has ended and measured nothing", f"see its log: {log}; hydra kill removes it")
+        raise ClusterError(
+            f"{run} has ended and measured nothing", f"see the log of the run: {log}; hydra kill removes the run"
+        )
     if not fetched.ended:
-        return f"{out} has what {run} has measured so far; it is still running"
+        return f"{out} has what {run} has measured so far; the run is still running"
     _remove(place, pod)
     return f"{out} has all of {run}, which {_how(fetched, pod)}"
 
@@ -96,7 +98,7 @@ def _fetched(place: RunJob, ended: Json, out: Path) -> FetchedFiles:
     except ClusterError as e:
         if ended["metadata"].get("deletionTimestamp"):
             what = f"the Pod of {place.run} was deleted before its run directory could be fetched"
-            raise ClusterError(what, "hydra kill does that, for example") from None
+            raise ClusterError(what, "hydra kill deletes Pods, for example") from None
         raise ClusterError(e.what, f"{f'{e.remedy}; then ' if e.remedy else ''}{place.fetching}") from None
 
 
@@ -104,7 +106,7 @@ def _code(pod: Json, fetched: FetchedFiles, out: Path) -> int:
     if _is_own(fetched.code):
         return fetched.code
     what, remedy = end_reason(pod)
-    kept = f"what it had measured is in {out}" if fetched.measured else "it had measured nothing"
+    kept = f"what the command had measured is in {out}" if fetched.measured else "the command had measured nothing"
     raise ClusterError(f"the command in the cluster has not come to its end: {what}; {kept}", remedy)
 
 
@@ -130,11 +132,11 @@ def _found(master: str, settings: KubernetesSettings, run: str) -> tuple[RunJob,
         )
     if not has_begun(pod):
         what, remedy = why_not_begun(pod, (), 0.0, place.namespace)
-        remedy = remedy or f"kubectl describe pod -n {place.namespace} shows more, hydra kill {run} removes it"
+        remedy = remedy or f"kubectl describe pod -n {place.namespace} shows more, hydra kill {run} removes the run"
         raise ClusterError(f"{run} has not begun{': ' if what else ''}{what}", remedy)
     if not is_kept(pod):
         raise ClusterError(
-            f"the directory of {run} was removed: it was kept for {kept_s(pod)} s after its end",
-            "raise keep_s in [kubernetes] for the next one",
+            f"the directory of {run} was removed: the cluster kept it for {kept_s(pod)} s after the end of the run",
+            "raise keep_s in [kubernetes] for the next run",
         )
     return place, pod

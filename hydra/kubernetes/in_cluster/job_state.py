@@ -59,7 +59,7 @@ def why_not_begun(pod: Json | None, events: Sequence[Json], waited_s: float, nam
             message = str(refused.get("message", "")).partition(": ")[2]
             told = api_failure(403, "Forbidden", message, doing="create pods", namespace=namespace)
             return told.what, told.remedy
-        return ("its Job has made no Pod", "look at the cluster's controller manager") if late else ("", "")
+        return ("the run's Job has made no Pod", "look at the cluster's controller manager") if late else ("", "")
     found = status(pod)
     if found.hopeless or found.state in ("failed", "lost", "killed"):
         return found.detail, ""
@@ -68,13 +68,17 @@ def why_not_begun(pod: Json | None, events: Sequence[Json], waited_s: float, nam
             what = found.detail.partition("; ")[0]
             return what, "add nodes, end other Pods, or lower controller_cpus and controller_mem in [kubernetes]"
         return found.detail, ""
-    return (not_started(events) or found.detail or "it has not begun", "look at its Pod's events") if late else ("", "")
+    return (
+        (not_started(events) or found.detail or "the command has not begun", "look at the events of the run's Pod")
+        if late
+        else ("", "")
+    )
 
 
 def end_reason(pod: Json) -> tuple[str, str]:
     """What ended a command that left no exit code of its own, and what to try."""
     if _state(pod, COMMAND).get("terminated", {}).get("reason") == "OOMKilled":
-        return "it needed more memory than its Pod may have", "raise controller_mem in [kubernetes]"
+        return "the command needed more memory than its Pod may have", "raise controller_mem in [kubernetes]"
     # The text after the colon is the command's last lines, which its log has shown.
     return status(pod).detail.partition(":")[0], ""
 

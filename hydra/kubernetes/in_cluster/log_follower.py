@@ -54,13 +54,15 @@ def await_begin(place: RunJob, tell: Callable[[str], None]) -> Json:
             what, remedy = why_not_begun(pod, events, waited_s, place.namespace)
             if what:
                 raise ClusterError(f"the command cannot run in the cluster: {what}", remedy)
-            waits_for = "its Job makes it" if pod is None else waits(status(pod))
+            waits_for = "the run's Job makes the Pod" if pod is None else waits(status(pod))
             if waits_for != said and waited_s > _UNSEEN_S:
                 said = waits_for
-                tell(f"waiting for its Pod: {waits_for}")
+                tell(f"waiting for the run's Pod: {waits_for}")
     except ApiError as e:
         raise place.refused(e, "watch pods") from None
-    raise ClusterError("the command cannot run in the cluster: it has not begun", "look at its Pod's events")
+    raise ClusterError(
+        "the command cannot run in the cluster: the command has not begun", "look at the events of the run's Pod"
+    )
 
 
 class FollowCancelled(KeyboardInterrupt):  # not an error, so its name does not end so
@@ -107,10 +109,14 @@ def _ask_to_end(place: RunJob, pod: str) -> bool:
     except ApiError as e:
         if e.status != 404:  # it has ended by itself
             click.echo(
-                f"it cannot be asked: {place.refused(e, 'exec in pods')}; Ctrl-C again leaves it alone", err=True
+                f"the command cannot be asked to end: {place.refused(e, 'exec in pods')}; Ctrl-C again leaves it "
+                f"running",
+                err=True,
             )
         return False
-    click.echo("it has been asked; Ctrl-C again removes its run from the cluster", err=True)
+    click.echo(
+        "the command in the cluster has been asked to end; Ctrl-C again removes its run from the cluster", err=True
+    )
     return True
 
 

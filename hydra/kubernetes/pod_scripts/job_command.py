@@ -97,7 +97,7 @@ def passed_on(written: io.FileIO) -> Iterator[int]:
                     while piece:
                         piece = piece[written.write(piece) :]
         except OSError as e:
-            sys.stderr.write(f"hydra: its output cannot be kept: {e.strerror}\n")
+            sys.stderr.write(f"hydra: the output of the command cannot be kept: {e.strerror}\n")
 
     copying = threading.Thread(target=copy, name="output", daemon=True)
     copying.start()

@@ -19,7 +19,9 @@ def main() -> int:
     deadline = time.monotonic() + within_s
     while not file.exists():
         if time.monotonic() > deadline:
-            sys.stderr.write(f"its files did not appear within {within_s:g} s: the process that started it has ended\n")
+            sys.stderr.write(
+                f"the group's files did not appear within {within_s:g} s: the process that started it has ended\n"
+            )
             return int(sys.argv[3])
         time.sleep(0.2)
     return 0

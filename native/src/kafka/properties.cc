@@ -29,49 +29,60 @@ const std::map<std::string, std::string, std::less<>> kJavaNames = {
     {"ssl.keystore.certificate.chain", "ssl.certificate.pem"},
 };
 
-constexpr const char* kFiguresDepend = "Hydra sets it, its figures depend on it";
+constexpr const char* kFiguresDepend = "Hydra sets this property, because Hydra's figures depend on it";
 constexpr const char* kCommit =
-    "Hydra sets it, its figures depend on it: a group commits what has been counted";
-constexpr const char* kThisProcess = "it would reach into this process";
+    "Hydra sets this property, because Hydra's figures depend on it: a consumer group commits the messages "
+    "that were "
+    "counted";
+constexpr const char* kThisProcess = "this property would load other code into Hydra's client process";
 
 // Properties that a user may not set, each with the alternative.
 const std::map<std::string, const char*, std::less<>> kControlled = {
     {"bootstrap.servers", "use --bootstrap"},
     {"metadata.broker.list", "use --bootstrap"},
-    {"acks", "it is a setting of the step: use --set settings.acks=…"},
-    {"request.required.acks", "it is a setting of the step: use --set settings.acks=…"},
-    {"linger.ms", "it is a setting of the step: use --set settings.linger_ms=…"},
-    {"queue.buffering.max.ms", "it is a setting of the step: use --set settings.linger_ms=…"},
-    {"batch.size", "it is a setting of the step: use --set settings.batch_bytes=…"},
-    {"batch.num.messages", "it is a setting of the step: use --set settings.msg_batch=…"},
-    {"compression.type", "it is a setting of the step: use --set settings.compression=…"},
-    {"compression.codec", "it is a setting of the step: use --set settings.compression=…"},
-    {"enable.idempotence", "it is a setting of the step: use --set settings.idempotence=…"},
-    {"retries", "it is a setting of the step: use --set settings.retries=…"},
-    {"message.send.max.retries", "it is a setting of the step: use --set settings.retries=…"},
-    {"max.in.flight", "it is a setting of the step: use --set settings.max_in_flight=…"},
+    {"acks", "this property is a setting of the step: use --set settings.acks=…"},
+    {"request.required.acks", "this property is a setting of the step: use --set settings.acks=…"},
+    {"linger.ms", "this property is a setting of the step: use --set settings.linger_ms=…"},
+    {"queue.buffering.max.ms", "this property is a setting of the step: use --set settings.linger_ms=…"},
+    {"batch.size", "this property is a setting of the step: use --set settings.batch_bytes=…"},
+    {"batch.num.messages", "this property is a setting of the step: use --set settings.msg_batch=…"},
+    {"compression.type", "this property is a setting of the step: use --set settings.compression=…"},
+    {"compression.codec", "this property is a setting of the step: use --set settings.compression=…"},
+    {"enable.idempotence", "this property is a setting of the step: use --set settings.idempotence=…"},
+    {"retries", "this property is a setting of the step: use --set settings.retries=…"},
+    {"message.send.max.retries", "this property is a setting of the step: use --set settings.retries=…"},
+    {"max.in.flight", "this property is a setting of the step: use --set settings.max_in_flight=…"},
     {"max.in.flight.requests.per.connection",
-     "it is a setting of the step: use --set settings.max_in_flight=…"},
-    {"queue.buffering.max.kbytes", "it is a setting of the step: use --set settings.buffer_memory=…"},
-    {"delivery.timeout.ms", "it is a setting of the step: use --set settings.delivery_timeout_ms=…"},
-    {"message.timeout.ms", "it is a setting of the step: use --set settings.delivery_timeout_ms=…"},
+     "this property is a setting of the step: use --set settings.max_in_flight=…"},
+    {"queue.buffering.max.kbytes",
+     "this property is a setting of the step: use --set settings.buffer_memory=…"},
+    {"delivery.timeout.ms",
+     "this property is a setting of the step: use --set settings.delivery_timeout_ms=…"},
+    {"message.timeout.ms",
+     "this property is a setting of the step: use --set settings.delivery_timeout_ms=…"},
     {"client.id", kFiguresDepend},
-    {"group.id", "it is a setting of the step: use --set settings.group=…"},
+    {"group.id", "this property is a setting of the step: use --set settings.group=…"},
     {"group.instance.id",
-     "Hydra sets it, its figures depend on it: a member that died is another one when it comes back"},
+     "Hydra sets this property, because Hydra's figures depend on it: a member that died and was started "
+     "again is a new member"},
     {"group.protocol",
-     "Hydra sets it, its figures depend on it: all clients use the same protocol for a consumer group"},
-    {"partition.assignment.strategy", "Hydra sets it, its figures depend on it: range, in every client"},
+     "Hydra sets this property, because Hydra's figures depend on it: all clients use the same protocol "
+     "for a consumer group"},
+    {"partition.assignment.strategy",
+     "Hydra sets this property, because Hydra's figures depend on it: every client uses the assignment "
+     "strategy range"},
     {"auto.offset.reset",
-     "Hydra sets it, its figures depend on it: the configuration has the offset at which a subscriber "
-     "starts"},
+     "Hydra sets this property, because Hydra's figures depend on it: the step's configuration has the "
+     "offset at which a subscriber starts"},
     {"enable.auto.commit", kCommit},
     {"auto.commit.enable", kCommit},
     {"enable.auto.offset.store", kCommit},
     {"enable.partition.eof", kFiguresDepend},
     {"enable.gapless.guarantee", kFiguresDepend},
     {"transactional.id", kFiguresDepend},
-    {"delivery.report.only.error", "Hydra sets it, its figures depend on it: Tx counts acknowledgements"},
+    {"delivery.report.only.error",
+     "Hydra sets this property, because Hydra's figures depend on it: the number of messages sent (Tx) "
+     "counts acknowledgements"},
     {"statistics.interval.ms", kFiguresDepend},
     {"log.queue", kFiguresDepend},
     {"plugin.library.paths", kThisProcess},

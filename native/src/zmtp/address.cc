@@ -26,7 +26,7 @@ Address of_path(const std::string& endpoint, std::string_view path) {
     sockaddr_un un{};
     un.sun_family = AF_UNIX;
     if (path.size() < 2 || path.size() >= sizeof un.sun_path) {
-        refuse(endpoint, "its path is empty or too long");
+        refuse(endpoint, "the path in the address is empty or too long");
     }
     std::memcpy(un.sun_path, path.data(), path.size());
     const bool abstract = path.front() == '@';
@@ -43,7 +43,7 @@ Address of_path(const std::string& endpoint, std::string_view path) {
 Address of_host(const std::string& endpoint, std::string_view place) {
     const std::size_t colon = place.rfind(':');
     if (colon == std::string_view::npos || colon == 0 || colon + 1 == place.size()) {
-        refuse(endpoint, "it is not tcp://HOST:PORT");
+        refuse(endpoint, "the address is not tcp://HOST:PORT");
     }
     std::string host(place.substr(0, colon));
     const std::string port(place.substr(colon + 1));
@@ -97,7 +97,7 @@ Address address_of(const std::string& endpoint) {
     if (text.starts_with(kIpc)) {
         return of_path(endpoint, text.substr(kIpc.size()));
     }
-    refuse(endpoint, "it is neither tcp:// nor ipc://");
+    refuse(endpoint, "the address begins neither with tcp:// nor with ipc://");
 }
 
 }  // namespace hydra

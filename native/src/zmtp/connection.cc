@@ -39,7 +39,8 @@ bool ours(int error) {
 std::string remedy(int error) {
     switch (error) {
         case EADDRNOTAVAIL:
-            return "; this host has no local port left for it: widen net.ipv4.ip_local_port_range";
+            return "; this host has no free local port for another connection: widen "
+                   "net.ipv4.ip_local_port_range";
         case EMFILE:
         case ENFILE:
             return "; raise the limit of open files (ulimit -n)";

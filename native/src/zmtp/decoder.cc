@@ -71,13 +71,14 @@ std::string_view ZmtpDecoder::take_greeting(std::string_view piece) {
 void ZmtpDecoder::check_frame(std::uint8_t flags, std::uint64_t size) const {
     const bool command = (flags & kCommand) != 0;
     if ((flags & ~(kMore | kLong | kCommand)) != 0 || (command && (flags & kMore) != 0)) {
-        throw ZmtpError("it sent a frame with the flags " + std::to_string(flags));
+        throw ZmtpError("the publisher sent a frame with the invalid ZMTP flags " + std::to_string(flags));
     }
     if (!command && phase_ != Phase::open) {
-        throw ZmtpError("it sent a message before it was ready");
+        throw ZmtpError("the publisher sent a message before the handshake ended");
     }
     if (size > (command ? kMostCommandBytes : kMaxDataMessageBytes)) {
-        throw ZmtpError("it sent a frame of " + std::to_string(size) + " bytes");
+        throw ZmtpError("the publisher sent a frame above the maximum size: " + std::to_string(size) +
+                        " bytes");
     }
 }
 
@@ -150,11 +151,11 @@ std::string_view ZmtpDecoder::take_part(std::string_view piece, Batch& batch, Zm
 void ZmtpDecoder::obey(std::string_view body, ZmtpEvents& events) {
     const Command command = read_command(body);
     if (command.name == "ERROR") {
-        throw ZmtpError("it rejects the connection: " + error_reason(command.data));
+        throw ZmtpError("the publisher rejects the connection: " + error_reason(command.data));
     }
     if (phase_ == Phase::ready) {
         if (command.name != "READY") {
-            throw ZmtpError("it sent another command before it was ready");
+            throw ZmtpError("the publisher sent another command before its READY command");
         }
         check_ready(command.data);
         phase_ = Phase::open;

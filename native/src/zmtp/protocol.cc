@@ -41,7 +41,7 @@ std::size_t length(std::string_view bytes) {
 }
 
 [[noreturn]] void refuse_metadata() {
-    throw ZmtpError("it sent a READY command with invalid metadata");
+    throw ZmtpError("the publisher sent a READY command with invalid metadata");
 }
 
 // Takes `count` bytes from the front of the metadata.
@@ -78,17 +78,18 @@ void check_greeting(std::string_view begin) {
         return;
     }
     if (byte(begin, 0) != 0xFF || (begin.size() > 9 && (byte(begin, 9) & 1) == 0)) {
-        throw ZmtpError("it does not speak ZMTP 3");
+        throw ZmtpError("the publisher does not speak ZMTP 3");
     }
     if (begin.size() > kVersionAt && byte(begin, kVersionAt) < 3) {
-        throw ZmtpError("it speaks ZMTP " + std::to_string(byte(begin, kVersionAt) == 0 ? 1 : 2) +
+        throw ZmtpError("the publisher speaks ZMTP " + std::to_string(byte(begin, kVersionAt) == 0 ? 1 : 2) +
                         ", but ZMTP 3 is needed");
     }
     if (begin.size() >= kMechanismAt + kMechanismBytes) {
         const std::string_view field = begin.substr(kMechanismAt, kMechanismBytes);
         const std::string_view mechanism = field.substr(0, field.find('\0'));
         if (mechanism != "NULL") {
-            throw ZmtpError("it asks for the mechanism " + shown(mechanism) + ", but only NULL is supported");
+            throw ZmtpError("the publisher asks for the mechanism " + shown(mechanism) +
+                            ", but only NULL is supported");
         }
     }
 }
@@ -110,7 +111,7 @@ std::string pong_command(std::string_view context) {
 
 Command read_command(std::string_view body) {
     if (body.empty() || byte(body, 0) == 0 || byte(body, 0) >= body.size()) {
-        throw ZmtpError("it sent a command without a name");
+        throw ZmtpError("the publisher sent a command without a name");
     }
     return {body.substr(1, byte(body, 0)), body.substr(1U + byte(body, 0))};
 }
@@ -125,7 +126,7 @@ void check_ready(std::string_view metadata) {
         }
     }
     if (type != "PUB" && type != "XPUB") {
-        throw ZmtpError("its socket is of the type '" + shown(type) + "', not PUB or XPUB");
+        throw ZmtpError("the publisher's socket is of the type '" + shown(type) + "', not PUB or XPUB");
     }
 }
 
@@ -135,7 +136,7 @@ std::string error_reason(std::string_view data) {
 
 std::string_view ping_context(std::string_view data) {
     if (data.size() < kTtlBytes || data.size() > kTtlBytes + kContextBytes) {
-        throw ZmtpError("it sent an invalid PING");
+        throw ZmtpError("the publisher sent an invalid PING");
     }
     return data.substr(kTtlBytes);
 }

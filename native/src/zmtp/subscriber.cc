@@ -25,7 +25,8 @@ void ZmtpSubscriber::configure(const Configure& command) {
             return spell.kind == ImpairmentKind::slow;
         })) {
         throw TransportError(
-            "a zmtp subscriber has no queue, so it cannot be a slow reader; take another implementation");
+            "a zmtp subscriber has no queue, so a zmtp subscriber cannot be a slow reader; take another "
+            "implementation");
     }
     const auto same = [](const std::unique_ptr<ZmtpConnection>& connection,
                          const PublisherEndpoint& publisher) {

@@ -160,7 +160,7 @@ NO_ACCOUNT = {"reason": "FailedCreate", "message": LOOKS_UP}
     ("seen", "events", "waited_s", "said"),
     [
         (None, [], 1, ""),
-        (None, [], 301, "its Job has made no Pod"),
+        (None, [], 301, "the run's Job has made no Pod"),
         (None, [NO_ACCOUNT], 1, 'serviceaccount "x" not found'),
         (UNPLACED, [], 59, ""),
         (UNPLACED, [], 61, "none of 2 nodes takes it: 2 Insufficient cpu; add nodes, end other Pods, or lower contro"),
@@ -342,7 +342,7 @@ def test_a_command_whose_output_cannot_be_kept_is_told_and_does_not_wait(capsys:
         finally:
             child.kill()
     assert b"Input/output error" in said
-    assert capsys.readouterr().err == "hydra: its output cannot be kept: No space left on device\n"
+    assert capsys.readouterr().err == "hydra: the output of the command cannot be kept: No space left on device\n"
 
 
 @pytest.mark.tier("test")

@@ -157,7 +157,11 @@ def test_quotas_are_told_with_what_is_used() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "says"),
-    [("max", "its container has no limit of processes"), ("1024", "its container may have 1024 processes"), ("", "")],
+    [
+        ("max", "the Pod's container has no limit of processes"),
+        ("1024", "the Pod's container may have 1024 processes"),
+        ("", ""),
+    ],
 )
 def test_the_first_pod_tells_how_many_processes_there_may_be(limit: str, says: str) -> None:
     first, *rest = preflight.first_pod_lines({"node": "n1", "address": "10.0.0.1", "pids_max": limit})
@@ -248,11 +252,11 @@ def test_tables_and_lists_are_as_in_a_pods_yaml(tmp_path: Path) -> None:
         ("namespace = 'My_own'", "namespace: must be lower-case letters, digits and -, not 'My_own'"),
         ("pull_policy = 'Sometimes'", "pull_policy: must be one of Always, IfNotPresent, Never, not 'Sometimes'"),
         ("labels = 'team'", 'labels: must be a table; write { name = "value" }'),
-        ("labels = { team = 3 }", "labels.team: must be a valid string; write it in quotes"),
+        ("labels = { team = 3 }", "labels.team: must be a valid string; write the value in quotes"),
         ("labels = { team = { name = 'x' } }", "labels.team: must be a valid string"),
         ("labels = { team = 'my team' }", "labels.team: must be at most 63 letters, digits, -, _ and ., of which the "),
-        ("annotations = { a = true }", "annotations.a: must be a valid string; write it in quotes"),
-        ("tolerations = { key = 'x' }", "tolerations: must be a list, not a table; write [ ] around it"),
+        ("annotations = { a = true }", "annotations.a: must be a valid string; write the value in quotes"),
+        ("tolerations = { key = 'x' }", "tolerations: must be a list, not a table; write [ ] around the value"),
         ("tolerations = ['x']", "tolerations.0: must be a table, not 'x'; write { name = \"value\" }"),
         ("tolerations = [{}, { efect = '' }]", "tolerations.1.efect: is no key of a toleration: key, operator, value"),
         ("tolerations = [{ tolerationSeconds = '3' }]", "tolerations.0.tolerationSeconds: must be a whole number, not"),
@@ -261,7 +265,7 @@ def test_tables_and_lists_are_as_in_a_pods_yaml(tmp_path: Path) -> None:
         ("pod = ['x']", 'pod: must be a table, not a list; write { name = "value" }'),
         ("ports = 'many'", "ports: must be a range within 1-65535, as in '31000-32000', not 'many'"),
         ("ports = '2-1'", "ports: must be a range within 1-65535, as in '31000-32000', not '2-1'"),
-        ("ports = 31000", "ports: must be a valid string, not 31000; write it in quotes"),
+        ("ports = 31000", "ports: must be a valid string, not 31000; write the value in quotes"),
         ("cpu_limit_ratio = 0.5", "cpu_limit_ratio: must be 0 for no limit, or 1 or more, not 0.5"),
         ("memory_limit_ratio = 0.99", "memory_limit_ratio: must be 0 for no limit, or 1 or more, not 0.99"),
         ("memory_limit_ratio = 1e3", "memory_limit_ratio: must be 0 to 100, not 1000"),

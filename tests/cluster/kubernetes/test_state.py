@@ -129,8 +129,8 @@ def _driver_fails(it: Subject) -> None:
 @pytest.mark.parametrize(
     ("happens", "says", "is_removed"),
     [
-        (_namespace_ends, "namespace lab: it is being deleted", True),
-        (_namespace_is_gone, "namespace lab: it does not exist", True),
+        (_namespace_ends, "namespace lab: the namespace is being deleted", True),
+        (_namespace_is_gone, "namespace lab: the namespace does not exist", True),
         (_nobody_knows_who_asks, r"who asks \(Unauthorized\); log in to the cluster again, and continue with", False),
         (_run_is_gone, "the run was removed from namespace lab", True),
         (_run_is_being_deleted, "the run was removed from namespace lab", True),
@@ -148,7 +148,10 @@ def test_nothing_is_launched_any_more_after(happens: Happens, says: str, is_remo
 
 
 UNDELETED = "cannot delete what belongs to the run in namespace lab: "
-BY_ITSELF = "; the cluster removes it when its keeper ends: see hydra ps; hydra kill r1 does so now"
+BY_ITSELF = (
+    "; the cluster removes the run when the Pod that watches this machine ends: see hydra ps; "
+    "hydra kill r1 removes the run now"
+)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +173,7 @@ def test_what_the_end_has_left_is_one_line(stopped: Json, says: str) -> None:
 def test_what_the_end_has_left_is_told_once() -> None:
     it = Subject()
     _nobody_knows_who_asks(it)
-    assert "the cluster removes it when its keeper ends" in it.state.fatal[1]
+    assert "the cluster removes the run when the Pod that watches this machine ends" in it.state.fatal[1]
     assert it.state.standing.left({"left": -1, "status": 401, "reason": "", "message": "Unauthorized"}) == ""
 
 

@@ -67,7 +67,7 @@ def test_a_start_that_takes_too_long_is_asked_about(answers: bool) -> None:
         it.say("why", pod=object_names.object_name("r1", "a"), events=[warning])
     it.pass_time(module.WHY_WITHIN_S)
     (event,) = it.events()
-    assert event.detail.startswith("it did not start within 120 s")
+    assert event.detail.startswith("the group did not start within 120 s")
     assert event.detail.endswith("FailedMount: no such volume") == answers
     assert event.refused
 
@@ -260,7 +260,7 @@ def test_a_pod_that_somebody_deletes_is_lost_and_its_place_is_free_at_once() -> 
     assert it.events() == [], "it may have gone with the whole run"
     it.pass_time(module.LOOK_WITHIN_S)
     (event,) = it.events()
-    assert (event.state, event.detail) == ("lost", "its Pod was deleted by another user or process")
+    assert (event.state, event.detail) == ("lost", "the group's Pod was deleted by another user or process")
     assert it.launch(group("b", cpus=4.0)) == ["n1"]
 
 

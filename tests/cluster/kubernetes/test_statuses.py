@@ -18,7 +18,7 @@ RECORDED = {
     "zero": PodStatus("finished", "node1", "exit status 0"),
     "exit3": PodStatus("failed", "node2", "exit status 3: out; one; two"),
     "term": PodStatus("failed", "node2", "killed by SIGTERM: going"),
-    "segv": PodStatus("failed", "node1", "killed by SIGSEGV, and it wrote nothing to stderr"),
+    "segv": PodStatus("failed", "node1", "killed by SIGSEGV, and the group wrote nothing to stderr"),
     "init": PodStatus("failed", "node2", "init container fetch: exit status 78: hydra: no archive", hopeless=True),
 }
 
@@ -49,11 +49,18 @@ def test_recorded_pods(name: str) -> None:
         ("deadline", "failed", "", True, "activeDeadlineSeconds", "drop them"),
         ("outofcpu", "lost", "", False, "node node2 had too little left", "requested: 900000"),
         ("nodeaffinity", "lost", "", False, "the labels of node node2 have changed", ""),
-        ("evicted-api", "lost", "", False, "evicted from node node2, as a drain does", ""),
-        ("preempted", "lost", "", False, "a Pod of higher priority took its place on node2", "priority_class"),
+        ("evicted-api", "lost", "", False, "evicted from node node2, for example because the node was drained", ""),
+        (
+            "preempted",
+            "lost",
+            "",
+            False,
+            "a Pod of higher priority took the place of this Pod on node node2",
+            "priority_class",
+        ),
         ("tainted", "lost", "", False, "node node2 was lost, or tainted NoExecute", ""),
         ("lost", "lost", "", False, "node node1 was lost, or tainted NoExecute", ""),
-        ("deleted", "lost", "", False, "its Pod was deleted by another user or process", ""),
+        ("deleted", "lost", "", False, "the group's Pod was deleted by another user or process", ""),
     ],
 )
 def test_recorded_pods_say_why_and_what_to_try(
@@ -95,7 +102,7 @@ def target(reason: str, message: str = "") -> Json:
     ("it", "state", "says"),
     [
         (pod(ended(1, message="Traceback\n  a\n\nError: b\n")), "failed", "exit status 1: Traceback; a; Error: b"),
-        (pod(ended(137)), "failed", "killed by SIGKILL, and it wrote nothing to stderr"),
+        (pod(ended(137)), "failed", "killed by SIGKILL, and the group wrote nothing to stderr"),
         (pod(ended(163)), "failed", "killed by signal 35"),
         (pod(ended(1, signal=6)), "failed", "killed by SIGABRT"),
         (pod(ended(137, reason="OOMKilled")), "failed", "killed as the node ran out of memory; raise demand.base_mem"),
@@ -288,8 +295,14 @@ REFUSALS: Json = recorded("refusals")
         ("account", "rights", True, 'serviceaccount "hydra" not found', "service_account"),
         ("priority", "rights", True, "no PriorityClass with name low", "priority_class"),
         ("credentials", "credentials", True, "(Unauthorized)", "log in"),
-        ("namespace", "namespace", True, "in namespace lab: it does not exist", "kubectl create namespace lab"),
-        ("terminating", "terminating", True, "in namespace lab: it is being deleted", "wait"),
+        (
+            "namespace",
+            "namespace",
+            True,
+            "in namespace lab: the namespace does not exist",
+            "kubectl create namespace lab",
+        ),
+        ("terminating", "terminating", True, "in namespace lab: the namespace is being deleted", "wait"),
         ("exists", "conflict", True, 'pods "sleeps" already exists', "hydra kill"),
         ("missing", "missing", True, 'pods "nope" not found', "another user or process delete it"),
         ("invalid", "invalid", True, 'metadata.name: Invalid value: "Bad_Name"', "[kubernetes]"),

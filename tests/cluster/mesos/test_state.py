@@ -211,7 +211,7 @@ def test_a_group_that_gets_no_offer_is_given_up_and_the_agent_known_to_be_fuller
     it.pass_time(module.OFFER_WITHIN_S)
     (event,) = it.events()
     assert event.state == "lost"
-    assert "no offer of host-A held what it needs within 30 s; it offers cpus:1;mem:1000" in event.detail
+    assert "no offer of host-A had enough for the group within 30 s; the agent offers cpus:1;mem:1000" in event.detail
     with pytest.raises(PlacementError, match="the most that is free on a matching agent is cpus 1"):
         it.launch(group("b", cpus=2.0))
 
