@@ -23,7 +23,7 @@ class RowRepeat:
         figures: figures by column; empty if the repeat could not be measured.
         below: names of latencies below the bound of the clocks.
         problem: why the repeat was not measured; "" if it was.
-        passed_over: whether the user skipped it, or the run ended before, so that it did not fail.
+        passed_over: whether the user skipped it, or the run ended before, so it did not fail.
     """
 
     figures: Row
@@ -262,7 +262,7 @@ def orders(alternatives: int, blocks: int, seed: int) -> list[tuple[int, ...]]:
     """The order of the alternatives in each block; every block has each alternative once, by its number.
 
     With N alternatives, each N consecutive blocks are the rotations of a random order, in random order: each
-    alternative has each place equally often, so that effects of a place affect all alike, and no order coincides with
+    alternative has each place equally often, so effects of a place affect all alike, and no order coincides with
     regular events on the machine.
 
     Args:

@@ -1,6 +1,6 @@
 """Compares the repeats of runs, for each figure in each row: the difference, its interval, and a verdict. Pure.
 
-The sample is a repeat, not a part of one: slices of a repeat share its processes, connections and time, so that a
+The sample is a repeat, not a part of one: slices of a repeat share its processes, connections and time, so a
 hundred slices are no more evidence than one. A failed repeat has no figure, and counts as the worst one. If runs were
 not interleaved, the cause of a difference is unknown: no run is called better.
 """
@@ -60,7 +60,7 @@ class FigureComparison:
         repeats: numbers of compared repeats of base and other; of paired repeats, the number of pairs.
         left_out: the repeats that were not compared, and why; "" if all were.
         verdict: how the other run differs; DIFFERS if the runs were not interleaved; NO_DIFFERENCE; NO_SPREAD if each
-            run has the same figure in all repeats, so that the effect of chance is unknown; NO_VERDICT.
+            run has the same figure in all repeats, so the effect of chance is unknown; NO_VERDICT.
         is_better: whether the other run is the better one; None if no difference is shown, or neither is better.
         reason: why there is no verdict.
     """

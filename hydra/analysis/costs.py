@@ -23,7 +23,7 @@ class StepUsage:
         direct: whether publishers send to subscribers directly, without servers.
         seconds: length of the window in seconds.
         rate: requested messages/s of each publisher; None: as fast as possible.
-        held: whether the rate was held and everything arrived in the window, so that nothing was overloaded.
+        held: whether the rate was held and everything arrived in the window, so nothing was overloaded.
         limit: what limited the step: the row's verdict.
         throughput: messages/s that all subscribers together received in the window.
         sent: messages sent by all publishers.

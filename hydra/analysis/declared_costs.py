@@ -39,7 +39,7 @@ class Cost:
 
     @property
     def unlimited(self) -> bool:
-        """Whether the interval has no upper limit, so that the cost is unknown."""
+        """Whether the interval has no upper limit, so the cost is unknown."""
         return self.low is not None and self.high is None
 
     @property

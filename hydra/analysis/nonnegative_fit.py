@@ -30,7 +30,7 @@ _FARTHEST: Final = 4.0
 """The largest distance of a limit from the estimate, as a logarithm: a factor of 55."""
 _TINY: Final = 1e-300
 _LOWEST: Final = 1e-12
-"""The smallest share of a measured figure that a fit may have, so that its logarithm exists."""
+"""The smallest share of a measured figure that a fit may have, so its logarithm exists."""
 _GRID: Final = 400
 """The number of values of a term that are tried for its limits, 4 % apart."""
 _HEAVY: Final = 1e8

@@ -155,7 +155,7 @@ class ThroughputPrediction:
 
     @property
     def extrapolated(self) -> bool:
-        """Whether ``beyond`` is more than 2 and the models do not agree, so that the figure cannot be used."""
+        """Whether ``beyond`` is more than 2 and the models do not agree, so the figure cannot be used."""
         return self.beyond > FARTHEST and not self.throughput.usable
 
 

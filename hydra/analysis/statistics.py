@@ -2,7 +2,7 @@
 
 A paired comparison is Student's t test of the pairs' differences, an unpaired one is Welch's (B. L. Welch: The
 generalization of "Student's" problem when several different population variances are involved, Biometrika 34, 1947).
-Both get logarithms if all figures are above zero, so that a difference of means is a ratio. If a repeat of a pair
+Both get logarithms if all figures are above zero, so a difference of means is a ratio. If a repeat of a pair
 failed,
 differences have no mean: the sign test judges their median (W. J. Dixon, A. M. Mood: The statistical sign test, Journal
 of the American Statistical Association 41, 1946).
@@ -36,7 +36,7 @@ class DifferenceEstimate:
         mean: other − base.
         low, high: limits of its interval.
         p: the two-sided probability of a difference of at least this size if there is no true one; NaN if there is no
-            spread, so that the effect of chance is unknown.
+            spread, so the effect of chance is unknown.
     """
 
     mean: Floats
@@ -92,7 +92,7 @@ def signs(differences: Sequence[float], alpha: float = ALPHA) -> DifferenceEstim
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Adjusts the p values of a family, so that the probability of any false alarm among them is that of one.
+    """Adjusts the p values of a family, so the probability of any false alarm among them is that of one.
 
     S. Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
     """
@@ -108,7 +108,7 @@ def levels(ps: Sequence[float], adjusted: Sequence[float]) -> list[float]:
     """The alpha of each interval of a family, such that the intervals agree with the adjusted p values.
 
     It is Bonferroni's share, with which all intervals together contain the true values with 95 %. A difference that
-    Holm shows and Bonferroni does not has the alpha with which Holm tested it, so that its interval excludes 0, too.
+    Holm shows and Bonferroni does not has the alpha with which Holm tested it, so its interval excludes 0, too.
 
     Args:
         ps: the p values of the family.

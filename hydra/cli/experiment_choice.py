@@ -1,4 +1,4 @@
-"""Finds a published experiment by name; imports nothing of what a run needs, so that errors appear quickly."""
+"""Finds a published experiment by name; imports nothing of what a run needs, so errors appear quickly."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Measures several runs with one command, their repeats in turn; one folder holds all of them.
 
 A turn is one repeat of one part of the sweep (a client count, or a point); its processes end with it. All runs take a
-turn before the next turn begins: repeats of the same number are minutes apart, so that slow changes of the machine
+turn before the next turn begins: repeats of the same number are minutes apart, so slow changes of the machine
 affect all of them alike, and each has its own client processes.
 """
 

@@ -102,7 +102,7 @@ def main(command: click.Command = cli) -> None:
     """Runs the command; an error becomes one line on standard error and an exit code."""
     _open_standard_streams()
     interrupt_on_the_first()
-    atexit.register(ignore_signals)  # registered first, so that it is called last
+    atexit.register(ignore_signals)  # registered first, so it is called last
     try:
         try:
             _obey(command)

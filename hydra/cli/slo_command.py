@@ -83,7 +83,7 @@ def _refuse_unanswerable(scenario: Scenario) -> None:
         raise UsageError(str(e), "raise --duration") from e
     rate = plan.settings.rate
     if rate == "max":
-        raise UsageError("the rate is 'max': its messages have no due time, so that none is late", "give --rate")
+        raise UsageError("with rate 'max' messages have no due times, so no message can be late", "give --rate")
     # All copies of a message are late together, so messages are counted and not their copies.
     if why := impossible(scenario.slo, float(rate) * plan.duration_s * publishers):
         raise UsageError(why, "raise --duration")

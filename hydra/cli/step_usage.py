@@ -30,7 +30,7 @@ class RunUsage:
         directory: the run directory.
         resolved: the scenario of the run.
         groups: the measured steps, by the settings that vary (one group, named "", if none varies).
-        local: whether all clients were on one host, so that no message passed a network interface.
+        local: whether all clients were on one host, so no message passed a network interface.
     """
 
     directory: Path

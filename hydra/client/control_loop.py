@@ -1,6 +1,7 @@
 """The loop of every client: work, then commands from the controller.
 
-A client does not check its relay or the controller: it dies with its group's parent, which ends when its relay does.
+A client does not watch its relay or the controller. When the relay of a process group ends, the group's parent process
+ends, and the client dies with its parent.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from hydra.model import HEADER_BYTES, SharedSettings
 from hydra.wire.data_message import contents, sizes
 
 BLOCK_BYTES: Final = 1024 * 1024
-"""Bytes of payloads that are prepared: the largest batch by default, so that no compressor sees a message twice."""
+"""Bytes of payloads that are prepared: the largest batch by default, so no compressor sees a message twice."""
 MOST_MESSAGES: Final = 16_384
 """Most payloads that are prepared, if messages are short: a batch has no more."""
 LEAST_MESSAGES: Final = 64

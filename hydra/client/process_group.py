@@ -1,7 +1,7 @@
 """The program of a process group: a parent that forks a relay and its clients, and the code of these processes.
 
-The parent has one thread and no sockets, so that it can fork at any time. It forks the next client when an earlier one
-was welcomed, so that a limited number connect at once: thousands would overflow the listen queue. When the parent's
+The parent has one thread and no sockets, so it can fork at any time. It forks the next client when an earlier one
+was welcomed, so a limited number connect at once: thousands would overflow the listen queue. When the parent's
 lifeline (a pipe from the process that started it) closes, it kills all its processes and ends.
 """
 
@@ -318,7 +318,7 @@ class _Parent:
 
 
 def _ignore(*_: object) -> None:
-    """Does nothing: SIGCHLD needs a Python handler, so that the wakeup pipe is written."""
+    """Does nothing: SIGCHLD needs a Python handler, so the wakeup pipe is written."""
 
 
 def await_welcome(control: ControlClient, endpoint: str, within_s: float) -> int | None:

@@ -1,6 +1,6 @@
 """The program of a server's group: connects to the controller, and runs the server once it knows the other servers.
 
-The server runs under the supervisor, so that neither the server nor its data outlive this process, however it ends.
+The server runs under the supervisor, so neither the server nor its data outlive this process, however it ends.
 This process ends when it receives ``quit`` or SIGTERM, when its lifeline closes, when the controller has been silent
 for too long, and when the server ends.
 """
@@ -64,7 +64,7 @@ def main(program: ServerProgram, arguments: Sequence[str] | None = None) -> int:
 
 
 def _leave(*_: object) -> NoReturn:
-    """Raises SystemExit, so that a wait or another program in progress is ended by its own cleanup."""
+    """Raises SystemExit, so a wait or another program in progress is ended by its own cleanup."""
     raise SystemExit(EXIT_DISMISSED)
 
 

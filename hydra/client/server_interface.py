@@ -69,7 +69,7 @@ _CONNECT_WITHIN_S: Final = 0.2
 
 @contextlib.contextmanager
 def kept_ports(host: str, ports: Sequence[int]) -> Iterator[list[int]]:
-    """Binds these ports, 0 for any free one, so that no other process gets them meanwhile; yields their numbers.
+    """Binds these ports, 0 for any free one, so no other process gets them meanwhile; yields their numbers.
 
     Raises:
         OSError: a port is in use, or ``host`` is not an address of this machine.

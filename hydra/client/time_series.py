@@ -64,7 +64,7 @@ class SentTimeSeries:
 class ReceivedTimeSeries:
     """The number and latency of the messages that a subscriber has received in each second.
 
-    A second has its own recorder, which is then added to that of the step, so that each message is recorded once.
+    A second has its own recorder, which is then added to that of the step, so each message is recorded once.
 
     Args:
         latency: the recorder of the whole step; complete only after :meth:`take`.

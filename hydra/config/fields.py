@@ -1,7 +1,7 @@
 """The fields behind the dotted keys of a scenario: their default values and bounds.
 
 The model checks which values are possible. The bounds of a field (``hydra.model.Setting``) state which values make
-sense, so that a typing error is rejected before anything starts. The model does not check the bounds, because Hydra
+sense, so a typing error is rejected before anything starts. The model does not check the bounds, because Hydra
 must still read runs that earlier versions stored.
 """
 

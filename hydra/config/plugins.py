@@ -1,6 +1,6 @@
 """The registries of plug-ins: systems that Hydra measures, engines that run clients, and the commands of both.
 
-Plug-ins are found by entry points in the groups ``hydra.systems``, ``hydra.engines`` and ``hydra.commands``, so that
+Plug-ins are found by entry points in the groups ``hydra.systems``, ``hydra.engines`` and ``hydra.commands``, so
 another package can add one without a change to Hydra. An entry point's name is the name that scenarios, flags and
 command lines use; its object is a :class:`~hydra.system.SystemSpec`, an :class:`~hydra.engine.interface.EngineSpec` or
 a click command with this name. An object is imported when it is looked up; listing the names imports nothing.

@@ -122,7 +122,7 @@ def resolved_from(
         data: the content as TOML values.
         overrides: see :func:`resolve`. Precedence: overrides, a preset that they name, the file, a preset that the file
             names.
-        given: whether the file is the user's, so that its values were given by the user.
+        given: whether the file is the user's, so its values were given by the user.
 
     Raises:
         ConfigError: the scenario or an override is invalid.

@@ -35,7 +35,7 @@ from hydra.wire.protocol_constants import RESEND_EVERY_S
 
 
 def poll_ms(timeout_s: float) -> int:
-    """The whole milliseconds of a wait, rounded down, so that a poll never lasts longer than the wait."""
+    """The whole milliseconds of a wait, rounded down, so a poll never lasts longer than the wait."""
     return max(int(timeout_s * 1000), 0)
 
 
@@ -117,7 +117,7 @@ _HELLO_EVERY_NS: Final = round(RESEND_EVERY_S * 1e9)
 
 @dataclass(frozen=True, slots=True)
 class ProcessLocation:
-    """The location of a process in its ``hello``: equal for all processes that it forks, so that it is read once."""
+    """The location of a process in its ``hello``: equal for all processes that it forks, so it is read once."""
 
     agent: str
     host: str
@@ -333,7 +333,7 @@ class ControlClient:
 
 
 def _refuses(endpoint: str) -> bool:
-    """Whether the host of this endpoint refuses a connection, so that no process listens there."""
+    """Whether the host of this endpoint refuses a connection, so no process listens there."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     try:
         socket.create_connection((host, int(port)), _KNOCK_S).close()

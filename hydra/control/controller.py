@@ -62,7 +62,7 @@ class Controller:
         self._socket.router_mandatory = 1
         self._socket.router_handover = 1
         self._socket.sndhwm = 1000
-        # Twice the protocol's limit, so that a slightly too long message is rejected with its reason, not by a closed
+        # Twice the protocol's limit, so a slightly too long message is rejected with its reason, not by a closed
         # connection.
         self._socket.maxmsgsize = 2 * MAX_BATCH_BYTES
         self._socket.linger = 1000
@@ -225,7 +225,7 @@ class Controller:
         return True
 
     def _receive(self) -> None:
-        # Limited, so that many messages, or batches that take long to decode, cannot delay handshakes and pings.
+        # Limited, so many messages, or batches that take long to decode, cannot delay handshakes and pings.
         enough_ns = time.monotonic_ns() + _DRAIN_FOR_AT_MOST_NS
         for _ in range(_DRAIN_AT_MOST):
             try:

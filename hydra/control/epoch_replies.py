@@ -128,7 +128,7 @@ _BYTES_AT_A_TIME: Final = 16_000_000
 class CommandRetry:
     """Clients that got a command and have not answered it.
 
-    A command or its answer may be lost between the controller and a relay, so that the command is resent, once for all
+    A command or its answer may be lost between the controller and a relay, so the command is resent, once for all
     clients of a connection that have not answered. Many relays may need longer to answer, and resends must not slow
     them down: while answers arrive, only a hundred relays at a time get it again, in turn; if no answer has arrived for
     2 s, a thousand get it, or fewer if the command is long. During a drain no answers arrive either, although nothing

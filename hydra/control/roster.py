@@ -178,7 +178,7 @@ class Roster:
         return None if estimate is None else estimate.line(now_ns)
 
     def answered_ping(self, time_ns: int) -> BitMap:
-        """The clients whose connection has answered a ping of that time or later, so that earlier messages are here."""
+        """The clients whose connection has answered a ping of that time or later, so earlier messages are here."""
         found = BitMap()
         for connection in self._by_group.values():
             if connection.echo_ns >= time_ns:

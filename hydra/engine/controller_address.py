@@ -16,7 +16,7 @@ def resolved(advertise: str, *, loopback: bool = True) -> str:
 
     Args:
         advertise: a name or an address.
-        loopback: whether groups may run on this machine, in its own network, so that a loopback address serves.
+        loopback: whether groups may run on this machine, in its own network, so a loopback address serves.
 
     Raises:
         UsageError: it cannot be resolved, is no address of this machine, or other hosts cannot reach it.

@@ -1,4 +1,4 @@
-"""An engine with a second process, its driver, for the connection to the cluster, so that no row waits for the cluster.
+"""An engine with a second process, its driver, for the connection to the cluster, so no row waits for the cluster.
 
 Between rows, before it places groups, an engine may wait at most 2 s for a new list of agents.
 

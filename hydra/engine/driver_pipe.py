@@ -14,7 +14,7 @@ Message = dict[str, Any]
 
 _PIECE: Final = 1 << 18
 _BUFFER: Final = 1 << 22
-"""The socket's send buffer in bytes: a launch of many groups fits, so that the sender does not wait."""
+"""The socket's send buffer in bytes: a launch of many groups fits, so the sender does not wait."""
 
 
 class DriverPipe:

@@ -30,7 +30,7 @@ class Engine(Protocol):
 
     @property
     def is_local(self) -> bool:
-        """Whether groups run on this machine, so that its limits apply to them."""
+        """Whether groups run on this machine, so its limits apply to them."""
 
     def agents(self) -> list[Agent]:
         """The agents of the cluster with their free resources."""
@@ -52,7 +52,7 @@ class Engine(Protocol):
         """The events since the last call, oldest first."""
 
     def confirm(self, wait: Waiting) -> None:
-        """Checks that the cluster still has the run, so that a user's ``hydra kill`` does not count as a failed step.
+        """Checks that the cluster still has the run, so a user's ``hydra kill`` does not count as a failed step.
 
         A run calls it once for a step that has failed, and for a step with dead or silent subscribers.
 
@@ -181,7 +181,7 @@ class EngineSpec:
         name: the name of the entry point and of the table in the cluster file. It handles a ``--master`` that is this
             name or begins with ``NAME://``.
         masters: the possible values of ``--master``, as a part of a sentence: ``the address of a … master``.
-        is_local: whether its groups run on this machine, so that the machine's limits apply to them.
+        is_local: whether its groups run on this machine, so the machine's limits apply to them.
         open: opens the engine for a run and closes it at the end of the context. It raises UsageError, ClusterError or
             MissingDependencyError if the command cannot begin.
         agents: returns the agents with their free resources; registers nothing. Takes ``--master``, the agents of the

@@ -114,7 +114,7 @@ def permits(constraint: Constraint, agent: Agent, running: Mapping[str | None, i
 
 
 _MOST_NAMED: Final = 8
-"""The most agents or values that a reason names, so that it stays one line."""
+"""The most agents or values that a reason names, so it stays one line."""
 
 
 class UnplacedGroup(NamedTuple):

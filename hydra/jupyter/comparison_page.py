@@ -149,7 +149,7 @@ def changes(comparison: Comparison) -> go.Figure | None:
 
 
 def _limited(compared: FigureComparison) -> bool:
-    """Whether the interval is finite, so that it can be plotted."""
+    """Whether the interval is finite, so it can be plotted."""
     known = (compared.change, compared.low, compared.high)
     return all(value is not None and math.isfinite(value) for value in known)
 

@@ -277,7 +277,7 @@ def finish(
 ) -> go.Figure | None:
     """Sets axes, legend and size of a plot; returns None if the plot is empty.
 
-    The range of the axes is that of measured lines, so that a part of published lines may be outside.
+    The range of the axes is that of measured lines, so a part of published lines may be outside.
 
     Args:
         figure: the plot with all lines.
@@ -407,7 +407,7 @@ def _ticks_at(values: Sequence[float], ends: Sequence[float], width_px: float) -
 
 
 def _log_range(values: Sequence[float]) -> list[float]:
-    """The range of a logarithmic axis in decades; a narrow range is widened, so that noise is not magnified."""
+    """The range of a logarithmic axis in decades; a narrow range is widened, so noise is not magnified."""
     low, high = math.log10(min(values)), math.log10(max(values))
     margin = max(0.08 * (high - low), (_NARROWEST - (high - low)) / 2, 0.05)
     return [low - margin, high + margin]

@@ -112,7 +112,7 @@ def _points(drawn: go.Figure, view: ExperimentTable, name: str, called: str, col
     if not rows:
         return
     across = [row[view.x] for row in rows]
-    # Rows with the same place differ in something else, so that a line through them would be meaningless.
+    # Rows with the same place differ in something else, so a line through them would be meaningless.
     joined = len(set(across)) == len(across)
     trace = go.Scatter(
         x=across,

@@ -57,7 +57,7 @@ def losers(run: RunData) -> LossHeatmap | None:
     steps, at = kind_of(run.scenario).lossy_steps(run.rows, run.results, name, _MOST_STEPS)
     ids = subscribers_of(run)
     if not steps or not ids or any(step.figures.get(GROUP) is not None for _, step in steps):
-        return None  # members of a consumer group share the messages, so that a loss belongs to no single member
+        return None  # members of a consumer group share the messages, so a loss belongs to no single member
     ids = range(ids.start, ids.stop, math.ceil(len(ids) / _MOST_GROUPS))
     everyone = _by_step(run, steps, ids)
     if not any(cell for line in everyone.percents for cell in line):

@@ -17,7 +17,7 @@ from hydra.jupyter.images import write_images
 from hydra.store.run_folders import NOTEBOOK, PAGE, is_experiment, write_whole
 
 LIBRARY: Final = f"plotly-{get_plotlyjs_version()}.min.js"
-"""The file of plotly.js that pages share; its name has the version, so that a page keeps using its own version."""
+"""The file of plotly.js that pages share; its name has the version, so a page keeps using its own version."""
 _ROOM: Final = "free some space, or move the file that is there"
 _PLOT: Final[dict[str, Any]] = {"displaylogo": False, "responsive": True, "toImageButtonOptions": {"scale": 2}}
 
@@ -112,7 +112,7 @@ def _part(block: Block, number: int, nonce: str) -> str:
         validate=False,
         div_id=f"plot-{number}",
     )
-    # The plot's data has no "<", so that each match begins a script of plotly.
+    # The plot's data has no "<", so each match begins a script of plotly.
     return element.replace("<script", f'<script nonce="{nonce}"') if nonce else element
 
 

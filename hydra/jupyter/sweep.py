@@ -58,7 +58,7 @@ def start(scenario: str, out: str | Path = "", **flags: object) -> RunData:
         try:
             _follow(process)
         except KeyboardInterrupt:
-            # The stop button interrupts the kernel's whole process group, so that the run is ending already.
+            # The stop button interrupts the kernel's whole process group, so the run is ending already.
             _follow(process)
     if process.returncode not in (EXIT_GOOD, EXIT_INCOMPLETE, EXIT_INTERRUPTED):
         raise HydraError(f"hydra {scenario} ended with exit code {process.returncode}", "see its error above")

@@ -171,7 +171,9 @@ def up() -> None:
     from hydra.kafkatest import daemon
 
     started = daemon.up()
-    click.echo(f"broker up at {started.bootstrap} (pid {started.pid}); use it with --servers {started.bootstrap}")
+    click.echo(
+        f"broker up at {started.bootstrap} (pid {started.pid}); use this broker with --servers {started.bootstrap}"
+    )
 
 
 @_broker.command(cls=Command, examples=("hydra kafka broker down",))

@@ -88,7 +88,7 @@ class ConfluentPublisher(ProducerTransport[Producer]):
         return endpoint
 
     def probe(self, message: bytes) -> None:
-        """See transport.py. Sends the probe to every partition, so that it proves all of them."""
+        """See transport.py. Sends the probe to every partition, so it proves all of them."""
         producer = self._opened()
         for partition in self._partitions:
             with contextlib.suppress(BufferError):
@@ -139,7 +139,7 @@ class ConfluentPublisher(ProducerTransport[Producer]):
         producer, deadline = self._opened(), time.monotonic() + timeout_s
         while True:
             left_s = max(deadline - time.monotonic(), 0)
-            # In small steps, so that the time of the last answer is exact to a step if another answer is missing.
+            # In small steps, so the time of the last answer is exact to a step if another answer is missing.
             left = producer.flush(min(left_s, FLUSH_STEP_S))
             self._account()
             if not left or not left_s:
@@ -314,7 +314,7 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         self._early = []
         for p, offset in positions.items():
             # A new assignment would interfere with the group's own. A partition that cannot be moved yet is read from
-            # an earlier offset, so that no message is missed.
+            # an earlier offset, so no message is missed.
             with contextlib.suppress(KafkaException):
                 self._opened().seek(TopicPartition(self._topic, p, offset))
 

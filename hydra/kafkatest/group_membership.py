@@ -123,7 +123,7 @@ class Membership:
     def undrained(self, ends: Mapping[int, int], committed: Callable[[list[int]], Mapping[int, int]]) -> int:
         """The messages that this member has not read, or, if it has read all of its own, that the group has not.
 
-        The other members' messages count, so that a member is still there to take over from one that dies in the drain.
+        The other members' messages count, so a member is still there to take over from one that dies in the drain.
 
         Args:
             ends: the offsets after the step's data, by partition.

@@ -149,7 +149,7 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
         return endpoint
 
     def probe(self, message: bytes) -> None:
-        """See transport.py. Sends the probe to every partition, so that it proves all of them."""
+        """See transport.py. Sends the probe to every partition, so it proves all of them."""
         producer = self._opened()
         with contextlib.suppress(KafkaError):
             for partition in self._partitions:

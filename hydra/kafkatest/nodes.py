@@ -72,7 +72,7 @@ def sharing(nodes: Sequence[Node], number: int) -> int:
 def placed(partitions: int, replicas: int, brokers: int) -> list[list[int]]:
     """The nodes of each partition, its leader first: evenly, and the last node leads the first partition.
 
-    Unless all nodes are voters, that node is none, so that its death (``kill_broker_at``) does not reduce the quorum.
+    Unless all nodes are voters, that node is none, so its death (``kill_broker_at``) does not reduce the quorum.
     """
     return [[(first - 1 + n) % brokers + 1 for n in range(replicas)] for first in range(partitions)]
 

@@ -1,6 +1,6 @@
 """The lines in which Kafka's own performance tools print figures: parses them, and writes them for any client. Pure.
 
-Scripts read these lines by regular expressions, so that every digit must be at the place where the tools print it.
+Scripts read these lines by regular expressions, so every digit must be at the place where the tools print it.
 """
 
 from __future__ import annotations

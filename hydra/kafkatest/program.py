@@ -84,7 +84,7 @@ class Installation:
         ]
 
     def configure(self, folder: Path, values: Mapping[str, str], more: Mapping[str, str] | None = None) -> None:
-        """Writes the files that Java reads into its working directory, so that no option needs a path.
+        """Writes the files that Java reads into its working directory, so no option needs a path.
 
         Args:
             folder: the working directory.

@@ -46,7 +46,7 @@ class KafkaSettings:
             step before gets a new topic, and the old one is deleted.
         replication_factor: replicas of the step's topic; unset: those of ``[kafka]``. Another number than in the step
             before makes a new topic, too.
-        idempotence: whether the producer numbers its batches, so that a resend makes no duplicate; needs ``acks``
+        idempotence: whether the producer numbers its batches, so a resend makes no duplicate; needs ``acks``
             ``"all"``, ``max_in_flight`` of at most 5, and ``retries`` above 0.
         retries: how often the producer sends a batch again at most; unset: as often as ``delivery_timeout_ms`` allows.
         max_in_flight: the most unanswered requests on one connection.

@@ -34,7 +34,7 @@ from hydra.system.embedded_server import EmbeddedServer
 from hydra.system.server_system import ServerSystem
 from hydra.wire.protocol_constants import kind_of
 
-CLEAN: Final = "hydra kafka-clean --servers … removes it"
+CLEAN: Final = "hydra kafka-clean --servers … removes this topic"
 _MODULES: Final = {
     "kafka-python": "hydra.kafkatest.kafka_python",
     "confluent-kafka": "hydra.kafkatest.confluent",
@@ -149,7 +149,7 @@ class KafkaSystem(ServerSystem):
         if self._own is None:
             return ask(named(self._spec.metrics))
         endpoints = self._own.endpoints()
-        # One directly after the other, so that both have counts of nearly the same time.
+        # One directly after the other, so both have counts of nearly the same time.
         told, seen = ask(exporters(endpoints)), of_interfaces(endpoints)
         return {name: {**told.get(name, {}), **seen.get(name, {})} for name in sorted(told.keys() | seen.keys())}
 

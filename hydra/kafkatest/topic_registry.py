@@ -43,7 +43,7 @@ class TopicRegistry:
         self._folders = folders
 
     def add(self, record: OwnedTopic) -> None:
-        """Writes a record into every folder, so that it outlives this process.
+        """Writes a record into every folder, so it outlives this process.
 
         Raises:
             OSError: the record cannot be written into the first folder.

@@ -1,6 +1,6 @@
 """The controller's side of Kafka: a run's own topics and their offsets, and its consumer groups.
 
-A thread of its own makes every call of the cluster, so that the controller serves its clients meanwhile.
+A thread of its own makes every call of the cluster, so the controller serves its clients meanwhile.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Topics:
         else:
             new = NewTopic(topic, partitions, replica_assignment=placement, config=dict(config or {}))
         self.describe()
-        # Recorded now, so that the topic is also deleted if this call is interrupted.
+        # Recorded now, so the topic is also deleted if this call is interrupted.
         self._mine.append(topic)
         self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"refuses to create {topic}")
         deadline = time.monotonic() + CHANGE_TIMEOUT_S
@@ -189,7 +189,7 @@ class Topics:
         It is for a dead broker, whose partitions get another leader, or none, within ``within_s``.
 
         Raises:
-            ServerError: not all leaders answered by then.
+            ServerError: a leader of a partition did not answer within ``within_s``.
         """
         return self._offsets(topic, _LATEST, _BROKER_GONE, time.monotonic() + within_s, led=True)
 
@@ -366,7 +366,7 @@ class Topics:
     def leaders(self, topic: str, timeout_s: float) -> frozenset[str]:
         """``host:port`` of every broker that leads a partition, after each of them has answered.
 
-        This blocks, so that the controller's thread must not call it.
+        The call blocks, so the controller's thread must not make it.
 
         Raises:
             KafkaException, TimeoutError: the cluster, or a leader, did not answer within twice ``timeout_s``.

@@ -41,7 +41,7 @@ class AffinityRules:
 
 
 def uneven(launches: Sequence[Launch], nodes: Sequence[Agent]) -> set[str]:
-    """The roles whose GROUP_BY is less even than the scheduler demands, so that it would let some Pods wait for ever.
+    """The roles whose GROUP_BY is less even than the scheduler demands, so it would let some Pods wait for ever.
 
     The scheduler compares each value of the field with the emptiest value, even if other Pods fill that one's nodes.
     Placement fills the values with free nodes, so it must choose the value for these roles, and for each of their

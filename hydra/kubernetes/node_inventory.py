@@ -22,7 +22,7 @@ class Inventory:
     """The nodes; times are seconds of one clock.
 
     Attributes:
-        partial: whether only the Pods of the run's namespace are known, so that the requests of others are missing.
+        partial: whether only the Pods of the run's namespace are known, so the requests of others are missing.
         answering: the names of the nodes that are ready, whether they take more Pods or not.
         spread_over: the nodes over which the scheduler spreads Pods.
     """
@@ -62,7 +62,7 @@ class Inventory:
         return self._told is not None and now - self._told < REFRESH_S
 
     def is_awaited(self, now: float) -> bool:
-        """Whether the list was requested in the last 2 s, so that a placement waits for it."""
+        """Whether the list was requested in the last 2 s, so a placement waits for it."""
         return self._asked is not None and now - self._asked < TOLD_WITHIN_S
 
     def ask(self, now: float) -> bool:

@@ -27,7 +27,7 @@ _ODD: Final = re.compile(r"[^a-z0-9]+")
 def slug(name: str, longest: int = _LONGEST) -> str:
     """A name of lower-case letters, digits and ``-`` that begins and ends with a letter or digit.
 
-    A changed name ends with a digest of the original, so that different names stay different.
+    A changed name ends with a digest of the original, so different names stay different.
     """
     plain = _ODD.sub("-", name.lower()).strip("-")
     if plain == name and len(plain) <= longest:

@@ -111,7 +111,7 @@ def refusal(hello: Json, version: str, digest: str, python: str, *, archive: boo
         version: the version of the Hydra that runs the controller.
         digest: the digest of that Hydra's sources.
         python: the minor version of Python that runs it, ``3.11``.
-        archive: whether groups get Hydra from the archive, so that the image needs Python only.
+        archive: whether groups get Hydra from the archive, so the image needs Python only.
         image: the image's name.
     """
     if archive:

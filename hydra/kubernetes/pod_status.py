@@ -176,7 +176,7 @@ def unstarted(statuses: Sequence[Json], *, sandbox: bool) -> PendingReason:
 
     Args:
         statuses: the statuses of the containers, init containers first.
-        sandbox: whether the Pod has its network, so that only the image is missing.
+        sandbox: whether the Pod has its network, so only the image is missing.
     """
     for status in statuses:
         waiting = status.get("state", {}).get("waiting") or {}

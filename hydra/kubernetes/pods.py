@@ -189,7 +189,7 @@ def group_pod(
         "resources": resources(settings, need_of(group.demand, group.count)),
         "securityContext": container_security,
         "volumeMounts": mounts,
-        # The Pod's status then contains the last lines of stderr, so that users need no right to read logs.
+        # The Pod's status then contains the last lines of stderr, so users need no right to read logs.
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
     container: Json = {

@@ -381,7 +381,7 @@ class KubernetesState:
     def _end(
         self, pod: _Pod, state: GroupState, detail: str, now: float, *, refused: bool = False, exists: bool = True
     ) -> None:
-        """Emits the last event of a group and has its Pod deleted, so that its resources are free."""
+        """Emits the last event of a group and has its Pod deleted, so its resources are free."""
         if pod.killed is not None:
             state, refused = "killed", False
         del self._pods[pod.name]

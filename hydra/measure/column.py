@@ -23,7 +23,7 @@ TEXT: Final = "text"
 
 REPEATS: Final = "repeats"
 INTERVAL: Final = "_ci95"
-"""Suffix of the column with half the width of a mean's 95 % confidence interval."""
+"""Suffix of the column with the ± of a mean: half the width of its 95 % confidence interval."""
 COUNT: Final = "_n"
 """Suffix of the column with the number of repeats that have the figure, if not all have it."""
 LOW: Final = "_low"

@@ -1,4 +1,4 @@
-"""Steps whose messages have no header, so that only their number is known. Pure."""
+"""Steps whose messages have no header, so only their number is known. Pure."""
 
 from __future__ import annotations
 

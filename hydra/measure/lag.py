@@ -41,7 +41,7 @@ _MOST_AUTOCORRELATION: Final = 0.9
 """The highest autocorrelation that one window can show: above it, noise and trend look alike."""
 
 _AT_ONCE: Final = 16_384
-"""Rows that are compared at once, so that intermediate results stay in the CPU's caches."""
+"""Rows that are compared at once, so intermediate results stay in the CPU's caches."""
 
 Lags = NDArray[np.float64]
 """Seconds: a row for each subscriber, a column for each part of the window; NaN: nothing was read."""
@@ -115,7 +115,7 @@ def _median(values: Lags, axis: int) -> Lags:
 
 def _growing(lags: Lags, times: Lags, pooled: Lags | float = 0.0) -> NDArray[np.bool_]:
     """Whether each row minus the pooled lag grows significantly and enough; all rows are one family of tests."""
-    # The median slope exceeds the least share if most slopes do, so that the 190 slopes of a row need no sorting.
+    # The median slope exceeds the least share if most slopes do, so the 190 slopes of a row need no sorting.
     p_values = np.ones(len(lags))
     for first in range(0, len(lags), _AT_ONCE):
         part = lags[first : first + _AT_ONCE] - pooled

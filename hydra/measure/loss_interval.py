@@ -25,7 +25,7 @@ sum; the upper limit adds one burst of the largest size. In their case the large
 as (1 + 4/n) times the largest of n observed bursts. In simulations with 1 to 16 bursts on average the interval
 contained the truth in 96 to 98 % of the steps with bursts of one size, in 94 to 97 % with exponential sizes, and in 87
 to 96 % with sizes as unequal as log-normal ones with σ = 1.4. Bursts have to be independent. The bursts stored for
-searches (``measure/loss_pattern.py``) last a second at most, so that a longer one counts as several; their interval is
+searches (``measure/loss_pattern.py``) last a second at most, so a longer one counts as several; their interval is
 too narrow.
 """
 

@@ -3,7 +3,7 @@
 The loss profile of a step has its losses by the time at which the messages were due, from the missing ranges of the
 subscribers: sequence n of a paced publisher is due n/rate after the start. A *burst* is a part of the profile with
 losses; its size is the mean loss of the subscribers in it, in seconds of traffic. A burst longer than a second counts
-as several, so that a step of 5 s gives the same evidence as five steps of 1 s.
+as several, so a step of 5 s gives the same evidence as five steps of 1 s.
 
 Messages that are added to the backlog or never sent are so throughout the step: that part of the rate is one burst in
 every second.

@@ -1,7 +1,7 @@
 """The outcomes of the messages of a step: by subscriber, by consumer group, and in the servers' log. Pure.
 
 A message that any member of a consumer group received counts as received. The reports of the members are merged into
-the report of one subscriber, the group, so that figures of a group are computed in the same way as those of a
+the report of one subscriber, the group, so figures of a group are computed in the same way as those of a
 subscriber.
 """
 

@@ -126,7 +126,7 @@ class Observation:
             publishers send.
         log_growth: messages by which the servers' log grew; None: the servers keep no log.
         log_acknowledges: whether only that growth shows which messages the servers accepted.
-        counted: whether the messages have no header, so that they can only be counted.
+        counted: whether the messages have no header, so they can only be counted.
         servers: the servers' figures in the window, see :func:`hydra.measure.observation.between`.
         ceilings: the measured ceilings of clients on this host; empty if clients are on other hosts.
         languages: the language of the clients of each role, as in ceilings.

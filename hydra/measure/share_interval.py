@@ -1,6 +1,6 @@
 """The interval of the share of late or lost copies, from the seconds of a step. Pure.
 
-Messages of one stall are late together, and copies of one message are lost together, so that not copies but seconds are
+Messages of one stall are late together, and copies of one message are lost together, so not copies but seconds are
 the samples. The question is whether the share in the long run is above a target, or, with z = bad − target · due for
 each second, whether the mean of z is above 0. Each second gets a random weight; the weights are uniform over all that
 add up to 1 (D. B. Rubin, Annals of Statistics 9(1):130, 1981). The doubt is the probability that the weighted mean is
@@ -15,13 +15,14 @@ Correlated seconds count for fewer: if the sums of blocks of √n seconds vary f
 seconds would, f seconds count as one (the design effect of L. Kish, Survey Sampling, 1965; the variance by overlapping
 batch means, M. S. Meketon, B. Schmeiser, Winter Simulation Conference 1984).
 
-Uniform weights are exponential variables divided by their sum, so that the probability is that of a sum of gamma
+Uniform weights are exponential variables divided by their sum, so the probability is that of a sum of gamma
 variables being above 0. It is computed by the saddlepoint approximation (R. Lugannani, S. Rice, Advances in Applied
 Probability 12, 1980), to 1 %.
 
-A late copy counts in the second in which it arrived, so that the copies delayed by one stall stay together; a lost copy
-counts in the second in which it was due. Copies that arrived in the drain belong to the last second. Copies whose
-second is unknown count as one stall in the last second, which is the weakest evidence.
+A copy is one message at one subscriber. A late copy counts in the second in which it arrived, so the copies delayed by
+one stall stay together; a lost copy counts in the second in which it was due. Copies that arrived after the window (in
+the drain) count in the last second of the window. Copies whose second is unknown count as one stall in the last second,
+which is the weakest evidence.
 """
 
 from __future__ import annotations

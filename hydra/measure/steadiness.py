@@ -70,7 +70,7 @@ def received_of(facts: TimeSeriesFacts, course: Sequence[TimeSeriesInterval]) ->
 
 
 def settled(received: Sequence[int]) -> bool:
-    """Whether the last two parts of a warm-up received alike, so that the warm-up can end."""
+    """Whether the last two parts of a warm-up received alike, so the warm-up can end."""
     return len(received) > 1 and abs(received[-1] - received[-2]) <= LEAST * max(received[-2:])
 
 

@@ -108,7 +108,7 @@ class BottleneckEvidence:
 
     Attributes:
         queue: the name of the queue that fills if the system is too slow, such as ``high-water mark``.
-        direct: whether no server is between publishers and subscribers, so that only subscribers empty the queue.
+        direct: whether no server is between publishers and subscribers, so only subscribers empty the queue.
         held: whether the publishers sent the messages due; None at rate ``max``.
         behind: whether subscribers lost messages, or received them later than a passing rate allows.
         losing: whether any message was lost or did not arrive.

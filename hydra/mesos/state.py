@@ -19,11 +19,11 @@ from hydra.mesos.translate import AgentOffer, Json, TaskUpdate
 from hydra.model import Agent, Group, GroupEvent, Launch
 
 ATTEMPTS: Final = 4
-"""How often a launch is tried if its offer is withdrawn before the launch arrives, so that nothing has run."""
+"""How often a launch is tried if its offer is withdrawn before the launch arrives, so nothing has run."""
 OFFER_WITHIN_S: Final = 30.0
 """How long a placed group waits for a sufficient offer of its agent."""
 HOLD_S: Final = 10.0
-"""How long offers that no group needs are kept, so that a run finds them when it begins."""
+"""How long offers that no group needs are kept, so a run finds them when it begins."""
 LINGER_S: Final = 2.0
 """How long they are kept after a launch, as the subscribers' groups follow the publishers' at once."""
 REFUSE_S: Final = 3600.0

@@ -1,6 +1,6 @@
 """The domain classes of Hydra as frozen dataclasses. Standard library only.
 
-``__post_init__`` checks invariants and raises ``ValueError`` with a text that describes valid values, so that all
+``__post_init__`` checks invariants and raises ``ValueError`` with a text that describes valid values, so all
 code that makes an object (the configuration loader, a test, a sweep) gets the same error.
 """
 

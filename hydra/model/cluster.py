@@ -90,7 +90,7 @@ class GroupEvent:
     """A change of a launched group's state.
 
     ``detail`` is a text for the user (exit status, the end of stderr). With ``running``, ``agent`` is the actual agent.
-    ``refused`` is whether the cluster rejected the group, so that another request at once would not help.
+    ``refused`` is whether the cluster rejected the group, so another request at once would not help.
     """
 
     group: str

@@ -23,7 +23,7 @@ SequenceRange = tuple[int, int]
 """First and last sequence, both included."""
 
 PERCENTILES: Final = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
-"""The percentiles in use by name; code that stores only some of them names these."""
+"""The percent of each percentile that Hydra stores or shows, by the percentile's name."""
 LARGEST: Final = 2**63 - 1
 LARGEST_ID: Final = 2**32 - 1
 MAX_MISSING_RANGES: Final = 256
@@ -37,7 +37,7 @@ class Histogram:
     """HDR counts, sparse: ``counts`` alternates bucket index and count; indexes rise.
 
     The index of a value is HdrHistogram's counts index for 1 µs to 1 h at 3 digits (formula in
-    docs/control-protocol.md); the index of a negative value, −v µs, is −1 − the index of v µs, so that it sorts below
+    docs/control-protocol.md); the index of a negative value, −v µs, is −1 − the index of v µs, so it sorts below
     zero.
     """
 
@@ -94,7 +94,7 @@ class AgentClock:
         error_ns: the largest possible error of the step's clock on that host during the window.
         rtt_min_ns: the shortest round trip of the exchanges that were used.
         same_host: whether it is the controller's own clock, which needs no measurement.
-        jumps: how often the clock jumped during the step, so that earlier exchanges were discarded.
+        jumps: how often the clock jumped during the step, so earlier exchanges were discarded.
     """
 
     offset_ns: int
@@ -150,7 +150,7 @@ class PublisherReport:
         lag: histogram of send time − due time (µs) of every message; empty at rate ``max``.
         blocked_ns: time spent waiting for a full queue.
         stopped_early: why it stopped before the end of the step, or "".
-        unacknowledged_joined: whether there were more ranges than a report holds, so that the last of
+        unacknowledged_joined: whether there were more ranges than a report holds, so the last of
             ``unacknowledged`` includes acknowledged sequences; ``acknowledged`` is exact nevertheless.
         system: values that only clients of this system report.
         ack_latency: histogram of the time from a message's send to its acknowledgement (µs); empty if servers do not

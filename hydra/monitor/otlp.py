@@ -80,7 +80,7 @@ class OtlpPusher:
         self._exporter.shutdown()
 
     def _push_until_closed(self) -> None:
-        # The first push is early, so that a failure is reported early.
+        # The first push is early, so a failure is reported early.
         wait_s = min(_FIRST_S, self._every_s)
         while not self._closing.wait(wait_s):
             self._push()

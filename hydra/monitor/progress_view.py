@@ -125,7 +125,7 @@ class Observer:
 
     @property
     def is_live(self) -> bool:
-        """Whether there is a live view, so that passing states need no lines."""
+        """Whether there is a live view, so passing states need no lines."""
         return self._live is not None
 
     def preparing(self, what: Event | None) -> None:
@@ -152,7 +152,7 @@ class Observer:
             self._live.start()
 
     def _description(self, plan: StepPlan) -> str:
-        # A resumed run retries failed steps, so that there may be more steps than were counted.
+        # A resumed run retries failed steps, so there may be more steps than were counted.
         of = f" of {max(self._of, self._steps)}" if self._of is not None else ""
         tries = f", try {self._tries}" if self._tries > 1 else ""
         return f"step {self._steps}{of}{tries}: {describe(plan, self._varied)}"

@@ -23,7 +23,7 @@ _EDGES: Final = np.array([index_of(bound) for bound in BOUNDS_US])
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The number of values in each bucket, and the sum of the values.
+    """How many values are in each bucket, and the sum of the values of all buckets.
 
     Attributes:
         counts: a number for each of ``BOUNDS_US``, and a last one for values above all bounds; a value that equals a
@@ -179,7 +179,7 @@ class SnapshotUpdater:
         """A step is being prepared."""
         self._forget()
         if not self._measured.steps:
-            # The sum is exported as 0 first, so that readers see its first increase as well.
+            # The sum is exported as 0 first, so readers see its first increase as well.
             self._measured = replace(self._measured, latency={prefix_for(plan.settings.rate): Distribution()})
         self.snapshot = replace(
             self.snapshot, totals=self._risen(self._measured), running=SnapshotStep(number, plan), progress=None

@@ -148,7 +148,7 @@ class MqttStep(MqttSettings):
 
     Attributes:
         host, port: address of the server.
-        topic: prefix of topics; a publisher sends to ``topic/ID``, so that the server keeps the order of its messages.
+        topic: prefix of topics; a publisher sends to ``topic/ID``, so the server keeps the order of its messages.
         username, password: credentials; "": none is sent.
     """
 

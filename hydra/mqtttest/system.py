@@ -125,7 +125,7 @@ def _connection(
     return MqttConnection(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S)
 
 
-CLEAN: Final = "mosquitto_sub --remove-retained removes them"
+CLEAN: Final = "mosquitto_sub --remove-retained removes these messages"
 _ASK_WITHIN_S: Final = 10.0
 _MOST_NAME: Final = 60
 

@@ -1,7 +1,7 @@
 """Runs nats-py, which needs an event loop, in a client with one thread that also serves a control channel.
 
 The loop runs only inside the methods of this module, while a client waits for data or hands over messages. The
-library's own work (reading, flushing, pings) happens then, so that nothing needs a lock, and a command of the
+library's own work (reading, flushing, pings) happens then, so nothing needs a lock, and a command of the
 controller ends a wait for data, as with every other system.
 """
 

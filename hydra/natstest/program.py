@@ -35,7 +35,7 @@ class NatsJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class NatsProgram:
-    """The installed nats-server, with JetStream."""
+    """Runs the installed nats-server with JetStream switched on."""
 
     kind = KIND
     title = "NATS server"

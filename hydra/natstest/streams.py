@@ -1,6 +1,6 @@
 """The streams of a run, managed by the controller, and the file that lists them.
 
-A separate thread sends all requests to the servers, so that the controller serves its clients meanwhile.
+A separate thread sends all requests to the servers, so the controller serves its clients meanwhile.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class JetStreams:
         Raises:
             ServerError: the servers reject the stream.
         """
-        # The name is noted before the stream is made, so that the stream is deleted after an interruption, too.
+        # The name is noted before the stream is made, so the stream is deleted after an interruption, too.
         if name not in self._ours:
             self._ours.append(name)
         config = api.StreamConfig(name=name, subjects=[subject], storage=_STORAGE[storage], num_replicas=replicas)

@@ -118,7 +118,7 @@ class GroupedHelpCommand(click.Command):
             self.format_commands(ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's
-        """Writes the examples without wrapping, so that users can copy them."""
+        """Writes the examples without wrapping, so users can copy them."""
         if self.examples:
             with formatter.section("Examples"):
                 formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))

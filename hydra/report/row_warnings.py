@@ -253,7 +253,7 @@ class LossInterval(FigureWarning):
     @property
     def remedy(self) -> str:
         remedies = {
-            "members": "use shorter steps or a lower rate, so that members have fewer messages to list",
+            "members": "use shorter steps or a lower rate, so members have fewer messages to list",
             "publisher": _less_loss(self.as_much_at_pps),
         }
         return "; ".join(remedy for who, remedy in remedies.items() if who in self.unlisted)
@@ -394,7 +394,7 @@ class BacklogAtEnd(FigureWarning):
 
 
 class UnsteadyRow(FigureWarning):
-    """A row whose seconds are not alike, so that its figures are means of different loads or states.
+    """A row whose seconds are not alike, so its figures are means of different loads or states.
 
     ``seconds`` holds how they differ; for a row with repeats, only whether the first repeat was slow.
     """

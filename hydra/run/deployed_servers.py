@@ -37,8 +37,8 @@ def required(resolved: ResolvedScenario, *, is_local: bool) -> ServerSpec | None
     Args:
         resolved: the scenario.
         is_local: whether groups run on this host. Then a single server is embedded, which is faster. All agents are one
-            host and may declare the same ports, so that servers take any free ones. A limit of servers for each host
-            (``MAX_PER``) cannot be kept, so that servers are spread evenly over the agents.
+            host and may declare the same ports, so servers take any free ones. A limit of servers for each host
+            (``MAX_PER``) cannot be kept, so servers are spread evenly over the agents.
     """
     count, spec = resolved.servers, resolved.scenario.server
     if not count or (is_local and count == 1):
@@ -137,7 +137,7 @@ class DeployedServers:
                     self._run.journal.note(ServerKilled(launch.group.id, launch.agent.hostname, address, when))
 
     def stop(self) -> None:
-        """Ends the servers and waits for their end, so that their agents are free."""
+        """Ends the servers and waits for their end, so their agents are free."""
         self._starting.doing = "ending them"
         self._run.controller.quit(BitMap(self._ids))
         self._run.engine.kill(list(self._launches))

@@ -180,7 +180,7 @@ class Deployment:
         """Checks that the run still exists in the cluster.
 
         Raises:
-            ClusterError: a user ended it there, so that the failed step is not a failure of the run itself.
+            ClusterError: a user ended it there, so the failed step is not a failure of the run itself.
         """
         self._run.engine.confirm(self._run.controller.wait_until)
 

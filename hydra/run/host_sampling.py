@@ -97,7 +97,7 @@ class StepHosts:
         """Samples this host if that is due; ``time_ns`` is on the step's clock."""
         if time_ns < self._next_ns:
             return
-        # Half a tick early, so that a tick slightly before its time counts.
+        # Half a tick early, so a tick slightly before its time counts.
         self._next_ns = time_ns + self._every_ns - TICK_NS // 2
         own = HostSample(time_ns, self._sampler.read())
         self._lately.add(platform.node(), own)

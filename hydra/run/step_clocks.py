@@ -94,7 +94,7 @@ class StepClocks:
         )
 
     def hear_once_more(self, wait_until: Callable[[Callable[[], bool], float], bool]) -> None:
-        """Waits until every other host has answered a further burst, so that the whole step lies between two bursts."""
+        """Waits until every other host has answered a further burst, so the whole step lies between two bursts."""
         self._roster.timekeeper.hurry()
         bursts = self._roster.timekeeper.bursts
         before = {host: bursts(host) for host in self._lines}

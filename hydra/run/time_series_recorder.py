@@ -1,4 +1,4 @@
-"""Stores the time series of a step during the step, so that it survives the end of this process."""
+"""Stores the time series of a step during the step, so it survives the end of this process."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Overview:
 
     Args:
         folder: the folder of the runs.
-        cache: the folder where the list is stored, so that the next server need not read all runs.
+        cache: the folder where the list is stored, so the next server need not read all runs.
     """
 
     def __init__(self, folder: Path, cache: Path) -> None:
@@ -124,7 +124,7 @@ class Overview:
     def holds(self, run: str) -> bool:
         """Whether :meth:`entries` lists this name, in the folder or in one of its folders.
 
-        Every opened run is looked up here first, so that a name from a request is never used as a path.
+        Every opened run is looked up here first, so a name from a request is never used as a path.
         """
         parent, _, name = run.rpartition("/")
         if parent and not (self.holds(parent) and _is_folder_of_runs(self._folder / parent)):

@@ -120,7 +120,7 @@ def fresh_folder(name: str) -> Path:
 def locked(directory: Path) -> Iterator[None]:
     """Prevents other commands from writing the run in this directory; the lock ends with the process at the latest.
 
-    The directory itself is locked, so that no lock file is needed. On a file system without locks nothing is locked.
+    The directory itself is locked, so no lock file is needed. On a file system without locks nothing is locked.
 
     Raises:
         RunDirectoryError: another command is writing the run.

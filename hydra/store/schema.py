@@ -68,7 +68,7 @@ CREATE TABLE IF NOT EXISTS seconds ( -- counts of each second of a step, stored 
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS threads_of_step ON threads (epoch, agent, time_ns);
 """
-"""Tables that are made if missing when a run is opened for writing, so that runs of earlier versions get them, too."""
+"""Tables that are made if missing when a run is opened for writing, so runs of earlier versions get them, too."""
 
 _REPORTED: Final = {name: "REAL" if column.items == "Floats" else "INTEGER" for name, column in STORED.items()}
 

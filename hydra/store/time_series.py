@@ -1,4 +1,4 @@
-"""Time series of steps in the run's database, stored during the step, so that they outlive the controller."""
+"""Time series of steps in the run's database, stored during the step, so they outlive the controller."""
 
 from __future__ import annotations
 

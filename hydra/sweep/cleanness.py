@@ -95,7 +95,7 @@ def gone_text(died: float, silent: float, died_by: str = "") -> str:
 
 
 def unjudged(row: Figures) -> tuple[str, ...]:
-    """What is unknown of a measured row, so that the row cannot be called clean."""
+    """What is unknown of a measured row, so the row cannot be called clean."""
     if REQUESTED not in row:
         return ()
     rate = row.get(RATE_HELD) is None and number_of(row.get(REQUESTED)) is not None

@@ -16,7 +16,7 @@ from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRange
 WIDEST: Final = 4.0
 """Upper over lower limit of the widest interval whose figure is reported: a factor of 2 either way."""
 LEAST_BELOW_S: Final = 30.0
-"""A figure needs this many seconds measured at its rate or below, so that stalls every ten seconds are included."""
+"""A figure needs this many seconds measured at its rate or below, so stalls every ten seconds are included."""
 _NONE_HOLDS: Final = 0.95
 SOME_HOLDS: Final = 0.08
 """Probability that no rate holds: above ``_NONE_HOLDS`` none does, below ``SOME_HOLDS`` one does; between: unknown."""

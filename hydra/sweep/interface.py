@@ -51,7 +51,7 @@ class SearchProgress(NamedTuple):
 
 
 class Sweep(Protocol):
-    """A replayable decision: the same results always lead to the same next step, so that a run can be resumed."""
+    """A replayable decision: the same results always lead to the same next step, so a run can be resumed."""
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """The step after these results, in the order in which they were measured; None when the sweep is done.
@@ -64,7 +64,7 @@ class Sweep(Protocol):
         """The table so far; a row that is still being measured has the status ``partial``."""
 
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
-        """Epochs of the failed steps that a resumed run leaves out, so that their rows are measured again."""
+        """Epochs of the failed steps that a resumed run leaves out, so their rows are measured again."""
 
     def steps(self) -> int | None:
         """How many steps it has if none fails; None if the results decide that."""
@@ -130,7 +130,7 @@ def apart(
 
 
 def by_clients(results: Sequence[StepResult], counts: Sequence[int]) -> dict[int, list[StepResult]]:
-    """The results of each client count; errors as for :func:`apart`."""
+    """The results of each client count; raises the same exceptions as :func:`apart`."""
     return apart(results, counts, lambda plan: plan.clients)
 
 

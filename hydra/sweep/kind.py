@@ -103,7 +103,7 @@ class SweepKind(SweepSpec, ABC):
     aim: ClassVar[str] = ""
     """The text that is shown in place of a rate, for kinds that search for it."""
     in_order: ClassVar[bool] = False
-    """Whether each step depends on those before it, so that a row has several steps and is repeated as a whole."""
+    """Whether each step depends on those before it, so a row has several steps and is repeated as a whole."""
     is_published: ClassVar[bool] = True
     """Whether it can be the sweep of a published table."""
 

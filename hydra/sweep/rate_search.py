@@ -1,7 +1,7 @@
 """Searches for rates: the highest rate received, and the highest rate within a loss target. Pure.
 
 A search is a script, a generator that yields a step and receives its result. A script that has received all results but
-the new ones continues with these; otherwise a new script receives all results, so that the results are the only state.
+the new ones continues with these; otherwise a new script receives all results, so the results are the only state.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class Search(Sweep):
                 return
             threshold = found.threshold
             more_s = threshold.findings.spent_s + ceil(_AGAIN * self._search.steps) * asked.step_s
-            # No interval is that narrow, so that all of these seconds are spent.
+            # No interval is that narrow, so all of these seconds are spent.
             yield from _recorded(threshold.narrow(asked, 1.0 + 1e-9, more_s), found.steps)
             self._fill(row, found)
         if _above(disturbed.threshold, undisturbed.threshold):
@@ -405,7 +405,7 @@ def _reusing(script: Script, there: list[StepResult], more: list[StepResult]) ->
     try:
         plan = next(script)
         while True:
-            # The length of a pause is random, so that steps after other pauses serve as well.
+            # The length of a pause is random, so steps after other pauses serve as well.
             at = next((n for n, step in enumerate(there) if _rested(step.plan) == _rested(plan)), None)
             if at is None:
                 result = yield plan

@@ -4,7 +4,7 @@ Rates, counts and shares get their mean and Student's 95 % confidence interval. 
 averaged: latencies have those of the merged histograms of all repeats, other figures the median; both with their range.
 If only some of the repeats have a figure, their number stands in a column beside it.
 
-All repeats of a client count follow one another, so that no client is launched twice for it; the settings that a grid
+All repeats of a client count follow one another, so no client is launched twice for it; the settings that a grid
 varies take turns within a client count. All repeats of a listed point are measured before the next point.
 """
 
@@ -84,7 +84,7 @@ class RepeatedSweep(Sweep):
 
     def turn(self, results: Sequence[StepResult]) -> RepeatTurn | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
-        # Only parts after an open one are left out, so that the parts up to it have their own numbers.
+        # Only parts after an open one are left out, so the parts up to it have their own numbers.
         open_ = (
             RepeatTurn(part, number)
             for part, rounds in enumerate(self._deal(results))

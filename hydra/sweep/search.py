@@ -249,7 +249,7 @@ class SearchSweep(SweepKind):
     def _passing(self, rows: Sequence[Row], results: Sequence[StepResult]) -> list[StepResult]:
         """For every client count the fastest step without a cohort that passed.
 
-        Steps may pass by chance far above the rate that was found, so that only steps up to that rate count.
+        Steps may pass by chance far above the rate that was found, so only steps up to that rate count.
         """
         limits = {row.get(CLIENTS): self._vouched(row) for row in rows}
         best: dict[int, StepResult] = {}
@@ -271,7 +271,7 @@ class SearchSweep(SweepKind):
     ) -> tuple[list[tuple[str, StepResult]], int]:
         """See :class:`hydra.sweep.kind.SweepKind`: the slowest steps that lost something.
 
-        The fastest steps always lose, so that the slowest step that did not pass is shown in detail.
+        The fastest steps always lose, so the slowest step that did not pass is shown in detail.
         """
         tried = [r for r in results if r.status == "ok" and r.plan.cohort.kind == "none" and lost_pct(r)]
         shown = sorted(sorted(tried, key=rate_of)[:most], key=lambda r: (r.plan.clients, rate_of(r)))

@@ -290,7 +290,7 @@ class AnswerAboveHighest(CannotTell):
 
 
 class StillRising(SearchWarning):
-    """The highest rate received was still rising at the last doubling."""
+    """The received rate was still rising when the sent rate was doubled for the last time."""
 
     remedy = "raise --start-rate"
     why = "still rising"

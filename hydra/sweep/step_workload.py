@@ -118,7 +118,7 @@ def _plain(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 def cohort_ids(cohort: Cohort, subscribers: Iterable[int]) -> BitMap:
     """The ids of the cohort: ``fraction`` of the subscribers, at least one, and never all of them.
 
-    Slow subscribers are the first and reconnecting ones the last of one shuffled order, so that with the same seed the
+    Slow subscribers are the first and reconnecting ones the last of one shuffled order, so with the same seed the
     two cohorts never overlap if both fit.
     """
     if cohort.kind == "none":

@@ -49,9 +49,9 @@ LEAST_BURST: Final = 0.02
 FEWEST_STEPS: Final = 8
 """The least number of steps of a search, also if its interval is narrow after fewer."""
 REST_S: Final = 10.0
-"""The pause in seconds after a step that ended in loss; its length varies, so that steps follow no periodic event."""
+"""The pause in seconds after a step that ended in loss; its length varies, so steps follow no periodic event."""
 REST_STEPS: Final = 10.0
-"""The pause is at most as long as this number of steps, so that searches with short steps do not mostly wait."""
+"""The pause is at most as long as this number of steps, so searches with short steps do not mostly wait."""
 REST_SPREAD: Final = (0.9, 1.2)
 _DOUBLING: Final = place(2000.0)
 _STILL_GROWS: Final = 1.5
@@ -214,7 +214,7 @@ class ThresholdSearch:
                 self.findings.short_from = rate_at(at + _DOUBLING)
                 return True
             if _is_level(tried, self.findings.target):
-                # Lower rates give less and less evidence, so that the search ends here.
+                # Lower rates give less and less evidence, so the search ends here.
                 self.findings.lowest, self.findings.short_from = at, rate_at(at + _DOUBLING)
                 return True
         self.answer = SearchAnswer("unknown", why=Inconclusive.BELOW_LOWEST)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Waiting = Callable[[Callable[[], bool], float], bool]
 """Waits until a condition holds, for at most the given seconds, and returns whether it does.
 
-A run waits through its controller (``Controller.wait_until``), so that clients are served meanwhile. The condition is
+A run waits through its controller (``Controller.wait_until``), so clients are served meanwhile. The condition is
 called often and returns at once.
 """
 

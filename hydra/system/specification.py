@@ -153,7 +153,7 @@ class SystemSpec:
         scenarios: a folder with further scenarios, which are found by name like those of ``conf/scenarios``.
         columns: columns that only this system's clients report.
         differs: settings that are compared between runs of this system.
-        has_log: whether servers store what is sent, so that a step may have no subscribers.
+        has_log: whether servers store what is sent, so a step may have no subscribers.
         presets: presets for design goals by name, for ``--preset`` and the key ``preset`` of scenarios.
         experiments: published experiments that it repeats.
         events: further kinds of events (``[[events]]``), each with a function that returns why a scenario cannot have

@@ -1,13 +1,13 @@
 """The buckets of a latency histogram: HDR, 1 µs to 1 h, 3 significant digits; and percentiles of what they count. Pure.
 
 The index of a value is HdrHistogram's counts index (``HdrHistogram._counts_index_for`` of the hdrhistogram
-package), so that reports merge with any HDR implementation. With 2,048 sub-buckets it is, for a value v in µs::
+package), so reports merge with any HDR implementation. With 2,048 sub-buckets it is, for a value v in µs::
 
     bucket = max(bit_length(v) - 11, 0)
     index  = bucket * 1024 + (v >> bucket)
 
 The clocks of two hosts agree only within a bound, so a latency between them may be below zero. HdrHistogram has no such
-values; the buckets are mirrored for them, so that they sort below zero: -1 - (index of -v).
+values; the buckets are mirrored for them, so they sort below zero: -1 - (index of -v).
 
 Every relay imports this module, so it does without numpy.
 """

@@ -1,7 +1,7 @@
 """Compact encodings in messages: ids as runs, sequences as bitmaps, reports of many clients as columns. Pure.
 
 A set of sequences that a member of a consumer group received is a bitmap in base64. Bit i stands for the sequence i,
-beginning with the least significant bit of the first byte. Zero bytes at the end are cut, so that each set has exactly
+beginning with the least significant bit of the first byte. Zero bytes at the end are cut, so each set has exactly
 one encoding.
 """
 

@@ -63,7 +63,8 @@ def from_bytes(headers: bytes) -> npt.NDArray[np.void]:
 SHARE_OF: Final = 10_000
 """Shares of random characters are whole multiples of one part in this many."""
 RECORD_BYTES: Final = 109
-"""Length of a JSON record without random characters and text, bytes; shorter records are cut."""
+"""Length in bytes of a JSON record without random characters and without words; a shorter payload is a record that is
+cut at the payload's length."""
 
 _GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 _AT_ONCE: Final = 4096
@@ -146,7 +147,7 @@ def _records(lengths: Iterator[int], numbers: Iterator[int], share: int) -> Iter
     """JSON records of these lengths: events with an id, a time, a host, numbers and text."""
     characters = milliseconds = 0
     for index, length in enumerate(lengths):
-        # The difference of running totals, so that shares of short records are not rounded down to zero.
+        # The difference of running totals, so shares of short records are not rounded down to zero.
         wished = (characters + length) * share // SHARE_OF - characters * share // SHARE_OF
         characters += length
         room = length - (RECORD_BYTES if length >= RECORD_BYTES else _BEFORE_TRACE)

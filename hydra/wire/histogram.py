@@ -41,7 +41,7 @@ def merge(histograms: Iterable[Histogram]) -> Histogram:
 class LatencyRecorder:
     """Counts the latencies of messages, whole batches at a time.
 
-    A latency is rounded down to µs, so that -1 ns counts as -1 µs; a latency beyond ±1 h counts as ±1 h. The counts are
+    A latency is rounded down to µs, so -1 ns counts as -1 µs; a latency beyond ±1 h counts as ±1 h. The counts are
     allocated zeroed and untouched pages cost nothing, so an idle client stays small. A second recorder counts latencies
     below zero by their opposites; most clients never need it.
     """

@@ -35,7 +35,7 @@ _REBIND_WITHIN_S: Final = 2.0
 """A fixed port stays in use until libzmq's thread has actually closed the previous socket."""
 _SEND_TIMEOUT_MS: Final = 10
 """XPUB_NODROP: how long one send waits before the control channel is read again. On XPUB, POLLOUT is always true even
-if a send would return EAGAIN, so that polling does not help."""
+if a send would return EAGAIN, so polling does not help."""
 
 
 class ZmqPublisher(PublisherTransport):
@@ -203,7 +203,7 @@ class ZmqSubscriber(SubscriberTransport):
         return messages, batches
 
     def _set_patience(self, now_ns: int, until_ns: int) -> int:
-        """Sets how long to wait for a batch; returns when the stream ends, so that its last wait ends in time."""
+        """Sets how long to wait for a batch; returns when the stream ends, so its last wait ends in time."""
         early_ns = until_ns - _PATIENCE_MS * 1_000_000
         waits_ms = _PATIENCE_MS if now_ns < early_ns else _DEAF_MS
         if self._socket is not None and waits_ms != self._waits_ms:

@@ -142,7 +142,7 @@ def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
 def _of_zmtp(scenario: Scenario) -> Iterator[Refusal]:
     """Settings that only libzmq's subscribers support."""
     if any(value is not None for value in scenario.values_of("receive_rate")):
-        what = "client zmtp has no queue of its own so that it cannot be a slow reader"
+        what = "client zmtp has no queue of its own, so it cannot be a slow reader"
         yield scenario.sweep.key_of("receive_rate"), what, f"leave it out, {_OTHER}"
     if scenario.native.system.get("secure"):
         what = "client zmtp speaks ZMTP with the mechanism NULL only, not CURVE"

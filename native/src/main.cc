@@ -17,7 +17,7 @@ namespace {
 
 // Every client is a fork of this process, and would look up the functions of shared libraries by itself: with
 // 10,240 clients that took a third of the time until they were ready. With this variable at its start, the
-// loader does it once, before the first fork. The process executes its own path, so that it keeps its name;
+// loader does it once, before the first fork. The process executes its own path, so it keeps its name;
 // if that fails, the start is only slower.
 void begin_with_functions_looked_up(char** argv) {
     if (std::getenv("LD_BIND_NOW") != nullptr) {

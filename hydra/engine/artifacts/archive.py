@@ -111,7 +111,7 @@ def glibc_needed(programs: Iterable[Path]) -> tuple[int, int]:
 def _contents(programs: Sequence[Program], natives: Iterable[Path]) -> tuple[dict[str, Path], str]:
     """The archive's files by their name in it, and a digest of them.
 
-    The digest covers the version of libraries and the content of all other files, so that equal installations have
+    The digest covers the version of libraries and the content of all other files, so equal installations have
     equal digests.
     """
     files: dict[str, Path] = {}

@@ -103,7 +103,7 @@ def warmed(points: Sequence[Point]) -> list[Point]:
 
 
 def warm_up(point: Point, records: int = _WARM_RECORDS) -> Point:
-    """The warm-up row before all others, so that no row measures brokers that have just been started.
+    """The warm-up row before all others, so no row measures brokers that have just been started.
 
     Args:
         point: the first measured point.
@@ -243,7 +243,7 @@ def beside_published(
     notes: Sequence[str],
     **picture: Any,
 ) -> ExperimentTable:
-    """A table in which the published figure and the ratio follow some of the columns.
+    """Makes a table; behind each column in ``published`` stand the published figure and the ratio to it.
 
     Args:
         title: the table's title.

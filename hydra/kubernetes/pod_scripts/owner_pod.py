@@ -23,7 +23,7 @@ AGAIN_WITHIN_S = 20.0
 EVERY_S = 0.5
 UNREACHABLE = 3
 DRAINED = 143
-"""The exit code after SIGTERM: not 0, so that the Job creates another Pod."""
+"""The exit code after SIGTERM: not 0, so the Job creates another Pod."""
 WELCOMED_WITHIN_S = 10.0
 
 

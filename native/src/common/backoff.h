@@ -22,7 +22,7 @@ class Backoff {
           last_ns_(until_ns == kNeverNs ? kNeverNs : begin_ns + until_ns) {}
 
     // Whether it is time, which is not before `rested_ns`; if so, sets the next time. A late call delays the
-    // next time, so that calls do not follow each other closely.
+    // next time, so calls do not follow each other closely.
     bool due(std::int64_t now_ns, std::int64_t rested_ns = 0) {
         if (now_ns < next_ns_) {
             return false;

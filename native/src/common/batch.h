@@ -45,7 +45,7 @@ class Batch {
     [[nodiscard]] bool full() const { return taken_ == limit_; }
     [[nodiscard]] std::size_t room() const { return limit_ - taken_; }
     // Adds a message, of which only the header is read. A message shorter than a header is ignored, but
-    // counts against the limit, so that a flood of such messages cannot keep the loop from the control
+    // counts against the limit, so a flood of such messages cannot keep the loop from the control
     // channel.
     void add(const void* message, std::size_t message_size) {
         ++taken_;

@@ -1,6 +1,6 @@
 // Latency counts of one client and one step: HDR buckets, 1 µs to 1 h, 3 significant digits. Pure.
 //
-// The index of a value is HdrHistogram's counts index, so that reports merge with any HDR implementation:
+// The index of a value is HdrHistogram's counts index, so reports merge with any HDR implementation:
 //     bucket = max(bit_length(v) − 11, 0)
 //     index  = bucket · 1024 + (v >> bucket)
 //
@@ -32,7 +32,7 @@ inline std::int64_t bucket_index(std::int64_t value_us) {
     return ((static_cast<std::int64_t>(bits) << 10) + static_cast<std::int64_t>(size >> bits)) ^ sign;
 }
 
-// Rounded down, so that a message that is early by less than 1 µs is below 0 as well.
+// Rounded down, so a message that is early by less than 1 µs is below 0 as well.
 inline std::int64_t floored_us(std::int64_t ns) {
     return ns / 1000 - (ns % 1000 < 0 ? 1 : 0);
 }

@@ -1,6 +1,6 @@
 // A load over time: a rate that changes linearly between points, and when each of its messages is due. Pure.
 //
-// The formulas and the order of their operations are those of hydra/wire/load_schedule.py, so that due times
+// The formulas and the order of their operations are those of hydra/wire/load_schedule.py, so due times
 // are the same in every language; this file is compiled without contraction of products and sums.
 #pragma once
 

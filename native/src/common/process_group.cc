@@ -49,7 +49,7 @@ struct Seat {
     }
 };
 
-// Has one thread and no socket, so that it can fork at any time.
+// Has one thread and no socket, so it can fork at any time.
 class Parent {
   public:
     Parent(const Options& options, const Environment& environment);

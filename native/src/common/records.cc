@@ -10,7 +10,7 @@ namespace hydra {
 namespace {
 
 constexpr std::uint64_t kShareOf = 10'000;
-// Length of a record without random characters and text.
+// Length in bytes of a JSON record whose two texts (random characters, words) are empty.
 constexpr std::uint64_t kRecordBytes = 109;
 constexpr std::uint64_t kBeforeTrace = 24;
 constexpr std::uint64_t kIds = 10'000'000;
@@ -43,7 +43,7 @@ class Room {
 
 }  // namespace
 
-// The number of random characters in a record. It is a difference of running totals, so that shares of short
+// The number of random characters in a record. It is a difference of running totals, so shares of short
 // records are not rounded down to zero.
 std::uint64_t Records::wished(std::uint64_t length) {
     const std::uint64_t before = characters_ * share_ / kShareOf;

@@ -255,7 +255,7 @@ void RelayState::hear(Carrier& carrier, const TimeSeries& course, std::int64_t n
     }
 }
 
-// Sends the sums of the time series. They precede the reports, so that a controller with the reports has
+// Sends the sums of the time series. They precede the reports, so a controller with the reports has
 // them.
 void RelayState::say_course() {
     if (course_at_ns_ == kNeverNs) {

@@ -53,7 +53,7 @@ void SequenceSet::add_with_holes(std::uint64_t first, std::uint64_t last) {
         first = base_;
     }
     if (last - first >= window_ / 2) {
-        // Adds the run in pieces, so that each fits above the base.
+        // Adds the run in pieces, so each fits above the base.
         const std::uint64_t middle = first + window_ / 2 - 1;
         add(first, middle);
         add(middle + 1, last);

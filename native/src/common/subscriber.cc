@@ -218,7 +218,7 @@ void Subscriber::arrived(Client& client, bool ended) {
     tend_at_ns_ = std::min(tend_at_ns_, client.transport->tend_at_ns());
 }
 
-// After its report a client takes nothing until the next `configure`.
+// After its report a client reads no messages from the system until the next `configure` command.
 bool Subscriber::between_steps(const Client& client) {
     return client.step == nullptr || client.report;
 }

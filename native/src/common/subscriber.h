@@ -2,7 +2,7 @@
 // received.
 //
 // One loop for all of them: obey, take what has arrived (a batch of each in turn), do what is due, wait. Only
-// subscribers with arrivals are visited, so that a process with thousands costs no more than their messages.
+// subscribers with arrivals are visited, so a process with thousands costs no more than their messages.
 #pragma once
 
 #include <array>

@@ -21,7 +21,7 @@ namespace hydra {
 
 class SubscriberStep {
   public:
-    // `latency` is emptied; it outlives the step, so that its memory can be used again.
+    // `latency` is emptied; it outlives the step, so its memory can be used again.
     SubscriberStep(const Configure& command, SubscriberTransport& transport, LatencyRecorder& latency);
 
     // Takes at most one batch. Returns whether there may be more to take, now or when a slow reader may read

@@ -48,7 +48,7 @@ class System {
     // The number of libzmq's threads in the context of a client.
     [[nodiscard]] virtual int io_threads() const { return 1; }
 
-    // How long a process with this many subscribers waits after an arrival, so that it takes several
+    // How long a process with this many subscribers waits after an arrival, so it takes several
     // together; 0: not at all.
     [[nodiscard]] virtual std::int64_t gather_ns(std::size_t subscribers) const {
         static_cast<void>(subscribers);

@@ -90,7 +90,7 @@ class PublisherTransport {
     // when wake_fd has become readable, and every few seconds between two steps.
     virtual void poll() {}
 
-    // Watched edge-triggered from the beginning, so that an acknowledgement is noticed when it arrives. -1:
+    // Watched edge-triggered from the beginning, so an acknowledgement is noticed when it arrives. -1:
     // none.
     [[nodiscard]] virtual int wake_fd() const { return -1; }
 

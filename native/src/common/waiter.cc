@@ -12,7 +12,7 @@
 namespace hydra {
 namespace {
 
-// A wait spins for at most one part in this many of its time, so that spinning takes at most a tenth of a
+// A wait spins for at most one part in this many of its time, so spinning takes at most a tenth of a
 // core.
 constexpr std::int64_t kSpunPart = 10;
 constexpr std::uint32_t kArrivals = EPOLLIN | EPOLLRDHUP | EPOLLET;

@@ -40,7 +40,7 @@ class Waiter {
     void remove(int fd);
 
     // The arrivals, after waiting for at most `until_ns` (CLOCK_MONOTONIC), rounded down to milliseconds. The
-    // rest of a millisecond (with a spin, up to ten times its length more) is slept, so that the wait is
+    // rest of a millisecond (with a spin, up to ten times its length more) is slept, so the wait is
     // never late by more than the kernel's delay.
     std::span<const Wake> wait(std::int64_t until_ns);
 

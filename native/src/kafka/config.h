@@ -1,4 +1,4 @@
-// A client's configuration as librdkafka properties, so that a comparison shows whether anything has changed.
+// A client's configuration as librdkafka properties, so a comparison shows whether anything has changed.
 #pragma once
 
 #include "kafka/handles.h"

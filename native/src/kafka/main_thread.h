@@ -13,7 +13,7 @@ namespace hydra {
 // 1,920 clients one and a half cores.
 inline constexpr int kSleepsUntilDue = 0x020400ff;
 
-// How late the kernel may wake it for a timer, so that it wakes when the timer is due. A new entry in its
+// How late the kernel may wake it for a timer, so it wakes when the timer is due. A new entry in its
 // queue wakes it at once.
 inline constexpr unsigned long kMainThreadLateNs = 20'000'000;
 

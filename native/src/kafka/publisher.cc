@@ -110,7 +110,7 @@ void KafkaPublisher::learn_partitions(const std::string& name) {
     std::ranges::sort(partitions_);
 }
 
-// A probe goes to every partition, so that it proves all of them. It is not sent while earlier probes are on
+// A probe goes to every partition, so it proves all of them. It is not sent while earlier probes are on
 // their way: a broker that thousands of subscribers ask at once would be slower than the probes, and the next
 // configuration would wait for them.
 void KafkaPublisher::probe(const Header& header) {

@@ -33,7 +33,7 @@ class KafkaPublisher final : public PublisherTransport {
     void close() override;
     std::optional<Delivery> delivery() override;
     [[nodiscard]] SystemObject report_system() const override;
-    // The largest batch by default, so that no compressor sees a message twice.
+    // The largest batch by default, so no compressor sees a message twice.
     [[nodiscard]] std::uint64_t block_bytes() const override { return 1024 * 1024; }
 
   private:

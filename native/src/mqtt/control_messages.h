@@ -12,7 +12,7 @@ namespace hydra {
 struct MqttStep {
     std::string host;
     std::uint32_t port = 0;
-    std::string topic;  // a publisher's messages go to topic/ID, so that the server keeps their order
+    std::string topic;  // a publisher's messages go to topic/ID, so the server keeps their order
     std::uint32_t qos = 0;
     bool retain = false;
     bool shared = false;  // in a consumer group; probes and end markers then have their own topic

@@ -52,7 +52,7 @@ class Session {
     // Why the connection was lost, or "".
     [[nodiscard]] const std::string& lost() const { return lost_; }
 
-    // The descriptor stays open after the connection is lost, so that a waiter that still watches it never
+    // The descriptor stays open after the connection is lost, so a waiter that still watches it never
     // watches another file.
     [[nodiscard]] int fd() const { return fd_; }
 

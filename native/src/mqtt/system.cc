@@ -8,7 +8,7 @@
 namespace hydra {
 namespace {
 
-// Opens nothing and starts no thread, so that a parent may still fork.
+// Opens nothing and starts no thread, so a parent may still fork.
 void begin() {
     static const int once = mosquitto_lib_init();
     static_cast<void>(once);

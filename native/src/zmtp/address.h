@@ -24,7 +24,7 @@ Address address_of(const std::string& endpoint);
 // The source address for a connection to a destination on this host's IPv4 loopback: another one for every
 // few thousand connections, and for every process. From one address only as many connections to a publisher
 // are possible as there are ports, and after half of them the kernel needs milliseconds to find a free one.
-// For other destinations: an address without a size, so that the kernel chooses.
+// For other destinations: an address without a size, so the kernel chooses.
 Address source_for(const Address& destination, std::uint32_t process, std::uint64_t dialled);
 
 }  // namespace hydra

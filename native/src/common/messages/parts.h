@@ -97,7 +97,7 @@ class SystemObject {
     bool operator==(const SystemObject& other) const;
 
   private:
-    std::shared_ptr<const nlohmann::json> object_;  // immutable, so that copies of commands are cheap
+    std::shared_ptr<const nlohmann::json> object_;  // immutable, so copies of commands are cheap
 };
 
 }  // namespace hydra
