@@ -2,7 +2,7 @@
 
 A paired comparison is Student's t test of the pairs' differences, an unpaired one is Welch's (B. L. Welch: The
 generalization of "Student's" problem when several different population variances are involved, Biometrika 34, 1947).
-Both get logarithms if all figures are above zero, so a difference of means is a ratio. If a repeat of a pair
+Both tests get logarithms if all figures are above zero, so a difference of means is a ratio. If a repeat of a pair
 failed,
 differences have no mean: the sign test judges their median (W. J. Dixon, A. M. Mood: The statistical sign test, Journal
 of the American Statistical Association 41, 1946).

@@ -94,7 +94,7 @@ def _elsewhere_flags(command: _F) -> _F:
 def artifact(scenario: str, **_: Any) -> None:
     """Make the archive of programs for agents.
 
-    It has what agents need for SCENARIO, if you serve it yourself (--artifact).
+    The archive has what agents need for SCENARIO. Use it if you serve the archive yourself (--artifact).
     """
     from hydra.config.scenario import resolve
 

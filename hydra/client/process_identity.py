@@ -67,7 +67,8 @@ def start_of(pid: int) -> int | None:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        # It has just ended, or the system hides processes of other users; this user cannot distinguish the two.
+        # The process has just ended, or the system hides processes of other users; this user cannot distinguish the
+        # two.
         raise PermissionError(f"process {pid} is hidden") from None
     return None if fields[0] in {"Z", "X"} else int(fields[_START_FIELD])
 

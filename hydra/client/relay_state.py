@@ -384,7 +384,7 @@ class RelayState:
         else:
             asked = self._commands.waits(Finish, client)
             self._commands.answered(Finish, [client])
-            # It failed at first and has reported since: the report counts.
+            # The client failed at first and has reported since: the report counts.
             self._failures.pop((Finish, client), None)
             new = self._batching.add(report.epoch, client, report.subscriber, self._cohort, now_ns)
             self._send_batches(self._batching.of([client]) if asked and not new else new)

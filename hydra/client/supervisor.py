@@ -1,7 +1,7 @@
 """The small process between Hydra and a server that Hydra started: however Hydra ends, nothing is left behind.
 
-It is run by its path, isolated and without site-packages, so it imports the standard library only. It reads its
-standard input, a pipe whose other end only the owner holds:
+The owner runs this program by its path, isolated and without site-packages, so the program imports the standard library
+only. It reads its standard input, a pipe whose other end only the owner holds:
 
 - ``Q``: SIGTERM to the server, SIGKILL after a grace, remove the folder, exit.
 - ``D``: detach; from now on only SIGTERM ends it (a server that outlives its command).

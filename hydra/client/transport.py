@@ -1,7 +1,7 @@
 """The interfaces between a Python client and its system: every transport implements one of two.
 
-A transport has one data connection. It is made after the fork, in the client's own process, and one thread uses it. The
-publisher and subscriber loops handle sequences and times; a transport does not.
+A transport has one data connection. The connection is made after the fork, in the client's own process, and one thread
+uses it. The publisher and subscriber loops handle sequences and times; a transport does not.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class PublisherTransport(Protocol):
     def marks_end(self) -> bool:
         """Whether an end marker informs a subscriber.
 
-        It does if a connection keeps the order and nothing else shows where the data ends.
+        A system needs end markers if a connection keeps the order and nothing else shows where the data ends.
         """
 
     def configure(self, command: Configure) -> str:
@@ -196,8 +196,8 @@ class BatchReader(Protocol):
             limit: number of messages after which it returns.
 
         Returns:
-            The messages; and when each batch was read (CLOCK_MONOTONIC), with its number of messages. It returns fewer
-            if nothing arrived for a while, and at most ``DEAF_AT_MOST_S`` after ``until_ns``.
+            The messages; and when each batch was read (CLOCK_MONOTONIC), with its number of messages. The call returns
+            fewer messages if nothing arrived for a while, and at most ``DEAF_AT_MOST_S`` after ``until_ns``.
         """
 
 

@@ -46,7 +46,7 @@ def systems() -> Mapping[str, SystemSpec]:
 
 @cache
 def engines() -> Mapping[str, EngineSpec]:
-    """Every engine by its name; errors as for :func:`systems`."""
+    """Every engine by its name; raises the same exceptions as :func:`systems`."""
     from hydra.engine.interface import EngineSpec
 
     return _Registry(ENGINES, EngineSpec)
@@ -54,7 +54,7 @@ def engines() -> Mapping[str, EngineSpec]:
 
 @cache
 def commands() -> Mapping[str, click.Command]:
-    """Every command of systems and engines by its name; errors as for :func:`systems`."""
+    """Every command of systems and engines by its name; raises the same exceptions as :func:`systems`."""
     import click
 
     return _Registry(COMMANDS, click.Command)

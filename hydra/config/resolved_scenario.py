@@ -45,7 +45,7 @@ class ResolvedScenario:
 
     @cached_property
     def added(self) -> SystemColumns:
-        """The columns that the system adds; errors as for :func:`added_by`."""
+        """The columns that the system adds; raises the same exceptions as :func:`added_by`."""
         return added_by(self.system)
 
     @cached_property

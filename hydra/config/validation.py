@@ -213,7 +213,7 @@ def _refuse_unknown(key: Key, table: Mapping[str, object], tables: Tables) -> No
 def as_written(noun: type, own: type | None) -> type:
     """The dataclass of a table in a file: the shared fields, and the system's own fields in place of ``system``.
 
-    It rejects what either dataclass rejects. :func:`of_written` converts it to the model's dataclass.
+    The merged dataclass rejects what one of the two rejects. :func:`of_written` converts it to the model's dataclass.
     """
 
     def check(self: Any) -> None:

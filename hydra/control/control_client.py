@@ -47,7 +47,7 @@ def wait_for(
 ) -> None:
     """Waits until a message arrives, for at most ``timeout_s``.
 
-    It sleeps for the last fraction of a millisecond; a message that arrives in it is found afterwards.
+    The call sleeps for the last fraction of a millisecond; a message that arrives in this time is found afterwards.
 
     Args:
         poll: waits for at most this many ms (below 0: without limit), and returns whether a message arrived.
@@ -207,8 +207,8 @@ class ControlClient:
         self._heard_ns = time.monotonic_ns()
         self.welcomed = False
         self._quiet = False
-        # Whether the socket's descriptor will signal the next message. It does not signal messages that any earlier
-        # call on the socket, even a send, has noticed (ZMQ_FD in zmq_getsockopt(3)).
+        # Whether the socket's descriptor will signal the next message. The descriptor does not signal messages that any
+        # earlier call on the socket, even a send, has noticed (ZMQ_FD in zmq_getsockopt(3)).
         self._exhausted = False
         self._beside: _Beside | None = None
         self._hello_due_ns = 0
@@ -299,8 +299,8 @@ class ControlClient:
     def gone(self) -> str:
         """Why the controller counts as dead, as a part of a sentence; "" if it does not.
 
-        It has been silent for longer than its welcome allowed, or its process has ended: the connection is lost, and
-        its host refuses a new one. May wait for a moment if there is no connection.
+        The controller counts as dead if it was silent for longer than its welcome allowed, or if its process has ended:
+        then the connection is lost, and its host refuses a new one. May wait for a moment if there is no connection.
         """
         if self._silence_ns and time.monotonic_ns() - self._heard_ns > self._silence_ns and not self.socket.poll(0):
             # (If this process was stopped or had no CPU, there may be unread pings.)

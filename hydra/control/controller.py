@@ -38,7 +38,8 @@ _REFUSED_HANDSHAKES: Final = (
 class Controller:
     """Exchanges messages with every client of a run, through the relay of its group, and with servers.
 
-    It has no thread: :meth:`poll` and :meth:`wait_until`, which the run calls all the time, serve the sockets.
+    The controller has no thread: :meth:`poll` and :meth:`wait_until`, which the run calls all the time, serve the
+    sockets.
 
     Attributes:
         roster: the connected clients and their answers.

@@ -178,12 +178,12 @@ class EngineSpec:
     """The specification of an engine, by which generic code uses it.
 
     Attributes:
-        name: the name of the entry point and of the table in the cluster file. It handles a ``--master`` that is this
-            name or begins with ``NAME://``.
+        name: the name of the entry point and of the table in the cluster file. The engine handles a ``--master`` that
+            is this name or begins with ``NAME://``.
         masters: the possible values of ``--master``, as a part of a sentence: ``the address of a … master``.
         is_local: whether its groups run on this machine, so the machine's limits apply to them.
-        open: opens the engine for a run and closes it at the end of the context. It raises UsageError, ClusterError or
-            MissingDependencyError if the command cannot begin.
+        open: opens the engine for a run and closes it at the end of the context. The call raises UsageError,
+            ClusterError or MissingDependencyError if the command cannot begin.
         agents: returns the agents with their free resources; registers nothing. Takes ``--master``, the agents of the
             cluster file and the settings.
         handles: whether the engine handles another ``--master``; the first engine that does so gets it.

@@ -54,7 +54,7 @@ def write_report(run: Path, *others: Path, shared: bool = False, images: str = "
 
 
 def _images(page: Path, images: str) -> Path | None:
-    """The folder for images; errors as for :func:`write_report`."""
+    """The folder for images; raises the same exceptions as :func:`write_report`."""
     if not images:
         return None
     from hydra.jupyter.images import BESIDE, refuse_images

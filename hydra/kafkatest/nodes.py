@@ -38,7 +38,7 @@ class Node:
 
     @property
     def metrics(self) -> str:
-        """Its address for readers of its metrics, "" if there is none."""
+        """The node's address for readers of its metrics, "" if there is none."""
         return "" if self.metrics_port is None else f"{self.host}:{self.metrics_port}"
 
 

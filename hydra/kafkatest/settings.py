@@ -65,7 +65,8 @@ class KafkaSettings:
         keep: whether the topic keeps the messages of all steps, to measure throughput with stored data; otherwise it
             keeps those of two steps.
         kill_broker_at: the fraction of the window (above 0, below 1) after which Hydra kills (SIGKILL) the broker that
-            leads the first partition. It needs at least two brokers started by Hydra; the next step gets new ones.
+            leads the first partition. The kill needs at least two brokers started by Hydra; the next step gets new
+            brokers.
         move_partition_at: the fraction of the window after which Hydra moves the topic's first partition to the next
             brokers in the order of their ids; it needs more brokers than replicas. Clients are not informed.
     """
@@ -147,9 +148,9 @@ class KafkaSpec:
             set.
         exact_group: whether the setting ``group`` is the whole id of the consumer group on the cluster, for ACLs;
             otherwise the name of the run's topic stands before it.
-        properties: client properties by the names of librdkafka or the Java client, TLS and SASL included. They travel
-            encrypted, and Hydra never stores them. A name with dots needs no quotes: ``[kafka.properties]``,
-            ``security.protocol = "SSL"``.
+        properties: client properties by the names of librdkafka or the Java client, TLS and SASL included. The
+            properties travel encrypted, and Hydra never stores them. A name with dots needs no quotes:
+            ``[kafka.properties]``, ``security.protocol = "SSL"``.
     """
 
     bootstrap: str = setting(

@@ -186,7 +186,7 @@ class Topics:
     def led_offsets(self, topic: str, within_s: float) -> dict[int, int]:
         """The ``end_offsets`` of the partitions with a leader, once every leader answers.
 
-        It is for a dead broker, whose partitions get another leader, or none, within ``within_s``.
+        Use this call after a broker died: its partitions get another leader, or none, within ``within_s``.
 
         Raises:
             ServerError: a leader of a partition did not answer within ``within_s``.

@@ -230,7 +230,7 @@ class _Process:
                 return self.api.call(method, path, body, query, answer_s)
             except ApiError as e:
                 if e.reason == "AlreadyExists" and body is not None and (unanswered or not path.endswith("/jobs")):
-                    # It was created although the answer was lost: only this process uses these names.
+                    # The object was created although the answer was lost: only this process uses these names.
                     if not path.endswith("/jobs"):
                         return {"metadata": {"name": body["metadata"]["name"]}}
                     method, path, body = "GET", f"{path}/{body['metadata']['name']}", None

@@ -28,7 +28,7 @@ def agents(master: str, settings: KubernetesSettings) -> list[Agent]:
 
 
 def opened(master: str) -> Api:
-    """The API that ``--master`` names; errors as for :func:`agents`."""
+    """The API that ``--master`` names; raises the same exceptions as :func:`agents`."""
     require_client()
     return Api(context_of(master))
 

@@ -48,9 +48,9 @@ def agents(
 ) -> list[Agent]:
     """The nodes that take Pods, as agents, in the order of the nodes.
 
-    An agent's id is the node's name; its attributes are the node's labels. Its free resources are those that the node
-    has for Pods less those that its Pods request: CPUs in whole thousandths, memory and disk in whole MB of 2^20
-    bytes, rounded down. A node whose Pod slots are all taken is left out, too.
+    An agent's id is the node's name; its attributes are the node's labels. The free resources of an agent are those
+    that the node has for Pods less those that its Pods request: CPUs in whole thousandths, memory and disk in whole MB
+    of 2^20 bytes, rounded down. A node whose Pod slots are all taken is left out, too.
 
     Args:
         nodes: the nodes as the API lists them.

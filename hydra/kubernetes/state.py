@@ -63,8 +63,8 @@ class _Pod:
 class KubernetesState:
     """The state of one run.
 
-    A group is placed at once on a node whose known free resources suffice. Its Pod prefers that node, or is bound to it
-    if a constraint has no translation; a ``running`` event contains the node on which the Pod really is.
+    A group is placed at once on a node whose known free resources suffice. The group's Pod prefers that node, or is
+    bound to it if a constraint has no translation; a ``running`` event contains the node on which the Pod really is.
 
     Attributes:
         family: what the run's objects have in common.

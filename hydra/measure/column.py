@@ -67,7 +67,7 @@ class Column:
 
     @property
     def title(self) -> str:
-        """Its name in tables and legends."""
+        """The column's name in tables and legends."""
         return self.heading or self.name
 
     @property
@@ -77,7 +77,7 @@ class Column:
 
     @property
     def axis_title(self) -> str:
-        """The title of its axis."""
+        """The title of the column's axis in plots."""
         return self.axis or self.unit or self.name
 
 

@@ -97,7 +97,7 @@ def encode(histogram: Histogram) -> bytes:
 def decode(encoded: bytes, min_us: int, max_us: int, below: Sequence[int] = ()) -> Histogram:
     """The histogram from the result of :func:`encode`, which has only the buckets from 0 µs.
 
-    Its exact minimum and maximum are stored beside it, and ``below``, the result of :func:`below_zero`.
+    The histogram's exact minimum and maximum are stored beside it, and ``below``, the result of :func:`below_zero`.
     """
     # HdrHistogram's counts have Hydra's indexes, as a test of wire/histogram.py checks. HdrHistogram's own iterators
     # take a quarter of a second for each histogram.

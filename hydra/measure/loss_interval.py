@@ -11,7 +11,7 @@ Losses occur in bursts. Before events can be counted, the independent ones have 
 - *Bursts or everywhere.* Bursts are a Poisson process, with the interval of :func:`of_bursts`. If losses last
   throughout the step, as in an overload, there are no events to count. The interval is then Student's interval of the
   mean of parts of the step, whose number is reduced by their autocorrelation (``measure/steadiness.py``), or of the
-  subscribers if these are independent. It is not narrower than the count of lost copies allows, of which copies lost
+  subscribers if these are independent. The interval is not narrower than the count of lost copies allows; copies lost
   together count as one.
 
 The bursts of several equal steps are pooled, because a step without a burst is evidence of how rare bursts are, but not

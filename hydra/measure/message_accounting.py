@@ -203,8 +203,8 @@ def group_outcome(
         group: the result of :func:`merge_members` for the members' reports.
         due: the messages that the group should receive.
         window_s: the length of the step's window in seconds.
-        last_words: the sum of the messages in the last progress messages of members without a report. They may have
-            received this number of the messages that no other member has.
+        last_words: the sum of the messages in the last progress messages of members without a report. These members may
+            have received this number of the messages that no other member has.
         doubt: which number of the doubtful messages counts as received.
     """
     found = outcomes_of_reports(group, due, window_s, doubt).total()

@@ -16,8 +16,8 @@ seconds would, f seconds count as one (the design effect of L. Kish, Survey Samp
 batch means, M. S. Meketon, B. Schmeiser, Winter Simulation Conference 1984).
 
 Uniform weights are exponential variables divided by their sum, so the probability is that of a sum of gamma
-variables being above 0. It is computed by the saddlepoint approximation (R. Lugannani, S. Rice, Advances in Applied
-Probability 12, 1980), to 1 %.
+variables being above 0. The probability is computed by the saddlepoint approximation (R. Lugannani, S. Rice, Advances
+in Applied Probability 12, 1980), to 1 %.
 
 A copy is one message at one subscriber. A late copy counts in the second in which it arrived, so the copies delayed by
 one stall stay together; a lost copy counts in the second in which it was due. Copies that arrived after the window (in

@@ -9,8 +9,8 @@ searched for in the messages received in each whole second:
   median, scaled as for a normal distribution), and by more than ``LEAST`` of the median.
 - *A change*: the moment with the largest difference between the means before and after it, without the outliers.
   Student's test with the spread on both sides, widened by the first autocorrelation of the residuals, at ``ALPHA`` over
-  all moments (Bonferroni). It counts only if the means differ by ``LEAST``. A change in the first third, with less
-  before it, is a slow beginning.
+  all moments (Bonferroni). A change counts only if the means differ by ``LEAST``. A change in the first third, with
+  less before it, is a slow beginning.
 
 ``tests/measure/test_steadiness.py`` measures how often steady steps are reported and unsteady ones found.
 """

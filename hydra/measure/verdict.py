@@ -361,8 +361,8 @@ class Ceiling:
 def ceiling(measured: Iterable[Ceiling], language: str, role: Role, clients: int, message_size: int) -> float | None:
     """The ceiling of this number of clients with messages of this size; None if none was measured.
 
-    It is interpolated between measured ceilings, with sizes and counts on logarithmic scales; outside their range it
-    is that of the nearest.
+    The ceiling is interpolated between measured ceilings, with sizes and counts on logarithmic scales; outside the
+    measured range it is the nearest measured ceiling.
     """
     sizes: dict[int, list[Ceiling]] = {}
     for each in measured:

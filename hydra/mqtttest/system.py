@@ -72,7 +72,7 @@ def reach(address: str, username: str = "", password: str = "") -> None:
 
 
 class ConnectionMonitor:
-    """A connection whose loss shows that the server is dead; arguments and errors as for :func:`reach`."""
+    """A connection whose loss shows that the server is dead; arguments and exceptions are those of :func:`reach`."""
 
     def __init__(self, address: str, username: str = "", password: str = "") -> None:
         self._address = address

@@ -21,7 +21,7 @@ CHANGE_TIMEOUT_S: Final = 10.0
 _STORAGE: Final = {"memory": api.StorageType.MEMORY, "file": api.StorageType.FILE}
 
 FILE: Final = "nats-streams"
-"""The file in a run's folder with a stream per line. It exists as long as one of the streams may exist."""
+"""The file in a run's folder with a stream per line. The file exists as long as one of the streams may exist."""
 
 _T = TypeVar("_T")
 

@@ -83,7 +83,7 @@ def read_record(folder: Path) -> ExperimentRecord:
 
 
 def read_views(folder: Path) -> list[ExperimentTable]:
-    """The tables of the experiment in a folder, [] if there are none yet; errors as for :func:`read_record`."""
+    """The tables of the experiment in a folder, [] if there are none yet; raises what :func:`read_record` raises."""
     path = folder / TABLE
     return read_json(path, _Tables).tables if path.is_file() else []
 
@@ -105,7 +105,7 @@ def write_record(folder: Path, record: ExperimentRecord) -> None:
 
 
 def write_tables(folder: Path, record: ExperimentRecord, views: Sequence[ExperimentTable]) -> None:
-    """Writes ``table.md``, ``table.csv`` and ``table.json``; errors as for :func:`write_record`."""
+    """Writes ``table.md``, ``table.csv`` and ``table.json``; raises the same exceptions as :func:`write_record`."""
     texts = {
         "table.md": text_of(document(record, views)),
         "table.csv": csv_text(views),

@@ -52,7 +52,7 @@ class RunContext:
         observer: the display of the run.
         exports: the exports of its metrics during the run.
         clock_ns: reads CLOCK_MONOTONIC.
-        epoch: the number of the present or last step. It rises before each step, and each time a step has to be
+        epoch: the number of the present or last step. The epoch rises before each step, and each time a step has to be
             started again.
         controller: the end of the control channel; it exists during the run.
         journal: stores and shows events.

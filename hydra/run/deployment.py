@@ -277,7 +277,7 @@ class Deployment:
             del self.launches[group]
             self._run.events.ignore(group)
             self._run.engine.kill([group])
-        # Their ids are free again: the next process with one of them is a new client.
+        # The ids of these clients are free again: the next process with one of them is a new client.
         self._run.controller.roster.forget(ids)
 
     def _await_present(self, deadline: float) -> bool:

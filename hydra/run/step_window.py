@@ -28,7 +28,7 @@ def run_window(
 ) -> tuple[int, int]:
     """Waits for the end of the window; returns its begin and end (ns on the step's clock).
 
-    It ends early when all publishers have sent all messages of the step, or when one reports an error.
+    The window ends early when all publishers have sent all messages of the step, or when one reports an error.
 
     Raises:
         StepError: a publisher died, or the system failed.

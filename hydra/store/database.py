@@ -81,7 +81,8 @@ _DAMAGED: Final = (
 class _Transaction:
     """Stores all that is written within it, or nothing and raises an error that names a remedy.
 
-    It is no generator: an interrupt between two of its statements leaves a transaction open, which the next one undoes.
+    The context manager is no generator: an interrupt between two statements of a generator leaves a transaction open,
+    which the next one undoes.
 
     Args:
         db: the connection.

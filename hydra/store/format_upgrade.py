@@ -34,7 +34,7 @@ def searched_otherwise(scenario: Mapping[str, Any]) -> bool:
 
 
 def stored_scenario(stored: Mapping[str, Any]) -> ResolvedScenario:
-    """The scenario of a run from its metadata; errors as for :func:`upgraded` and ``msgspec.convert``."""
+    """The scenario of a run from its metadata; raises what :func:`upgraded` and ``msgspec.convert`` raise."""
     return ResolvedScenario.of(from_stored(upgraded(stored)))
 
 
@@ -74,7 +74,7 @@ def upgraded(scenario: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def upgraded_plan(plan: Mapping[str, Any], system: str) -> dict[str, Any]:
-    """Converts a stored plan of a step of this system to this version's form; errors as for :func:`upgraded`."""
+    """Converts a stored plan of a step of this system to this version's form; raises what :func:`upgraded` raises."""
     if OWN in plan["settings"]:
         return {**plan, "settings": _completed(plan["settings"], plugins.systems().get(system))}
     spec, old = _of_earlier({"settings": plan["settings"]}, system)

@@ -370,7 +370,7 @@ class SweepKind(SweepSpec, ABC):
     ) -> tuple[list[tuple[str, StepResult]], int]:
         """The steps whose losses are plotted by subscriber, and the position of the one shown in detail.
 
-        They are the last step of each row; the one that lost most is shown in detail.
+        The plotted steps are the last step of each row; the step that lost most is shown in detail.
 
         Args:
             rows: the rows of the table.

@@ -3,8 +3,8 @@
 A curve is the mean share g over time that is lost at u = ln(rate / K), where g(0) is the target, and the size m of the
 loss bursts (seconds of traffic). The curves are a rough grid over the behaviour of systems: loss that rises as a power
 of the rate, loss above a capacity that varies, a capacity for a share of the time, the part of stalls that a buffer
-does not absorb, an onset, a capacity that collapses, a cliff. They are made for no particular system; the steps decide
-which of them holds.
+does not absorb, an onset, a capacity that collapses, a cliff. The curves are made for no particular system; the steps
+decide which curve holds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The answer of a search (a figure, ``none`` or ``unknown``) and its side findings, as data without texts.
 
-The side findings are a subscriber that loses alone, and the loss at the start of each step. Both follow from the steps
-well below the answer, where the rate itself causes little loss or none.
+The side findings are a subscriber that loses alone, and the loss at the start of each step. Both findings follow from
+the steps well below the answer, where the rate itself causes little loss or none.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ fourth well below, for the loss at any rate. The search ends when the interval i
 spent.
 
 After a step that lost more than the target the next step waits, until the search has found that this system loses no
-more right after an overload than after a pause. It does not wait after a step that lost as much as half or double its
-rate, since that was no overload. At the end the answer is checked against a last, long step at the lower limit and
-against all steps before it.
+more right after an overload than after a pause. The search does not wait after a step that lost as much as half or
+double its rate, since that was no overload. At the end the answer is checked against a last, long step at the lower
+limit and against all steps before it.
 """
 
 from __future__ import annotations

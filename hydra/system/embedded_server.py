@@ -18,9 +18,10 @@ from hydra.system.worker_thread import WorkerThread
 
 START_TIMEOUT_S: Final = 60.0
 PREPARE_TIMEOUT_S: Final = 900.0
-"""It is long, because at the first start on a machine programs may have to be fetched and prepared."""
+"""The time is long, because at the first start on a machine programs may have to be fetched and prepared."""
 STOP_TIMEOUT_S: Final = 600.0
-"""It is long, because a slow disk needs time to remove the server's data; the server itself is killed within 4 s."""
+"""The time is long, because a slow disk needs time to remove the server's data; the server itself is killed within 4 "
+"s."""
 PORT_ATTEMPTS: Final = 5
 LOG: Final = "server.log"
 _TAKEN: Final = "in use"
@@ -37,8 +38,8 @@ class EmbeddedServer:
     Attributes:
         program: starts the server.
         cluster: configures the server as the only member of a cluster, and checks whether it is up.
-        folder: folder for data and settings. It must not exist, or be empty; it is created, and always removed at the
-            end.
+        folder: folder for data and settings. The folder must be empty or absent; it is created, and always removed at
+            the end.
         log: file for the server's output; None: a file in ``folder``, which is removed with it.
         host: the address that the server binds and that clients use.
         ports: picks this many free ports of a host; another process may bind them first.

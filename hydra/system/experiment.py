@@ -113,7 +113,7 @@ class Experiment:
         source: its authors and year.
         scale: the default scale, with which it takes less than three minutes on two cores.
         takes_s: approximate duration at this scale on two cores, in seconds.
-        next_part: returns the part after those that are done, None after the last one. It is pure, so an
+        next_part: returns the part after those that are done, None after the last one. The function is pure, so an
             interrupted experiment continues with the same call. ``in_turn`` makes it from ``parts``.
         views: makes the tables from the parts that are done.
         parts: returns all parts, if they are known before anything is measured.

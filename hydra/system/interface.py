@@ -155,7 +155,7 @@ class System:
     def configure(self, settings: Settings) -> dict[str, Any] | None:
         """The ``system`` object of the next step's ``configure``: the system's own settings, and where its data goes.
 
-        It is called once for each start of a step, before any client is configured.
+        The run calls this method once for each start of a step, before any client is configured.
 
         Raises:
             StepError: servers started by Hydra do not answer; they count as failed from now on.

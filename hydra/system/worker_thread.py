@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 class WorkerThread:
     """A thread that makes the calls handed to it, one after another.
 
-    It is a daemon: a call that is still waiting does not keep this process from ending.
+    The thread is a daemon: a call that is still waiting does not keep this process from ending.
 
     Arguments:
         wait: how the caller waits for a result.

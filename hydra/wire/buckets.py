@@ -62,9 +62,9 @@ def highest_of(index: int) -> int:
 def rank_of(percent: float, count: int) -> int:
     """The rank of a percentile among ``count`` sorted values: ⌈percent · count / 100⌉, from 1 to ``count``.
 
-    It is the nearest rank: at least ``percent`` of the values are at or below the value of this rank. HdrHistogram for
-    Java has the same rank; its Python package rounds to the nearest whole number, which for p99 of 151 values is 149:
-    98.7 % of them.
+    This rank is the nearest rank: at least ``percent`` of the values are at or below the value of this rank.
+    HdrHistogram for Java has the same rank; its Python package rounds to the nearest whole number, which for p99 of 151
+    values is 149: 98.7 % of them.
     """
     # 99.9 is not exact in binary: a product that is above a whole number only by rounding must become that number.
     return min(max(ceil(percent * _BELOW * count / 100), 1), count)

@@ -1,8 +1,8 @@
 """A load over time: a rate that changes linearly between points, and when each of its messages is due. Pure.
 
 N(t) is the integral of the rate from the start; message n is due when N passes n. Between two points N is a parabola.
-Its inverse is computed in the form that loses no digits, ``d = 2m / (r + √(r² + 2am))``. IEEE 754 defines how each of
-these operations is rounded, so clients in every language have the same due times (``tests/golden/load``;
+The inverse of N is computed in the form that loses no digits, ``d = 2m / (r + √(r² + 2am))``. IEEE 754 defines how each
+of these operations is rounded, so clients in every language have the same due times (``tests/golden/load``;
 ``native/src/common/load.cc``).
 """
 

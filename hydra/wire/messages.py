@@ -251,7 +251,7 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class HostReadings(_FromClient, frozen=True, tag="host", kw_only=True):
     """From a relay or server that obeys ``watch``: its samples since its last message.
 
-    It answers the end of a watch with this message too, which then may have no samples.
+    The relay or server answers the end of a watch with this message too, which then may have no samples.
     """
 
     epoch: Epoch

@@ -130,7 +130,8 @@ def _system(report: SubscriberReport) -> bytes:
 
 
 def _sum(histograms: Iterable[Histogram]) -> tuple[list[int], list[int]]:
-    """The lowest and the highest value; and pairs of a rising index and its count. Both are empty without a count."""
+    """The lowest and the highest value; and pairs of a rising index and its count. Both arrays are empty if nothing "
+    "was counted."""
     counts: dict[int, int] = {}
     low_us: list[int] = []
     high_us: list[int] = []

@@ -5,7 +5,7 @@ compiled) and the native clients if there are any. ``hydra-run`` unpacks it once
 Python of the same minor version there, or prints why it cannot start.
 
 The modules are compiled here because agents write no compiled modules, and a group would spend most of its start on
-compiling. Their format is that of PEP 552, unchecked, as unpacking an archive changes the times of its files.
+compiling. The modules have the format of PEP 552, unchecked, as unpacking an archive changes the times of its files.
 """
 
 from __future__ import annotations

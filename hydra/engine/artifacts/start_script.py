@@ -57,8 +57,8 @@ else
     fi
 fi
 
-# All groups of an agent share one unpacked copy: a copy for each would need disk and memory many times. It is in a
-# folder of this user in which programs may run; if there is no such folder, each group has a copy in its sandbox.
+# All groups of an agent share one unpacked copy: a copy for each would need disk and memory many times. The copy is in
+# a folder of this user in which programs may run; if there is no such folder, each group has a copy in its sandbox.
 unpack() { mkdir -p "$1" && tar -xzf "$root/program.tar.gz" -C "$1"; }
 share() {
     command -v flock >/dev/null 2>&1 || return 1

@@ -92,7 +92,7 @@ class RunJob:
                 try:
                     if e.reason == "AlreadyExists" and unanswered:
                         there = self.api.call("GET", self.path(kind, body["metadata"]["name"]))
-                        # It was created although the answer was lost.
+                        # The object was created although the answer was lost.
                         if there["metadata"].get("annotations", {}).items() >= body["metadata"]["annotations"].items():
                             return there
                         unanswered = False

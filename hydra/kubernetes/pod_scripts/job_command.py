@@ -1,8 +1,8 @@
 """The first process of the container ``hydra``: starts the user's command, and ends with its exit code.
 
-Its arguments are the file with the command, as JSON, and the folder of run directories. The command's standard error is
-the container's; its standard output follows there at the end, after the line OUTPUT, as two pipes have no order.
-If the user's standard output is a terminal, the command's is a terminal as well.
+The script's arguments are the file with the command, as JSON, and the folder of run directories. The command's standard
+error is the container's; its standard output follows there at the end, after the line OUTPUT, as two pipes have no
+order. If the user's standard output is a terminal, the command's is a terminal as well.
 In the folder's ``.hydra``, ``lock`` is locked while this process lives, and ``exit`` contains the exit code afterwards.
 """
 

@@ -1,7 +1,7 @@
 """The script of the init containers of a command in the cluster: waits until the command's files exist.
 
-Its arguments are one of the files, how many seconds to wait, and the exit code if the file does not appear. The files
-are those of a Secret that Hydra creates after the Job: the creating process may have been killed in between.
+The script's arguments are one of the files, how many seconds to wait, and the exit code if the file does not appear.
+The files are those of a Secret that Hydra creates after the Job: the creating process may have been killed in between.
 """
 
 from __future__ import annotations

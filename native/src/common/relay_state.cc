@@ -378,7 +378,7 @@ void RelayState::take_exit(const ChildExit& exit, std::int64_t) {
     if (!exit.replaced) {
         gone_.push_back(exit);
     }
-    // It may have been the last client without an answer.
+    // This client may have been the last one without an answer.
     for (const Step step : kAllSteps) {
         complete(step);
     }

@@ -1,7 +1,7 @@
 // The interfaces between a client and its system: every transport implements one of two; system.h opens them.
 //
-// A transport has one data connection. It is made after the fork, in the client's own process, and one thread
-// uses it. The publisher and subscriber loops handle sequences, times and ledgers.
+// A transport has one data connection. The connection is made after the fork, in the client's own process,
+// and one thread uses it. The publisher and subscriber loops handle sequences, times and ledgers.
 #pragma once
 
 #include <cstdint>

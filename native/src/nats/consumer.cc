@@ -83,7 +83,8 @@ void NatsFeed::consume(const NatsStep& step) {
 
 NatsFeed::~NatsFeed() {
     inbox_->close();
-    // Unsubscribing also deletes the consumer. It asks the server, so it is not tried without a connection.
+    // Unsubscribing also deletes the consumer. Unsubscribing asks the server, so it is not tried without a
+    // connection.
     if (natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED) {
         natsSubscription_Unsubscribe(subscription_.get());
     }

@@ -1,5 +1,5 @@
 // Clients without a system: publishers whose messages are discarded, and subscribers that make the messages
-// that they receive. They show the limit of the client's own code (hydra ceiling).
+// that they receive. These clients show the limit of the client's own code (hydra ceiling).
 #pragma once
 
 #include <memory>

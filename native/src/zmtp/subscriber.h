@@ -1,5 +1,5 @@
-// A subscriber on plain sockets, one to each of its publishers. It has no queue: messages that it has not
-// read wait in the kernel, and then at the publisher.
+// A subscriber on plain sockets, one to each of its publishers. The subscriber has no queue: messages that it
+// has not read wait in the kernel, and then at the publisher.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Subscribers of raw ZMQ that speak ZMTP themselves, as a system of this program. They show what publishers
-// can do, and by comparison what libzmq's subscribers cost.
+// Subscribers of raw ZMQ that speak ZMTP themselves, as a system of this program. These subscribers show what
+// publishers can do, and by comparison what libzmq's subscribers cost.
 #pragma once
 
 #include <memory>
