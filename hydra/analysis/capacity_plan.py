@@ -132,8 +132,10 @@ def extrapolated(use: ResourceUse, clients: int) -> bool:
 
 
 def together(costs: Sequence[Cost | None]) -> Cost | None:
-    """The sum of several roles' costs; None if one is unknown. The sum's evidence is that of the least measured "
-    "cost."""
+    """The sum of several roles' costs; None if one is unknown.
+
+    The sum's evidence is that of the least measured cost.
+    """
     known = [cost for cost in costs if cost is not None]
     if not known or len(known) < len(costs):
         return None

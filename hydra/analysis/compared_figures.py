@@ -17,8 +17,10 @@ _OTHERS: Final = (
     *(f"{since}_{name}_us" for since in (DUE, SENT) for name in ("p50", "p99", "p999")),
     *(f"{ACK}_p99_us", "publisher_cores", "subscriber_cpu_s", "subscriber_rss_max_bytes"),
 )
-"""The other figures in order. These figures are few on purpose, because each further figure makes differences harder "
-"to show."""
+"""The other figures in order.
+
+These figures are few on purpose, because each further figure makes differences harder to show.
+"""
 
 
 def measured_columns(columns: Mapping[str, Column]) -> list[str]:

@@ -123,8 +123,10 @@ class CommandReplies:
         return [(told.command, sorted(told.waiting)) for told in due]
 
     def _unheeded(self, command: EpochCommand, client: int) -> bool:
-        """Whether the client ignores this command. The command is not resent: a late copy could be obeyed in another "
-        "state."""
+        """Whether the client ignores this command.
+
+        The command is not resent: a late copy could be obeyed in another state.
+        """
         if isinstance(command, Configure):
             return False
         stops_unstarted = isinstance(command, Stop) and client not in self._latest.get(Start, {})

@@ -29,8 +29,10 @@ LOOK_EVERY_S: Final = 0.001
 TURNS: Final = 5
 """Turns of the loop that the library needs to write messages if the socket accepts them at once."""
 OUTBOUND_BYTES: Final = 256 * 1024 * 1024
-"""The library's limit for bytes that wait to be written. No client reaches this limit: a client stops at a lower "
-"limit, because at this one the library would wait forever."""
+"""The library's limit for bytes that wait to be written.
+
+No client reaches this limit: a client stops at a lower limit, because at this one the library would wait forever.
+"""
 
 _T = TypeVar("_T")
 

@@ -275,8 +275,10 @@ class ServerMonitor:
         self._thread.submit(self._run)
 
     def failure(self) -> str:
-        """A text if no server answered, else ""; returns at once. The text stays when servers are back, because data "
-        "may be lost."""
+        """A text if no server answered, else ""; returns at once.
+
+        The text stays when servers are back, because data may be lost.
+        """
         return self._gone
 
     def close(self) -> None:
