@@ -73,8 +73,9 @@ def run_interleaved(
     before = _before(resumed, sides, flags) if resumed else None
     if before:
         replaced = {**before.overrides, **replaced}
+        scenario = next((side.scenario for side in sides.values()), "")
         sides = {
-            name: ComparedSide(before.scenarios.get(name, next(iter(sides.values())).scenario if sides else ""), own)
+            name: ComparedSide(before.scenarios.get(name, scenario), own, before.commands.get(name, ""))
             for name, own in before.sides.items()
         }
         refuse_hidden({**replaced, **{key: value for side in sides.values() for key, value in side.replaced.items()}})
