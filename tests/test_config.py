@@ -118,7 +118,7 @@ def test_a_command_without_flags_takes_minutes_and_the_published_sweep_more(name
     assert published.sweep.expected_s() > 3 * usual.sweep.expected_s()
     if isinstance(usual.scenario.sweep, SearchSweep):
         assert usual.scenario.sweep.search.loss_target == 0.005
-        assert usual.scenario.sweep.measuring_s == 300
+        assert usual.scenario.sweep.chance_ratio == 2
 
 
 def test_values_of_the_published_sweep_go_before_the_file_and_behind_flags(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def _began(resolved: ResolvedScenario, request: RunRequest, engine: Engine) -> R
         sweep.expected_s(),
         None if kind.in_order else sweep.bound_s(),
         servers_of(resolved),
-        kind.measuring_s,
+        None if kind.chance_ratio is None else kind.chance_ratio * sweep.expected_s(),
         3 * sweep.expected_s() if kind.in_order and kind.rows == 1 else None,
         *(unfit_rows(resolved, request.cluster, engine.agents(), machine) or ()),
     )

@@ -257,8 +257,8 @@ class SweepKind(SweepSpec, ABC):
         return ""
 
     @property
-    def measuring_s(self) -> float | None:
-        """The longest that each of its searches measures, in seconds; None: it has none, or some of other lengths."""
+    def chance_ratio(self) -> float | None:
+        """The longest duration by chance, in expected durations; None: chance has no part in it."""
         return None
 
     @property
