@@ -20,8 +20,8 @@ START_TIMEOUT_S: Final = 60.0
 PREPARE_TIMEOUT_S: Final = 900.0
 """The time is long, because at the first start on a machine programs may have to be fetched and prepared."""
 STOP_TIMEOUT_S: Final = 600.0
-"""The time is long, because a slow disk needs time to remove the server's data; the server itself is killed within 4 "
-"s."""
+"""The time is long, because a slow disk needs time to remove the server's data; the server itself is killed within
+4 s."""
 PORT_ATTEMPTS: Final = 5
 LOG: Final = "server.log"
 _TAKEN: Final = "in use"

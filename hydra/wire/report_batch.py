@@ -130,8 +130,10 @@ def _system(report: SubscriberReport) -> bytes:
 
 
 def _sum(histograms: Iterable[Histogram]) -> tuple[list[int], list[int]]:
-    """The lowest and the highest value; and pairs of a rising index and its count. Both arrays are empty if nothing "
-    "was counted."""
+    """The lowest and the highest value; and pairs of a rising index and its count.
+
+    Both arrays are empty if nothing was counted.
+    """
     counts: dict[int, int] = {}
     low_us: list[int] = []
     high_us: list[int] = []
