@@ -150,7 +150,7 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--io-threads", "2", "--sndbuf", "5"), "--io-threads: client pyzmq has no such option"),
         (
             ("slo", "zmqrate", "--clients", "5", "--p99", "9ms"),
-            "'max' has no due times that latency could count from",
+            "with rate 'max' messages have no due times from which latency",
         ),
         (("ceiling", "--clients", "0"), "'--clients': 0 is not 1 or more"),
         (("ceiling", "--size", "3"), "'--message-size' / '--size': 3 is not 24 to 67108864"),
@@ -265,7 +265,7 @@ def checked(code: object, out: str, err: str) -> str:
         # keys, values, properties
         (("run", "zmqfixed", "--set", "settings.ratee=3"), "did you mean rate"),
         (("run", "zmqfixed", "--set", "settings.acks=1"), "settings.acks: unknown key; this is a key of system kafka"),
-        (("run", "kafka-fixed", "--set", "sweep.vary.rcvhwm=[1]"), "sweep.vary.rcvhwm: unknown key; it is of"),
+        (("run", "kafka-fixed", "--set", "sweep.vary.rcvhwm=[1]"), "sweep.vary.rcvhwm: unknown key; this is a key of"),
         (("run", "zmqfixed", "--set", "nonsense"), "--set nonsense: not of the form key=value"),
         ((*ZMQ, "--set", "x=" + "[" * 20_000), "--set x: not a TOML value"),
         ((*ZMQ, "--set", "description=\udcff"), "argument 5 is not UTF-8"),

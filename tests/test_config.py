@@ -140,7 +140,7 @@ def test_values_of_the_published_sweep_go_before_the_file_and_behind_flags(tmp_p
     ("more", "given", "says"),
     [
         ("", True, "published: the scenario has no published sweep; leave out --published"),
-        ("[published]\nclients = [1]\n", True, "clients: unknown key; it belongs into [sweep]"),
+        ("[published]\nclients = [1]\n", True, "clients: unknown key; this key belongs into [sweep]"),
         ("[published.sweep]\nclients = [1]\n", "often", "published: must be a valid boolean, not 'often'"),
     ],
 )
@@ -263,7 +263,10 @@ def test_a_wrong_key_or_value_is_named_with_its_remedy(overrides: dict[str, obje
         ({"server.counts": 2}, "server.counts: unknown key; did you mean count"),
         ({"broker": {"count": 0}}, "broker: count must be at least 1, not 0"),
         ({"broker.constraints": [["hostname", "MAX_PER"]]}, "broker.constraints"),
-        ({"broker.demand.ports": 1}, "broker.demand.ports: must be 2 (for clients and controllers), 3 (for metrics"),
+        (
+            {"broker.demand.ports": 1},
+            "broker.demand.ports: the number of ports must be 2 (for clients and controllers), 3 (for metrics",
+        ),
         ({"broker.demand.base_mem": -1.0}, "broker.demand.base_mem: must be 0 to 1000000000000, not -1"),
         ({"kafka.replication_factor": 2}, "2 replicas need as many brokers, and server.count is 1"),
         ({"kafka.replication_factor": 2, "broker.count": 1}, "and broker.count is 1; raise broker.count,"),

@@ -317,7 +317,11 @@ def test_settings_of_the_users_brokers_are_theirs() -> None:
 
 @pytest.mark.parametrize(
     ("preset", "says"),
-    [("durabilty", "has no preset 'durabilty'; did you mean durability"), (3, "has no preset 3"), ("x", "presets: ")],
+    [
+        ("durabilty", "has no preset 'durabilty'; did you mean durability"),
+        (3, "has no preset 3"),
+        ("x", "presets of this system: "),
+    ],
 )
 def test_an_unknown_preset_is_one_line(preset: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):

@@ -160,7 +160,7 @@ def test_a_keeper_is_waited_for_as_long_as_it_may_come(pod: Json | None, last_s:
 @pytest.mark.parametrize(
     ("pod", "waits"),
     [
-        (None, "the run's Job makes the Pod"),
+        (None, "its Job makes it"),
         (keepers_pod(node=""), "the scheduler has not looked at it yet"),
         (keepers_pod(**PULLING), "the image is being pulled"),
         (keepers_pod(**CREATING), "it starts"),
