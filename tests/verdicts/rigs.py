@@ -48,7 +48,8 @@ def validated(right: int, cases: int) -> str:
     """What so many right verdicts show: the lower limit of C. J. Clopper and E. S. Pearson, Biometrika 26, 1934."""
     low = float(betaincinv(right, cases - right + 1, 0.05)) if right else 0.0
     return (
-        f"Validated on {cases} cases: {right} right, at least {math.floor(1000 * low) / 10:.1f} % with 95 % confidence"
+        f"The verdict was right in {right} of {cases} test runs. So, with 95 % confidence, it is right in at least "
+        f"{math.floor(1000 * low) / 10:.1f} % of such runs"
     )
 
 
