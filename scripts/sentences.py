@@ -3,7 +3,8 @@
 
     scripts/sentences.py SEED    # messages and help 20, column definitions 10, docs 20, docstrings 10
 
-The same seed draws the same sentences of the same tree. Each has its place behind it.
+The same seed draws the same sentences of the same tree. Each has behind it where a reader finds it: the heading of a
+page, the first line of what a docstring or a comment describes, otherwise the file.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _ENDS: Final = re.compile(r"(?<=[.!?:])\s+(?=[A-Z`*\[])|\n\s*\n|\n(?=[-*|#] ?)|\
 _CODE: Final = re.compile(r"^(```|~~~).*?^\1|<!--.*?-->", re.MULTILINE | re.DOTALL)
 _WHOLE: Final = re.compile(r"[A-Z`].*[.!?]")
 """A sentence of running text. Messages and cells of tables have neither a capital letter nor a full stop."""
+_HEADING: Final = re.compile(r"[\s|]*#+ +(.*)")
 _NO_PROSE: Final = re.compile(
     r"(?:hydra|SELECT|INSERT|CREATE|DELETE|UPDATE|WITH|ALTER|DROP|PRAGMA) [a-zA-Z]|…? ?[{<'(]"
 )
@@ -47,11 +49,21 @@ def sentences(texts: Iterable[tuple[str, str]], *, whole: bool) -> Iterator[Sent
         whole: whether only sentences of running text count.
     """
     for place, text in texts:
+        file, _, line = place.rpartition(":")
+        found = _described(file, int(line)) if line.isdecimal() and file.endswith((".py", ".h", ".cc")) else file
         for part in _ENDS.split(_CODE.sub("", text)):
+            if whole and (heading := _HEADING.match(part)):
+                found = f"{file}: {heading[1]}"
             words = " ".join(part.split()).strip("-*#| ")
             enough = len(re.findall(r"[A-Za-z]{2,}", words)) >= _LEAST_WORDS
             if enough and not _NO_PROSE.match(words) and (not whole or _WHOLE.fullmatch(words)):
-                yield Sentence(words, place.rpartition(":")[0])
+                yield Sentence(words, found)
+
+
+def _described(file: str, line: int) -> str:
+    """The file, and the line before a docstring or a comment, which names what it describes."""
+    lines = (SCRIPTS.parent / file).read_text(encoding="utf-8").splitlines()
+    return f"{file}: {lines[line - 2].strip()}" if line > 1 else file
 
 
 def kinds() -> Iterator[tuple[str, int, Iterable[tuple[str, str]]]]:
