@@ -71,7 +71,7 @@ def _clients(steps: Sequence[StepResult], store: RunStore, role: str) -> list[Ma
 
 
 def mean_of(repeats: Sequence[Mapping[_Key, Mapping[str, float]]]) -> dict[_Key, dict[str, Figure]]:
-    """The mean of every figure over the repeats that have it, by client or server."""
+    """The mean of every figure of each client or server over the repeats that have this figure."""
     found: dict[_Key, dict[str, list[float]]] = {}
     for repeat in repeats:
         for whose, figures in repeat.items():

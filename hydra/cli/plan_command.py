@@ -147,7 +147,7 @@ def _of(
     steps = [step for run in runs for step in run.steps]
     source = ", ".join(str(run.directory) for run in runs)
     ran = max([costs.ran, _FOOTPRINT_CLIENTS, *(step.clients for step in steps)])
-    footprint = Cost(0.0, "footprints, docs/limits.md", ran)
+    footprint = Cost(0.0, "memory of each process: docs/limits.md", ran)
     rate, nobody = asked.rate, Cost(0.0, _UNTOLD if runs else _UNKNOWN, 0)
     subscriber = _chosen(
         measured_cost(SUBSCRIBER_CPU, steps, rate, source), _a_second(costs.subscriber_message_s, rate)
@@ -166,12 +166,16 @@ def _of(
     if direct:
         its_cores = costs.publisher_cores.value * SHARE if costs.publisher_cores else None
         one = use("CPU", "cores", publisher.value if publisher else None, its_cores, publisher)
-        files = use("open files", "files", 1.0, widest, replace(footprint, source="hard limit of this machine"))
+        files = use(
+            "open files", "files", 1.0, widest, replace(footprint, source="this machine's hard limit of open files")
+        )
         publishers = PlanItem("publishers", "a publisher", (one, files))
     serving = PlanItem("servers", "a server", ())
     if spec.servers is not None:
         each = spec.servers
-        at_server = replace(footprint, source="footprints, docs/limits.md; hard limit of this machine")
+        at_server = replace(
+            footprint, source="memory of each process: docs/limits.md; this machine's hard limit of open files"
+        )
         files = use("open files", "files", float(each.connections), float(host.open_files - each.files), at_server)
         one = use("CPU", "cores", server.value if server else None, host.cores * SHARE, server)
         serving = PlanItem("servers", "a server", (one, files))

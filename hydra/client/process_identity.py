@@ -82,19 +82,17 @@ def why_not_dead(owner: ProcessOwner, me: ProcessOwner, start: Callable[[int], i
         start: returns when a process of this host started.
     """
     if (owner.host, owner.machine_id) != (me.host, me.machine_id):
-        return f"the topic belongs to {owner}; run the command there"
+        return f"the owner is {owner}; run the command there"
     if owner.boot_id != me.boot_id:
         # Containers made of one image may share name and machine-id on different hosts.
         on_one_host = owner.machine_id and {owner.pid_namespace, me.pid_namespace} == {INITIAL_PID_NAMESPACE}
         return (
-            ""
-            if on_one_host
-            else f"the topic belongs to {owner} of another boot or host of this name; run the command there"
+            "" if on_one_host else f"the owner is {owner} of another boot or host of this name; run the command there"
         )
     if owner.pid_namespace != me.pid_namespace:
-        return f"the topic belongs to {owner} in another container; run the command there"
+        return f"the owner is {owner} in another container; run the command there"
     try:
         alive = start(owner.pid) == owner.started
     except PermissionError:
-        return f"the topic belongs to {owner}, which is hidden from this user"
-    return f"the topic belongs to {owner}, which is running" if alive else ""
+        return f"the owner is {owner}, which is hidden from this user"
+    return f"the owner is {owner}, which is running" if alive else ""

@@ -38,7 +38,7 @@ def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
     is ignored.
 
     Raises:
-        RefusedError: the file cannot be read, or is no such file.
+        RefusedError: the file cannot be read, or has no recorded load.
     """
     key = ("load", "file")
     try:

@@ -226,7 +226,7 @@ class Controller:
         return True
 
     def _receive(self) -> None:
-        # Limited, so a flood of messages, or batches that take long to decode, cannot delay handshakes and pings.
+        # The number of messages a call is limited: a flood, or batches that take long to decode, cannot delay pings.
         enough_ns = time.monotonic_ns() + _DRAIN_FOR_AT_MOST_NS
         for _ in range(_DRAIN_AT_MOST):
             try:

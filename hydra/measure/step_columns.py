@@ -235,7 +235,7 @@ _ACCOUNT: Final = (
     Column("late_pct", "%", _PARTS, "late", better="lower"),
     Column("undrained_pct", "%", _PARTS, "still waiting (undrained)", better="lower"),
     Column("unknown_pct", "%", _PARTS, "unknown", better="lower"),
-    Column("rx_clients", SUBSCRIBERS, "number of subscribers whose mean `rx_span_rate_pps` is"),
+    Column("rx_clients", SUBSCRIBERS, "number of subscribers over which `rx_span_rate_pps` is averaged"),
     Column("failed_lossy", SUBSCRIBERS, _FAILED),
     Column("failed_dead", SUBSCRIBERS, _FAILED),
     Column("failed_silent", SUBSCRIBERS, _FAILED),

@@ -145,6 +145,6 @@ class SloSpec:
         require(1e-6 <= self.stall_s <= 3600, f"stall_s is 1e-06 to 3600, not {self.stall_s:g}")
 
     def objectives(self) -> Mapping[str, float]:
-        """The objectives that are set, by name."""
+        """The objectives of ``hydra slo`` that are set, such as the highest p99 latency, by name."""
         found = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "stall_s"}
         return {name: value for name, value in found.items() if value is not None}

@@ -121,7 +121,7 @@ def sending(
 def reading(
     expected: int, progress: Mapping[int, Progress], subscribers: range, start_ns: int, now_ns: int, *, shared: bool
 ) -> StepProgress:
-    """A moment of the reading of stored messages.
+    """How many of the stored messages the subscribers have read by now.
 
     Args:
         expected: the number of stored messages.

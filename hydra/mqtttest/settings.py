@@ -41,7 +41,7 @@ class MqttSettings:
     shared: bool = setting(False, "Make all subscribers share one subscription: each message goes to one subscriber.")
     max_inflight: int = setting(
         20,
-        "Most messages that wait for an acknowledgement.",
+        "Highest number of messages that wait for an acknowledgement.",
         least=1,
         most=MOST_IN_FLIGHT,
         needs=(Need("settings.qos", (1, 2)),),

@@ -52,7 +52,7 @@ def test_the_topic_of_a_killed_run_is_removed_by_whoever_comes_next_and_not_befo
         command.process.suspend()
         (topic,) = topics(bootstrap)
         kept = hydra("kafka-clean", "--bootstrap", bootstrap).stdout
-        assert kept.startswith(f"kept {topic}: the topic belongs to process {command.process.pid} on ")
+        assert kept.startswith(f"kept {topic}: the owner is process {command.process.pid} on ")
         family = command.family()
         command.process.kill()
         command.process.wait(SOON_S)

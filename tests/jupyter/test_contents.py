@@ -97,7 +97,9 @@ def test_the_table_has_the_published_headings_and_marks(loaded: Loaded) -> None:
     text = markup.table(loaded("batch")).text
     assert "<th>Clients</th><th>Batch (msg)</th><th>Tx rate (msg/s)</th>" in text
     assert '<span class="mark">⚠</span> 120' in text
-    assert '<th title="cores: CPU time of the busiest publisher / *T*">publisher_cores</th>' in text
+    assert (
+        '<th title="cores: CPU time of the busiest publisher / *T* (length of the window)">publisher_cores</th>' in text
+    )
 
 
 def test_a_repeated_row_shows_its_interval_in_table_and_plot(loaded: Loaded) -> None:

@@ -93,7 +93,7 @@ def _size_parts(order: ExperimentOptions) -> list[ExperimentPart]:
         for size in _SIZES
         for run in range(1, _RUNS + 1)
     ]
-    return [part("record-size", warmed(points), 3, 10, f"{SOURCE}: record sizes, {_RUNS} runs of each")]
+    return [part("record-size", warmed(points), 3, 10, f"{SOURCE}: record sizes, {_RUNS} runs of each size")]
 
 
 def _tuning_parts(order: ExperimentOptions) -> list[ExperimentPart]:
@@ -102,7 +102,7 @@ def _tuning_parts(order: ExperimentOptions) -> list[ExperimentPart]:
         for run in range(1, _RUNS + 1)
         for name, settings in _TUNED.items()
     ]
-    return [part("tuning", warmed(points), 3, 10, f"{SOURCE}: tuned for throughput, {_RUNS} runs of each")]
+    return [part("tuning", warmed(points), 3, 10, f"{SOURCE}: tuned for throughput, {_RUNS} runs of each tuning")]
 
 
 def _consumer_parts(order: ExperimentOptions) -> list[ExperimentPart]:
