@@ -165,7 +165,7 @@ class StreamRegistry:
                 file.write(f"{name}\n")
 
     def remove(self, name: str) -> None:
-        """Removes the name of a deleted stream from the file of streams; raises OSError if the file cannot be written."""
+        """Removes the name of a deleted stream from the file of streams; raises OSError if that fails."""
         left = [other for other in self.all() if other != name]
         if left:
             self._file.write_text("".join(f"{other}\n" for other in left))
