@@ -44,7 +44,7 @@ class WatchSource:
 
 
 def source_of(hello: Hello) -> WatchSource:
-    """The watch source of a hello; an agent without a name is named by its group."""
+    """The source of the figures of a host, from a hello: its agent, or its process group if the agent has no name."""
     place = (hello.boot_id, hello.time_namespace, hello.network_namespace)
     return WatchSource(place, hello.agent or hello.group, hello.group, hello.role)
 

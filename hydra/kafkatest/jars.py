@@ -24,7 +24,7 @@ MAVEN_PACKAGE: Final = "maven"
 JARS: Final = "jars"
 CHECKSUMS: Final = "jars.sha256"
 MAVEN_TIMEOUT_S: Final = 600.0
-_WITHOUT: Final = "or name your own cluster with --servers; other systems work without"
+_WITHOUT: Final = "or name your own cluster with --servers; the other systems need no Maven"
 
 
 @dataclass(frozen=True, slots=True)

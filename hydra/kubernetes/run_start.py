@@ -200,7 +200,7 @@ class _Beginning:
             time.sleep(_AGAIN_S)
 
     def _keeper(self, family: RunObjects, address: str, owner: Json) -> Json:
-        """The keeper's first message, once it has reached this machine."""
+        """Waits for the first message of the run's first Pod (the keeper), and returns it."""
         began, said = time.monotonic(), ""
         arrival = owner_job.KeeperStartup(family, address, owner["uid"], began)
         while True:

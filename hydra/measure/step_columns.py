@@ -118,8 +118,8 @@ PUBLISHED: Final = (
         PER_SECOND,
         "mean over subscribers of (received in the window) / *T* (length of the window); if no subscriber is slow or "
         "reconnects, this is `aggregate_pps` / `clients`. A dead or silent subscriber counts with its last progress "
-        "message. In a step that is read from the log, the mean is that of received / (time of the last batch of all "
-        "subscribers − time of the command to read). For messages without headers the column contains "
+        "message. If subscribers read a step from the log, the rate of each is received / (time of the latest batch "
+        "of any subscriber − time of the command to read). For messages without headers the column contains "
         "`rx_span_rate_pps`",
         "Rx rate",
         better="higher",

@@ -69,7 +69,7 @@ class LoadSpec:
         require(0 <= self.low <= 1, f"low is a part of the rate, 0 to 1, not {self.low:g}")
         require(0 < self.high <= 1, f"high is a part of the rate, above 0 and at most 1, not {self.high:g}")
         require(self.shape != "daily" or self.low <= self.high, "low must not be above high")
-        require(0 < len(self.parts) <= MAX_POINTS // 2, f"parts are 1 to {MAX_POINTS // 2} parts of the rate")
+        require(0 < len(self.parts) <= MAX_POINTS // 2, f"parts must have 1 to {MAX_POINTS // 2} shares of the rate")
         require(all(0 <= part <= 1 for part in self.parts), f"each of parts is 0 to 1, not {list(self.parts)}")
         require(any(self.parts), "one of parts must be above 0")
         require(self.period_s > 0, f"period_s must be above 0, not {self.period_s:g}")

@@ -60,7 +60,7 @@ class SharedSettings:
         needs=(Need("settings.payload", ("json",)),),
     )
     payload_file: str = setting(
-        "", "Path of the file of lines, on each publisher's host.", needs=(Need("settings.payload", ("lines",)),)
+        "", "File on each publisher's host; each line is a payload.", needs=(Need("settings.payload", ("lines",)),)
     )
     payload_seed: int = setting(
         1, needs=(Need("settings.payload", ("random", "json"), Need("settings.message_size_min")),)

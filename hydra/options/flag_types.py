@@ -252,7 +252,7 @@ class OtlpUrl(click.ParamType[str]):
         if not known:
             self.fail(f"{value!r} is no address like http://localhost:4318", param, ctx)
         if parts.query or parts.fragment:
-            about = "keys belong into the environment variable OTEL_EXPORTER_OTLP_HEADERS"
+            about = "credentials belong into the environment variable OTEL_EXPORTER_OTLP_HEADERS"
             self.fail(f"the address has more than a path: {about}", param, ctx)
 
         refuse_missing("--otlp", "opentelemetry.sdk")

@@ -76,9 +76,7 @@ run_flags = flags(
         RUN,
         click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in DIR."),
         setting_flag("sweep.repeat"),
-        click.option(
-            "--yes", is_flag=True, help="Begin a run that is expected to take more than an hour without a question."
-        ),
+        click.option("--yes", is_flag=True, help="Do not ask before a run of more than an hour."),
     ),
     grouped(
         OUTPUT,
