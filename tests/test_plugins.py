@@ -78,7 +78,7 @@ def test_a_shell_completes_commands_and_flags_of_engines() -> None:
         program = "from hydra.cli.main import cli; cli(prog_name='hydra')"
         return {line.partition(",")[2] for line in python(program, **asked).splitlines()}
 
-    assert {"zmqrate", "zmqfixed"} <= completed("hydra zmq")
+    assert {"zmq-rate", "zmq-fixed"} <= completed("hydra zmq")
     assert {"--rate", "--rcvhwm", "--resume", "--advertise"} <= completed("hydra zmqfixed --")
 
 

@@ -24,7 +24,7 @@ MAVEN_PACKAGE: Final = "maven"
 JARS: Final = "jars"
 CHECKSUMS: Final = "jars.sha256"
 MAVEN_TIMEOUT_S: Final = 600.0
-_WITHOUT: Final = "or name your own cluster with --servers; the other systems need no Maven"
+_WITHOUT: Final = "or name your own cluster with --servers, which needs neither Java nor Maven"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def find_java() -> Java:
     Raises:
         MissingDependencyError: there is none, or it is older than 17; the remedy names the Debian package.
     """
-    remedy = f"apt install {JAVA_PACKAGE}, {_WITHOUT} Java"
+    remedy = f"apt install {JAVA_PACKAGE}, {_WITHOUT}"
     program = shutil.which("java")
     if program is None:
         raise MissingDependencyError(
@@ -120,7 +120,7 @@ def fetch(conf: Path | None = None, cache: Path | None = None) -> Jars:
 
 
 def _fetch(pom: Path, folder: Path) -> None:
-    remedy = f"apt install {MAVEN_PACKAGE}, {_WITHOUT} Maven"
+    remedy = f"apt install {MAVEN_PACKAGE}, {_WITHOUT}"
     maven = shutil.which("mvn")
     if maven is None:
         raise MissingDependencyError("the embedded Kafka broker's jars come with Maven, and no mvn is on PATH", remedy)
@@ -139,7 +139,7 @@ def _fetch(pom: Path, folder: Path) -> None:
             lines = [line for line in (answer.stdout + answer.stderr).splitlines() if "ERROR" in line]
             raise MissingDependencyError(
                 f"Maven could not get the jars of {pom}: {lines[0] if lines else f'exit {answer.returncode}'}",
-                f"look at the network and Maven's settings, {_WITHOUT} them",
+                f"look at the network and Maven's settings, {_WITHOUT}",
             )
         _require_listed(unfinished, pom.with_name(CHECKSUMS), f"look at the repository in Maven's settings, {_WITHOUT}")
 

@@ -46,6 +46,7 @@ def test_the_command_line_has_the_flags_of_its_kind(
 def test_a_program_that_was_not_built_is_one_line_that_names_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_command, "find", lambda: None)
     monkeypatch.setattr(client_command, "missing", lambda: ["libzmq3-dev"])
+    monkeypatch.setattr(client_command, "has_sources", lambda: True)
     with pytest.raises(MissingDependencyError, match="apt-get install libzmq3-dev, then run the command again"):
         client_command.command("zmq", "publisher", NativeSpec())
 
