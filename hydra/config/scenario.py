@@ -131,6 +131,9 @@ def resolved_from(
     try:
         return _loaded(source, name, data, replaced, given=given)
     except RefusedKeyError as e:
+        e.causes = tuple(key for key in e.keys if key in replaced)
+        if e.causes:
+            raise
         tables = tuple(f"{key}." for key in e.keys if key)
         refused = str(e.__cause__)
         # What was replaced in the refused table, or else anywhere: the flag that chooses the clients, for example.

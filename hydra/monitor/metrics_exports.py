@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -91,8 +91,8 @@ class Exports:
             self._push(url)
 
     def _serve(self, host: str, port: int) -> None:
-        with _installed("--prometheus"):
-            from hydra.monitor.prometheus import PrometheusEndpoint
+        from hydra.monitor.prometheus import PrometheusEndpoint
+
         self._prometheus = PrometheusEndpoint(host, port, self.families)
         # This line is the only place that shows a port that the system chose.
         if not self._quiet or port == 0:
@@ -100,8 +100,10 @@ class Exports:
             _say(f"metrics at {self._prometheus.url} ({whom})")
 
     def _push(self, url: str) -> None:
-        with _installed("--otlp"):
+        try:
             from hydra.monitor.otlp import OtlpPusher
+        except ImportError as e:
+            raise missing("--otlp", e.name) from e
         self._url = url
         self._otlp = OtlpPusher(url, self.families)
 
@@ -131,11 +133,3 @@ def _say(text: str) -> None:
     # A line that cannot be written does not end the command.
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
-
-
-@contextlib.contextmanager
-def _installed(flag: str) -> Iterator[None]:
-    try:
-        yield
-    except ImportError as e:
-        raise missing(flag, e.name) from e

