@@ -5,7 +5,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# One stamp for each interpreter: another PYTHON makes the environment again.
+# One stamp for each interpreter: another PYTHON makes the environment again, and everything in it.
+ENVIRONMENT := $(VENV)/.made-by-$(notdir $(PYTHON))
 STAMP := $(VENV)/.installed-$(notdir $(PYTHON))
 ENGINES := $(VENV)/.engines-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -100,18 +101,20 @@ clean: ## Remove what these commands made; runs of your own under runs/ stay
 	rm -rf runs/demo-*; rmdir runs 2>/dev/null || true
 	find hydra tests bench -type d -name __pycache__ -prune -exec rm -rf {} +
 
-# An environment with tox alone: it makes that of the tests.
+# This alone empties the environment, before anything is installed into it.
+$(ENVIRONMENT):
+	@scripts/system-packages python $(PYTHON)
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+# An environment with tox alone is enough: it makes that of the tests.
 tox: $(VENV)/.tox-installed
 
-$(VENV)/.tox-installed:
-	@scripts/system-packages python $(PYTHON)
-	@[ -e $(VENV) ] || $(PYTHON) -m venv $(VENV)
+$(VENV)/.tox-installed: $(ENVIRONMENT)
 	@$(PIP) install 'pip>=23.1' 'tox>=4.21,<5'
 	@touch $@
 
-$(STAMP): pyproject.toml setup.py
-	@scripts/system-packages python $(PYTHON)
-	@[ -e $@ ] || $(PYTHON) -m venv --clear $(VENV)
+$(STAMP): $(ENVIRONMENT) pyproject.toml setup.py
 	@scripts/patiently "Installing Hydra into $(VENV)" $(PIP) install --no-compile --editable .
 	@scripts/link-command $(BIN)/hydra
 	@touch $@

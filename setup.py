@@ -57,10 +57,10 @@ class BuildPython(build_py):
         if missing:
             return f"building it needs: apt-get install {' '.join(missing)}"
         try:
-            built = nativebuild.build(TREE / "native", TREE / "build" / "native")
+            with nativebuild.locked(TREE) as folder:
+                nativebuild.install(nativebuild.build(TREE / "native", folder), program)
         except nativebuild.BuildError as e:
             return str(e)
-        nativebuild.install(built, program)
         return ""
 
 

@@ -94,6 +94,7 @@ def test_a_command_is_understood(page: str, line: str) -> None:
     assert page
     context = parsed(cli, "hydra", words_of(line), click.Context(cli, obj=RUNS))
     is_run = isinstance(context.command, ScenarioCommand | ExperimentCommand) or context.info_name in ANY
+    is_run |= context.info_name == "compare" and bool(context.params["commands"])
     if is_run and not context.params.get("listed") and not context.params.get("resume"):
         with pytest.raises(ReachedError), context:
             context.command.invoke(context)

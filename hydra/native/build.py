@@ -6,19 +6,21 @@ optional: without it, all Python clients work.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 PROGRAM: Final = "native/hydra-client"
 """Path of the program, relative to the package hydra."""
 
-_TOOLS: Final = {"cmake": "cmake", "c++": "g++", "pkg-config": "pkg-config"}
+_TOOLS: Final = {"cmake": "cmake", "c++": "g++", "make": "make", "pkg-config": "pkg-config"}
 """Command → the Debian package that contains it."""
 _LIBRARIES: Final = {
     "libzmq": "libzmq3-dev",
@@ -77,13 +79,21 @@ def compile_once(tell: Callable[[str], object], *, again: bool = False) -> Path:
 
     Raises:
         BuildError: the build failed.
+        OSError: the folder cannot be written.
     """
-    folder = _TREE / "build" / "native"
+    with locked(_TREE) as folder:
+        program = None if again else find()
+        return program or install(build(_TREE / "native", folder, tell=tell), _TREE / "hydra" / PROGRAM)
+
+
+@contextlib.contextmanager
+def locked(tree: Path) -> Iterator[Path]:
+    """Keeps the folder of compiled files of a tree from other processes; the value is this folder."""
+    folder = tree / "build" / "native"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        program = None if again else find()
-        return program or install(build(_TREE / "native", folder, tell=tell), _TREE / "hydra" / PROGRAM)
+        yield folder
 
 
 def install(built: Path, program: Path) -> Path:
@@ -140,4 +150,7 @@ def _run(*command: str | Path, tell: Callable[[str], object] = lambda _: None) -
 
 if __name__ == "__main__":
     # Compiles the changed parts: make native.
-    print(compile_once(print, again=True))  # noqa: T201  # a command's output
+    try:
+        print(compile_once(print, again=True))  # noqa: T201  # a command's output
+    except (BuildError, OSError) as e:
+        sys.exit(f"the native client cannot be compiled: {e}")

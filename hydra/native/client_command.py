@@ -41,7 +41,8 @@ def _compiled() -> Path:
     """The program, compiled from the tree that Hydra was installed from; an installed copy of Hydra has no sources.
 
     Raises:
-        MissingDependencyError: there are no sources, a package is missing, or the compiler failed.
+        MissingDependencyError: there are no sources, a package is missing, the compiler failed, or the folder cannot be
+            written.
     """
     if not has_sources() or missing():
         raise MissingDependencyError("the native client is not built", _build("run the command again"))
@@ -49,6 +50,11 @@ def _compiled() -> Path:
         return compile_once(lambda line: sys.stderr.write(f"{line}\n"))
     except BuildError as e:
         raise MissingDependencyError(f"the native client cannot be compiled: {e}", "correct its sources") from e
+    except OSError as e:
+        raise MissingDependencyError(
+            f"the native client cannot be compiled: {e}",
+            "check its permissions and the free space, then run make native",
+        ) from e
 
 
 def _build(then: str = "make native") -> str:

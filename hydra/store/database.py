@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import sqlite3
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -87,13 +88,20 @@ class _Transaction:
     Args:
         db: the connection.
         path: the file that errors name.
+        writing: the caller holds it within the transaction.
+
+    Raises:
+        RuntimeError: a transaction is begun within another one.
     """
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, writing: threading.Lock) -> None:
         self._db = db
         self._path = path
+        self._writing = writing
 
     def __enter__(self) -> None:
+        if self._writing.locked():
+            raise RuntimeError(f"a transaction of {self._path} is not ended yet")
         self._undo()
         self._execute("BEGIN IMMEDIATE")
 
@@ -141,6 +149,8 @@ class RunStore:
         self.directory = directory
         self.redact: Callable[[str], str] = str
         self._db = connection
+        # A lock, because no interrupt can leave it held after its block.
+        self._writing = threading.Lock()
 
     # --- opening -----------------------------------------------------------------------------------------------
 
@@ -202,7 +212,7 @@ class RunStore:
 
     def set_meta(self, key: str, value: object) -> None:
         """Stores an entry of the run's metadata; replaces an older value."""
-        with self._transaction():
+        with self._transaction(), self._writing:
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, _to_json(value)))
 
     def add_step(
@@ -225,7 +235,7 @@ class RunStore:
         start_ns, stop_ns = o.window_ns if o else (0, 0)
         plan, figures = _to_json(result.plan), _to_json(dict(result.figures))
         step = (result.epoch, result.status, result.reason, plan, figures, start_ns, stop_ns)
-        with self._transaction():
+        with self._transaction(), self._writing:
             self._db.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", step)
             if o is None:
                 return
@@ -248,19 +258,19 @@ class RunStore:
 
     def begin_time_series(self, epoch: int, plan: StepPlan, facts: TimeSeriesFacts) -> None:
         """Stores the plan and the facts of a step's time series; replaces earlier ones."""
-        with self._transaction():
+        with self._transaction(), self._writing:
             time_series.begin(self._db, epoch, plan, facts)
 
     def add_seconds(self, epoch: int, intervals: Iterable[TimeSeriesInterval]) -> None:
         """Adds counts of intervals of a step to their stored counts."""
-        with self._transaction():
+        with self._transaction(), self._writing:
             for interval in intervals:
                 stored = time_series.of(self._db, epoch, interval.begin_s)
                 time_series.put(self._db, epoch, [added(stored[0], interval) if stored else interval])
 
     def add_lost(self, epoch: int, lost: Mapping[int, int]) -> None:
         """Stores how many of the copies due in each interval were lost, by the interval's begin."""
-        with self._transaction():
+        with self._transaction(), self._writing:
             time_series.put_lost(self._db, epoch, lost)
 
     def offer_again(self, epochs: Iterable[int]) -> None:
@@ -269,7 +279,7 @@ class RunStore:
 
     def add_event(self, event: Event, epoch: int | None = None) -> None:
         """Stores an event that happened now, in the step with this epoch or between steps."""
-        with self._transaction():
+        with self._transaction(), self._writing:
             data = _to_json(self._redacted(msgspec.to_builtins(event.data())))
             self._db.execute(
                 "INSERT INTO events (time_ns, epoch, kind, detail, data) VALUES (?, ?, ?, ?, ?)",
@@ -289,7 +299,7 @@ class RunStore:
                 return value
 
     def _transaction(self) -> _Transaction:
-        return _Transaction(self._db, self.directory / DATABASE)
+        return _Transaction(self._db, self.directory / DATABASE, self._writing)
 
     # --- reading -----------------------------------------------------------------------------------------------
 

@@ -84,6 +84,15 @@ chmod +x "$2/hydra-client"
     assert said == ["3 %", "12 %", "55 %"]
 
 
+def test_a_folder_that_cannot_be_written_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "build").touch()
+    monkeypatch.setattr(build, "_TREE", tmp_path)
+    for name, value in (("find", None), ("missing", []), ("has_sources", True)):
+        monkeypatch.setattr(client_command, name, lambda value=value: value)
+    with pytest.raises(MissingDependencyError, match=r"Not a directory: .*; check its permissions"):
+        client_command.command("zmq", "publisher", NativeSpec())
+
+
 @pytest.mark.tier("test")
 @pytest.mark.parametrize(
     ("script", "said"),

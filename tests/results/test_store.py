@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import msgspec
 import numpy as np
@@ -292,6 +292,29 @@ def test_an_interrupt_within_a_transaction_leaves_the_store_writable(
     store.set_meta("ended", "interrupted")
     assert store.meta("ended") == "interrupted"
     assert len(store.results()) == (statement == "COMMIT" and after)
+
+
+def test_an_interrupt_at_the_end_of_a_transaction_leaves_the_store_writable(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("hydra.store.database._Transaction.__exit__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.add_step(StepResult(1, PLAN, "ok"))
+    store.set_meta("ended", "interrupted")
+    assert (store.results(), store.meta("ended")) == ([], "interrupted")
+
+
+def test_a_transaction_within_another_is_refused_and_nothing_of_it_is_kept(store: RunStore) -> None:
+    o = observed()
+    with pytest.raises(RuntimeError, match="not ended"):
+        store.add_step(StepResult(1, o.plan, "ok", figures(o)), o, None, lambda: store.set_meta("ended", "early"))
+    assert (store.results(), store.meta("ended")) == ([], None)
+    store.add_step(StepResult(1, PLAN, "ok"))
+    assert len(store.results()) == 1
 
 
 def test_a_reader_sees_committed_steps_while_the_run_goes_on(store: RunStore) -> None:
