@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from hydra.config.toml import parse_set
 from hydra.errors import UsageError
-from hydra.options import CLUSTER, COMPARISON, OUTPUT, RUN, RunCommands, ScenarioKeyOption, group_of
+from hydra.options import OF_RUNS, RunCommands, ScenarioKeyOption, group_of
 
 CLIENT: Final = "client"
 """The key of a scenario that names the implementation of its clients."""
@@ -24,7 +24,6 @@ _MOST_CHARACTERS: Final = 60
 """The longest name of a folder that is made from a value."""
 _ROWS: Final = ("sweep.", "name", "system", "table", "events", "preset", "description")
 """Keys that decide which rows are measured, or that are no settings."""
-_OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +147,7 @@ def _refuse_whole(name: str, context: click.Context) -> None:
     """Refuses the flags of the comparison, which do not describe what is run."""
     for param in context.command.get_params(context):
         given = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
-        if given and group_of(param) in _OF_RUNS and not isinstance(param, ScenarioKeyOption) and param.name != "sets":
+        if given and group_of(param) in OF_RUNS and not isinstance(param, ScenarioKeyOption) and param.name != "sets":
             raise UsageError(
                 f"--run {name!r}: {param.opts[0]} is a flag of the whole comparison", "write it after hydra compare"
             )
