@@ -320,6 +320,10 @@ def checked(code: object, out: str, err: str) -> str:
         ),
         (("compare", "--run", "zmqfixed"), "one --run names one run; give --run twice"),
         (("compare", "--run", "slo zmqfixed", "--run", "zmqfixed"), "--run 'slo' runs no scenario"),
+        (
+            ("compare", "--run", "zmqfixed", "--run", "nats-fixed --storage file"),
+            "--run: settings.storage: has no effect in this run",
+        ),
         (("compare", "--run", "nosuch", "--run", "zmqfixed"), "--run 'nosuch' runs no scenario"),
         (("compare", "--run", "run single-consumer", "--run", "zmqfixed"), "--run 'run' runs no scenario"),
         (("compare", "--run", "zmqfixed 'x", "--run", "zmqfixed"), "--run: No closing quotation"),

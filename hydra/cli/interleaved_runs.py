@@ -82,10 +82,10 @@ def run_interleaved(
     replaced, sides = _repeated(replaced, sides)
     folder = resumed or flags["out"]
     runs = {name: _load(side, replaced, folder and folder / name) for name, side in sides.items()}
-    first = next(iter(sides.values()))
-    for together in [[run] for run in runs.values()] if first.command else [list(runs.values())]:
-        with _said_of(first):
-            refuse_unused(together, first.scenario)
+    for name, side in sides.items():
+        # A setting that is compared may make another one effective, in one of the runs.
+        with _said_of(side):
+            refuse_unused([runs[name]] if side.command else list(runs.values()), side.scenario)
     check_rows(runs, sides)
     command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_told(sides))
     measurement = InterleavedRuns(command)
