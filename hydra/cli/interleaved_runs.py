@@ -82,16 +82,25 @@ def run_interleaved(
     replaced, sides = _repeated(replaced, sides)
     folder = resumed or flags["out"]
     runs = {name: _load(side, replaced, folder and folder / name) for name, side in sides.items()}
-    for name, side in sides.items():
-        # A setting that is compared may make another one effective, in one of the runs.
-        with _said_of(side):
-            refuse_unused([runs[name]] if side.command else list(runs.values()), side.scenario)
+    if before is None:
+        _refuse_unused(runs, sides)
     check_rows(runs, sides)
     command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_told(sides))
     measurement = InterleavedRuns(command)
     folder = folder or fresh_folder(measurement.command.first.scenario.name)
     engine = choose(flags["master"], flags["config"], flags)
     carry_out(measurement, engine, load_cluster(flags["config"]), folder, resumed=before is not None)
+
+
+def _refuse_unused(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:
+    """Rejects settings without effect: in its own run if commands are compared, otherwise in all runs.
+
+    Raises:
+        RefusedKeyError: such a setting exists.
+    """
+    for name, side in sides.items():
+        with _said_of(side):
+            refuse_unused([runs[name]] if side.command else list(runs.values()), side.scenario)
 
 
 def check_rows(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:

@@ -97,8 +97,8 @@ Load = Callable[[Mapping[str, object]], ResolvedScenario]
 
 
 def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> ResolvedScenario:
-    """As :func:`continued`, for the scenario that a command names."""
-    return continued(directory, partial(resolve, name_or_path), given)
+    """As :func:`continued`, for the scenario that a command names; settings that it does not use may be stored."""
+    return continued(directory, partial(resolve, name_or_path, alone=False), given)
 
 
 def continued(directory: Path, load: Load, given: Mapping[str, object]) -> ResolvedScenario:
