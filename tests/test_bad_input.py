@@ -308,7 +308,12 @@ def checked(code: object, out: str, err: str) -> str:
             (*ZMQ, "--compare", "clients=1,2"),
             "--compare clients: it decides which rows are measured; compare two commands",
         ),
-        ((*ZMQ, "--compare", "sndhwm=1,a"), "--compare: settings.sndhwm: must be a valid integer, not 'a'"),
+        ((*ZMQ, "--compare", "sndhwm=1,a"), "--compare sndhwm: 'a' is not a valid integer; write each value as"),
+        (
+            ("kafka-fixed", "--compare", "acks=1,many"),
+            "--compare: settings.acks: must be '0', '1' or 'all', not 'many'",
+        ),
+        (("kafka-fixed", "--compare", "linger=5,x"), "--compare linger: 'x' is no time like 20us or"),
         ((*ZMQ, "--compare", "ratio=1,2"), "--compare: settings.ratio: unknown key; did you mean rate?"),
         (
             (*ZMQ, "--compare", "burst=1,2", "--burst", "3"),

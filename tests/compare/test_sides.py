@@ -23,6 +23,22 @@ from hydra.config.scenario import resolve
         ("zmqfixed", "io-threads=1,2", "native.io_threads", {"io_threads-1": 1, "io_threads-2": 2}),
         ("zmqfixed", "payload_file=/a,b", "settings.payload_file", {"payload_file--a": "/a", "payload_file-b": "b"}),
         ("kafka-batch", "msg_batch=10,20", "settings.msg_batch", {"msg_batch-10": 10, "msg_batch-20": 20}),
+        ("kafka-batch", "msg-batch=1e1,2e1", "settings.msg_batch", {"msg_batch-1e1": 10, "msg_batch-2e1": 20}),
+        ("kafka-fixed", "acks=1,all", "settings.acks", {"acks-1": "1", "acks-all": "all"}),
+        ("kafka-fixed", "linger=5ms,1s", "settings.linger_ms", {"linger_ms-5ms": 5, "linger_ms-1s": 1000}),
+        (
+            "zmqfixed",
+            "message-size=1e3,2000",
+            "settings.message_size",
+            {"message_size-1e3": 1e3, "message_size-2000": 2e3},
+        ),
+        ("zmqfixed", "nodrop=yes,no", "settings.nodrop", {"nodrop-yes": True, "nodrop-no": False}),
+        (
+            "kafka-fixed",
+            "kafka-prop=check.crcs=true,check.crcs=false",
+            "kafka.properties",
+            {f"properties-check.crcs={on}": {"check.crcs": on} for on in ("true", "false")},
+        ),
         ("kafka-batch", "kafka.partitions=1,2", "kafka.partitions", {"partitions-1": 1, "partitions-2": 2}),
     ],
 )
@@ -32,7 +48,7 @@ def test_each_value_is_a_run_that_replaces_one_key(
     root = click.Context(cli, info_name="hydra")
     _, found, _ = cli.resolve_command(root, [command])
     assert found is not None
-    sides = sides_of_setting(text, command, {}, found.get_params(click.Context(found, parent=root)))
+    sides = sides_of_setting(text, command, {}, click.Context(found, parent=root))
     assert {name: side.replaced[key] for name, side in sides.items()} == expected
     resolved = resolve(command, next(iter(sides.values())).replaced, alone=False)
     assert key.removeprefix("settings.") not in resolved.scenario.sweep.varied, "it makes no rows"
