@@ -313,6 +313,11 @@ def checked(code: object, out: str, err: str) -> str:
             ("kafka-fixed", "--compare", "acks=1,many"),
             "--compare: settings.acks: must be '0', '1' or 'all', not 'many'",
         ),
+        (
+            ("mqtt-fixed", "--broker", "h:1", "--compare", "mqtt.password=geheim1,geheim2"),
+            "--compare mqtt.password: its values are secrets, and folders are named after values; name the runs with",
+        ),
+        ((*KAFKA, "--compare", "kafka-prop=sasl.password=geheim1,linger.ms=1"), "--compare kafka-prop: its values are"),
         (("kafka-fixed", "--compare", "linger=5,x"), "--compare linger: 'x' is no time like 20us or"),
         ((*ZMQ, "--compare", "ratio=1,2"), "--compare: settings.ratio: unknown key; did you mean rate?"),
         (

@@ -16,6 +16,7 @@ from hydra.config.fields import words_of
 from hydra.config.toml import parse_set
 from hydra.errors import UsageError
 from hydra.options import OF_RUNS, RunCommands, ScenarioKeyOption, group_of
+from hydra.store.redaction import HIDDEN, Redactor
 
 CLIENT: Final = "client"
 """The key of a scenario that names the implementation of its clients."""
@@ -75,6 +76,7 @@ def sides_of_setting(
         # A word that looks like a number, as in acks=1,all, is a word.
         is_word = key == CLIENT or value in words_of(scenario, key)
         own = {key: value if is_word else _value(word, key, value, option, context)}
+        _refuse_secret(word, own)
         found[_free(f"{name}{value}", found)] = ComparedSide(str(scenario), {**own, **_not_varied(key)})
     if len(found) < 2:
         raise UsageError(f"{named} {text} names fewer than two", "name them with commas in between: A,B")
@@ -111,6 +113,20 @@ def _value(word: str, key: str, text: str, option: ScenarioKeyOption | None, con
         raise UsageError(what, f"write each value as behind {option.opts[0]}") from e
     # The flag of a setting that makes the rows takes several values, and a run has one.
     return value[0] if option.key != key and isinstance(value, list) else value
+
+
+def _refuse_secret(word: str, own: Mapping[str, object]) -> None:
+    """Rejects values that are secrets: folders are named after values.
+
+    Raises:
+        UsageError: the text names the setting, and not the value.
+    """
+    hides = Redactor([])
+    if any(HIDDEN in str(hides.value(value, key)) for key, value in own.items()):
+        raise UsageError(
+            f"{COMPARE} {word}: its values are secrets, and folders are named after values",
+            "name the runs with hydra compare --run, each with its own secret",
+        )
 
 
 def _not_varied(key: str) -> dict[str, None]:

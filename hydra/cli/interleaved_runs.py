@@ -7,7 +7,6 @@ affect all of them alike, and each has its own client processes.
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,8 +80,11 @@ def run_interleaved(
         refuse_hidden({**replaced, **{key: value for side in sides.values() for key, value in side.replaced.items()}})
     replaced, sides = _repeated(replaced, sides)
     folder = resumed or flags["out"]
-    runs = {name: _load(side, replaced, folder and folder / name) for name, side in sides.items()}
-    if before is None:
+    runs = {name: _load(side, replaced) for name, side in sides.items()}
+    if resumed:
+        loaded = list(runs.values())
+        runs = {name: _load(side, replaced, resumed / name, loaded) for name, side in sides.items()}
+    else:
         _refuse_unused(runs, sides)
     check_rows(runs, sides)
     command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_told(sides))
@@ -193,8 +195,7 @@ class InterleavedRuns(Measurement):
     def _record(self, request: RunRequest) -> InterleavedRecord:
         """The record of runs that begin."""
         command = self.command
-        secrets_ = [secret for each in command.scenarios.values() for secret in each.system.secrets(each.scenario)]
-        redactor = Redactor.of_run(command.first, *request.engine.secrets(), *secrets_)
+        redactor = Redactor.of_runs(command.scenarios.values(), *request.engine.secrets())
         return InterleavedRecord(
             scenario=", ".join(dict.fromkeys(each.scenario.name for each in command.scenarios.values())),
             sides={
@@ -202,7 +203,9 @@ class InterleavedRuns(Measurement):
                 for name, side in command.sides.items()
             },
             scenarios={name: side["scenario"] for name, side in command.sides.items() if side["command"]},
-            commands={name: redactor.text(side["command"]) for name, side in command.sides.items() if side["command"]},
+            commands={
+                name: redactor.command(side["command"]) for name, side in command.sides.items() if side["command"]
+            },
             interleaved=command.flags["interleave"] is not False,
             seed=secrets.randbelow(2**31),
             **asked(request.command_line, command.replaced, redactor),
@@ -247,7 +250,7 @@ def _repeated(
     if len(asked_) > 1:
         raise UsageError("the commands have different numbers of repeats", "write --repeat after hydra compare")
     replaced = {**({REPEAT: asked_.pop()} if asked_ else {}), **replaced}
-    found = {_load(side, replaced, None).scenario.sweep.repeat for side in own.values()}
+    found = {_load(side, replaced).scenario.sweep.repeat for side in own.values()}
     if found == {1} and REPEAT in replaced:
         raise UsageError(
             "one repeat of each run does not show the spread",
@@ -258,11 +261,16 @@ def _repeated(
     return replaced, own
 
 
-def _load(side: ComparedSide, replaced: Mapping[str, object], directory: Path | None) -> ResolvedScenario:
+def _load(
+    side: ComparedSide,
+    replaced: Mapping[str, object],
+    directory: Path | None = None,
+    beside: Sequence[ResolvedScenario] = (),
+) -> ResolvedScenario:
     load, replaced = partial(resolve, side.scenario, alone=False), {**replaced, **side.replaced}
     with _said_of(side):
         if directory and (directory / DATABASE).is_file():
-            return continued(directory, load, replaced)
+            return continued(directory, load, replaced, beside)
         return load(replaced)
 
 
@@ -297,7 +305,7 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
     }
     codes: dict[str, int] = {}
     ended, error = "failed", ""
-    record = dataclasses.replace(record, ended="", error="")
+    record = replace(record, ended="", error="")
     turns = list(record.turns)
     try:
         for block, turn, name in schedule(record, scenarios):
@@ -306,12 +314,12 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
             if turn is not None:
                 began = datetime.now(UTC).isoformat(timespec="seconds")
                 turns.append(TurnRecord(block, turn.part, turn.repeat, name, began))
-                interleaved_record.write_record(request.out, dataclasses.replace(record, turns=turns))
+                interleaved_record.write_record(request.out, replace(record, turns=turns))
             label = f"block {block + 1}, {name}"
             request.say(label)
             resolved, part = scenarios[name], request.part(name, f"{label}: ")
-            overrides = {**request.overrides, **record.sides[name]}
-            end = launcher.launch(resolved, dataclasses.replace(part, overrides=overrides, turn=turn))
+            overrides, beside = {**request.overrides, **record.sides[name]}, list(scenarios.values())
+            end = launcher.launch(resolved, replace(part, overrides=overrides, turn=turn, beside=beside))
             codes[name], coming[name] = end.code, _next_turn(resolved, end.results)
             if codes[name] == EXIT_INTERRUPTED:
                 ended = "interrupted"
@@ -325,7 +333,7 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
         error = str(e)
         raise
     finally:
-        interleaved_record.write_record(request.out, dataclasses.replace(record, turns=turns, ended=ended, error=error))
+        interleaved_record.write_record(request.out, replace(record, turns=turns, ended=ended, error=error))
     return max(codes.get(name) or _code_of(request.out / name, resolved) for name, resolved in scenarios.items())
 
 

@@ -101,13 +101,16 @@ def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, o
     return continued(directory, partial(resolve, name_or_path, alone=False), given)
 
 
-def continued(directory: Path, load: Load, given: Mapping[str, object]) -> ResolvedScenario:
+def continued(
+    directory: Path, load: Load, given: Mapping[str, object], beside: Sequence[ResolvedScenario] = ()
+) -> ResolvedScenario:
     """The scenario of a resumed run: the one that it was started with, if this command agrees with it.
 
     Args:
         directory: the directory of the run.
         load: loads the scenario that this command names.
         given: the overrides of this command; those of the first command apply, too.
+        beside: the other scenarios of the command, whose secrets are hidden in the stored one, too.
 
     Raises:
         RunDirectoryError: there is no run, it is damaged, or of another scenario; the text names the difference.
@@ -127,7 +130,7 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
     resolved = load({**first, **given})
     scenario, system = resolved.scenario, resolved.system
     refuse_hidden(as_written(as_stored(scenario), system))
-    shown = redacted(scenario, Redactor.of_run(resolved))
+    shown = redacted(scenario, Redactor.of_runs([resolved, *beside]))
     difference = next(differences(as_written(stored, system), as_written(as_stored(shown), system)), None)
     if difference is not None:
         raise RunDirectoryError(
