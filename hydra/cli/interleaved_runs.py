@@ -44,7 +44,7 @@ from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand
-from hydra.run.run_metadata import asked, continued, refuse_hidden
+from hydra.run.run_metadata import asked, continued, given_again, hidden_keys, leaves, refuse_hidden
 from hydra.run.runner import code_of
 from hydra.store import interleaved_record
 from hydra.store.database import DATABASE, RunStore
@@ -71,13 +71,7 @@ def run_interleaved(
     """
     before = _before(resumed, sides, flags) if resumed else None
     if before:
-        replaced = {**before.overrides, **replaced}
-        scenario = next((side.scenario for side in sides.values()), "")
-        sides = {
-            name: ComparedSide(before.scenarios.get(name, scenario), own, before.commands.get(name, ""))
-            for name, own in before.sides.items()
-        }
-        refuse_hidden({**replaced, **{key: value for side in sides.values() for key, value in side.replaced.items()}})
+        replaced, sides = as_begun(before, sides, replaced)
     replaced, sides = _repeated(replaced, sides)
     folder = resumed or flags["out"]
     runs = {name: _load(side, replaced) for name, side in sides.items()}
@@ -232,6 +226,37 @@ def _before(resumed: Path, sides: Mapping[str, ComparedSide], flags: Mapping[str
             "leave out --interleave and --no-interleave",
         )
     return record
+
+
+def as_begun(
+    record: InterleavedRecord, sides: Mapping[str, ComparedSide], replaced: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, ComparedSide]]:
+    """The keys that all resumed runs replace, and the runs; the user gives their secrets again.
+
+    Args:
+        record: the stored record.
+        sides: the runs that the command names; their values are used for secrets only.
+        replaced: what the command replaces in all runs. The secret of a run that is among it is not for other runs.
+
+    Raises:
+        ConfigError: a secret is not given again.
+    """
+    scenario = next((side.scenario for side in sides.values()), "")
+    of_runs = {key for own in record.sides.values() for key in hidden_keys(own)}
+    common = {
+        **given_again(record.overrides, replaced),
+        **{
+            key: value
+            for key, value in replaced.items()
+            if key in record.overrides or not of_runs.issuperset(each for each, _ in leaves({key: value}))
+        },
+    }
+    found: dict[str, ComparedSide] = {}
+    for name, own in record.sides.items():
+        again = given_again(own, {**replaced, **(sides[name].replaced if name in sides else {})})
+        refuse_hidden({**common, **again})
+        found[name] = ComparedSide(record.scenarios.get(name, scenario), again, record.commands.get(name, ""))
+    return common, found
 
 
 def _repeated(

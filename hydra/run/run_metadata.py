@@ -199,20 +199,37 @@ def refuse_hidden(stored: object) -> None:
     Raises:
         ConfigError: the user has to give them again.
     """
-    if hidden := list(_hidden(stored)):
+    if hidden := hidden_keys(stored):
         raise ConfigError(
             f"secrets are not stored with a run: {', '.join(hidden)}",
             "give them again, with all other keys of the same table",
         )
 
 
-def _hidden(value: object, key: str = "") -> Iterator[str]:
+def hidden_keys(stored: object) -> list[str]:
     """Every dotted key with a hidden secret."""
+    return [key for key, value in leaves(stored) if isinstance(value, str) and HIDDEN in value]
+
+
+def leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """(dotted key, value) for every value that is no table."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _hidden(inner, f"{key}.{name}" if key else str(name))
-    elif isinstance(value, str) and HIDDEN in value:
-        yield key
+            yield from leaves(inner, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, value
+
+
+def given_again(stored: Mapping[str, Any], given: Mapping[str, object]) -> dict[str, Any]:
+    """Stored overrides, each hidden secret replaced by the value that the user gives for its dotted key."""
+    known = dict(leaves(given))
+
+    def shown(value: object, key: str) -> object:
+        if isinstance(value, dict):
+            return {name: shown(inner, f"{key}.{name}") for name, inner in value.items()}
+        return known.get(key, value) if hidden_keys({key: value}) else value
+
+    return {key: shown(value, key) for key, value in stored.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import click
 import pytest
 
-from hydra.cli.compared_sides import sides_of_setting
+from hydra.cli.compared_sides import ComparedSide, sides_of_setting
+from hydra.cli.interleaved_runs import as_begun
 from hydra.cli.main import cli
 from hydra.config.scenario import resolve
+from hydra.errors import ConfigError
+from hydra.store.interleaved_record import InterleavedRecord
 
 
 @pytest.mark.parametrize(
@@ -52,6 +56,55 @@ def test_each_value_is_a_run_that_replaces_one_key(
     assert {name: side.replaced[key] for name, side in sides.items()} == expected
     resolved = resolve(command, next(iter(sides.values())).replaced, alone=False)
     assert key.removeprefix("settings.") not in resolved.scenario.sweep.varied, "it makes no rows"
+
+
+HOST, SECRET = {"mqtt.servers": "h:1"}, {"mqtt.password": "***"}
+TABLE = {"kafka.properties": {"sasl.username": "me", "sasl.password": "***"}}
+
+
+@pytest.mark.parametrize(
+    ("stored", "overrides", "again", "sets", "expected", "common"),
+    [
+        (SECRET, HOST, {}, {"mqtt.password": "x"}, {"mqtt.password": "x"}, HOST),
+        (
+            SECRET,
+            {},
+            {"mqtt.password": "x", "settings.qos": 1},
+            {"settings.rate": 5},
+            {"mqtt.password": "x"},
+            {"settings.rate": 5},
+        ),
+        (SECRET, SECRET, {}, {"mqtt.password": "x"}, {"mqtt.password": "x"}, {"mqtt.password": "x"}),
+        (
+            TABLE,
+            {},
+            {},
+            {"kafka.properties.sasl.password": "x"},
+            {"kafka.properties": {"sasl.username": "me", "sasl.password": "x"}},
+            {},
+        ),
+        (SECRET, HOST, {"settings.qos": 1}, {}, None, {}),
+    ],
+    ids=["--set", "--run", "of all runs", "in a table", "not given"],
+)
+def test_secrets_of_a_resumed_comparison_are_those_that_the_user_gives_again(
+    stored: dict[str, Any],
+    overrides: dict[str, Any],
+    again: dict[str, Any],
+    sets: dict[str, Any],
+    expected: dict[str, Any] | None,
+    common: dict[str, Any],
+) -> None:
+    scenarios = dict.fromkeys(("a", "b"), "mqtt-fixed")
+    record = InterleavedRecord("mqtt-fixed", {"a": {}, "b": stored}, True, 1, overrides, "", "", scenarios=scenarios)
+    sides = {name: ComparedSide("mqtt-fixed", own) for name, own in {"a": {}, "b": again}.items()} if again else {}
+    if expected is None:
+        with pytest.raises(ConfigError, match=r"secrets are not stored with a run: mqtt\.password"):
+            as_begun(record, sides, sets)
+        return
+    found, runs = as_begun(record, sides, sets)
+    assert found == common
+    assert {name: side.replaced for name, side in runs.items()} == {"a": {}, "b": expected}
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_what_was_hidden_is_not_taken_for_a_value(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("password", ["geheim99", "q~7"])
-def test_no_run_of_a_comparison_stores_the_secret_of_another_one(
+def test_no_run_of_a_comparison_stores_the_secret_of_another_one_and_it_is_given_again(
     password: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stored_only(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> NoReturn:
@@ -215,6 +215,12 @@ def test_no_run_of_a_comparison_stores_the_secret_of_another_one(
     assert password not in Redactor.of_command(["hydra", *words]).text(f"what about {password}?") or len(password) < 4
     with pytest.raises(HydraError, match="stored"):
         cli(words, standalone_mode=False)
+    resumed = ["compare", "--resume", str(tmp_path / "out")]
+    with pytest.raises(ConfigError, match=r"secrets are not stored with a run: mqtt\.password"):
+        cli(resumed, standalone_mode=False)
+    for again in (["--set", f"mqtt.password={password}"], words[1:4]):
+        with pytest.raises(HydraError, match="stored"):
+            cli([*resumed, *again], standalone_mode=False)
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert any(path.name == "run.db" for path in files)
     assert not [path for path in files if password.encode() in path.read_bytes()]
