@@ -308,7 +308,17 @@ def checked(code: object, out: str, err: str) -> str:
             (*ZMQ, "--compare", "clients=1,2"),
             "--compare clients: it decides which rows are measured; compare two commands",
         ),
-        ((*ZMQ, "--compare", "sndhwm=1,a"), "--compare: settings.sndhwm: must be a valid integer, not 'a'"),
+        ((*ZMQ, "--compare", "sndhwm=1,a"), "--compare sndhwm: 'a' is not a valid integer; write each value as"),
+        (
+            ("kafka-fixed", "--compare", "acks=1,many"),
+            "--compare: settings.acks: must be '0', '1' or 'all', not 'many'",
+        ),
+        (
+            ("mqtt-fixed", "--broker", "h:1", "--compare", "mqtt.password=geheim1,geheim2"),
+            "--compare mqtt.password: its values are secrets, and folders are named after values; name the runs with",
+        ),
+        ((*KAFKA, "--compare", "kafka-prop=sasl.password=geheim1,linger.ms=1"), "--compare kafka-prop: its values are"),
+        (("kafka-fixed", "--compare", "linger=5,x"), "--compare linger: 'x' is no time like 20us or"),
         ((*ZMQ, "--compare", "ratio=1,2"), "--compare: settings.ratio: unknown key; did you mean rate?"),
         (
             (*ZMQ, "--compare", "burst=1,2", "--burst", "3"),
@@ -320,6 +330,10 @@ def checked(code: object, out: str, err: str) -> str:
         ),
         (("compare", "--run", "zmqfixed"), "one --run names one run; give --run twice"),
         (("compare", "--run", "slo zmqfixed", "--run", "zmqfixed"), "--run 'slo' runs no scenario"),
+        (
+            ("compare", "--run", "zmqfixed", "--run", "nats-fixed --storage file"),
+            "--run: settings.storage: has no effect in this run",
+        ),
         (("compare", "--run", "nosuch", "--run", "zmqfixed"), "--run 'nosuch' runs no scenario"),
         (("compare", "--run", "run single-consumer", "--run", "zmqfixed"), "--run 'run' runs no scenario"),
         (("compare", "--run", "zmqfixed 'x", "--run", "zmqfixed"), "--run: No closing quotation"),

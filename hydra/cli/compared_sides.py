@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -12,9 +12,11 @@ from typing import Any, Final, NoReturn
 import click
 from click.core import ParameterSource
 
+from hydra.config.fields import words_of
 from hydra.config.toml import parse_set
 from hydra.errors import UsageError
-from hydra.options import CLUSTER, COMPARISON, OUTPUT, RUN, RunCommands, ScenarioKeyOption, group_of
+from hydra.options import OF_RUNS, RunCommands, ScenarioKeyOption, group_of
+from hydra.store.redaction import HIDDEN, Redactor
 
 CLIENT: Final = "client"
 """The key of a scenario that names the implementation of its clients."""
@@ -24,7 +26,6 @@ _MOST_CHARACTERS: Final = 60
 """The longest name of a folder that is made from a value."""
 _ROWS: Final = ("sweep.", "name", "system", "table", "events", "preset", "description")
 """Keys that decide which rows are measured, or that are no settings."""
-_OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class ComparedSide:
 
 
 def sides_of_setting(
-    text: str, scenario: str | Path, replaced: Mapping[str, object], params: Iterable[click.Parameter]
+    text: str, scenario: str | Path, replaced: Mapping[str, object], context: click.Context
 ) -> dict[str, ComparedSide]:
     """The runs of ``--compare SETTING=A,B``, by their folder; a repeated value shows the effect of chance.
 
@@ -51,40 +52,81 @@ def sides_of_setting(
         text: the setting and its values, or the names of implementations.
         scenario: the scenario of all runs.
         replaced: what the command replaces in all of them.
-        params: the parameters of the command, which name keys.
+        context: the context of the command, whose flags name keys and convert values.
 
     Raises:
-        UsageError: there are fewer than two values, or the setting is set for all runs, too.
+        UsageError: there are fewer than two values, one is wrong or secret, or the setting is set for all runs, too.
     """
     word, equals, values = text.partition("=")
-    key, values = (_key(word.strip(), params), values) if equals else (CLIENT, text)
+    word, values = (word.strip(), values) if equals else (CLIENT, text)
+    option = _option(word, context)
+    key = _key(word, option)
     named = COMPARE if equals else "--compare-implementations"
     if key.startswith(_ROWS):
         raise UsageError(
-            f"{COMPARE} {word.strip()}: it decides which rows are measured", "compare two commands: hydra compare --run"
+            f"{COMPARE} {word}: it decides which rows are measured", "compare two commands: hydra compare --run"
         )
     if key in replaced:
         if key == CLIENT:
             raise UsageError(f"--implementation and {named} both name implementations", "leave out --implementation")
-        raise UsageError(f"{COMPARE} {word.strip()}: {key} is given for all runs, too", "leave out one of the two")
+        raise UsageError(f"{COMPARE} {word}: {key} is given for all runs, too", "leave out one of the two")
     name = "" if key == CLIENT else f"{key.rpartition('.')[2]}-"
     found: dict[str, ComparedSide] = {}
     for value in filter(None, (part.strip() for part in values.split(","))):
-        own = {key: value if key == CLIENT else parse_set(f"{key}={value}")[1]}
+        # A word that looks like a number, as in acks=1,all, is a word.
+        is_word = key == CLIENT or value in words_of(scenario, key)
+        own = {key: value if is_word else _value(word, key, value, option, context)}
+        _refuse_secret(word, own)
         found[_free(f"{name}{value}", found)] = ComparedSide(str(scenario), {**own, **_not_varied(key)})
     if len(found) < 2:
         raise UsageError(f"{named} {text} names fewer than two", "name them with commas in between: A,B")
     return found
 
 
-def _key(word: str, params: Iterable[click.Parameter]) -> str:
+def _option(word: str, context: click.Context) -> ScenarioKeyOption | None:
+    """The flag of the command that a word names; None: there is none."""
+    flag = f"--{word.replace('_', '-')}"
+    params = context.command.get_params(context)
+    return next((param for param in params if isinstance(param, ScenarioKeyOption) and flag in param.opts), None)
+
+
+def _key(word: str, option: ScenarioKeyOption | None) -> str:
     """The dotted key of a setting by its key, its flag, or its name."""
     if word in ("implementation", CLIENT):
         return CLIENT
-    flag = f"--{word.replace('_', '-')}"
-    options = (param for param in params if isinstance(param, ScenarioKeyOption) and flag in param.opts)
-    key = word if "." in word else next((param.key for param in options), f"settings.{word.replace('-', '_')}")
+    key = option.key if option else word if "." in word else f"settings.{word.replace('-', '_')}"
     return key.replace("sweep.vary.", "settings.")
+
+
+def _value(word: str, key: str, text: str, option: ScenarioKeyOption | None, context: click.Context) -> object:
+    """The value of a key, converted as behind its flag, or as ``--set`` does if no flag is named.
+
+    Raises:
+        UsageError: the flag does not take the text.
+    """
+    if option is None:
+        return parse_set(f"{key}={text}")[1]
+    try:
+        value = option.value_of(text, context)
+    except click.BadParameter as e:
+        what = f"{COMPARE} {word}: {e.message.removesuffix('.')}"
+        raise UsageError(what, f"write each value as behind {option.opts[0]}") from e
+    # The flag of a setting that makes the rows takes several values, and a run has one.
+    return value[0] if option.key != key and isinstance(value, list) else value
+
+
+def _refuse_secret(word: str, own: Mapping[str, object]) -> None:
+    """Rejects values that are secrets: folders are named after values.
+
+    Raises:
+        UsageError: the text names the setting, and not the value.
+    """
+    hides = Redactor([])
+    if any(HIDDEN in str(hides.value(value, key)) for key, value in own.items()):
+        raise UsageError(
+            f"{COMPARE} {word}: its values are secrets, and folders are named after values",
+            "name the runs with hydra compare --run, each with its own secret",
+        )
 
 
 def _not_varied(key: str) -> dict[str, None]:
@@ -148,7 +190,7 @@ def _refuse_whole(name: str, context: click.Context) -> None:
     """Refuses the flags of the comparison, which do not describe what is run."""
     for param in context.command.get_params(context):
         given = context.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
-        if given and group_of(param) in _OF_RUNS and not isinstance(param, ScenarioKeyOption) and param.name != "sets":
+        if given and group_of(param) in OF_RUNS and not isinstance(param, ScenarioKeyOption) and param.name != "sets":
             raise UsageError(
                 f"--run {name!r}: {param.opts[0]} is a flag of the whole comparison", "write it after hydra compare"
             )

@@ -7,7 +7,6 @@ affect all of them alike, and each has its own client processes.
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,7 +44,7 @@ from hydra.report.table import fitted, terminal_width
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest
 from hydra.run.remote_command import ResolvedCommand
-from hydra.run.run_metadata import asked, continued, refuse_hidden
+from hydra.run.run_metadata import asked, continued, given_again, hidden_keys, leaves, refuse_hidden
 from hydra.run.runner import code_of
 from hydra.store import interleaved_record
 from hydra.store.database import DATABASE, RunStore
@@ -72,26 +71,32 @@ def run_interleaved(
     """
     before = _before(resumed, sides, flags) if resumed else None
     if before:
-        replaced = {**before.overrides, **replaced}
-        scenario = next((side.scenario for side in sides.values()), "")
-        sides = {
-            name: ComparedSide(before.scenarios.get(name, scenario), own, before.commands.get(name, ""))
-            for name, own in before.sides.items()
-        }
-        refuse_hidden({**replaced, **{key: value for side in sides.values() for key, value in side.replaced.items()}})
+        replaced, sides = as_begun(before, sides, replaced)
     replaced, sides = _repeated(replaced, sides)
     folder = resumed or flags["out"]
-    runs = {name: _load(side, replaced, folder and folder / name) for name, side in sides.items()}
-    first = next(iter(sides.values()))
-    for together in [[run] for run in runs.values()] if first.command else [list(runs.values())]:
-        with _said_of(first):
-            refuse_unused(together, first.scenario)
+    runs = {name: _load(side, replaced) for name, side in sides.items()}
+    if resumed:
+        loaded = list(runs.values())
+        runs = {name: _load(side, replaced, resumed / name, loaded) for name, side in sides.items()}
+    else:
+        _refuse_unused(runs, sides)
     check_rows(runs, sides)
     command = ResolvedCommand("comparison", runs, replaced, shown(flags), sides=_told(sides))
     measurement = InterleavedRuns(command)
     folder = folder or fresh_folder(measurement.command.first.scenario.name)
     engine = choose(flags["master"], flags["config"], flags)
     carry_out(measurement, engine, load_cluster(flags["config"]), folder, resumed=before is not None)
+
+
+def _refuse_unused(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:
+    """Rejects settings without effect: in its own run if commands are compared, otherwise in all runs.
+
+    Raises:
+        RefusedKeyError: such a setting exists.
+    """
+    for name, side in sides.items():
+        with _said_of(side):
+            refuse_unused([runs[name]] if side.command else list(runs.values()), side.scenario)
 
 
 def check_rows(runs: Mapping[str, ResolvedScenario], sides: Mapping[str, ComparedSide]) -> None:
@@ -184,8 +189,7 @@ class InterleavedRuns(Measurement):
     def _record(self, request: RunRequest) -> InterleavedRecord:
         """The record of runs that begin."""
         command = self.command
-        secrets_ = [secret for each in command.scenarios.values() for secret in each.system.secrets(each.scenario)]
-        redactor = Redactor.of_run(command.first, *request.engine.secrets(), *secrets_)
+        redactor = Redactor.of_runs(command.scenarios.values(), *request.engine.secrets())
         return InterleavedRecord(
             scenario=", ".join(dict.fromkeys(each.scenario.name for each in command.scenarios.values())),
             sides={
@@ -193,7 +197,9 @@ class InterleavedRuns(Measurement):
                 for name, side in command.sides.items()
             },
             scenarios={name: side["scenario"] for name, side in command.sides.items() if side["command"]},
-            commands={name: redactor.text(side["command"]) for name, side in command.sides.items() if side["command"]},
+            commands={
+                name: redactor.command(side["command"]) for name, side in command.sides.items() if side["command"]
+            },
             interleaved=command.flags["interleave"] is not False,
             seed=secrets.randbelow(2**31),
             **asked(request.command_line, command.replaced, redactor),
@@ -222,6 +228,37 @@ def _before(resumed: Path, sides: Mapping[str, ComparedSide], flags: Mapping[str
     return record
 
 
+def as_begun(
+    record: InterleavedRecord, sides: Mapping[str, ComparedSide], replaced: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, ComparedSide]]:
+    """The keys that all resumed runs replace, and the runs; the user gives their secrets again.
+
+    Args:
+        record: the stored record.
+        sides: the runs that the command names; their values are used for secrets only.
+        replaced: what the command replaces in all runs. The secret of a run that is among it is not for other runs.
+
+    Raises:
+        ConfigError: a secret is not given again.
+    """
+    scenario = next((side.scenario for side in sides.values()), "")
+    of_runs = {key for own in record.sides.values() for key in hidden_keys(own)}
+    common = {
+        **given_again(record.overrides, replaced),
+        **{
+            key: value
+            for key, value in replaced.items()
+            if key in record.overrides or not of_runs.issuperset(each for each, _ in leaves({key: value}))
+        },
+    }
+    found: dict[str, ComparedSide] = {}
+    for name, own in record.sides.items():
+        again = given_again(own, {**replaced, **(sides[name].replaced if name in sides else {})})
+        refuse_hidden({**common, **again})
+        found[name] = ComparedSide(record.scenarios.get(name, scenario), again, record.commands.get(name, ""))
+    return common, found
+
+
 def _repeated(
     replaced: Mapping[str, object], sides: Mapping[str, ComparedSide]
 ) -> tuple[Mapping[str, object], dict[str, ComparedSide]]:
@@ -238,7 +275,7 @@ def _repeated(
     if len(asked_) > 1:
         raise UsageError("the commands have different numbers of repeats", "write --repeat after hydra compare")
     replaced = {**({REPEAT: asked_.pop()} if asked_ else {}), **replaced}
-    found = {_load(side, replaced, None).scenario.sweep.repeat for side in own.values()}
+    found = {_load(side, replaced).scenario.sweep.repeat for side in own.values()}
     if found == {1} and REPEAT in replaced:
         raise UsageError(
             "one repeat of each run does not show the spread",
@@ -249,11 +286,16 @@ def _repeated(
     return replaced, own
 
 
-def _load(side: ComparedSide, replaced: Mapping[str, object], directory: Path | None) -> ResolvedScenario:
+def _load(
+    side: ComparedSide,
+    replaced: Mapping[str, object],
+    directory: Path | None = None,
+    beside: Sequence[ResolvedScenario] = (),
+) -> ResolvedScenario:
     load, replaced = partial(resolve, side.scenario, alone=False), {**replaced, **side.replaced}
     with _said_of(side):
         if directory and (directory / DATABASE).is_file():
-            return continued(directory, load, replaced)
+            return continued(directory, load, replaced, beside)
         return load(replaced)
 
 
@@ -288,7 +330,7 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
     }
     codes: dict[str, int] = {}
     ended, error = "failed", ""
-    record = dataclasses.replace(record, ended="", error="")
+    record = replace(record, ended="", error="")
     turns = list(record.turns)
     try:
         for block, turn, name in schedule(record, scenarios):
@@ -297,12 +339,12 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
             if turn is not None:
                 began = datetime.now(UTC).isoformat(timespec="seconds")
                 turns.append(TurnRecord(block, turn.part, turn.repeat, name, began))
-                interleaved_record.write_record(request.out, dataclasses.replace(record, turns=turns))
+                interleaved_record.write_record(request.out, replace(record, turns=turns))
             label = f"block {block + 1}, {name}"
             request.say(label)
             resolved, part = scenarios[name], request.part(name, f"{label}: ")
-            overrides = {**request.overrides, **record.sides[name]}
-            end = launcher.launch(resolved, dataclasses.replace(part, overrides=overrides, turn=turn))
+            overrides, beside = {**request.overrides, **record.sides[name]}, list(scenarios.values())
+            end = launcher.launch(resolved, replace(part, overrides=overrides, turn=turn, beside=beside))
             codes[name], coming[name] = end.code, _next_turn(resolved, end.results)
             if codes[name] == EXIT_INTERRUPTED:
                 ended = "interrupted"
@@ -316,7 +358,7 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
         error = str(e)
         raise
     finally:
-        interleaved_record.write_record(request.out, dataclasses.replace(record, turns=turns, ended=ended, error=error))
+        interleaved_record.write_record(request.out, replace(record, turns=turns, ended=ended, error=error))
     return max(codes.get(name) or _code_of(request.out / name, resolved) for name, resolved in scenarios.items())
 
 

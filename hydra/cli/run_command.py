@@ -35,7 +35,7 @@ def run_scenario(scenario: str | Path, replaced: Mapping[str, object], flags: Ma
         context, compared = click.get_current_context(), flags["compared"]
         sides = {"": ComparedSide(str(scenario))}
         if compared is not None:
-            sides = sides_of_setting(compared, scenario, replaced, context.command.get_params(context))
+            sides = sides_of_setting(compared, scenario, replaced, context)
         run_interleaved(sides, replaced, flags, resumed)
     resolved = asked_scenario(scenario, replaced, flags)
     engine = choose(flags["master"], flags["config"], flags)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hydra.errors import ConfigError, RefusedError, shown
 from hydra.model import LoadSpec, NativeSpec, Scenario, Setting, Settings, SloSpec, SweepSpec, setting_of
@@ -91,6 +91,18 @@ def _value(scenario: str | Path, key: str) -> Any:
         return None  # the scenario has another kind of sweep
     found = [field_of(key, table) for table in (own_tables(spec).get(path), shared_table(path))]
     return next((each.default for each in found if each is not None and each.default is not MISSING), None)
+
+
+def words_of(scenario: str | Path, key: str) -> tuple[object, ...]:
+    """The possible values of a dotted key if the model lists them, else ()."""
+    try:
+        _, spec = _known(scenario)
+    except (ConfigError, RefusedError):
+        return ()
+    path, _, name = key.rpartition(".")
+    tables = [table for table in (own_tables(spec).get(path), shared_table(path)) if table is not None]
+    hints = [hint for table in tables if (hint := get_type_hints(table).get(name)) is not None]
+    return get_args(hints[0]) if hints and get_origin(hints[0]) is Literal else ()
 
 
 @cache

@@ -28,6 +28,7 @@ from hydra.options.help import (
     COMPARISON,
     EXPERIMENT,
     OBJECTIVES,
+    OF_RUNS,
     OUTPUT,
     RUN,
     SEARCH,

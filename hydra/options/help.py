@@ -26,6 +26,8 @@ ORDER: Final = (
     *(CLUSTER, RUN, OUTPUT, GENERAL),
 )
 """The order of the flags' groups in a help text."""
+OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
+"""The groups of flags that do not change the scenario."""
 
 _ATTRIBUTE: Final = "hydra_group"
 

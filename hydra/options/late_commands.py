@@ -138,6 +138,15 @@ class ScenarioKeyOption(DerivedOption):
         value = context.params[str(self.name)]
         return self._parse(value) if self._parse is not None and value else value
 
+    def value_of(self, text: str, context: click.Context) -> object:
+        """The value for the key, of a text that could stand behind the option.
+
+        Raises:
+            click.BadParameter: the option does not take the text.
+        """
+        value = self.type_cast_value(context, (text,) if self.multiple else text)
+        return self._parse(value) if self._parse is not None else value
+
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The help, with what the setting needs, and the default of the command's scenario if the scenario is known."""
         record = super().get_help_record(ctx)

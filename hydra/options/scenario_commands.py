@@ -11,11 +11,8 @@ import click
 
 from hydra.errors import ConfigError, UsageError
 from hydra.options.help import (
-    CLUSTER,
-    COMPARISON,
     EXPERIMENT,
-    OUTPUT,
-    RUN,
+    OF_RUNS,
     SEARCH,
     SYSTEM,
     flags,
@@ -190,8 +187,6 @@ def flags_of_experiments(system: str, one: str) -> Callable[[_F], _F]:
 
 _FLAGS: Final = "hydra.flags"
 """The key under which a context stores the flags of its scenario."""
-_OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
-"""Groups of flags that do not change the scenario."""
 _ARGUMENT: Final = "scenario"
 _RESUME: Final = "--resume"
 
@@ -305,7 +300,7 @@ def _flags_of(its: _Subject) -> list[click.Option]:
         and (kind.decided or group_of(param) != SEARCH)
     ]
     found = first_of([*made, *beside])
-    return [each for each in found if isinstance(each, click.Option) and group_of(each) not in _OF_RUNS]
+    return [each for each in found if isinstance(each, click.Option) and group_of(each) not in OF_RUNS]
 
 
 def _commands() -> Iterator[ScenarioCommand | ExperimentCommand]:

@@ -55,7 +55,8 @@ class RunRequest:
     ``resume`` continues the run in ``out``; ``label`` is shown before its steps in the live view. ``whole`` is the
     folder for ``--resume`` if that is not ``out``: the folder of which the run is a part. ``turn`` is the only part
     that is measured if the run is interleaved with others; None: the whole run. ``exports`` are the open exports of
-    metrics. ``agreed``: whether a long run begins without a question.
+    metrics. ``agreed``: whether a long run begins without a question. ``beside`` are the other scenarios of the command
+    line, whose secrets it may have.
     """
 
     engine: SelectedEngine
@@ -71,6 +72,7 @@ class RunRequest:
     turn: RepeatTurn | None = None
     exports: Exports = field(default_factory=Exports)
     agreed: bool = False
+    beside: Sequence[ResolvedScenario] = ()
 
     def part(self, name: str, label: str) -> RunRequest:
         """The request for a run in a subfolder of ``out``."""
@@ -106,7 +108,7 @@ def launch(resolved: ResolvedScenario, request: RunRequest) -> RunEnd:
     Raises:
         HydraError: the run could not begin or continue.
     """
-    redactor = Redactor.of_run(resolved, *request.engine.secrets())
+    redactor = Redactor.of_runs([resolved, *request.beside], *request.engine.secrets())
     with redactor.in_errors():
         return _launch(resolved, request, redactor)
 

@@ -95,7 +95,7 @@ def run_elsewhere(
         return
     shipment = partial(_shipment, command, engine, cluster)
     asked = Relocation(engine.master, engine.settings, sys.argv[1:], out, resumed, command.flags, shipment)
-    with Redactor.of_run(command.first, *engine.secrets()).in_errors():
+    with Redactor.of_runs(command.scenarios.values(), *engine.secrets()).in_errors():
         code = engine.spec.relocate(asked)
     if code is not None:
         sys.exit(code)

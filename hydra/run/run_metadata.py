@@ -97,17 +97,20 @@ Load = Callable[[Mapping[str, object]], ResolvedScenario]
 
 
 def scenario_of(directory: Path, name_or_path: str | Path, given: Mapping[str, object]) -> ResolvedScenario:
-    """As :func:`continued`, for the scenario that a command names."""
-    return continued(directory, partial(resolve, name_or_path), given)
+    """As :func:`continued`, for the scenario that a command names; settings that it does not use may be stored."""
+    return continued(directory, partial(resolve, name_or_path, alone=False), given)
 
 
-def continued(directory: Path, load: Load, given: Mapping[str, object]) -> ResolvedScenario:
+def continued(
+    directory: Path, load: Load, given: Mapping[str, object], beside: Sequence[ResolvedScenario] = ()
+) -> ResolvedScenario:
     """The scenario of a resumed run: the one that it was started with, if this command agrees with it.
 
     Args:
         directory: the directory of the run.
         load: loads the scenario that this command names.
         given: the overrides of this command; those of the first command apply, too.
+        beside: the other scenarios of the command, whose secrets are hidden in the stored one, too.
 
     Raises:
         RunDirectoryError: there is no run, it is damaged, or of another scenario; the text names the difference.
@@ -127,7 +130,7 @@ def continued(directory: Path, load: Load, given: Mapping[str, object]) -> Resol
     resolved = load({**first, **given})
     scenario, system = resolved.scenario, resolved.system
     refuse_hidden(as_written(as_stored(scenario), system))
-    shown = redacted(scenario, Redactor.of_run(resolved))
+    shown = redacted(scenario, Redactor.of_runs([resolved, *beside]))
     difference = next(differences(as_written(stored, system), as_written(as_stored(shown), system)), None)
     if difference is not None:
         raise RunDirectoryError(
@@ -196,20 +199,37 @@ def refuse_hidden(stored: object) -> None:
     Raises:
         ConfigError: the user has to give them again.
     """
-    if hidden := list(_hidden(stored)):
+    if hidden := hidden_keys(stored):
         raise ConfigError(
             f"secrets are not stored with a run: {', '.join(hidden)}",
             "give them again, with all other keys of the same table",
         )
 
 
-def _hidden(value: object, key: str = "") -> Iterator[str]:
+def hidden_keys(stored: object) -> list[str]:
     """Every dotted key with a hidden secret."""
+    return [key for key, value in leaves(stored) if isinstance(value, str) and HIDDEN in value]
+
+
+def leaves(value: object, key: str = "") -> Iterator[tuple[str, object]]:
+    """(dotted key, value) for every value that is no table."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _hidden(inner, f"{key}.{name}" if key else str(name))
-    elif isinstance(value, str) and HIDDEN in value:
-        yield key
+            yield from leaves(inner, f"{key}.{name}" if key else str(name))
+    else:
+        yield key, value
+
+
+def given_again(stored: Mapping[str, Any], given: Mapping[str, object]) -> dict[str, Any]:
+    """Stored overrides, each hidden secret replaced by the value that the user gives for its dotted key."""
+    known = dict(leaves(given))
+
+    def shown(value: object, key: str) -> object:
+        if isinstance(value, dict):
+            return {name: shown(inner, f"{key}.{name}") for name, inner in value.items()}
+        return known.get(key, value) if hidden_keys({key: value}) else value
+
+    return {key: shown(value, key) for key, value in stored.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -21,6 +22,8 @@ from hydra.options.plugin_commands import commands, params_of
 
 TYPED: Final = "HYDRA_TYPED"
 """The environment variable that passes the typed arguments, as JSON, to a command that runs elsewhere."""
+COMMAND: Final = "--run"
+"""The flag whose value is a whole command."""
 HIDDEN: Final = "***"
 """The text that replaces a secret."""
 
@@ -52,8 +55,16 @@ class Redactor:
     @classmethod
     def of_run(cls, resolved: ResolvedScenario, secrets: Iterable[str] = (), users: Iterable[str] = ()) -> Redactor:
         """A redactor for the texts of a run, with the secrets of its scenario and of the engine."""
-        scenario, spec = resolved.scenario, resolved.system
-        return cls([*spec.secrets(scenario), *secrets], [*spec.users(scenario), *users])
+        return cls.of_runs([resolved], secrets, users)
+
+    @classmethod
+    def of_runs(
+        cls, resolved: Iterable[ResolvedScenario], secrets: Iterable[str] = (), users: Iterable[str] = ()
+    ) -> Redactor:
+        """A redactor for the texts of a command, with the secrets of all its scenarios and of the engine."""
+        known = [(each.system, each.scenario) for each in resolved]
+        hidden = [secret for spec, scenario in known for secret in spec.secrets(scenario)]
+        return cls([*hidden, *secrets], [*(user for spec, scenario in known for user in spec.users(scenario)), *users])
 
     @classmethod
     def of_command(cls, words: Sequence[str]) -> Redactor:
@@ -97,17 +108,28 @@ class Redactor:
     def command_line(self, words: Sequence[str]) -> list[str]:
         """The words of a command; every value assigned to a secret key is hidden."""
         hidden: list[str] = []
-        assigns, assigning = False, _assigning(words)
+        before, assigning = "", _assigning(words)
         for word in words:
             flag, equals, rest = word.partition("=")
-            if assigns:
+            if before in assigning:
                 hidden.append(self._assignment(word))
+            elif before == COMMAND:
+                hidden.append(self.command(word))
             elif equals and flag in assigning:
                 hidden.append(f"{flag}={self._assignment(rest)}")
+            elif equals and flag == COMMAND:
+                hidden.append(f"{flag}={self.command(rest)}")
             else:
                 hidden.append(self.text(word))
-            assigns = not assigns and word in assigning
+            before = "" if before in (*assigning, COMMAND) else word
         return hidden
+
+    def command(self, text: str) -> str:
+        """A whole command in one text, with its secrets hidden as in :meth:`command_line`."""
+        words = _words(text)
+        hidden = self.command_line(words)
+        # Joined again only if necessary, because a shell has several notations for a word.
+        return self.text(text) if hidden == [self.text(word) for word in words] else shlex.join(hidden)
 
     def _assignment(self, text: str) -> str:
         key, equals, _ = text.partition("=")
@@ -142,6 +164,14 @@ def _assigning(words: Sequence[str]) -> set[str]:
     return {SET, *(name for param in params for name in param.opts)}
 
 
+def _words(text: str) -> list[str]:
+    """The words of a command in one text; [] if its quotes do not match."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return []
+
+
 def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
     """Every form in which a secret may be written."""
     for value in {secret, secret.strip()}:
@@ -165,6 +195,8 @@ def _forms(secret: str, users: Sequence[str]) -> Iterator[str]:
 def _on_command_line(words: Sequence[str]) -> Iterator[str]:
     assigning = _assigning(words)
     for number, word in enumerate(words):
+        if word.startswith(f"{COMMAND}=") or (number and words[number - 1] == COMMAND):
+            yield from _on_command_line(_words(word.removeprefix(f"{COMMAND}=")))
         ends = [m.end() for m in _ASSIGNED.finditer(word) if is_secret(m[0].rstrip("\"'=: \t"))]
         for end in ends:
             rest = word[end:]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest.mock import Mock
 from urllib.parse import quote, quote_plus
 
@@ -16,13 +17,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from hydra.cli.main import cli
+from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
-from hydra.errors import ConfigError
+from hydra.errors import ConfigError, HydraError
 from hydra.events.run_events import ClientError, PhasesTimed
 from hydra.kafkatest.commands import kafka_fixed
 from hydra.kafkatest.settings import spec_of
 from hydra.model import Scenario
 from hydra.options import RunCommands
+from hydra.run import launcher
+from hydra.run.launcher import RunRequest
 from hydra.run.run_metadata import scenario_of
 from hydra.store.database import RunStore
 from hydra.store.redaction import HIDDEN, Redactor
@@ -191,6 +196,34 @@ def test_what_was_hidden_is_not_taken_for_a_value(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"not stored with a run: kafka\.bootstrap"):
         scenario_of(tmp_path, "kafka-fixed", {"kafka.properties": properties})
     assert scenario_of(tmp_path, "kafka-fixed", first).scenario == scenario
+
+
+@pytest.mark.parametrize("password", ["geheim99", "q~7"])
+def test_no_run_of_a_comparison_stores_the_secret_of_another_one_and_it_is_given_again(
+    password: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stored_only(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor) -> NoReturn:
+        launcher._store(resolved, request, redactor).close()
+        raise HydraError("stored")
+
+    monkeypatch.setattr(launcher, "_launch", stored_only)
+    monkeypatch.setattr(launcher, "system_for", Mock())
+    first = "mqtt-fixed --broker h:1 --clients 1"
+    second = f"{first} --set mqtt.username=me --set mqtt.password={password} --rate 1000"
+    words = ["compare", "--run", f"{first} --rate 1000", f"--run={second}", "--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["hydra", *words])
+    assert password not in Redactor.of_command(["hydra", *words]).text(f"what about {password}?") or len(password) < 4
+    with pytest.raises(HydraError, match="stored"):
+        cli(words, standalone_mode=False)
+    resumed = ["compare", "--resume", str(tmp_path / "out")]
+    with pytest.raises(ConfigError, match=r"secrets are not stored with a run: mqtt\.password"):
+        cli(resumed, standalone_mode=False)
+    for again in (["--set", f"mqtt.password={password}"], words[1:4]):
+        with pytest.raises(HydraError, match="stored"):
+            cli([*resumed, *again], standalone_mode=False)
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert any(path.name == "run.db" for path in files)
+    assert not [path for path in files if password.encode() in path.read_bytes()]
 
 
 def test_hydra_run_hides_what_any_systems_flags_assign() -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from hydra.cli.run_command import begun
-from hydra.config.scenario import load_scenario
+from hydra.config.scenario import load_scenario, resolve
 from hydra.errors import RunDirectoryError
 from hydra.run.run_metadata import scenario_of
 from hydra.store.database import RunStore
@@ -50,6 +50,13 @@ def stored_before(name: str, overrides: dict[str, object]) -> dict[str, Any]:
 def test_a_run_of_an_earlier_version_goes_on(tmp_path: Path, name: str, overrides: dict[str, object]) -> None:
     RunStore.create(tmp_path, stored_before(name, overrides)).close()
     assert scenario_of(tmp_path, name, {}).scenario == load_scenario(name, overrides)
+
+
+def test_a_run_that_was_begun_with_a_setting_without_effect_goes_on(tmp_path: Path) -> None:
+    first: dict[str, object] = {"settings.storage": "file"}
+    begun_with = resolve("nats-fixed", first, alone=False).scenario
+    RunStore.create(tmp_path, known_of(begun_with, first)).close()
+    assert scenario_of(tmp_path, "nats-fixed", {}).scenario == begun_with
 
 
 @pytest.mark.parametrize(
