@@ -164,6 +164,11 @@ def _obey(command: click.Command) -> None:
         # The process that read the output has ended: nothing more can be printed.
         drop(sys.stdout)
         sys.exit(EXIT_FAILED)
+    except RuntimeError as e:
+        # Python 3.11 reports an interrupt in __set_name__, while it makes a dataclass, as an error of that call.
+        if not isinstance(e.__cause__, KeyboardInterrupt):
+            raise
+        sys.exit(EXIT_INTERRUPTED)
     except OSError as e:
         if e.errno == errno.EIO and hung_up():
             sys.exit(EXIT_INTERRUPTED)

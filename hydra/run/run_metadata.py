@@ -164,9 +164,8 @@ def _refuse_other_command(
         return  # the scenario is invalid without flags: an error follows when all flags are applied
     if ours.system == stored["system"] and (renamed or ours.name == stored["name"]):
         return
-    began = (
-        f"resume the run with its first command and --resume: {command}" if command else "resume it as it was started"
-    )
+    first = f": {command}" if command else ""
+    began = f"repeat the run's first command, with --resume in place of --out{first}"
     raise RunDirectoryError(
         f"{directory} is a run of {stored['name']} (system {stored['system']}), and this command runs {ours.name} "
         f"(system {ours.system})",

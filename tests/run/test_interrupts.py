@@ -44,6 +44,25 @@ hydra.cli.main.main()
 """
 """As in a weak reference's callback: Python discards what is raised there."""
 
+NAMED = """
+import signal
+import hydra.cli.main
+
+class Field:
+    def __set_name__(self, owner, name):
+        signal.raise_signal(signal.{name})
+
+def command():
+    class Scenario:
+        field = Field()
+
+hydra.cli.main.cli.callback = command
+import sys
+sys.argv = ["hydra", "schema"]
+hydra.cli.main.main()
+"""
+"""As while the class of a dataclass is made: Python 3.11 makes an error of what is raised there."""
+
 AFTER = """
 import os, signal, sys
 import hydra.cli.main
@@ -76,6 +95,11 @@ def test_a_signal_within_a_text_that_is_executed_is_one_as_any_other(tmp_path: P
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_a_signal_in_a_callback_is_not_lost(tmp_path: Path, name: str) -> None:
     assert code_of(CALLBACK.format(name=name), tmp_path) == EXIT_INTERRUPTED
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_while_a_class_is_made_is_an_interruption(tmp_path: Path, name: str) -> None:
+    assert code_of(NAMED.format(name=name), tmp_path) == EXIT_INTERRUPTED
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])

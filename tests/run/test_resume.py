@@ -98,4 +98,4 @@ def test_another_commands_run_is_refused_with_the_command_that_began_it(
     says = rf"is a run of {name} \(system {system}\), and this command runs zmqrate \(system"
     with pytest.raises(RunDirectoryError, match=says) as refused:
         scenario_of(tmp_path, "zmqrate", {})
-    assert f"resume the run with its first command and --resume: hydra {name} --clients 2" in refused.value.remedy
+    assert f"with --resume in place of --out: hydra {name} --clients 2" in refused.value.remedy
