@@ -31,7 +31,7 @@ WAITS = """
 echo waits >"$2/waits"
 read -r line <"$2/../../go"
 """
-AS_A_COMMAND_DOES = "from build import compile_once; print(compile_once(print))"
+AS_A_COMMAND_DOES = "import sys; sys.path.insert(0, ''); from build import compile_once; print(compile_once(print))"
 
 
 class SourceTree:
