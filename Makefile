@@ -87,7 +87,7 @@ browser: ## Chromium, if it is missing (the tests of the report open it)
 prometheus: ## Prometheus, if it is missing (a test has it read what the dashboard shows)
 	@scripts/system-packages prometheus
 
-kubernetes-rig: install ## A Kubernetes for the tests, in the user's cache: compiled once, in about ten minutes (root)
+kubernetes-rig: install native ## A Kubernetes for the tests, in the user's cache: compiled once, in about ten minutes (root)
 	@scripts/system-packages kubernetes
 	@$(BIN)/python -m tests.kubernetes.building
 
