@@ -188,6 +188,8 @@ def test_what_an_apiserver_an_etcd_and_a_node_do_to_a_run(own_rig: Rig, tmp_path
     """A cluster of its own, broken in each way in turn."""
     with opened(own_rig, tmp_path) as lab:
         an_apiserver_is_away_for_ten_seconds_of_a_window(lab)
+    # The API server takes a node for lost for a moment, as it has missed its heartbeats.
+    wait_until(lambda: own_rig.ready() == own_rig.nodes, "all nodes to be ready", LONG_S, saw=own_rig.ready)
     with opened(own_rig, tmp_path) as lab:
         lab.settings("node_lost_s = 3")
         words = ("--clients", "4,5,6,7", "--duration", 6, "--set", "subscriber.constraints=[]")
