@@ -65,7 +65,8 @@ class SourceTree:
         self.put("cmake", f'[ "$1" = --build ] || exit 0\n{script}')
         path = f"{self._folder / 'bin'}:{os.environ['PATH']}"
         return subprocess.Popen(
-            [sys.executable, *(words or ("build.py",))],
+            # In the background of a shell that is not interactive, SIGINT is ignored.
+            ["env", "--default-signal=INT", sys.executable, *(words or ("build.py",))],
             cwd=self._folder / folder,
             env=os.environ | {"PATH": path},
             stdout=subprocess.PIPE,
