@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolved_from
@@ -28,7 +28,7 @@ from hydra.run.launcher import RunRequest
 from hydra.run.run_metadata import continued
 from hydra.run.runner import code_of
 from hydra.store.client_rows import client_figures
-from hydra.store.database import ENDED_KEY, RunStore
+from hydra.store.database import ENDED_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.store.run_folders import DATABASE
 from hydra.sweep import Row
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, PartResult
@@ -92,9 +92,6 @@ def steps_of_rows(scenario: Scenario, rows: Sequence[Row], results: Sequence[Ste
     return [steps.get((row.get(POINT), row.get(CLIENTS), *(row.get(name) for name in varied)), []) for row in rows]
 
 
-_FINISHED: Final = "finished"
-
-
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of an experiment that a command asks for.
@@ -128,13 +125,13 @@ class Parts:
                 done.append(each)
                 codes.append(code)
                 if code == EXIT_INTERRUPTED:
-                    ended = "interrupted"
+                    ended = INTERRUPTED
                     break
                 self._keep(record, done)
             else:
-                ended = _FINISHED
+                ended = FINISHED
         except KeyboardInterrupt:
-            ended = "interrupted"
+            ended = INTERRUPTED
             codes.append(EXIT_INTERRUPTED)
         except HydraError as e:
             error = str(e)
@@ -189,7 +186,7 @@ def _complete(part: ExperimentPart, resolved: ResolvedScenario, folder: Path) ->
     with RunStore.open(folder) as store:
         results = store.results()
         sweep = resolved.sweep
-        if store.meta(ENDED_KEY) != _FINISHED or sweep.next(results) is not None or sweep.offered_again(results):
+        if store.meta(ENDED_KEY) != FINISHED or sweep.next(results) is not None or sweep.offered_again(results):
             return None
         return done_of(part, resolved, store)
 

@@ -47,7 +47,7 @@ from hydra.run.remote_command import ResolvedCommand
 from hydra.run.run_metadata import asked, continued, given_again, hidden_keys, leaves, refuse_hidden
 from hydra.run.runner import code_of
 from hydra.store import interleaved_record
-from hydra.store.database import DATABASE, RunStore
+from hydra.store.database import DATABASE, FINISHED, INTERRUPTED, RunStore
 from hydra.store.interleaved_record import InterleavedRecord, TurnRecord
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import fresh_folder, locked
@@ -347,12 +347,12 @@ def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], reco
             end = launcher.launch(resolved, replace(part, overrides=overrides, turn=turn, beside=beside))
             codes[name], coming[name] = end.code, _next_turn(resolved, end.results)
             if codes[name] == EXIT_INTERRUPTED:
-                ended = "interrupted"
+                ended = INTERRUPTED
                 break
         else:
-            ended = "finished"
+            ended = FINISHED
     except KeyboardInterrupt:
-        ended = "interrupted"
+        ended = INTERRUPTED
         return EXIT_INTERRUPTED
     except HydraError as e:
         error = str(e)

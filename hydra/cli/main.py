@@ -10,7 +10,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -25,9 +25,6 @@ from hydra.options.help import MACHINE, MORE, RESULTS, GroupedHelpCommand
 from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, leave_at_once_on_the_next
 from hydra.options.plugin_commands import add_flags, commands
 from hydra.options.scenario_commands import MEASURE
-
-if TYPE_CHECKING:
-    pass
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -74,8 +74,8 @@ def resolve(
     Args:
         name_or_path: a name is ``conf/scenarios/NAME.toml``; a text that ends with .toml or contains a slash is a path.
         overrides: dotted keys (``sweep.clients``) and their values, from ``--set`` and from flags; None removes a key.
-        alone: whether it is all that is run: a setting that it does not use is rejected. Otherwise its caller asks
-            :func:`refuse_unused`, for another scenario may use that setting.
+        alone: whether no other scenario is run with it: then a setting that it does not use is rejected. Otherwise the
+            caller asks :func:`refuse_unused`, because another scenario may use that setting.
 
     Raises:
         ConfigError: the file is missing, malformed or invalid, or an override is invalid.

@@ -160,5 +160,5 @@ class StoredEvent(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """The report's text for several events of this category."""
+        """The text with which the report summarises several events of this category."""
         return Event.kinds.get(self.category, Event).summary

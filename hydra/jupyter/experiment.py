@@ -30,6 +30,7 @@ from hydra.measure.column import Column
 from hydra.model import Figure, number
 from hydra.report import experiment_folder
 from hydra.report.experiment_folder import ExperimentRecord, ExperimentTable, shown_columns
+from hydra.store.database import FINISHED
 from hydra.store.run_folders import DATABASE
 
 __all__ = ["facts", "load", "parts", "show", "title"]
@@ -63,7 +64,7 @@ def load(folder: Path | str) -> ExperimentData:
 def title(found: ExperimentData) -> Html:
     """The title of the experiment, how it ended, and the page's style sheet."""
     record = found.record
-    good = record.ended == "finished" and not any(part.reason for part in record.parts)
+    good = record.ended == FINISHED and not any(part.reason for part in record.parts)
     badge = f'<span class="badge {"good" if good else "fail"}">{escape(record.ended or "unfinished")}</span>'
     said = f"{record.source}; measured at {record.at_scale}"
     if record.error:

@@ -23,7 +23,7 @@ from hydra.report.published_tables import CellComparison, RowComparison, asked, 
 from hydra.report.table import Table, TableRow
 from hydra.report.tables import FigureFormat, client_versions_line, name_of
 from hydra.report.tables import table as its_table
-from hydra.store.database import CLIENTS_KEY
+from hydra.store.database import CLIENTS_KEY, FINISHED
 from hydra.store.system_columns import columns_of, in_order
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import flaws
@@ -70,7 +70,7 @@ def _about(about: str, warning: HydraWarning) -> ReportWarning:
 def _of_the_end(run: RunData) -> Iterator[ReportWarning]:
     if run.coming is not None:
         yield _about("The run is not complete", RunIncomplete(run.ended, run.error, _plan(run, run.coming)))
-    elif run.ended != "finished":
+    elif run.ended != FINISHED:
         yield _about("The run did not end normally", RunEndedBadly(run.ended, run.error))
 
 
@@ -96,8 +96,8 @@ def _of_events(events: list[StoredEvent]) -> Iterator[ReportWarning]:
 
 def title(run: RunData) -> Html:
     """The name of the scenario, how the run ended, and the page's style sheet."""
-    complete = run.ended == "finished" and run.coming is None
-    state = "finished" if complete else (run.ended if run.ended != "finished" else "") or "unfinished"
+    complete = run.ended == FINISHED and run.coming is None
+    state = FINISHED if complete else (run.ended if run.ended != FINISHED else "") or "unfinished"
     clean = not any(map(flaws, run.rows))
     kind, mark = ("fail", "") if not complete else ("good", "") if clean else ("loss", f"{MARK} ")
     badge = f'<span class="badge {kind}">{mark}{escape(state)}</span>'

@@ -16,7 +16,7 @@ from hydra.model import AgentClock, BusyThread, Histogram, Scenario, StepPlan, S
 from hydra.report.published_tables import PublishedTable, published_for
 from hydra.report.row_warnings import warnings_of
 from hydra.store import subscriber_losses
-from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
+from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, RunStore
 from hydra.store.format_upgrade import searched_otherwise, stored_rows, stored_scenario
 from hydra.store.slo_results import SloResult, answer_of
 from hydra.store.subscriber_losses import GroupLoss
@@ -105,7 +105,7 @@ def load(directory: Path | str) -> RunData:
                     raise
                 rows, earlier = stored_rows(path), ForeignRates()
             notes = [warnings_of(row, scenario, rows) for row in rows]
-    if metadata.get(ENDED_KEY) == "finished":
+    if metadata.get(ENDED_KEY) == FINISHED:
         # Earlier versions did not retry failed steps: their finished runs are complete.
         coming = None
     return RunData(

@@ -31,8 +31,8 @@ class _CtrlC(KeyboardInterrupt):  # the name has no "Error", because this is non
 def interrupt_on_the_first() -> None:
     """Makes each signal raise KeyboardInterrupt in the main thread; SIGHUP stays ignored if nohup ignores it."""
     sys.unraisablehook = _delivered_again(sys.unraisablehook)
-    signal.signal(signal.SIGINT, _interrupted)
-    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGINT, _raising(_CtrlC))
+    signal.signal(signal.SIGTERM, _raising(Terminated))
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         terminals = [number for number in _OUTPUTS if os.isatty(number)]
         signal.signal(signal.SIGHUP, lambda *_: _hung_up(terminals))
@@ -71,7 +71,7 @@ def _delivered_again(hook: Callable[[UnraisableHookArgs], object]) -> Callable[[
     def deliver(unraisable: UnraisableHookArgs) -> None:
         if isinstance(unraisable.exc_value, _CtrlC | Terminated):
             # Python discards what this hook raises, too: the signal has to arrive after the hook.
-            signal.signal(signal.SIGALRM, _interrupted if isinstance(unraisable.exc_value, _CtrlC) else _terminated)
+            signal.signal(signal.SIGALRM, _raising(type(unraisable.exc_value)))
             signal.setitimer(signal.ITIMER_REAL, _SOON_S)
         else:
             hook(unraisable)
@@ -89,12 +89,13 @@ def _hung_up(terminals: list[int]) -> None:
     raise Terminated
 
 
-def _interrupted(*_: object) -> None:
-    raise _CtrlC
+def _raising(interrupt: type[KeyboardInterrupt]) -> Callable[..., None]:
+    """A signal handler that raises this interrupt."""
 
+    def handle(*_: object) -> None:
+        raise interrupt
 
-def _terminated(*_: object) -> None:
-    raise Terminated
+    return handle
 
 
 def _leave(*_: object) -> None:

@@ -35,7 +35,7 @@ config_flag = grouped(CLUSTER, click.option("--config", type=PATH, help="Cluster
 _MASTER: Final = ("--master", "--engine")
 
 master_flag = grouped(CLUSTER, click.option(*_MASTER, type=WORD, default="local", show_default=True))
-"""The engines provide the help of this flag (``hydra.options.plugin_commands.add_flags``)."""
+"""The flag ``--master`` of runs; its help lists the engines (``hydra.options.plugin_commands.add_flags``)."""
 cluster_flag = grouped(
     CLUSTER, click.option(*_MASTER, type=WORD, required=True, help="Cluster, as named by --master of a run.")
 )

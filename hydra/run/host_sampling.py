@@ -27,7 +27,7 @@ _MOST_SAMPLES: Final = 2400
 _MOST_APART_NS: Final = 3_000_000_000
 """The longest time between two samples, below the silence after which a relay is replaced (``watch_assignment.py``)."""
 _APART_NS: Final = 900_000_000
-"""The least time between two samples that are compared; over less, the kernel's ticks of CPU time are visible."""
+"""The shortest time between two compared samples: the kernel counts CPU time in ticks, too coarse for less."""
 _LAST_WITHIN_S: Final = 0.5
 """The longest wait for the last samples, which are on their way since the end of the window."""
 

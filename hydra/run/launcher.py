@@ -29,8 +29,8 @@ from hydra.run.context import RunContext
 from hydra.run.deployed_servers import required
 from hydra.run.placement_preview import check_placement, unfit_rows
 from hydra.run.run_metadata import metadata
-from hydra.run.runner import FINISHED, RunEnd, exit_code, run
-from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
+from hydra.run.runner import RunEnd, exit_code, run
+from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, RunStore
 from hydra.store.redaction import Redactor
 from hydra.store.run_folders import DATABASE, check_folder, locked
 from hydra.sweep import RepeatTurn, kind_of

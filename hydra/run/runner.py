@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
@@ -28,17 +28,12 @@ from hydra.run.context import RunContext
 from hydra.run.deployed_servers import DeployedServers, required
 from hydra.run.deployment import Deployment
 from hydra.run.step_sequence import StepSequence
-from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, RunStore
+from hydra.store.database import CLIENTS_KEY, ENDED_KEY, ERROR_KEY, FINISHED, INTERRUPTED, RunStore
 from hydra.sweep import RepeatTurn, Row, Sweep
 from hydra.sweep.cleanness import gone_of
 from hydra.sweep.interface import StepPace
 from hydra.sweep.search_columns import answers
 from hydra.sweep.step_workload import loaded
-
-FINISHED: Final = "finished"
-"""The stored end of a run that has measured everything."""
-INTERRUPTED: Final = "interrupted"
-"""The stored end of a run that Ctrl-C or a signal has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +128,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
         error = store.redact(str(e) if isinstance(e, HydraError) else f"{type(e).__name__}: {e}")
         raise
     finally:
-        exports.end(well=ended in ("finished", ""))
+        exports.end(well=ended in (FINISHED, ""))
         # The error that stopped the run must reach the user, although a full disk, for instance, makes this fail, too.
         with contextlib.nullcontext() if ended in (FINISHED, "") else contextlib.suppress(HydraError):
             conclude(store, ended, error)

@@ -135,7 +135,7 @@ class PointSweep(SweepKind):
         return points
 
     def completed(self, scenario: Scenario) -> Scenario:
-        """See :class:`hydra.sweep.kind.SweepKind`: each point gets its publishers, the scenario the highest number."""
+        """The scenario with a number of publishers at each point, and the highest of these numbers itself."""
         usual = scenario.publishers
         points = tuple(replace(p, publishers=usual if p.publishers is None else p.publishers) for p in self.points)
         most = max(p.publishers for p in points if p.publishers is not None)

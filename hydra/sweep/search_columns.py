@@ -35,7 +35,7 @@ LONE: Final = "_lone_loser"
 LONE_PCT: Final = "_lone_loser_loss_pct"
 WITHOUT: Final = ("_without_it_pps", "_without_it_low_pps", "_without_it_high_pps")
 START_MS: Final = "_start_lost_ms"
-"""The ends of the names of the columns beside a rate."""
+"""Suffixes: each is appended to the name of a search and gives the name of a column beside the searched rate."""
 
 
 def _percent(fraction: float) -> str:
