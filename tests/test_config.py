@@ -114,11 +114,11 @@ def test_a_command_without_flags_takes_minutes_and_the_published_sweep_more(name
     rates = name.endswith("rate")
     assert usual.scenario.sweep.clients == ((30,) if rates else (10, 30) if name == "kafka-batch" else (10, 30, 100))
     assert usual.scenario.sweep.duration_s == 5.0
-    assert usual.sweep.expected_s() < (300 if rates else 60)
+    assert usual.sweep.expected_s() < (480 if rates else 60)
     assert published.sweep.expected_s() > 3 * usual.sweep.expected_s()
     if isinstance(usual.scenario.sweep, SearchSweep):
         assert usual.scenario.sweep.search.loss_target == 0.005
-        assert usual.scenario.sweep.chance_ratio == 2
+        assert usual.scenario.sweep.sharp_ratio == 1 / 3
 
 
 def test_values_of_the_published_sweep_go_before_the_file_and_behind_flags(tmp_path: Path) -> None:

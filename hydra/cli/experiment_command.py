@@ -110,7 +110,7 @@ class ExperimentRun(Measurement):
         """Announces the expected time of the parts that are known before the first step; asks if that is long."""
         parts = _known(self._experiment, self._order)
         resolved = [scenario_of(self._experiment, part, self._overrides) for part in parts]
-        expected_s = sum(each.sweep.expected_s() for each in resolved)
+        expected_s = sum(request.expected_s(each) for each in resolved)
         number = f"{len(parts)} parts" if self._experiment.parts else "the first part"
         request.say(f"{self._experiment.name} into {request.out}: {number}, about {duration(expected_s)}")
         request.confirm(expected_s)

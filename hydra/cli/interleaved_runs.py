@@ -158,10 +158,10 @@ class InterleavedRuns(Measurement):
         for each in command.scenarios.values():
             launcher.system_for(each, is_local=request.engine.spec.is_local).check()
         record = interleaved_record.read_record(folder) if request.resume else self._record(request)
-        expected_s = sum(resolved.sweep.expected_s() for resolved in command.scenarios.values())
+        expected_s = sum(request.expected_s(each, max(len(each.sweep.turns), 1)) for each in command.scenarios.values())
         names = ", ".join(command.scenarios)
         what = names if record.commands else f"{record.scenario} with {names}"
-        request.say(f"{what} into {folder}: more than {duration(expected_s)}")
+        request.say(f"{what} into {folder}: about {duration(expected_s)}")
         request.confirm(expected_s)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):

@@ -25,6 +25,8 @@ _RELAY_BYTES_PER_PROCESS: Final = 60_000
 _CONTROLLER_FILES: Final = 64
 CONTROLLER_MEMORY_BYTES: Final = 60 * MEGABYTE
 CONTROLLER_BYTES_PER_CLIENT: Final = 4_000
+_PROCESS_CPU_S: Final = 0.008
+"""CPU time of the start of a client's process: 0.4 s for 101 pyzmq clients on two cores."""
 _NO_SERVER: Final = ServerFootprint(processes=0, threads=0, files=0, connections=0, memory_bytes=0)
 
 
@@ -109,6 +111,16 @@ def needs(
         disk_bytes=_kept_bytes(rows, server, system) if servers else 0,
         disk_guessed=any(_highest_rate(row) is None and _messages(row) is None for row in rows),
     )
+
+
+def expected_start_s(resolved: ResolvedScenario, cores: int) -> float:
+    """About how many seconds the start of servers and of all clients takes on one machine with this many cores."""
+    scenario, server = resolved.scenario, resolved.system.servers or _NO_SERVER
+    packed = max(scenario.native.clients_per_process, resolved.system.implementations[scenario.client].packed)
+    publishers, clients = (max(counts) for counts in zip(*scenario.sizes, strict=True))
+    servers_s: float = server.start_s * max(resolved.servers / cores, 1) if resolved.servers else 0.0
+    clients_s = (publishers + -(-clients // packed)) * _PROCESS_CPU_S / cores
+    return servers_s + len(scenario.sizes) * server.join_s + clients_s
 
 
 def _highest_rate(scenario: Scenario) -> float | None:

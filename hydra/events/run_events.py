@@ -33,7 +33,7 @@ class RunBegan(Event):
         expected_s: duration of the steps if nothing is backlogged.
         bound_s: maximum duration of the steps; None: the results decide it.
         servers: the servers that are started before, as in ``3 … servers``; "" if there are none.
-        longest_s: duration of a search if losses vary much by chance; None: the run is no such search.
+        sharp_s: duration of a search if losses begin at one rate; None: the run is no such search.
         three_s: duration of the searches of three client counts; None: the run is no search of one count.
         unfit: the client counts that do not fit the machine or the cluster.
         lack: what the first of these counts lacks.
@@ -48,7 +48,7 @@ class RunBegan(Event):
     expected_s: float
     bound_s: float | None = None
     servers: str = ""
-    longest_s: float | None = None
+    sharp_s: float | None = None
     three_s: float | None = None
     unfit: Sequence[int] = ()
     lack: str = ""
@@ -68,8 +68,8 @@ class RunBegan(Event):
         found = ""
         if self.bound_s is not None:
             found += f" if nothing is backlogged, {duration(self.bound_s)} at most"
-        if self.longest_s is not None:
-            found += f", up to {duration(self.longest_s)} if losses vary much by chance"
+        if self.sharp_s is not None:
+            found += f", or {duration(self.sharp_s)} if losses begin at one rate"
         if self.servers:
             found += f"; the start of {self.servers} is not included"
         if self.three_s is not None:

@@ -68,4 +68,6 @@ BROKER: Final = ServerFootprint(
     steps_kept=2,  # the step that runs and the one before it; see system.py
     late_s=10.0,  # to free what was deleted (log.retention.check.interval.ms)
     most_bytes_a_second=400_000_000,  # docs/limits.md
+    start_s=4.0,
+    join_s=3.0,
 )

@@ -27,7 +27,9 @@ class MqttSystemSpec(SystemSpec):
         "paho-mqtt": Footprint(threads=3, files=17, memory_bytes=10_500_000),
         "native": Footprint(3, 17, 800_000, further=Footprint(0, 3, 60_000)),
     }
-    servers = ServerFootprint(processes=2, threads=2, files=20, connections=1, memory_bytes=64_000_000)
+    servers = ServerFootprint(
+        processes=2, threads=2, files=20, connections=1, memory_bytes=64_000_000, start_s=0.5, join_s=0.3
+    )
     server_spec = ServerSpec(demand=Demand(base_cpus=1.0, base_mem=256.0, ports=1))
     columns = (
         wire_bytes("the head of its PUBLISH packet"),

@@ -26,6 +26,8 @@ SERVER: Final = ServerFootprint(
     record_bytes=30,
     steps_kept=2,  # the current step and the previous one; see system.py
     late_s=1.0,
+    start_s=0.5,
+    join_s=0.6,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ import click
 from hydra.client.linux_process import raise_open_files
 from hydra.config.machine_limits import read_limits
 from hydra.config.resolved_scenario import ResolvedScenario
+from hydra.config.resource_needs import expected_start_s
 from hydra.engine.interface import Engine
 from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED
 from hydra.events.run_events import EngineWaits, RunBegan, RunComplete, RunResumed, RunResumeSummary
@@ -83,6 +85,11 @@ class RunRequest:
         """Shows a line, unless only warnings are shown."""
         if not self.quiet:
             click.echo(text, err=True)
+
+    def expected_s(self, resolved: ResolvedScenario, starts: int = 1) -> float:
+        """About how many seconds a run takes, with its starts if everything runs on this machine."""
+        start_s = expected_start_s(resolved, len(os.sched_getaffinity(0))) if self.engine.spec.is_local else 0.0
+        return resolved.sweep.expected_s() + starts * start_s
 
     def confirm(self, expected_s: float) -> None:
         """Asks on a terminal whether a run that is expected to take more than an hour is to begin.
@@ -163,16 +170,17 @@ def _began(resolved: ResolvedScenario, request: RunRequest, engine: Engine) -> R
     """The line about a run before its first step."""
     scenario, sweep, kind = resolved.scenario, resolved.sweep, kind_of(resolved.scenario)
     machine = read_limits(request.out) if engine.is_local else None
+    expected_s = request.expected_s(resolved)
     return RunBegan(
         scenario.name,
         str(request.out),
         kind.rows,
         kind.counts,
-        sweep.expected_s(),
+        expected_s,
         None if kind.in_order else sweep.bound_s(),
-        servers_of(resolved),
-        None if kind.chance_ratio is None else kind.chance_ratio * sweep.expected_s(),
-        3 * sweep.expected_s() if kind.in_order and kind.rows == 1 else None,
+        "" if engine.is_local else servers_of(resolved),
+        None if kind.sharp_ratio is None else kind.sharp_ratio * expected_s,
+        3 * expected_s if kind.in_order and kind.rows == 1 else None,
         *(unfit_rows(resolved, request.cluster, engine.agents(), machine) or ()),
     )
 

@@ -15,8 +15,8 @@ DRAIN_SLACK_S: Final = 5.0
 """The default limit of a drain exceeds the step's length by this."""
 QUICK_DRAIN_S: Final = 1.5
 """The time that a step without a backlog takes in addition to its window."""
-USUAL_STEPS: Final = 30
-"""Steps of a search for a threshold if losses vary little by chance."""
+SHARP_STEPS: Final = 20
+"""Steps of a search for a threshold if losses begin at one rate: the median of simulations (docs/limits.md)."""
 _USUAL_RATE: Final = 100_000.0
 """Assumed messages/s of all publishers together at full speed."""
 

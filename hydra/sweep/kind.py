@@ -257,8 +257,8 @@ class SweepKind(SweepSpec, ABC):
         return ""
 
     @property
-    def chance_ratio(self) -> float | None:
-        """The longest duration by chance, in expected durations; None: chance has no part in it."""
+    def sharp_ratio(self) -> float | None:
+        """The duration if losses begin at one rate, in expected durations; None: chance has no part in it."""
         return None
 
     @property

@@ -45,7 +45,6 @@ from hydra.sweep import search_warnings
 from hydra.sweep.findings import LAST_S
 from hydra.sweep.interface import (
     QUICK_DRAIN_S,
-    USUAL_STEPS,
     Row,
     SearchProgress,
     Sweep,
@@ -65,8 +64,6 @@ from hydra.sweep.threshold_search import Script, ThresholdSearch, rest_s
 
 _RISING: Final = ("max_rate", "nodrop")
 """Series that only double the rate, to find the highest rate received."""
-_USUAL_RESTS: Final = 1 / 6
-"""Share of the steps of a search that wait for the end of an overload (docs/limits.md)."""
 _AGAIN: Final = 0.5
 """Share of the budget that is spent in addition if two figures contradict each other."""
 
@@ -167,14 +164,12 @@ class Search(Sweep):
         return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def expected_s(self) -> float:
-        """See :class:`hydra.sweep.interface.Sweep`: six doublings; of other searches ``USUAL_STEPS`` with pauses."""
+        """See :class:`hydra.sweep.interface.Sweep`: six doublings; of other searches all steps, without pauses."""
         search = self._search
-        doublings, usual = min(6, search.max_doublings) + 1 + search.fresh_steps, min(USUAL_STEPS, search.steps)
-        steps = sum(self._times(s) * (doublings if s in _RISING else usual) for s in search.series)
-        searches = sum(self._times(s) for s in search.series if s not in _RISING)
-        length_s = self._scenario.sweep.duration_s
-        rests_s = _USUAL_RESTS * usual * searches * rest_s(length_s)
-        return len(self._clients) * (steps * (length_s + QUICK_DRAIN_S) + rests_s + self._scenario.warmup_s)
+        doublings = min(6, search.max_doublings) + 1 + search.fresh_steps
+        steps = sum(self._times(s) * (doublings if s in _RISING else search.steps) for s in search.series)
+        step_s = self._scenario.sweep.duration_s + QUICK_DRAIN_S
+        return len(self._clients) * (steps * step_s + self._scenario.warmup_s)
 
     def _times(self, series: SearchSeries) -> int:
         """The number of searches of a series: one for each high-water mark."""

@@ -16,7 +16,7 @@ from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, CLIENTS, FAILED
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, StepResult, TableKind, number
 from hydra.sweep import search_columns
-from hydra.sweep.interface import USUAL_STEPS, Row, Sweep
+from hydra.sweep.interface import SHARP_STEPS, Row, Sweep
 from hydra.sweep.kind import FoundRate, HeadlineFigure, Name, Noted, SweepKind, lost_pct, rate_of, text_of
 from hydra.sweep.search_columns import ANSWER, FLOOR, HIGH_PPS, LOW_PPS
 from hydra.sweep.search_spec import SearchSpec
@@ -153,9 +153,11 @@ class SearchSweep(SweepKind):
         return f", searches: {', '.join(self.search.series)}"
 
     @property
-    def chance_ratio(self) -> float | None:
-        """See :class:`hydra.sweep.kind.SweepKind`: all steps instead of the usual ones."""
-        return self.search.steps / min(USUAL_STEPS, self.search.steps) if self.search.series == ("loss",) else None
+    def sharp_ratio(self) -> float | None:
+        """See :class:`hydra.sweep.kind.SweepKind`: few steps instead of all."""
+        if self.search.series != ("loss",) or self.search.steps <= SHARP_STEPS:
+            return None
+        return SHARP_STEPS / self.search.steps
 
     @property
     def searched(self) -> str:

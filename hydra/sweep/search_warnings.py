@@ -19,7 +19,7 @@ from hydra.measure.column_names import STEP_S
 from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep import search_columns
-from hydra.sweep.interface import QUICK_DRAIN_S, USUAL_STEPS, Row
+from hydra.sweep.interface import QUICK_DRAIN_S, Row
 from hydra.sweep.search_answer import Inconclusive, LossyRange
 
 SEVERAL: Final = ", "
@@ -280,7 +280,7 @@ class AnswerAboveHighest(CannotTell):
         low, _ = self.limits
         if low is None or not self.step_s:
             return "raise --start-rate"
-        return f"use --start-rate {low:.0f}, which searches above that rate in {_minutes(USUAL_STEPS, self.step_s)}"
+        return f"use --start-rate {low:.0f}, which searches above that rate"
 
     @property
     def said(self) -> str:

@@ -41,8 +41,8 @@ def launch(role: str, host: str) -> Launch:
             "6 and 7 clients do not fit (memory: 1.0 GB available, needs 2.0 GB): the largest count that fits is 5",
         ),
         (
-            run_events.RunBegan("rate", "runs/x", 1, (1,), 200.0, longest_s=400.0, three_s=600.0, unfit=(1,), lack="x"),
-            "rate into runs/x: 1 row (1 client), about 3 min, up to 7 min if losses vary much by chance; "
+            run_events.RunBegan("rate", "runs/x", 1, (1,), 200.0, sharp_s=70.0, three_s=600.0, unfit=(1,), lack="x"),
+            "rate into runs/x: 1 row (1 client), about 3 min, or 70 s if losses begin at one rate; "
             "three counts, such as --clients 10,30,100, take about 10 min; 1 client does not fit (x): no count fits",
         ),
         (
@@ -242,7 +242,7 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
         (searches.AnswerAboveHighest("loss"), "raise --start-rate"),
         (
             searches.AnswerAboveHighest("loss", None, 5.0, (64_000.0, None)),
-            "use --start-rate 64000, which searches above that rate in about 3 min",
+            "use --start-rate 64000, which searches above that rate",
         ),
         (searches.SearchText("loss", "a word of another version"), ""),
         (rows.SlowClientsWithoutEffect(), "use longer steps, or a lower sweep.search.slow_share"),

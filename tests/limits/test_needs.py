@@ -11,7 +11,7 @@ import pytest
 from hydra.config import plugins
 from hydra.config.file_locations import scenarios
 from hydra.config.machine_limits import read_limits
-from hydra.config.resource_needs import needs
+from hydra.config.resource_needs import expected_start_s, needs
 from hydra.config.scenario import load_scenario, resolve
 from hydra.config.shortages import shortages
 from hydra.system import Footprint
@@ -164,3 +164,19 @@ def test_the_disk_is_that_of_the_run_also_where_its_folder_is_not_there_yet(tmp_
     assert read_limits(tmp_path / "runs" / "run").disk_available_bytes == pytest.approx(
         shutil.disk_usage(tmp_path).free, rel=0.1
     )
+
+
+@pytest.mark.parametrize(
+    ("scenario", "replaced", "seconds"),
+    [
+        ("zmqfixed", {"sweep.clients": (99,)}, 0.4),
+        ("zmqfixed", {"sweep.clients": (9_999,)}, 40.0),
+        ("kafka-fixed", {"sweep.clients": (9, 99)}, 10.4),
+        ("kafka-fixed", {"sweep.clients": (99,), "server.count": 4}, 11.4),
+        ("kafka-fixed", {"sweep.clients": (99,), "kafka.bootstrap": "b:1"}, 3.4),
+    ],
+)
+def test_the_expected_start_counts_servers_rows_and_processes(
+    scenario: str, replaced: dict[str, object], seconds: float
+) -> None:
+    assert expected_start_s(resolve(scenario, replaced), cores=2) == pytest.approx(seconds)
