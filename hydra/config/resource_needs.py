@@ -119,7 +119,7 @@ def expected_start_s(resolved: ResolvedScenario, cores: int) -> float:
     packed = max(scenario.native.clients_per_process, resolved.system.implementations[scenario.client].packed)
     publishers, clients = (max(counts) for counts in zip(*scenario.sizes, strict=True))
     servers_s: float = server.start_s * max(resolved.servers / cores, 1) if resolved.servers else 0.0
-    clients_s = (publishers + -(-clients // packed)) * _PROCESS_CPU_S / cores
+    clients_s: float = (publishers + -(-clients // packed)) * _PROCESS_CPU_S / cores
     return servers_s + len(scenario.sizes) * server.join_s + clients_s
 
 
