@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from hydra.analysis.compared_runs import ComparedRun
 from hydra.errors import UsageError
-from hydra.measure.column import MB_S, PER_SECOND, TEXT, YES_NO, Column
+from hydra.measure.column import MB_S, PER_SECOND, TEXT, YES_NO, Column, columns_meant
 from hydra.measure.column_names import AGGREGATE, AGGREGATE_MAX, AVG_RX, AVG_TX, LOSS
 from hydra.measure.step_columns import ACK, DUE, SENT
 
@@ -51,8 +50,8 @@ def primary(sides: Sequence[ComparedRun], asked: str = "") -> str:
         return asked
     if asked in measured_columns(sides[0].columns):
         raise UsageError(f"--figure {asked} is not known in all of these runs", f"known: {', '.join(known[:8])}")
-    near = get_close_matches(asked, known, 1)
-    remedy = f"did you mean {near[0]}?" if near else f"some known figures: {', '.join(known[:8])}"
+    meant = columns_meant(asked, {name: sides[0].columns[name] for name in known})
+    remedy = f"did you mean {' or '.join(meant)}?" if meant else f"some known figures: {', '.join(known[:8])}"
     raise UsageError(f"--figure {asked!r} is no figure of these runs", remedy)
 
 

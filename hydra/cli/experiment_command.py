@@ -70,7 +70,7 @@ class ExperimentRun(Measurement):
         self._experiment, self._overrides = with_alternatives(experiment, command.replaced)
         self._order = command.order or ExperimentOptions(experiment.scale)
         of_tables = folders.figures_of(self._experiment.views(self._order, ()))
-        known = list(dict.fromkeys([*of_tables, *columns(command.first.scenario)]))
+        known = {**of_tables, **columns(command.first.scenario)}
         self._conditions = [parse(text, known) for text in command.flags["fail_if"]]
 
     def check_new(self, out: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Final, Literal
 
 from hydra.model import Role
@@ -133,3 +136,32 @@ def of_repeats(column: Column) -> tuple[Column, ...]:
         ends = ((LOW, "the lowest of the repeats' figures"), (HIGH, "the highest of the repeats' figures"))
         return *(replace(column, name=f"{column.name}{end}", help=text, heading="") for end, text in ends), count
     return ()
+
+
+_MOST_MEANT: Final = 3
+
+
+def columns_meant(text: str, columns: Mapping[str, Column]) -> list[str]:
+    """The names of the columns that a user may mean by a text, the most likely one first; at most three.
+
+    A column is meant by the words of its heading in tables, by words of its name, or by a name that is spelled
+    similarly. The columns that repeats add are not meant.
+
+    Args:
+        text: what the user wrote.
+        columns: the columns by name, in the order of the table.
+    """
+    asked = _words(text)
+    own = [each for each in columns.values() if not any(each.name.startswith(f"{other}_") for other in columns)]
+    close = get_close_matches(text, [each.name for each in own], 1)
+    if asked:
+        titles = [each.name for each in own if _words(each.title) == asked]
+        parts = [each.name for each in own if asked <= _words(f"{each.title} {each.name}")]
+        if titles or parts:
+            return list(dict.fromkeys([*titles, *parts]))[: 1 if titles else _MOST_MEANT]
+    return close
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text in lower case, without a unit in brackets."""
+    return set(re.findall(r"[a-z0-9.]+", re.sub(r"[(\[].*", "", text.lower()).replace("_", " ")))

@@ -165,10 +165,9 @@ def json_text(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> str
     return json_of({"experiment": record.experiment, "scale": record.scale, "tables": tables})
 
 
-def figures_of(views: Sequence[ExperimentTable]) -> list[str]:
-    """The names of all columns of numbers, which conditions can test."""
-    numbers = [column.name for view in views for column in view.columns if column.unit not in (TEXT, YES_NO)]
-    return list(dict.fromkeys(numbers))
+def figures_of(views: Sequence[ExperimentTable]) -> dict[str, Column]:
+    """All columns of numbers by name, which conditions can test."""
+    return {column.name: column for view in views for column in view.columns if column.unit not in (TEXT, YES_NO)}
 
 
 def rows_of(views: Sequence[ExperimentTable]) -> list[dict[str, Figure]]:

@@ -10,12 +10,11 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
 from hydra.errors import UsageError
 from hydra.events.value_formatting import number
-from hydra.measure.column import TEXT, Column
+from hydra.measure.column import TEXT, Column, columns_meant
 from hydra.measure.step_columns import EARLIER
 from hydra.model import Scenario
 from hydra.store.system_columns import columns_of
@@ -60,26 +59,26 @@ class Condition:
         return _OPERATORS[self.comparison](value, self.number * base if self.of_base else self.number)
 
 
-def columns(scenario: Scenario) -> list[str]:
-    """The names of all columns of numbers, or of yes and no, that a row of this scenario can have."""
+def columns(scenario: Scenario) -> dict[str, Column]:
+    """All columns of numbers, or of yes and no, that a row of this scenario can have, by name."""
     return numbers(columns_of(scenario))
 
 
-def numbers(columns: Mapping[str, Column]) -> list[str]:
-    """The names of the columns that a condition can test."""
-    return [column.name for column in columns.values() if column.unit != TEXT and column not in EARLIER.values()]
+def numbers(columns: Mapping[str, Column]) -> dict[str, Column]:
+    """The columns that a condition can test, by name."""
+    return {name: each for name, each in columns.items() if each.unit != TEXT and each not in EARLIER.values()}
 
 
-def parse(text: str, columns: Sequence[str], of_base: Sequence[str] = ()) -> Condition:
+def parse(text: str, columns: Mapping[str, Column], of_base: Sequence[str] = ()) -> Condition:
     """The condition in a text like ``client_loss_pct > 0.5``, or ``avg_rx_rate_pps < 0.95 * base``.
 
     Args:
         text: the user's text.
-        columns: names of the columns that rows can have.
+        columns: the columns that rows can have, by name.
         of_base: names of the columns that a base has figures for; empty if nothing is compared.
 
     Raises:
-        UsageError: the text is not a condition, or rows have no such column; the remedy names the nearest one.
+        UsageError: the text is not a condition, or rows have no such column; the remedy names the columns that may be meant.
     """
     form = _FORM.fullmatch(text)
     factor = (form[3] or form[4] or form[7] or "1") if form else ""
@@ -89,13 +88,15 @@ def parse(text: str, columns: Sequence[str], of_base: Sequence[str] = ()) -> Con
     except ValueError:
         form = None
     if not form or not math.isfinite(number):
-        raise UsageError(f"--fail-if {text!r} is no comparison", "write it like 'client_loss_pct > 0.5'")
+        meant = columns_meant(re.split(r"[<>=!]", text)[0], columns)
+        of_column = f", with the column {meant[0]}" if meant else ""
+        raise UsageError(f"--fail-if {text!r} is no comparison", f"write it like 'client_loss_pct > 0.5'{of_column}")
     if is_of_base and not of_base:
         raise UsageError(f"--fail-if {text!r}: there is no base", "use base with hydra compare, which compares runs")
-    columns = of_base if is_of_base else columns
+    columns = {name: each for name, each in columns.items() if name in of_base} if is_of_base else columns
     if form[1] not in columns:
-        near = get_close_matches(form[1], columns, 1)
-        remedy = f"did you mean {near[0]}?" if near else f"some known columns: {', '.join(columns[:8])}"
+        meant = columns_meant(form[1], columns)
+        remedy = f"did you mean {' or '.join(meant)}?" if meant else f"some known columns: {', '.join([*columns][:8])}"
         raise UsageError(f"--fail-if {text!r}: this scenario's rows have no number called {form[1]}", remedy)
     return Condition(form[1], form[2], number, is_of_base)
 

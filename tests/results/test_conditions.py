@@ -6,10 +6,18 @@ import pytest
 
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
+from hydra.measure.column import Column
 from hydra.report.fail_conditions import columns, conditions_met, parse
 from hydra.sweep import Row
 
-COLUMNS = ["clients", "client_loss_pct", "passed"]
+COLUMNS = {
+    each.name: each
+    for each in (
+        *(Column("clients", heading="Clients"), Column("avg_tx_rate_pps", heading="Tx rate")),
+        *(Column("avg_rx_rate_pps", heading="Rx rate"), Column("client_loss_pct", "%", heading="Loss")),
+        *(Column("client_loss_pct_ci95"), Column("latency_p99_us", heading="p99"), Column("lost"), Column("passed")),
+    )
+}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +49,11 @@ def test_a_condition_compares_a_column_with_a_number(text: str, row: Row, holds:
         ("__import__('os') > 1", "no comparison"),
         ("client_loss_pct > 1 or 1 == 1", "no comparison"),
         ("client_loss_pc > 1", "did you mean client_loss_pct"),
+        ("loss > 1", r"did you mean client_loss_pct\?"),
+        ("Loss (%) > 1", "like 'client_loss_pct > 0.5', with the column client_loss_pct"),
+        ("Latency p99 > 20ms", "with the column latency_p99_us"),
+        ("p99 > 20", r"did you mean latency_p99_us\?"),
+        ("rate < 20", r"did you mean avg_tx_rate_pps or avg_rx_rate_pps\?"),
         ("zzz > 1", "some known columns: clients"),
     ],
 )
