@@ -20,6 +20,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     EXIT_GOOD: "good",
     EXIT_FAILED: "the run failed",
     EXIT_USAGE: "usage or configuration",
+EXIT_UNREAD: Final = 141
     EXIT_INCOMPLETE: "finished, but a row failed or was skipped; a search found that no rate holds, or found no "
     "answer; subscribers died or became silent although no event asked for it; a `--fail-if` held; a row is not clean "
     "and `--strict` was given; `compare` had nothing to compare; or the answer is not yes: `slo` (does not hold, or "
@@ -29,6 +30,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
 """The meaning of each exit code, in Markdown; ``scripts/doc_tables.py`` writes it into README."""
 
 
+    EXIT_UNREAD: "the program that read the output, such as `head`, ended first: nothing more was printed",
 class HydraError(Exception):
     """An error that the user has to know.
 

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from hydra.cli import main
-from hydra.errors import EXIT_USAGE
+from hydra.errors import EXIT_UNREAD, EXIT_USAGE
 from hydra.run import launcher
 from tests.suite.waiting import LONG_S
 
@@ -421,4 +421,4 @@ def test_output_that_nobody_reads_is_no_error_message() -> None:
     os.close(reader)
     with os.fdopen(writer, "wb"):
         done = agents(writer)
-    assert (done.returncode, done.stderr) == (1, b"")
+    assert (done.returncode, done.stderr) == (EXIT_UNREAD, b"")

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from hydra.errors import EXIT_USAGE
+from hydra.errors import EXIT_INTERRUPTED, EXIT_USAGE
+from tests.suite.waiting import LONG_S
 
 pytestmark = pytest.mark.tier("test")
 
@@ -34,6 +35,20 @@ try:
     main()
 finally:
     print("\\nimported:", *sys.modules)
+"""
+
+
+INTERRUPTED = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+from hydra.cli.entry_point import main
+main()
 """
 
 
@@ -65,3 +80,8 @@ def imported(arguments: list[str], code: int) -> set[str]:
     done = subprocess.run([sys.executable, "-c", PROGRAM, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     return set(done.stdout.rpartition("\nimported:")[2].split())
+
+
+def test_an_interrupt_during_imports_prints_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, check=False, timeout=LONG_S)
+    assert (done.returncode, done.stdout, done.stderr) == (EXIT_INTERRUPTED, b"", b"")

@@ -20,7 +20,7 @@ from hydra.cli.machine_commands import ceiling, check
 from hydra.cli.measurement_commands import RUNS, run_, slo
 from hydra.cli.result_commands import compare, fit, plan, report, runs, serve
 from hydra.cli.setup_commands import install_completion, schema
-from hydra.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, HydraError, UsageError
+from hydra.errors import EXIT_INTERRUPTED, EXIT_UNREAD, EXIT_USAGE, HydraError, UsageError
 from hydra.options.help import MACHINE, MORE, RESULTS, GroupedHelpCommand
 from hydra.options.interrupts import hung_up, ignore_signals, interrupt_on_the_first, leave_at_once_on_the_next
 from hydra.options.plugin_commands import add_flags, commands
@@ -33,8 +33,26 @@ SECTIONS: Final = (MEASURE, RESULTS, MACHINE, MORE)
 """The sections of the list of commands, in the order in which they are printed."""
 
 
+class _UnreadError(Exception):
+    """The process that read the output has ended: nothing more can be printed."""
+
+
 class HydraCommand(GroupedHelpCommand, click.Group):
     """The group of all commands: Hydra's own, and those of systems and engines."""
+
+    def make_context(self, *args: Any, **attributes: Any) -> click.Context:
+        """Parses the command line; see :meth:`invoke`."""
+        try:
+            return super().make_context(*args, **attributes)
+        except BrokenPipeError as e:
+            raise _UnreadError from e
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; its exit code is not click's if nothing more can be printed."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as e:
+            raise _UnreadError from e
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the commands in sections, each in alphabetical order."""
@@ -157,10 +175,9 @@ def _obey(command: click.Command) -> None:
         leave(f"{where}: {error_text(e, where)} (see {where} --help)", e.exit_code)
     except HydraError as e:
         leave(f"hydra: {e}", e.exit_code)
-    except BrokenPipeError:
-        # The process that read the output has ended: nothing more can be printed.
+    except _UnreadError:
         drop(sys.stdout)
-        sys.exit(EXIT_FAILED)
+        sys.exit(EXIT_UNREAD)
     except RuntimeError as e:
         # Python 3.11 reports an interrupt in __set_name__, while it makes a dataclass, as an error of that call.
         if not isinstance(e.__cause__, KeyboardInterrupt):
