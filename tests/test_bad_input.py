@@ -185,7 +185,7 @@ def checked(code: object, out: str, err: str) -> str:
         (("zmqfixed", "--clients", "30,30"), "a client count stands twice"),
         (("zmqfixed", "--clients", "9" * 5000), "whole numbers"),
         (("zmqfixed", "--clients", "99999999999"), "'--clients': must be 1 to 1000000"),
-        (("zmqfixed", "--clients", "1000000"), "do not fit"),
+        (("zmqfixed", "--clients", "1000000"), "1,000,000 clients do not fit: this machine has room for "),
         (("kafka-batch", "--msg-batch", "100,100"), "--msg-batch: a value stands twice in [100, 100]"),
         (("kafka-batch", "--msg-batch", "100,99999999999"), "--msg-batch: must be 1 to 1000000"),
         ((*ZMQ, "--set", "sweep.vary.rate=[1,1.0]"), "sweep.vary.rate: a value stands twice"),
@@ -281,6 +281,14 @@ def checked(code: object, out: str, err: str) -> str:
         ((*KAFKA, "--kafka-prop-file", "nosuch"), "--kafka-prop-file nosuch: cannot be read: No such file"),
         ((*KAFKA, "--kafka-prop-file", "/dev/zero"), "has more than 1000000 characters"),
         ((*KAFKA, "--client", "pyzmq"), "confluent-kafka"),
+        (
+            ("mqtt-fixed", "--broker", "h:1", "--username", "u", "--password-file", "/dev/zero"),
+            "/dev/zero cannot be read: its first line has more than 65535 characters",
+        ),
+        (
+            ("run", "zmqfixed", "--set", "load.shape=recorded", "--set", "load.file=/dev/zero"),
+            "/dev/zero: is no CSV in UTF-8; name a file of times",
+        ),
         (("kafka-clean", "--bootstrap", ""), "--servers is empty"),
         (("kafka-clean", "--bootstrap", "127.0.0.1:99999"), "'127.0.0.1:99999' is no address; write host:port"),
         (("kafka-clean", "--bootstrap", "h:9092", "nosuch"), "'nosuch' does not exist"),

@@ -100,18 +100,8 @@ def _taken(payloads: Iterable[bytes], most_bytes: int, most: int | None = None) 
 
 def _lines(settings: SharedSettings) -> Iterator[bytes]:
     """The file's lines, cut to the longest message and filled with spaces to the shortest."""
-    name = settings.payload_file
     longest, shortest = settings.message_size - HEADER_BYTES, (settings.message_size_min or HEADER_BYTES) - HEADER_BYTES
-    try:
-        mode = Path(name).stat().st_mode
-        # Opening a pipe would wait for its other end.
-        text = _beginning(name, LINES_BYTES + longest + 1) if stat.S_ISREG(mode) else None
-    except OSError as e:
-        raise OSError(f"cannot read payload_file {name}: {e.strerror}") from None
-    if text is None:
-        raise OSError(f"payload_file {name} is no regular file")
-    if not text:
-        raise OSError(f"payload_file {name} is empty; it needs a line for each message")
+    text = beginning(settings.payload_file, LINES_BYTES + longest + 1)
     *lines, last = text.split(b"\n")
     # If the last line was not read to its end, it counts only if it fills a message.
     if last and (len(text) <= LINES_BYTES + longest or len(last) >= longest):
@@ -120,6 +110,29 @@ def _lines(settings: SharedSettings) -> Iterator[bytes]:
         yield line[:longest].ljust(shortest)
 
 
-def _beginning(name: str, most_bytes: int) -> bytes:
+def beginning(name: str, most_bytes: int) -> bytes:
+    """The beginning of a file of lines.
+
+    Args:
+        name: the file's path.
+        most_bytes: how much of the file is read.
+
+    Raises:
+        OSError: the file cannot be read, is no regular file, or is empty.
+    """
+    try:
+        mode = Path(name).stat().st_mode
+        # Opening a pipe would wait for its other end.
+        text = _read(name, most_bytes) if stat.S_ISREG(mode) else None
+    except OSError as e:
+        raise OSError(f"cannot read payload_file {name}: {e.strerror}") from None
+    if text is None:
+        raise OSError(f"payload_file {name} is no regular file")
+    if not text:
+        raise OSError(f"payload_file {name} is empty; it needs a line for each message")
+    return text
+
+
+def _read(name: str, most_bytes: int) -> bytes:
     with Path(name).open("rb") as file:
         return file.read(most_bytes)

@@ -82,7 +82,9 @@ def built(
 def _agent(key: Key, row: object) -> Toml:
     table = table_of(key, row)
     known_keys(key, table, _AGENT_KEYS)
-    parsed: Toml = {"hostname": table.get("id"), **table}
+    if "id" not in table:
+        raise RefusedError((*key, "id"), "is missing", "add it")
+    parsed: Toml = {"hostname": table["id"], **table}
     for name, parse in (("attributes", _attributes), ("resources", _resources)):
         written = table.get(name, "")
         if not isinstance(written, str):

@@ -18,6 +18,10 @@ _BINS: Final = MAX_POINTS // 2
 """The maximum number of bins of recorded times; each bin becomes two points."""
 
 
+_LINE: Final = 1000
+"""More characters than a line of two numbers has."""
+
+
 def with_recorded(scenario: Scenario) -> Scenario:
     """The scenario with the points of its recorded load."""
     load = scenario.load
@@ -43,7 +47,9 @@ def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
     key = ("load", "file")
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            lines = [line for line in csv.reader(file) if line]
+            # A line is read in parts, because a file that is no CSV may have no end of a line.
+            parts = iter(lambda: file.readline(_LINE), "")
+            lines = [line for line in csv.reader(map(_whole, parts)) if line]
     except (OSError, ValueError, csv.Error) as e:
         what = e.strerror if isinstance(e, OSError) else "is no CSV in UTF-8"
         raise RefusedError(key, f"{path}: {what}", "name a file of times, or of times and rates") from e
@@ -80,6 +86,17 @@ def recorded(path: Path, duration_s: float) -> tuple[tuple[float, float], ...]:
         counts[int((at - begin) // length)] = counts.get(int((at - begin) // length), 0) + 1
     bins = min(max(counts) + 1, _BINS)
     return tuple((k * length + half * length, counts.get(k, 0) / length) for k in range(bins) for half in (0, 1))
+
+
+def _whole(line: str) -> str:
+    """The line; rejects one that is too long for two numbers.
+
+    Raises:
+        ValueError: it is too long.
+    """
+    if len(line) >= _LINE:
+        raise ValueError(f"a line has {_LINE} characters or more")
+    return line
 
 
 def _numbers(line: list[str]) -> list[float]:

@@ -92,10 +92,13 @@ def _plural(role: str) -> str:
 
 
 def _too_many(count: int, role: str, spec: RoleSpec, matching: Sequence[Agent], room: int) -> PlacementError:
-    which = " that match " + " and ".join(map(describe, spec.constraints)) if spec.constraints else ""
+    is_one = len(matching) == 1
+    agents = "the agent" if is_one else f"the {len(matching)} agents"
+    if spec.constraints:
+        agents += f" that match{'es' * is_one} {' and '.join(map(describe, spec.constraints))}"
     one = need_of(spec.demand, 1)
     return PlacementError(
-        f"{count} {_plural(role)} do not fit: the {len(matching)} agents{which} have room for {room} "
+        f"{count} {_plural(role)} do not fit: {agents} {'has' if is_one else 'have'} room for {room} "
         f"(a group of one needs {one})",
         f"ask for fewer {_what(role)}, lower {role}.demand, or add agents: hydra agents lists the agents",
     )

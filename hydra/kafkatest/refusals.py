@@ -140,7 +140,7 @@ def _problem(scope: Scope, name: str, value: str) -> tuple[str, str]:
     known = _settings(conf_folder())[scope]
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
-        return f"Kafka has no setting of this name for a {scope}", f"did you mean {near[0]}?" if near else ""
+        return f"Kafka has no setting of this name for a {scope}", f"did you mean {near[0]}?" if near else "remove it"
     what = known[name].problem(value)
     return (f"{what}, not {value!r}", "") if what else ("", "")
 

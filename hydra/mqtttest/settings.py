@@ -101,18 +101,26 @@ def spec_of(scenario: Scenario) -> MqttSpec:
     return spec
 
 
+_MOST_CHARACTERS: Final = 65_535
+"""The longest password of MQTT in bytes, so a longer line is none."""
+
+
 def password_of(spec: MqttSpec) -> str:
     """The password, read from its file if one is named.
 
     Raises:
-        RefusedKeyError: the file cannot be read.
+        RefusedKeyError: the file cannot be read, or its first line is too long.
     """
     if not spec.password_file:
         return spec.password
     try:
-        return Path(spec.password_file).read_text().partition("\n")[0].rstrip("\r")
-    except (OSError, UnicodeDecodeError) as e:
-        why = e.strerror if isinstance(e, OSError) else "it is not UTF-8"
+        with Path(spec.password_file).open(encoding="utf-8") as file:
+            line = file.readline(_MOST_CHARACTERS + 1).removesuffix("\n")
+        if len(line) > _MOST_CHARACTERS:
+            raise ValueError(f"its first line has more than {_MOST_CHARACTERS} characters")
+        return line.rstrip("\r")
+    except (OSError, ValueError) as e:
+        why = e.strerror if isinstance(e, OSError) else "it is not UTF-8" if isinstance(e, UnicodeDecodeError) else e
         key = f"{TABLE}.password_file"
         raise RefusedKeyError("", (key,), f"{spec.password_file} cannot be read: {why}", "name another") from e
 

@@ -13,16 +13,16 @@ from typing import Final
 import click
 
 from hydra.client.linux_process import raise_open_files
-from hydra.config.machine_limits import read_limits
+from hydra.client.payload import beginning
+from hydra.config.machine_limits import MachineLimits, read_limits
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import expected_start_s
-from hydra.engine.interface import Engine
-from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED
+from hydra.errors import EXIT_GOOD, EXIT_INTERRUPTED, RefusedKeyError
 from hydra.events.run_events import EngineWaits, RunBegan, RunComplete, RunResumed, RunResumeSummary
 from hydra.events.value_formatting import duration
 from hydra.events.warnings import Interrupted
 from hydra.measure.column_names import STATUS
-from hydra.model import ClusterSpec
+from hydra.model import Agent, ClusterSpec, Scenario
 from hydra.monitor.metrics_exports import Exports
 from hydra.monitor.progress_view import Observer, servers_of
 from hydra.options.engine_choice import SelectedEngine
@@ -139,11 +139,14 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
 
         opening = request.engine.open(request.cluster.agents, request.run, request.out, lambda: programs(system), tell)
         its_engine = stack.enter_context(opening)
-        check_placement(resolved, request.cluster, its_engine.agents(), is_local=its_engine.is_local)
+        machine = read_limits(request.out) if its_engine.is_local else None
+        if machine is not None:
+            _check_payload_files(resolved.scenario)
+        check_placement(resolved, request.cluster, its_engine.agents(), machine)
         if request.turn is None and request.resume and left:
             observer.show(left)
         elif request.turn is None:
-            began = _began(resolved, request, its_engine)
+            began = _began(resolved, request, its_engine.agents(), machine)
             observer.show(began)
             request.confirm(began.expected_s)
         store = stack.enter_context(_store(resolved, request, redactor))
@@ -166,10 +169,25 @@ def _launch(resolved: ResolvedScenario, request: RunRequest, redactor: Redactor)
         return end
 
 
-def _began(resolved: ResolvedScenario, request: RunRequest, engine: Engine) -> RunBegan:
+def _check_payload_files(scenario: Scenario) -> None:
+    """Rejects a file of lines that the publishers on this machine could not read.
+
+    Raises:
+        RefusedKeyError: there is such a file.
+    """
+    key = "settings.payload_file"
+    for name in scenario.values_of("payload_file") if "lines" in scenario.values_of("payload") else ():
+        try:
+            beginning(str(name), 1)
+        except OSError as e:
+            raise RefusedKeyError("", (key, key), str(e), "name a file of lines on this machine") from e
+
+
+def _began(
+    resolved: ResolvedScenario, request: RunRequest, agents: Sequence[Agent], machine: MachineLimits | None
+) -> RunBegan:
     """The line about a run before its first step."""
     scenario, sweep, kind = resolved.scenario, resolved.sweep, kind_of(resolved.scenario)
-    machine = read_limits(request.out) if engine.is_local else None
     expected_s = request.expected_s(resolved)
     return RunBegan(
         scenario.name,
@@ -178,10 +196,10 @@ def _began(resolved: ResolvedScenario, request: RunRequest, engine: Engine) -> R
         kind.counts,
         expected_s,
         None if kind.in_order else sweep.bound_s(),
-        "" if engine.is_local else servers_of(resolved),
+        "" if machine is not None else servers_of(resolved),
         None if kind.sharp_ratio is None else kind.sharp_ratio * expected_s,
         3 * expected_s if kind.in_order and kind.rows == 1 else None,
-        *(unfit_rows(resolved, request.cluster, engine.agents(), machine) or ()),
+        *(unfit_rows(resolved, request.cluster, agents, machine) or ()),
     )
 
 

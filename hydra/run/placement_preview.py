@@ -61,15 +61,36 @@ def roles_on(agent: Agent, resolved: ResolvedScenario) -> list[str]:
 
 
 def check_placement(
-    resolved: ResolvedScenario, cluster: ClusterSpec, agents: Iterable[Agent], *, is_local: bool
+    resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent], machine: MachineLimits | None
 ) -> None:
     """Rejects a scenario whose smallest step does not fit on the cluster.
 
+    Args:
+        resolved: the scenario.
+        cluster: how groups are made.
+        agents: where these are placed.
+        machine: the limits of this machine, if everything runs on it; None: groups run elsewhere.
+
     Raises:
-        PlacementError: the text names the role and the constraint or resource.
+        PlacementError: the text names the role and the constraint or resource, or how many clients fit.
     """
     publishers, subscribers = (min(counts) for counts in zip(*resolved.scenario.sizes, strict=True))
-    dry_run(agents, _stages(resolved, cluster, [(publishers, subscribers)], is_local=is_local))
+    try:
+        dry_run(agents, _stages(resolved, cluster, [(publishers, subscribers)], is_local=machine is not None))
+    except PlacementError as e:
+        unfit = unfit_rows(resolved, cluster, agents, machine) if machine is not None else None
+        if machine is None or unfit is None or not unfit.largest:
+            raise
+        # The agents of the cluster file may be larger than the machine.
+        one_more = check_row(resolved, cluster, machine, (publishers, unfit.largest + 1))
+        limit = next((shortage for shortage in one_more.shortages if shortage.grave), None)
+        if limit is None:
+            raise
+        raise PlacementError(
+            f"{subscribers:,} clients do not fit: this machine has room for {unfit.largest:,} clients "
+            f"({limit.what}: {limit.has})",
+            f"give --clients {unfit.largest} or fewer, or name a cluster with --master",
+        ) from e
 
 
 def rows_on(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequence[Agent]) -> list[RowPlacement]:

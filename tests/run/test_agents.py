@@ -190,7 +190,7 @@ def test_every_row_that_can_be_placed_fits(cluster: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--clients", "2,5000"], "5000 clients: 4998 subscriber clients do not fit: the 1 agents that match group"),
+        (["--clients", "2,5000"], "5000 clients: 4998 subscriber clients do not fit: the agent that matches group"),
         (
             ["--clients", "2", "--set", 'publisher.constraints=[["group","CLUSTER","cpu1"]]'],
             "2 clients: no agent for 1 publisher clients: 0 of 2 agents match group CLUSTER cpu1; seen: cpu16-mem60 x1",
