@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 import shlex
 import sys
@@ -11,26 +12,29 @@ from typing import Final
 Key = tuple[str | int, ...]
 """The path of a key in a file."""
 
+UNKNOWN_KEY: Final = "unknown key"
+"""What is wrong with a key that a table does not have."""
+
 EXIT_GOOD: Final = 0
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INCOMPLETE: Final = 3
 EXIT_INTERRUPTED: Final = 130
+EXIT_UNREAD: Final = 141
 EXIT_CODES: Final[Mapping[int, str]] = {
     EXIT_GOOD: "good",
     EXIT_FAILED: "the run failed",
     EXIT_USAGE: "usage or configuration",
-EXIT_UNREAD: Final = 141
     EXIT_INCOMPLETE: "finished, but a row failed or was skipped; a search found that no rate holds, or found no "
     "answer; subscribers died or became silent although no event asked for it; a `--fail-if` held; a row is not clean "
     "and `--strict` was given; `compare` had nothing to compare; or the answer is not yes: `slo` (does not hold, or "
     "unknown), `check` (does not fit), `plan` (impossible, or unknown)",
     EXIT_INTERRUPTED: "interrupted",
+    EXIT_UNREAD: "the program that read the output, such as `head`, ended first: nothing more was printed",
 }
 """The meaning of each exit code, in Markdown; ``scripts/doc_tables.py`` writes it into README."""
 
 
-    EXIT_UNREAD: "the program that read the output, such as `head`, ended first: nothing more was printed",
 class HydraError(Exception):
     """An error that the user has to know.
 
@@ -84,9 +88,22 @@ class RefusedKeyError(ConfigError):
         self.keys, self.reason = keys, reason
         self.causes: tuple[str, ...] = ()
 
-    def said_of(self, flag: str) -> ConfigError:
-        """The same error, which names the flag that replaced the key."""
-        return ConfigError(f"{flag}: {self.reason}", self.remedy)
+    def said_of(self, flag: str, flags: Mapping[str, str]) -> ConfigError:
+        """The same error, which names the flag that replaced the key, and the flags of other keys.
+
+        Args:
+            flag: the flag that replaced the key.
+            flags: the flag of each key, by the last part of the key.
+        """
+
+        def with_flag(name: re.Match[str]) -> str:
+            other = flags.get(name[0], flag)
+            return name[0] if flag == other else other
+
+        if self.reason == UNKNOWN_KEY:  # the remedy lists keys
+            flags = {}
+        texts = [re.sub(r"(?<![\w.'\"-])\w+(?![\w'\"]|\.\w)", with_flag, text) for text in (self.reason, self.remedy)]
+        return ConfigError(f"{flag}: {texts[0]}", texts[1])
 
 
 class PlacementError(UsageError):

@@ -60,7 +60,9 @@ def _row(option: click.Option, context: click.Context) -> str:
         return ""
     record = option.get_help_record(context)
     names = record[0] if record else ", ".join(option.opts)
-    needs = f" Needs `{_cell(option.needs)}`." if isinstance(option, ScenarioKeyOption) and option.needs else ""
+    params = context.command.get_params(context)
+    texts = option.needs_of(params) if isinstance(option, ScenarioKeyOption) else ""
+    needs = f" Needs `{_cell(texts)}`." if texts else ""
     return f"| `{_cell(names)}` | {_escaped(_cell(option.help or ''))}{needs} | {_default(option, context)} |"
 
 

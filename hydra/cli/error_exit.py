@@ -30,12 +30,14 @@ def error_text(error: click.ClickException, command: str) -> str:
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return text
     taker = error.ctx.command
+    if isinstance(error, click.NoSuchOption):
+        return f"No such option {error.option_name!r}{_meant(error.option_name, taker.get_params(error.ctx))}"
     if isinstance(error, click.MissingParameter) or "unexpected extra argument" in text:
         return f"{text.rstrip('.')}; write {' '.join([command, *taker.collect_usage_pieces(error.ctx)])}"
     if "No such command" in text and isinstance(taker, click.Group) and error.ctx.parent is not None:
         return f"{text.rstrip('.')}; there are {', '.join(taker.list_commands(error.ctx))}"
     if "No such command" in text and isinstance(taker, click.Group):
-        from difflib import get_close_matches
+        from difflib import get_close_matches  # of errors only
 
         asked = text.split("'")[1]
         # Some names have a hyphen and others do not: users mix them up.
@@ -44,6 +46,18 @@ def error_text(error: click.ClickException, command: str) -> str:
         if near := get_close_matches(asked.replace("-", ""), plain, 1):
             return f"{text.rstrip('.')}; did you mean {plain[near[0]]}?"
     return text
+
+
+def _meant(flag: str, params: Iterable[click.Parameter]) -> str:
+    """The flag that a user may mean by an unknown one, as a question; "" if none is similar."""
+    from difflib import get_close_matches
+
+    # Without hyphens: two of them make short names similar.
+    names = {opt.strip("-"): opt for param in params for opt in param.opts if opt.startswith("--")}
+    asked = flag.strip("-")
+    begun = [name for name in names if asked and name.startswith(asked)]
+    near = begun or get_close_matches(asked, names, 1)
+    return f"; did you mean {' or '.join(names[name] for name in near)}?" if near else ""
 
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

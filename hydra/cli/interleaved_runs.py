@@ -307,7 +307,7 @@ def _said_of(side: ComparedSide) -> Iterator[None]:
     except RefusedKeyError as e:
         if not any(key == each or each.startswith(f"{key}.") for key in side.replaced for each in e.keys):
             raise
-        raise e.said_of(f"--run: {e.keys[-1]}" if side.command else f"{COMPARE}: {e.keys[-1]}") from e
+        raise e.said_of(f"--run: {e.keys[-1]}" if side.command else f"{COMPARE}: {e.keys[-1]}", {}) from e
 
 
 def measure(request: RunRequest, scenarios: Mapping[str, ResolvedScenario], record: InterleavedRecord) -> int:

@@ -7,14 +7,14 @@ must still read runs that earlier versions stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from hydra.errors import ConfigError, RefusedError, shown
-from hydra.model import LoadSpec, NativeSpec, Scenario, Setting, Settings, SloSpec, SweepSpec, setting_of
+from hydra.model import LoadSpec, NativeSpec, Scenario, Setting, Settings, SloSpec, SweepSpec, flag_names, setting_of
 from hydra.system import SystemSpec
 
 _SHARED: Mapping[str, type] = {
@@ -63,6 +63,42 @@ def field_of(key: str, noun: type | None) -> Field[Any] | None:
     """The field for the last part of a dotted key in the dataclass of its table; None if there is no such field."""
     name = key.rpartition(".")[2]
     return next((each for each in fields(noun) if each.name == name), None) if noun is not None else None
+
+
+_UNITS: Final = ("", "_s", "_ms", "_mb", "_bytes")
+"""What a flag's name leaves out of the name of its key."""
+_NO_SETTINGS: Final = ("system", "table", "tables", "settings.system", "native.system", "preset", "published")
+"""Keys that are no settings, or that a scenario without their flag does not have."""
+_SHOWN_UNITS: Final = {
+    "reconnect_rate": "/s",
+    "rate": " messages/s",
+    "_s": " s",
+    "_ms": " ms",
+    "_mb": " MB",
+    "_bytes": " bytes",
+}
+"""The unit of a key's numbers, by the end of the key."""
+
+
+def key_named(name: str, spec: SystemSpec, tables: Iterable[str] = ()) -> str:
+    """The dotted key that a name, with or without the unit, belongs to in a scenario; "" if there is none.
+
+    Args:
+        name: the last part of the key, such as ``acks`` or ``warmup``, or of its flag in other commands.
+        spec: the system.
+        tables: the tables of the scenario's sweep beside ``[sweep]``, by dotted name.
+    """
+    own = own_tables(spec)
+    places = dict.fromkeys((*_SHARED, *own, *tables))
+    no_settings = (*places, *_NO_SETTINGS)
+    names = [f"{name}{unit}" for unit in _UNITS]
+    for table in sorted(places, key=lambda each: each != "settings"):
+        for noun in filter(None, (own.get(table), shared_table(table))):
+            for of in fields(noun):
+                is_named = of.name in names or f"--{name.replace('_', '-')}" in flag_names(of)
+                if is_named and (key := f"{table}.{of.name}".lstrip(".")) not in no_settings:
+                    return key
+    return ""
 
 
 def default_of(scenario: str | Path, key: str) -> Any:
@@ -141,8 +177,14 @@ def out_of_bounds(
         known = setting_of(of) if of else Setting()
         least, most = (bounds or {}).get(key, (known.least, known.most))
         if not least <= noun <= most:
-            yield key, f"must be {_plain(least)} to {_plain(most)}, not {_plain(noun)}"
+            unit = next((unit for ending, unit in _SHOWN_UNITS.items() if key.endswith(ending)), "")
+            yield key, f"must be {_plain(least)} to {_plain(most)}{unit}, not {_plain(noun)}{unit}"
 
 
 def _plain(number: float) -> str:
-    return str(int(number)) if abs(number) < 1e15 and number == int(number) else f"{number:g}"
+    if abs(number) < 1e15 and number == int(number):
+        return str(int(number))
+    try:
+        return f"{number:g}"
+    except OverflowError:  # a whole number
+        return f"a number of {len(str(abs(number)))} digits"

@@ -59,6 +59,8 @@ def as_flags(spec: SystemSpec | None, need: Need) -> str:
     text = f"{word} {need.least or _either(need.values)}"
     if need.absent:
         text = f"no {name}"
+    elif need.other_than:
+        text = f"{name} other than {_either(need.other_than)}"
     elif need.values == (True,) or not (need.values or need.least):
         text = name
     return text if need.other is None else f"{text} or {as_flags(spec, need.other)}"
@@ -70,6 +72,8 @@ def as_keys(need: Need) -> str:
     text = f"{name} = {_either(need.values, quoted=True)}"
     if need.absent:
         text = f"no {need.key}"
+    elif need.other_than:
+        text = f"{name} other than {_either(need.other_than, quoted=True)}"
     elif need.least:
         text = f"{name} of {need.least} or more"
     elif not need.values:
@@ -129,9 +133,12 @@ def refusal(spec: SystemSpec, unused_: Sequence[UnusedSetting]) -> RefusedError:
         f"{_listed(names)} {'needs' if len(names) == 1 else 'need'} {_listed(map(as_keys, theirs))}"
         for theirs, names in others.items()
     ]
-    absent = [as_flags(spec, need).removeprefix("no ") for need in needs if need.absent]
-    add = [as_flags(spec, need) for need in needs if not need.absent]
-    cure = " and ".join([*([f"add {_listed(add)}"] if add else []), *([f"remove {_listed(absent)}"] if absent else [])])
+    to_do = {
+        "add": [as_flags(spec, need) for need in needs if not (need.absent or need.other_than)],
+        "choose": [as_flags(spec, need) for need in needs if need.other_than],
+        "remove": [as_flags(spec, need).removeprefix("no ") for need in needs if need.absent],
+    }
+    cure = " and ".join(f"{verb} {_listed(texts)}" for verb, texts in to_do.items() if texts)
     what = f"has no effect in this run: {', '.join(parts)}"
     return RefusedError(key, what, f"{cure}, or remove {'this setting' if len(unused_) == 1 else 'these settings'}")
 
@@ -169,6 +176,10 @@ def _met(need: Need, scenario: Scenario) -> bool:
     values = _values(need.key, scenario)
     if need.least:
         met = any(isinstance(value, int) and value >= need.least for value in values)
+    elif need.other_than:
+        # The values that a search decides are not known before.
+        name = need.key.removeprefix("settings.")
+        met = name in scenario.sweep.decided or any(value not in need.other_than for value in values)
     elif need.values:
         met = any(value in need.values and type(value) in map(type, need.values) for value in values)
     else:

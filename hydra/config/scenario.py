@@ -168,8 +168,12 @@ def _loaded(
         file: Any = names.resolve("", dict(data))[1]
         written = with_preset(spec, with_published(file, names, replaced), replaced)
         its_user = {key: value for key, value in file.items() if key != PUBLISHED} if given else {}
+        taken: dict[str, str] = {}
         for key, value in replaced.items():
             meant = names.resolve(".".join(part.strip() for part in key.split(".")), value)
+            if taken.setdefault(meant[0], key) != key:
+                what = f"{taken[meant[0]]!r} and {key!r} are two names of one key"
+                raise RefusedError(key.split("."), what, "leave out one of them")
             override(written, *meant)
             override(its_user, *meant)
         written.setdefault("name", name)

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_type_hints
 
-from hydra.errors import Key, RefusedError, RefusedKeyError, shown
+from hydra.errors import UNKNOWN_KEY, Key, RefusedError, RefusedKeyError, shown
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -50,7 +50,7 @@ class UnknownKeyError(RefusedError):
             remedy = f"did you mean {close[0]}?"
         else:
             remedy = f"known here: {', '.join(known)}"
-        super().__init__(key, "unknown key", remedy)
+        super().__init__(key, UNKNOWN_KEY, remedy)
 
 
 @contextmanager

@@ -106,7 +106,7 @@ class KafkaSettings:
         if self.msg_batch >= 2**63:
             raise ValueError(f"msg_batch must be below {2**63} messages, not {self.msg_batch}")
         if not 0 <= self.linger_ms <= 900_000:
-            raise ValueError(f"linger_ms must be 0 to 900000, not {self.linger_ms}")
+            raise ValueError(f"linger_ms must be 0 to 900000 ms, not {self.linger_ms:.10g} ms")
         if self.batch_bytes is not None and not 1 <= self.batch_bytes <= 2**31 - 1:
             raise ValueError(f"batch_bytes must be 1 to 2147483647, not {self.batch_bytes}")
         for name in ("kill_broker_at", "move_partition_at"):

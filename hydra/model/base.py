@@ -43,12 +43,14 @@ class Need:
         values: the values of that key with which the setting has an effect; (): all but None, "" and false.
         other: a need that suffices in place of this one; None: there is no such need.
         least: the smallest value of that key with which it has an effect, in place of ``values``; 0: they count.
+        other_than: the values of that key with which it has no effect, in place of ``values``; (): they count.
     """
 
     key: str
     values: tuple[Figure, ...] = ()
     other: Need | None = None
     least: int = 0
+    other_than: tuple[Figure, ...] = ()
 
     @property
     def absent(self) -> bool:

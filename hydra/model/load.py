@@ -75,7 +75,7 @@ class LoadSpec:
         require(self.period_s > 0, f"period_s must be above 0, not {self.period_s:g}")
         require(
             self.shape != "recorded" or bool(self.file or self.points),
-            "shape 'recorded' needs file, a CSV of times or rates",
+            "shape 'recorded' needs a CSV of times or rates: add --set load.file=FILE",
         )
         check_points(self.points)
 

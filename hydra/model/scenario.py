@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hydra.model.base import DAY_S, Figure, Setting, require, setting
+from hydra.model.base import DAY_S, Figure, Need, Setting, require, setting
 from hydra.model.cluster import Constraint, Demand
 from hydra.model.load import EventSpec, LoadSpec, SloSpec
 from hydra.model.settings import Settings, value_of
@@ -51,7 +51,9 @@ class NativeSpec:
 
     clients_per_process: int = setting(1, "Number of subscribers in one process.", metavar="K", least=1, most=100_000)
     pacing: Literal["smooth", "bursty"] = setting(
-        "smooth", "`smooth` spaces messages evenly; `bursty` sends all messages of a second at its start."
+        "smooth",
+        "`smooth` spaces messages evenly; `bursty` sends all messages of a second at its start.",
+        needs=(Need("settings.rate", other_than=("max",)),),
     )
     system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
 

@@ -225,7 +225,8 @@ class ListenAddress(click.ParamType[tuple[str, int]]):
         if isinstance(value, tuple):
             return value
         host, _, port = str(value).strip().rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
         if not (port.isascii() and port.isdigit() and int(port) < 65536) or any(c in host for c in "/@ []"):
             self.fail(f"{value!r} is no address like :9464 or 0.0.0.0:9464", param, ctx)
 

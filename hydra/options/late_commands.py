@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from hydra.errors import RefusedKeyError
+from hydra.errors import RefusedKeyError, UsageError
 from hydra.options.flag_types import PERCENT
 from hydra.options.help import GroupedHelpCommand, flags
 
@@ -26,10 +26,11 @@ class Command(GroupedHelpCommand):
         try:
             return super().invoke(ctx)
         except RefusedKeyError as e:
-            flag = flag_behind(self.get_params(ctx), ctx.params, e)
+            params = self.get_params(ctx)
+            flag = flag_behind(params, ctx.params, e)
             if not flag:
                 raise
-            raise e.said_of(flag) from e
+            raise e.said_of(flag, flags_by_name(params)) from e
 
 
 class CommandGroup(GroupedHelpCommand, click.Group):
@@ -123,11 +124,11 @@ class ScenarioKeyOption(DerivedOption):
 
     Args:
         parse: converts the option's value to the key's value when the command runs; None: they are equal.
-        needs: the other flags that it needs to have an effect; "": none.
+        needs: the other flags, each with its value, that it needs to have an effect.
     """
 
     def __init__(
-        self, *args: Any, parse: Callable[[Any], object] | None = None, needs: str = "", **attributes: Any
+        self, *args: Any, parse: Callable[[Any], object] | None = None, needs: Sequence[str] = (), **attributes: Any
     ) -> None:
         super().__init__(*args, **attributes)
         self._parse = parse
@@ -147,12 +148,18 @@ class ScenarioKeyOption(DerivedOption):
         value = self.type_cast_value(context, (text,) if self.multiple else text)
         return self._parse(value) if self._parse is not None else value
 
+    def needs_of(self, params: Iterable[click.Parameter]) -> str:
+        """What it needs, as text, of the flags that its command has; "" if it needs none of them."""
+        flags = {opt for param in params for opt in param.opts}
+        return " and ".join(text for text in self.needs if flags & {*text.split()})
+
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The help, with what the setting needs, and the default of the command's scenario if the scenario is known."""
         record = super().get_help_record(ctx)
         if record is None:
             return None
-        facts = [f"needs: {self.needs}"] if self.needs else []
+        needs = self.needs_of(ctx.command.get_params(ctx))
+        facts = [f"needs: {needs}"] if needs else []
         scenario = getattr(ctx.command, "scenario", None) or ctx.meta.get(SCENARIO)
         if scenario is not None and self.show_default is not False:
             from hydra.config.fields import default_of
@@ -168,32 +175,78 @@ def keyed(*names: str, key: str, **attributes: Any) -> Callable[[_F], _F]:
 
 
 def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Dotted keys and values from the flags of the running command, and from ``--set``, which has precedence.
+    """Dotted keys and values from the flags of the running command, ``--set`` among them.
 
     Args:
         more: keys that the command sets from flags without a key.
 
     Raises:
         ConfigError: a ``--set`` is not KEY=VALUE.
+        UsageError: two flags set one key.
     """
     from hydra.config.toml import parse_set
 
     context = click.get_current_context()
-    options = [param for param in context.command.get_params(context) if isinstance(param, ScenarioKeyOption)]
+    options = _given(context.command.get_params(context), context.params)
     result: dict[str, Any] = {}
+    flags: dict[str, str] = {}
     for option in options:
-        value = option.value_in(context)
+        value = option.value_in(context) if isinstance(option, ScenarioKeyOption) else None
         if isinstance(value, dict):
             value |= result.get(option.key, {})  # if two flags set one part, the first is kept
+        elif option.key in result:
+            raise _both(flags[option.key], option.opts[0], option.key)
+        flags.setdefault(option.key, option.opts[0])
         if value is not None and value != ():
             result[option.key] = value
-    result |= more or {}
+    for key, value in (more or {}).items():
+        flags.setdefault(key, next(each.opts[0] for each in options if not isinstance(each, ScenarioKeyOption)))
+        result[key] = value
+    own: dict[str, object] = {}
     for text in context.params.get("sets", ()):
         key, value = parse_set(text)
-        # Moved to the end, because it may be a part of a table that another flag has set.
-        result.pop(key, None)
-        result[key] = value
-    return result
+        for taken, flag in flags.items():
+            if _overlaps(key, taken, result.get(taken)):
+                raise _both(flag, f"--set {key}", taken)
+        own.pop(key, None)  # moved to the end, because it may be a part of a table that another --set has replaced
+        own[key] = value
+    return {**result, **own}
+
+
+def _overlaps(key: str, taken: str, value: object) -> bool:
+    """Whether a dotted key replaces what a flag has set.
+
+    Args:
+        key: the key.
+        taken: the key that the flag has set.
+        value: the value of the flag; the parts of a table have names with dots.
+    """
+    if f"{taken}.".startswith(f"{key}."):
+        return True
+    part = key.removeprefix(f"{taken}.")
+    return part != key and (not isinstance(value, dict) or part in value)
+
+
+def _both(one: str, other: str, key: str) -> UsageError:
+    return UsageError(f"{one} and {other} both set {key}", "leave out one of them")
+
+
+def _given(params: Iterable[click.Parameter], values: Mapping[str, Any]) -> list[DerivedOption]:
+    """The options that the user gave and that set a key.
+
+    Args:
+        params: the parameters of a command.
+        values: the parameters' values by name.
+    """
+    return [
+        param for param in params if isinstance(param, DerivedOption) and values.get(str(param.name)) not in (None, ())
+    ]
+
+
+def flags_by_name(params: Iterable[click.Parameter]) -> dict[str, str]:
+    """The flag of each key by the key's last part; only of names that no other word of a text is like."""
+    keyed_ = [param for param in params if isinstance(param, ScenarioKeyOption)]
+    return {name: param.opts[0] for param in reversed(keyed_) if "_" in (name := param.key.rpartition(".")[2])}
 
 
 def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], error: RefusedKeyError) -> str:
@@ -207,11 +260,7 @@ def flag_behind(params: Sequence[click.Parameter], given: Mapping[str, Any], err
         error: the error about the key.
     """
     flags = [(f"--set {key}", key) for text in given.get("sets", ()) if (key := text.partition("=")[0].strip())]
-    flags += [
-        (param.opts[0], param.key)
-        for param in params
-        if isinstance(param, DerivedOption) and given.get(str(param.name)) not in (None, ())
-    ]
+    flags += [(option.opts[0], option.key) for option in _given(params, given)]
     for flag, key in flags:
         if any(each == key or each.startswith(f"{key}.") for each in error.keys):
             return flag

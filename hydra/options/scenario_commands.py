@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -76,6 +77,11 @@ class ScenarioCommand(LateCommand):
         super().__init__(*args, **attributes)
         self.scenario, self.replaced = scenario, replaced
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses the arguments; the error about an unknown flag names the key or the command that it belongs to."""
+        with _unknown_flags(f"hydra {ctx.info_name}", lambda: _subject(self.scenario)):
+            return super().parse_args(ctx, args)
+
 
 class ExperimentCommand(LateCommand):
     """A command that runs published experiments.
@@ -89,6 +95,11 @@ class ExperimentCommand(LateCommand):
     def __init__(self, *args: Any, system: str, one: str, replaced: Replaced, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.system, self.one, self.replaced = system, one, replaced
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses the arguments; the error about an unknown flag names the key or the command that it belongs to."""
+        with _unknown_flags(f"hydra {ctx.info_name}", lambda: _Subject(self.system, experiment=True)):
+            return super().parse_args(ctx, args)
 
 
 def scenario_command(
@@ -223,10 +234,8 @@ class ScenarioArgumentCommand(LateCommand):
         except ConfigError:
             if not asks_only:
                 raise
-        try:
+        with _unknown_flags(f"hydra {ctx.info_name} {word}", lambda: its):
             return super().parse_args(ctx, args)
-        except click.NoSuchOption as e:
-            raise (_of_others(f"hydra {ctx.info_name} {word}", its, e.option_name) if its else None) or e from e
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The command's own parameters, and the flags of the scenario if it is known."""
@@ -355,6 +364,47 @@ def _default(own: Sequence[click.Parameter]) -> str:
     return next((str(param.default) for param in own if param.name == _ARGUMENT and isinstance(param.default, str)), "")
 
 
+@contextmanager
+def _unknown_flags(where: str, subject: Callable[[], _Subject | None]) -> Iterator[None]:
+    """Turns the error about an unknown flag into one that names what the user may mean, if that is known.
+
+    Args:
+        where: the command, with its scenario if that is an argument.
+        subject: the properties of the scenario; None: the scenario is unknown.
+    """
+    try:
+        yield
+    except click.NoSuchOption as e:
+        its = subject()
+        if its is None or not e.option_name.startswith("--"):
+            raise
+        better = _key_without_flag(where, its, e.option_name) or _of_others(where, its, e.option_name)
+        raise (better or e) from e
+
+
+def _key_without_flag(where: str, its: _Subject, flag: str) -> UsageError | None:
+    """The error for a flag that is the name of a key of the scenario; None if it is none.
+
+    Args:
+        where: the command with its scenario, as text.
+        its: the properties of the scenario.
+        flag: the flag as the user wrote it.
+    """
+    from hydra.config import plugins
+    from hydra.config.fields import key_named
+    from hydra.sweep import kind_with
+
+    if its.system not in plugins.systems():
+        return None
+    name, kind = flag.removeprefix("--").replace("-", "_"), kind_with(its.sweep)
+    if name in kind.decided and not its.experiment:
+        return None
+    key = key_named(name, plugins.system(its.system), () if its.experiment else (f"sweep.{kind.key}",))
+    if not key:
+        return None
+    return UsageError(f"{flag}: {where} has no such flag, but the scenario has the key {key}", f"use --set {key}=VALUE")
+
+
 def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
     """The error for a flag that only other commands have; None if no command has it.
 
@@ -363,12 +413,19 @@ def _of_others(where: str, its: _Subject, flag: str) -> UsageError | None:
         its: the properties of the scenario.
         flag: the flag as the user wrote it.
     """
+    from hydra.sweep import kind_with
+
     owners = [each for each in _commands() if any(flag in param.opts for param in params_of(each))]
     if not owners:
         return None
     runs = [each for each in owners if isinstance(each, ScenarioCommand) != its.experiment]
     names = [f"hydra {each.name}" for each in runs if _system_of(each) == its.system]
     scenario = where.rpartition(" ")[2]
+    kind, name = kind_with(its.sweep), flag.removeprefix("--")
+    if names and name in kind.decided and not its.experiment:
+        first = [f"--start-{name} for the first {name}"] if f"sweep.search.start_{name}" in kind.flags else []
+        use = [f"give {each}" for each in first] + [f"use {each} {flag}" for each in names]
+        return UsageError(f"{flag}: {where} searches for a {name}, so none is given", ", or ".join(use))
     if names:
         what = f"{flag} is a flag of {' and '.join(names)}, and not of {where}"
     elif runs:

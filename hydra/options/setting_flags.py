@@ -139,7 +139,7 @@ def _flag(it: _Found, *names: str, spec: SystemSpec | None = None, **attributes:
     from hydra.model import flag_names
 
     kind: dict[str, Any] = {"is_flag": True, "default": None} if it.hint is bool else {"type": _kind(it)}
-    needs = " and ".join(text for need in needs_of(spec, it.table, it.of) if "--" in (text := as_flags(spec, need)))
+    needs = [text for need in needs_of(spec, it.table, it.of) if "--" in (text := as_flags(spec, need))]
     own = {**kind, "help": it.about.help, "metavar": it.about.metavar or None, "needs": needs, **attributes}
     if isinstance(own.get("type"), Duration):
         own["help"] = own["type"].with_unit(str(own["help"]))

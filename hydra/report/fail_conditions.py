@@ -78,7 +78,7 @@ def parse(text: str, columns: Mapping[str, Column], of_base: Sequence[str] = ())
         of_base: names of the columns that a base has figures for; empty if nothing is compared.
 
     Raises:
-        UsageError: the text is not a condition, or rows have no such column; the remedy names the columns that may be meant.
+        UsageError: the text is not a condition, or rows have no such column; the remedy names what may be meant.
     """
     form = _FORM.fullmatch(text)
     factor = (form[3] or form[4] or form[7] or "1") if form else ""
@@ -88,8 +88,9 @@ def parse(text: str, columns: Mapping[str, Column], of_base: Sequence[str] = ())
     except ValueError:
         form = None
     if not form or not math.isfinite(number):
-        meant = columns_meant(re.split(r"[<>=!]", text)[0], columns)
-        of_column = f", with the column {meant[0]}" if meant else ""
+        name = re.split(r"[<>=!]", text)[0].strip()
+        meant = columns_meant(name, columns)
+        of_column = f", with the column {meant[0]}" if meant and name not in columns else ""
         raise UsageError(f"--fail-if {text!r} is no comparison", f"write it like 'client_loss_pct > 0.5'{of_column}")
     if is_of_base and not of_base:
         raise UsageError(f"--fail-if {text!r}: there is no base", "use base with hydra compare, which compares runs")

@@ -80,7 +80,12 @@ class SearchSpec:
 
     def __post_init__(self) -> None:
         require(self.start_rate > 0, f"start_rate must be above 0 messages/s, not {self.start_rate}")
-        require(0 < self.floor_rate <= self.start_rate, "floor_rate must be above 0 and at most start_rate")
+        require(self.floor_rate > 0, f"floor_rate must be above 0 messages/s, not {self.floor_rate:g}")
+        require(
+            self.floor_rate <= self.start_rate,
+            f"start_rate must be {self.floor_rate:g}/s (floor_rate) or more, not {self.start_rate:g}/s; for a slower "
+            f"search add --set sweep.search.floor_rate={self.start_rate:g}",
+        )
         require(0 <= self.loss_target < 1, f"loss_target is a fraction from 0 to below 1, not {self.loss_target}")
         require(self.width > 1, f"width is the upper limit over the lower, above 1, not {self.width}")
         require(2 <= self.steps <= 10_000, f"steps must be 2 to 10000, not {self.steps}")

@@ -34,7 +34,7 @@ def test_the_settings_of_a_scenario_are_among_it() -> None:
         (KafkaConfigure, {"topic": "t", "offsets": {}}, "missing required field `bootstrap`"),
         (KafkaConfigure, {**TOPIC, "bootsrap": ""}, "unknown field 'bootsrap'"),
         (KafkaConfigure, {**TOPIC, "msg_batch": 0}, "msg_batch must be at least 1 message, not 0"),
-        (KafkaConfigure, {**TOPIC, "linger_ms": -1.0}, "linger_ms must be 0 to 900000, not -1.0"),
+        (KafkaConfigure, {**TOPIC, "linger_ms": -1.0}, "linger_ms must be 0 to 900000 ms, not -1 ms"),
         (KafkaConfigure, {**TOPIC, "acks": 1}, "at `$.acks`"),
         (KafkaConfigure, {**TOPIC, "offsets": {"0": -1}}, "at `$.offsets[...]`"),
     ],

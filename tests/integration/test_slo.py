@@ -134,7 +134,7 @@ RATE, ONE = ("--rate", "900"), ("--rate", "900", "--clients", "1")
         ((*RATE, "--clients", "1,2", "--p99", "20ms"), "several client counts: 1, 2"),
         ((*ONE, "--p99", "soon"), "'soon' is no time"),
         ((*ONE, "--recovery", "5s"), "the scenario has no event"),
-        ((*ONE, "--p99", "1s", "--load", "recorded"), "needs file"),
+        ((*ONE, "--p99", "1s", "--load", "recorded"), "needs a CSV"),
         ((*ONE, "--p99", "1s", "--set", 'events=[{at_s=99.0,kind="burst"}]'), "is after the end of the step"),
         ((*ONE, "--p99", "1s", "--set", 'events=[{at_s=9.0,kind="kill_server"}]'), "is no event of system zmq"),
     ],

@@ -262,3 +262,11 @@ def test_a_default_and_a_value_that_came_with_hydra_are_never_rejected(tmp_path:
         resolve(mine)
     assert not resolve(mine, {"settings.mode": "jetstream"}).unused
     assert not resolve(mine, {"sweep.vary.mode": ["core", "jetstream"]}).unused
+
+
+def test_pacing_has_no_effect_if_every_row_has_the_rate_max() -> None:
+    bursty: dict[str, object] = {"client": "native", "native.pacing": "bursty"}
+    (unused,) = resolve("zmqfixed", {**bursty, "settings.rate": "max"}, alone=False).unused
+    assert unused.key == ("native", "pacing")
+    assert not resolve("zmqfixed", {**bursty, "sweep.vary.rate": ["max", 5.0]}).unused
+    assert not resolve("zmqrate", bursty).unused

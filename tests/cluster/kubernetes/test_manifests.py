@@ -269,7 +269,7 @@ def test_tables_and_lists_are_as_in_a_pods_yaml(tmp_path: Path) -> None:
         ("cpu_limit_ratio = 0.5", "cpu_limit_ratio: must be 0 for no limit, or 1 or more, not 0.5"),
         ("memory_limit_ratio = 0.99", "memory_limit_ratio: must be 0 for no limit, or 1 or more, not 0.99"),
         ("memory_limit_ratio = 1e3", "memory_limit_ratio: must be 0 to 100, not 1000"),
-        ("node_lost_s = 0", "node_lost_s: must be 1 to 3600, not 0"),
+        ("node_lost_s = 0", "node_lost_s: must be 1 to 3600 s, not 0 s"),
         ("in_cluster = 'yes'", "in_cluster: must be a valid boolean, not 'yes'"),
     ],
 )
