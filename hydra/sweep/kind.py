@@ -206,7 +206,7 @@ class SweepKind(SweepSpec, ABC):
             title: gives the heading of a column by its name.
         """
         varied = [f"{title(name)} {text_of(row.get(name))}" for name in self.crossed]
-        return ", ".join([f"{text_of(row.get(CLIENTS))} clients", *varied])
+        return ", ".join([counted_of(row.get(CLIENTS), "client"), *varied])
 
     def limits(self, column: str) -> tuple[str, str] | None:
         """The columns of the limits of a rate's interval that the sweep itself found; None for every other column."""
@@ -248,8 +248,9 @@ class SweepKind(SweepSpec, ABC):
     @property
     def asked(self) -> str:
         """What the scenario asks for, for the facts of a report."""
-        counts = ", ".join(f"{c:,}" for c in self.counts)
-        return f"{counts} clients{self.more_asked}; {self.duration_s:g} s a step, "
+        *others, last = self.counts
+        counts = ", ".join([*(f"{count:,}" for count in others), counted_of(last, "client")])
+        return f"{counts}{self.more_asked}; {self.duration_s:g} s a step, "
 
     @property
     def more_asked(self) -> str:
@@ -404,6 +405,21 @@ def text_of(figure: Figure) -> str:
     from hydra.events.value_formatting import number as text  # imports all events, which help does not need
 
     return text(figure)
+
+
+def counted_of(count: Figure, one: str) -> str:
+    """A number with what it counts."""
+    from hydra.events.value_formatting import counted  # see text_of
+
+    return counted(count, one)
+
+
+def known_texts(figure: float, low: float, high: float) -> tuple[str, str, str]:
+    """A figure and the limits of its interval, with the digits that the interval leaves known."""
+    from hydra.events.value_formatting import known_digits  # see text_of
+
+    figure, low, high = (known_digits(each, (high - low) / 2) for each in (figure, low, high))
+    return text_of(figure), text_of(low), text_of(high)
 
 
 def lost_pct(step: StepResult) -> float:
