@@ -296,14 +296,14 @@ class SweepKind(SweepSpec, ABC):
         if clean is not None and number(clean.get(AGGREGATE)) is not None:
             lost = number(clean.get(LOSS))
             loss = f"with {text_of(lost)} % loss" if lost else "without loss"
-            remark = f"{loss}, by {name(clean)} together"
+            remark = f"{loss}, by {together(clean, name)}"
             found.append(HeadlineFigure("carried", f"{text_of(clean[AGGREGATE])}/s", remark))
         elif clean is None:
             found.append(HeadlineFigure("carried", "", "no row is clean", clean=False))
         if others is not None:
             delivered = number(others.get(AGGREGATE))
             rate = "" if "rate" in self.varied else f"{requested(others)}, "
-            remark = f"{rate}by {name(others)} together; not clean: {why_not_clean(others)}"
+            remark = f"{rate}by {together(others, name)}; not clean: {why_not_clean(others)}"
             value = "" if delivered is None else f"{text_of(others[AGGREGATE])}/s"
             found.append(HeadlineFigure("delivered", value, remark, clean=False))
         best = clean or others or {}
@@ -392,6 +392,11 @@ class SweepKind(SweepSpec, ABC):
 def _most(rows: Sequence[Row]) -> Row | None:
     """The row in which most arrived; None without rows."""
     return max(rows, key=lambda row: number(row.get(AGGREGATE)) or number(row.get(AVG_RX)) or 0.0, default=None)
+
+
+def together(row: Row, name: Name) -> str:
+    """The name of a row whose figure is that of all its clients: ``30 clients together``."""
+    return name(row) if row.get(CLIENTS) == 1 else f"{name(row)} together"
 
 
 def requested(row: Row) -> str:

@@ -28,6 +28,7 @@ from hydra.sweep.kind import (
     lost_pct,
     rate_of,
     text_of,
+    together,
 )
 from hydra.sweep.search_columns import ANSWER, FLOOR, HIGH_PPS, LOW_PPS
 from hydra.sweep.search_spec import SearchSpec
@@ -211,7 +212,7 @@ class SearchSweep(SweepKind):
             found = [HeadlineFigure("carried", "", said, clean=False)]
         best = max(rows, key=lambda row: number(row.get(AGGREGATE_MAX)) or 0.0)
         if number(best.get(AGGREGATE_MAX)):
-            remark = f"by {name(best)} together, with drops"
+            remark = f"by {together(best, name)}, with drops"
             found.append(HeadlineFigure("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark))
         return found
 
