@@ -26,7 +26,7 @@ _CONTROLLER_FILES: Final = 64
 CONTROLLER_MEMORY_BYTES: Final = 60 * MEGABYTE
 CONTROLLER_BYTES_PER_CLIENT: Final = 4_000
 _PROCESS_CPU_S: Final = 0.008
-"""CPU time of the start of a client's process: 0.4 s for 101 pyzmq clients on two cores."""
+"""CPU time of the start of a client's process: 0.4 s for 101 Python clients on two cores."""
 _NO_SERVER: Final = ServerFootprint(processes=0, threads=0, files=0, connections=0, memory_bytes=0)
 
 
