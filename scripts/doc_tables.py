@@ -30,6 +30,7 @@ from hydra.config.needs import as_keys, needs_of
 from hydra.errors import EXIT_CODES
 from hydra.events import run_events  # noqa: F401  # it registers its events
 from hydra.events.event import Event
+from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import Column
 from hydra.measure.step_columns import BATCH, PUBLISHED, step_columns
@@ -239,7 +240,8 @@ def _texts(kind: type, name: str) -> list[str]:
     """The texts that an attribute or property of a class can have; what stands for a value is ``…``."""
     value = inspect.getattr_static(kind, name)
     if isinstance(value, str):
-        return [re.sub(r"\{[^}]*\}", "…", value)] if value else []
+        # Of a count with its noun the noun stays: {clients:client|clients}.
+        return [re.sub(r"\{[^}|]*(?:\|([^}]*))?\}", lambda m: f"… {m[1]}" if m[1] else "…", value)] if value else []
     return list(dict.fromkeys(filter(None, _of_function(value.fget, kind)))) or ([] if value is Event.remedy else ["…"])
 
 
@@ -273,6 +275,9 @@ def _part(part: ast.expr, known: Mapping[str, Any], kind: type) -> str:
     if isinstance(part, ast.Constant):
         return str(part.value)
     value = part.value if isinstance(part, ast.FormattedValue) else part
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == counted.__name__:
+        nouns = [str(each.value) for each in value.args[1:] if isinstance(each, ast.Constant)]
+        return f"… {nouns[1] if len(nouns) > 1 else f'{nouns[0]}s'}"
     name = value.id if isinstance(value, ast.Name) else ""
     used = inspect.getattr_static(kind, value.attr, None) if isinstance(value, ast.Attribute) else known.get(name)
     return used if isinstance(used, str) else "…"

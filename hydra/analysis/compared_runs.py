@@ -8,6 +8,7 @@ from random import Random
 from typing import Final
 
 from hydra.errors import UsageError
+from hydra.events.value_formatting import counted
 from hydra.measure.column import Column
 from hydra.measure.column_names import CLIENTS, PAYLOAD, POINT, PUBLISHERS
 from hydra.model import Figure
@@ -205,7 +206,7 @@ def _name(key: Key, every: Sequence[Key]) -> str:
         for name, value in key
         if name != CLIENTS and value is not None and len({dict(other).get(name) for other in every}) > 1
     ]
-    return ", ".join([f"{row.get(CLIENTS)} clients", *differing])
+    return ", ".join([counted(row.get(CLIENTS), "client"), *differing])
 
 
 def _why(sides: Sequence[ComparedRun], found: Sequence[Mapping[Key, ComparedRow]], names: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from hydra.analysis import statistics
 from hydra.analysis.compared_figures import others, primary, words
@@ -36,6 +37,8 @@ NO_VERDICT: Final = "no verdict"
 NO_SPREAD: Final = "no spread"
 DIFFERS: Final = "differs, cause unknown"
 
+STATED: Final = 0.05
+"""The difference, as a share of the base, for which a comparison without a verdict states the repeats."""
 _FEWEST: Final = 2
 """The minimum number of repeats for an estimate of their spread."""
 
@@ -63,6 +66,10 @@ class FigureComparison:
             run has the same figure in all repeats, so the effect of chance is unknown; NO_VERDICT.
         is_better: whether the other run is the better one; None if no difference is shown, or neither is better.
         reason: why there is no verdict.
+        shown_from: the least change of this kind that four of five comparisons with these repeats show, by the measured
+            spread; None: not known.
+        repeats_needed: about how many repeats of each run show a change of ``STATED`` in four of five comparisons;
+            None: not known, or more than ``statistics.MOST``.
     """
 
     row: str
@@ -84,6 +91,8 @@ class FigureComparison:
     verdict: str = NO_VERDICT
     is_better: bool | None = None
     reason: str = ""
+    shown_from: float | None = None
+    repeats_needed: int | None = None
 
     @property
     def differs(self) -> bool:
@@ -277,7 +286,24 @@ def _estimated(
         change = back(float(e.mean))
         return replace(compared, change=change, verdict=NO_SPREAD if change else NO_DIFFERENCE)
     change, low, high = (back(float(x)) for x in (e.mean, e.low, e.high))
+    if all(map(np.isfinite, (a.sum(), b.sum()))):
+        compared = _with_power(compared, [b - a] if paired else [a, b], alpha)
     return replace(compared, change=change, low=low, high=high, confidence=1 - alpha, p=float(e.p))
+
+
+def _with_power(
+    compared: FigureComparison, samples: Sequence[npt.NDArray[np.float64]], alpha: float
+) -> FigureComparison:
+    """Adds what these repeats can show; ``samples`` are the differences of pairs, or both samples."""
+    variance, repeats, is_paired = sum(float(s.var(ddof=1)) for s in samples), min(map(len, samples)), len(samples) == 1
+    is_ratio = compared.kind == "ratio"
+    shown = statistics.shown_with(variance, repeats, alpha, is_paired=is_paired)
+    size = math.log1p(STATED) if is_ratio else STATED * abs(compared.level or 0.0)
+    return replace(
+        compared,
+        shown_from=_expm1(shown) if is_ratio else shown,
+        repeats_needed=statistics.repeats_for(size, variance, alpha, is_paired=is_paired) if size else None,
+    )
 
 
 def _expm1(x: float) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from hydra.analysis.declared_costs import Cost
 from hydra.analysis.nonnegative_fit import Array, agreeing, fit_terms, predict, terms_within
 from hydra.analysis.scaling_models import LEAST, ThroughputInterval
+from hydra.events.value_formatting import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +200,10 @@ def measured_cost(name: str, steps: Sequence[StepUsage], rate: float, source: st
     found = fit_budget(budget, steps)
     if found is not None:
         each = found.at(one_client(steps[0], rate))
-        whole = Cost(each.estimate or 0.0, f"{source}, {found.steps} steps", largest, each.low, each.high)
+        whole = Cost(each.estimate or 0.0, f"{source}, {counted(found.steps, 'step')}", largest, each.low, each.high)
     else:
         costs = [float(budget.figure(step) or 0) / step.received * rate for step in steps]
-        few = f"{source}, {len(steps)} steps: too few for a fit, so the range of the steps' figures"
+        few = f"{source}, {counted(len(steps), 'step')}: too few for a fit, so the range of the steps' figures"
         whole = Cost(median(costs), few, largest, min(costs), max(costs))
     return replace(
         whole,
@@ -218,7 +219,7 @@ def per_listener(steps: Sequence[StepUsage], source: str) -> Cost | None:
     if found is None:
         return None
     each, largest = found.terms[1], max(step.clients for step in steps)
-    return Cost(each.estimate or 0.0, f"{source}, {found.steps} steps", largest, each.low, each.high)
+    return Cost(each.estimate or 0.0, f"{source}, {counted(found.steps, 'step')}", largest, each.low, each.high)
 
 
 def one_client(like: StepUsage, rate: float) -> StepUsage:

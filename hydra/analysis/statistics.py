@@ -12,6 +12,7 @@ All functions except the sign test take arrays whose last axis is the repeats, a
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -22,6 +23,10 @@ from scipy.special import bdtr, stdtr, stdtrit
 
 ALPHA: Final = 0.05
 """The share of comparisons without a true difference that may show one."""
+POWER: Final = 0.8
+"""The share of comparisons that show a true difference of the stated size."""
+MOST: Final = 1000
+"""The largest number of repeats that is suggested."""
 _CONSTANT: Final = 1e-12
 """Spreads below this share of the figures are rounding errors."""
 
@@ -89,6 +94,29 @@ def signs(differences: Sequence[float], alpha: float = ALPHA) -> DifferenceEstim
     return DifferenceEstimate(
         *(np.asarray(value) for value in (median, low, high, min(1.0, 2 * bdtr(against, n, 0.5))))
     )
+
+
+def shown_with(variance: float, repeats: int, alpha: float = ALPHA, *, is_paired: bool) -> float:
+    """The size of a true difference of means that :data:`POWER` of all comparisons show.
+
+    It is (t(1 − α/2) + t(power)) standard errors (J. Neyman, B. Tokarska, Journal of the American Statistical
+    Association 31, 1936, in its usual approximation).
+
+    Args:
+        variance: that of the pairs' differences, or the sum of those of the two samples.
+        repeats: the number of pairs, or of repeats of each sample, at least 2.
+        alpha: probability that the interval misses the true value.
+        is_paired: whether the repeats are pairs.
+    """
+    freedom = (repeats - 1) * (1 if is_paired else 2)
+    return float((stdtrit(freedom, 1 - alpha / 2) + stdtrit(freedom, POWER)) * np.sqrt(variance / repeats))
+
+
+def repeats_for(size: float, variance: float, alpha: float = ALPHA, *, is_paired: bool) -> int | None:
+    """The least number of repeats with which :func:`shown_with` is at most ``size``; None: more than ``MOST``."""
+    numbers = range(2, MOST + 1)
+    at = bisect_left(numbers, True, key=lambda n: shown_with(variance, n, alpha, is_paired=is_paired) <= size)
+    return None if at == len(numbers) else numbers[at]
 
 
 def holm(ps: Sequence[float]) -> list[float]:

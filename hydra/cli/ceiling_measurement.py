@@ -15,6 +15,7 @@ import click
 
 from hydra.control.controller import Controller
 from hydra.errors import MissingDependencyError, ReadinessError
+from hydra.events.value_formatting import counted
 from hydra.measure.verdict import Ceiling
 from hydra.model import NativeSpec, Role, SharedSettings
 from hydra.native.build import find
@@ -74,7 +75,9 @@ def _group(program: Program, clients: int) -> Iterator[Controller]:
     process = subprocess.Popen([*program.command, *names], env=environment, pass_fds=(lifeline[0],))
     try:
         if not controller.wait_until(lambda: len(controller.roster.present()) == clients, _WITHIN_S):
-            raise ReadinessError(f"not all of {clients} clients connected within {_WITHIN_S:.0f} s", "try fewer")
+            raise ReadinessError(
+                f"not all of {counted(clients, 'client')} connected within {_WITHIN_S:.0f} s", "try fewer"
+            )
         yield controller
         controller.quit()
         controller.wait_until(lambda: process.poll() is not None, _END_WITHIN_S)

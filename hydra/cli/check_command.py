@@ -14,6 +14,7 @@ from hydra.config.file_locations import scenario_path
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE
+from hydra.events.value_formatting import counted
 from hydra.model import Agent, ClusterSpec
 from hydra.options.engine_choice import choose
 
@@ -135,7 +136,7 @@ def _elsewhere(resolved: ResolvedScenario, cluster: ClusterSpec, agents: Sequenc
     rows, there = rows_on(resolved, cluster, agents), agent_rows(agents, resolved)
     left_out = alike(agents, resolved.scenario)
     shown, told = agent_rows(agents, resolved, left_out), [left_out_line(left_out)] if left_out else []
-    refused = [f"{row.clients} clients: {row.refusal}" for row in rows if row.refusal is not None]
+    refused = [f"{counted(row.clients, 'client')}: {row.refusal}" for row in rows if row.refusal is not None]
     objects: list[Json] = [
         {
             "clients": row.clients,

@@ -15,7 +15,7 @@ from hydra.config.cluster import load_cluster
 from hydra.config.file_locations import experiments
 from hydra.config.scenario import refuse_unused
 from hydra.errors import RunDirectoryError, UsageError
-from hydra.events.value_formatting import duration
+from hydra.events.value_formatting import counted, duration
 from hydra.options import shown
 from hydra.options.engine_choice import choose
 from hydra.report import experiment_folder as folders
@@ -111,7 +111,7 @@ class ExperimentRun(Measurement):
         parts = _known(self._experiment, self._order)
         resolved = [scenario_of(self._experiment, part, self._overrides) for part in parts]
         expected_s = sum(request.expected_s(each) for each in resolved)
-        number = f"{len(parts)} parts" if self._experiment.parts else "the first part"
+        number = counted(len(parts), "part") if self._experiment.parts else "the first part"
         request.say(f"{self._experiment.name} into {request.out}: {number}, about {duration(expected_s)}")
         request.confirm(expected_s)
 

@@ -15,7 +15,7 @@ from hydra.analysis.declared_costs import FARTHEST
 from hydra.analysis.scaling_models import KNEE, LEAST, ThroughputInterval, ThroughputLaw, ThroughputPrediction, fit
 from hydra.cli.step_usage import RunUsage, read_run
 from hydra.errors import UsageError
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import counted, number
 from hydra.report.table import fitted, tabled, terminal_width
 from hydra.store.run_folders import refuse_unwritable, write_whole
 
@@ -110,7 +110,7 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
     held = [step.clients for step in run.groups[name] if step.rate is not None and step.held]
     yield f"{run.scenario.name}{f', {name}' if name else ''}: {run.scenario.system}, {run.scenario.client}"
     yield (
-        f"evidence: {len(law.counts)} steps of {count(law.counts[0])} to {count(law.largest)} clients; "
+        f"evidence: {len(law.counts)} steps of {count(law.counts[0])} to {counted(round(law.largest), 'client')}; "
         f"the points scatter by {100 * law.scatter:.1f} % around the law"
     )
     yield ""
@@ -122,7 +122,7 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
     yield f"  peak                         {peak}"
     if law.better == KNEE:
         yield (
-            f"a knee at {count(law.knee or 0)} clients fits better than the law: "
+            f"a knee at {counted(round(law.knee or 0), 'client')} fits better than the law: "
             "a capacity that is reached suddenly; the estimates below use it"
         )
     yield ""
@@ -134,7 +134,7 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
             "warning: the largest step held the requested rate: its throughput is that rate, and no limit of the system"
         )
     elif held:
-        yield f"warning: steps up to {count(max(held))} clients held the requested rate: λ is that rate"
+        yield f"warning: steps up to {counted(round(max(held)), 'client')} held the requested rate: λ is that rate"
     for each in budgets:
         yield ""
         yield f"{each.budget.name}, by {each.steps} steps; predictions for the throughput that is estimated above"
@@ -143,7 +143,7 @@ def _text(run: RunUsage, name: str, law: ThroughputLaw, budgets: Sequence[Budget
         for prediction in law.predictions:
             cost = each.at(_step_at(run.groups[name], prediction))
             wide = "" if cost.usable else "; the interval is too wide to be used"
-            yield f"  {count(prediction.clients)} clients: {span(cost, _a_second(each))}{wide}{_beyond(prediction)}"
+            yield f"  {counted(prediction.clients, 'client')}: {span(cost, _a_second(each))}{wide}{_beyond(prediction)}"
     if run.local:
         yield ""
         yield "all clients were on one host: the bandwidth counts the messages with Hydra's headers, but not TCP's"
@@ -171,7 +171,7 @@ def _held_out(law: ThroughputLaw) -> str:
     interval = law.held_out.throughput
     inside = interval.low <= law.held_out_measured <= (interval.high or float("inf"))
     return (
-        f"check: without the steps of {count(law.largest)} clients, {figure(interval.low)} – "
+        f"check: without the steps of {counted(round(law.largest), 'client')}, {figure(interval.low)} – "
         f"{figure(interval.high)} are predicted there; measured were {figure(law.held_out_measured)}: "
         + ("inside" if inside else "OUTSIDE: do not extrapolate this run")
     )

@@ -94,7 +94,7 @@ def carry_out(
     request.exports.open(flags)
     done = measurement.measure(request)
     if done.text:
-        click.echo(done.text)
+        click.echo(done.text.rstrip("\n"))
     code = failed_if(done.held, done.code)
     if flags.get("strict"):
         code = failed_if(done.not_clean, code, "--strict")

@@ -23,7 +23,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.resource_needs import CONTROLLER_BYTES_PER_CLIENT, CONTROLLER_MEMORY_BYTES, needs
 from hydra.config.scenario import resolve
 from hydra.errors import EXIT_GOOD, EXIT_INCOMPLETE, UsageError
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import counted, number
 from hydra.model import ClusterSpec, Scenario
 from hydra.report.table import fitted, tabled, terminal_width
 from hydra.system import SystemSpec
@@ -244,11 +244,11 @@ def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentS
         else _amount(host.network_bytes_s, "bit/s")
     )
     yield (
-        f"{count(plan.clients)} subscribers of {spec.title} ({scenario.client}), {number(plan.rate)} messages/s to "
+        f"{counted(plan.clients, 'subscriber')} of {spec.title} ({scenario.client}), {number(plan.rate)} messages/s to "
         f"each: {figure(plan.clients * plan.rate)} messages/s of {size} bytes"
     )
     yield (
-        f"an agent has {number(host.cores)} cores, {_amount(host.memory_bytes, 'bytes')}, {network}, "
+        f"an agent has {counted(host.cores, 'core')}, {_amount(host.memory_bytes, 'bytes')}, {network}, "
         f"{count(host.open_files)} open files a process"
     )
     yield ""
@@ -262,7 +262,7 @@ def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentS
         if needed is None or first is None:
             continue
         end = first.ends_at or 0
-        why = f"{first.name} of {part.one} runs out first, at {count(end)} clients{_beyond(first, plan)}"
+        why = f"{first.name} of {part.one} runs out first, at {counted(end, 'client')}{_beyond(first, plan)}"
         missing = f"; not known: {', '.join(part.unknown())}" if part.unknown() else ""
         at_least = "at least " if missing else ""
         if part.at_most is not None and needed > part.at_most:
@@ -272,8 +272,8 @@ def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentS
     if plan.first is not None:
         part, use = plan.first
         end = use.ends_at or 0
-        yield f"what breaks first: {use.name} of {part.one}, at {count(end)} clients{_beyond(use, plan)}"
-    yield f"evidence ends at {count(plan.evidence)} clients: the smallest measured range of the lines below"
+        yield f"what breaks first: {use.name} of {part.one}, at {counted(end, 'client')}{_beyond(use, plan)}"
+    yield f"evidence ends at {counted(plan.evidence, 'client')}: the smallest measured range of the lines below"
     yield ""
     rows = [_row(part, use, plan, size) for part in plan.parts for use in part.uses]
     yield tabled(rows, terminal_width(), as_text=True)
@@ -285,7 +285,8 @@ def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentS
         yield ""
         yield (
             f"if messages may be late and several are sent with one write: {figure(cores)} cores in all instead "
-            f"({figure(late.value * 1e6)} µs a message; {late.source}, measured at {at}{count(late.clients)} clients)"
+            f"({figure(late.value * 1e6)} µs a message; {late.source}, measured at {at}"
+            f"{counted(late.clients, 'client')})"
         )
 
 
@@ -310,7 +311,7 @@ def evidence(use: ResourceUse, plan: CapacityPlan, size: int) -> str:
     """How the measurement behind a cost differs from the workload asked for: clients, rate, load, message size."""
     if use.a_client is None or (use.cost.clients == plan.clients and use.cost.rates is None):
         return ""
-    said = [f"; up to {count(use.cost.clients)} clients"]
+    said = [f"; up to {counted(use.cost.clients, 'client')}"]
     if use.cost.rates is not None:
         low, high = use.cost.rates
         at = number(low) if high < 1.05 * low else f"{number(low)} to {number(high)}"

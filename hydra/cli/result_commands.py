@@ -175,14 +175,19 @@ def _refuse_other_way(context: click.Context, *, measured: bool) -> None:
             raise UsageError(f"{what} for runs that are there", "compare the folder afterwards: hydra compare DIR")
 
 
+_REASON: Final = 200
+"""The maximum number of characters of the reason that a list of runs shows."""
+
+
 @click.command(cls=Command, section=RESULTS, examples=("hydra runs", "hydra runs /data/runs --json"))
 @click.argument("folder", type=PATH, default=Path("runs"))
 @json_flag
 def runs(folder: Path, as_json: bool) -> None:
     """List the runs in FOLDER, newest first.
 
-    FOLDER is runs unless you name one. The list shows how each run ended, and why. A run with ⚠ has a row that is not
-    clean: the system did not carry what was requested.
+    FOLDER is runs unless you name one. The list shows how each run ended, and the lines below show why. A run with ⚠
+    has a row that is not clean (the system did not carry what was requested), or it did not keep its objectives (column
+    slo).
     """
     from hydra.store.run_folders import refuse_no_folder
 
@@ -191,17 +196,15 @@ def runs(folder: Path, as_json: bool) -> None:
     import json
 
     from hydra.events.event import MARK
-    from hydra.report.run_catalog import catalog, elsewhere
-    from hydra.report.table import tabled, terminal_width
+    from hydra.report.run_catalog import catalog, elsewhere, is_marked
+    from hydra.report.table import fitted, tabled, terminal_width
 
     entries = catalog(folder)
-    # A terminal line shows only the beginning of a reason; JSON has all of it.
     short = [
         {
-            **{"began (UTC)" if key == "began" else key: value for key, value in entry.items() if key != "clean"},
+            **{"began (UTC)" if key == "began" else key: value for key, value in entry.items()},
             "began (UTC)": entry["began"][:16].replace("T", " "),
-            "ended": f"{MARK} {entry['ended']}" if entry["clean"] is False else entry["ended"],
-            "why": shorten(entry["why"], 72, placeholder=" …"),
+            "ended": f"{MARK} {entry['ended']}" if is_marked(entry["clean"], entry["slo"]) else entry["ended"],
         }
         for entry in entries
     ]
@@ -209,7 +212,14 @@ def runs(folder: Path, as_json: bool) -> None:
         click.echo(json.dumps(entries, indent=2))
         return
     if entries:
-        click.echo(tabled(short, terminal_width()))
+        told = [key for key in short[0] if key not in ("clean", "why") and any(entry[key] for entry in short)]
+        click.echo(tabled([{key: entry[key] for key in told} for entry in short], terminal_width()))
+    # A line shows only the beginning of a reason; JSON has all of it.
+    reasons = [
+        f"- {entry['run']}: {shorten(entry['why'], _REASON, placeholder=' …')}" for entry in entries if entry["why"]
+    ]
+    if reasons:
+        click.echo("\n" + fitted("\n".join(reasons), terminal_width()))
     for line in elsewhere(folder, any(entries)):
         click.echo(line)
 

@@ -10,6 +10,8 @@ from typing import Final
 
 import psutil
 
+from hydra.events.value_formatting import counted
+
 _PROC_SYS: Final = Path("/proc/sys")
 _CLOCK: Final = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 _CGROUP: Final = Path("/sys/fs/cgroup")
@@ -80,7 +82,7 @@ class MachineResources:
 
     def __str__(self) -> str:
         memory, available, disk = (n / 1e9 for n in (self.memory_bytes, self.available_bytes, self.disk_bytes))
-        cores = f"{self.cores} core{'' if self.cores == 1 else 's'}"
+        cores = counted(self.cores, "core")
         return f"{cores}, {memory:.1f} GB of memory ({available:.1f} GB available) and {disk:.1f} GB of free disk here"
 
 

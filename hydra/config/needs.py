@@ -56,7 +56,7 @@ def as_flags(spec: SystemSpec | None, need: Need) -> str:
     of = _field(spec, need.key)
     name = next(iter(flag_names(of) if of is not None else ()), need.key)
     word = name if name.startswith("--") else f"{name} ="
-    text = f"{word} {need.least or _either(need.values)}"
+    text = f"{word} {f'{need.least} or more' if need.least else _either(need.values)}"
     if need.absent:
         text = f"no {name}"
     elif need.other_than:

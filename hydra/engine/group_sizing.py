@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hydra.engine.placement import describe, merge, permits, place, why_no_agent_matches
 from hydra.engine.resources import ResourceNeed, fits, need_of, subtract, taken_by
 from hydra.errors import PlacementError
+from hydra.events.value_formatting import counted
 from hydra.model import Agent, Group, Launch, RoleSpec
 
 _EXTRA_TRIES = 64
@@ -50,7 +51,7 @@ def split(
     matching = [agent for agent in cluster if all(permits(c, agent, {}) for c in spec.constraints)]
     if not matching:
         raise PlacementError(
-            f"no agent for {count} {_plural(role)}: {why_no_agent_matches(spec.constraints, cluster)}",
+            f"no agent for {_counted(count, role)}: {why_no_agent_matches(spec.constraints, cluster)}",
             "change the constraints, or add an agent that matches: hydra agents lists the agents",
         )
     room = [_room(agent, spec, max_group, count) for agent in matching]
@@ -82,13 +83,13 @@ def split(
         if _try(sizes, cluster, spec, role, running)[0] == groups:
             return sizes
     raise PlacementError(
-        f"{count} {_plural(role)} in groups of at most {max_group} cannot be placed: {reason}",
+        f"{_counted(count, role)} in groups of at most {max_group} cannot be placed: {reason}",
         f"ask for fewer {_what(role)}, relax the constraints, or raise max_group under [cluster] of the cluster file",
     )
 
 
-def _plural(role: str) -> str:
-    return "servers" if role == "server" else f"{role} clients"
+def _counted(count: int, role: str) -> str:
+    return counted(count, "server" if role == "server" else f"{role} client")
 
 
 def _too_many(count: int, role: str, spec: RoleSpec, matching: Sequence[Agent], room: int) -> PlacementError:
@@ -96,10 +97,9 @@ def _too_many(count: int, role: str, spec: RoleSpec, matching: Sequence[Agent], 
     agents = "the agent" if is_one else f"the {len(matching)} agents"
     if spec.constraints:
         agents += f" that match{'es' * is_one} {' and '.join(map(describe, spec.constraints))}"
-    one = need_of(spec.demand, 1)
+    fit = f"{'does' if count == 1 else 'do'} not fit: {agents} {'has' if is_one else 'have'} room for {room:,}"
     return PlacementError(
-        f"{count} {_plural(role)} do not fit: {agents} {'has' if is_one else 'have'} room for {room} "
-        f"(a group of one needs {one})",
+        f"{_counted(count, role)} {fit} (a group of one needs {need_of(spec.demand, 1)})",
         f"ask for fewer {_what(role)}, lower {role}.demand, or add agents: hydra agents lists the agents",
     )
 

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, cast, get_args
 
 from hydra.engine.resources import ResourceNeed, add, amounts, fits, need_of, port_count, take
 from hydra.errors import PlacementError
+from hydra.events.value_formatting import counted
 from hydra.model import Agent, Constraint, Group, Launch, Operator, Resources
 
 OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
@@ -180,8 +181,8 @@ def place(
 def refusal(unplaced: Sequence[UnplacedGroup], remedy: str) -> PlacementError:
     """The error for unplaced groups, with the first of them and its reason."""
     group, reason = unplaced[0]
-    more = f" (and {len(unplaced) - 1} more groups)" if len(unplaced) > 1 else ""
-    return PlacementError(f"group {group.id} ({group.count} {group.role} clients){more}: {reason}", remedy)
+    more = f" (and {counted(len(unplaced) - 1, 'more group')})" if len(unplaced) > 1 else ""
+    return PlacementError(f"group {group.id} ({counted(group.count, f'{group.role} client')}){more}: {reason}", remedy)
 
 
 def merge(agents: Iterable[Agent]) -> list[Agent]:
@@ -204,7 +205,7 @@ def why_no_agent_matches(constraints: Sequence[Constraint], agents: Sequence[Age
             seen = Counter(value_of(agent, constraint.field) or "no such attribute" for agent in left)
             values = _some([f"{value} x{count}" for value, count in sorted(seen.items())])
             earlier = " that match " + " and ".join(map(describe, constraints[:position])) if position else ""
-            return f"0 of {len(left)} agents{earlier} match {describe(constraint)}; seen: {values}"
+            return f"0 of {counted(len(left), 'agent')}{earlier} match {describe(constraint)}; seen: {values}"
         left = matching
     return ""
 
@@ -300,7 +301,7 @@ class _Board:
         allowed = [index for index in candidates if refusals[index] is None]
         if not allowed:
             taken = _some([f"{agent} ({clients})" for agent, clients in self._clients[shape.role].items()])
-            return f"{refused} of {len(candidates)} matching agents; {shape.role} clients by agent: {taken}"
+            return f"{refused} of {counted(len(candidates), 'matching agent')}; {shape.role} clients by agent: {taken}"
         best = max(allowed, key=lambda index: (_share(shape.need, self.free[index]), -index))
         free = self.free[best]
         most = amounts(free.cpus, free.mem, port_count(free) if shape.need.ports else None)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hydra.events.value_formatting import counted
 from hydra.model import Demand, Launch, Resources
 
 _DECIMALS: Final = 6
@@ -129,7 +130,7 @@ def take_ports(free: Resources, count: int) -> tuple[tuple[int, ...], Resources]
     if count == 0:
         return (), free
     if count > port_count(free):
-        raise ValueError(f"{count} ports are needed and {port_count(free)} are free")
+        raise ValueError(f"{counted(count, 'port is', 'ports are')} needed and {port_count(free)} free")
     taken: list[int] = []
     left: list[tuple[int, int]] = []
     for first, last in free.ports:

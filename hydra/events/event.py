@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple, dataclass_transform
 
 import msgspec
 
-from hydra.events.value_formatting import duration, id_ranges, number, ranges
+from hydra.events.value_formatting import counted, duration, id_ranges, number, ranges
 
 MARK: Final = "⚠"
 """Stands beside a row that is not clean, and before a warning that names such a row."""
@@ -42,6 +42,8 @@ class _Template(Formatter):
         return getattr(args[0], str(key))
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        if "|" in format_spec:  # {clients:client|clients}
+            return counted(value, *format_spec.split("|"))
         said = _SAID.get(format_spec)
         return said(value) if said else str(super().format_field(value, format_spec))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
 from hydra.events.event import MARK, Event, Level
-from hydra.events.value_formatting import duration, number
+from hydra.events.value_formatting import counted, duration, number
 from hydra.model import Figure, Launch, Role, StepPlan
 from hydra.wire.protocol_constants import EXIT_STRANDED
 
@@ -60,7 +60,7 @@ class RunBegan(Event):
 
     @property
     def _rows(self) -> str:
-        return f"{self.rows} row{'' if self.rows == 1 else 's'} ({_counts(self.clients)})"
+        return f"{counted(self.rows, 'row')} ({_counts(self.clients)})"
 
     @property
     def _more(self) -> str:
@@ -68,7 +68,7 @@ class RunBegan(Event):
         found = ""
         if self.bound_s is not None:
             found += f" if nothing is backlogged, {duration(self.bound_s)} at most"
-        if self.sharp_s is not None:
+        if self.sharp_s is not None and duration(self.sharp_s) != duration(self.expected_s):
             found += f", or {duration(self.sharp_s)} if losses begin at one rate"
         if self.servers:
             found += f"; the start of {self.servers} is not included"
@@ -85,8 +85,8 @@ def _counts(clients: Sequence[int]) -> str:
     """Client counts in words; of many the first, the last and how many there are."""
     if len(clients) > _ROWS_NAMED:
         return f"{clients[0]:,} to {clients[-1]:,} clients, {len(clients)} counts"
-    *others, last = (f"{count:,}" for count in clients)
-    return f"{', '.join(others)}{' and ' if others else ''}{last} client{'' if clients[-1] == 1 else 's'}"
+    others = ", ".join(f"{count:,}" for count in clients[:-1])
+    return f"{others}{' and ' if others else ''}{counted(clients[-1], 'client')}"
 
 
 class RunDone(Event):
@@ -113,7 +113,7 @@ class RunResumed(Event):
 
     level = Level.NOTE
     summary = "the run was resumed"
-    template = "after {steps} steps, {again} failed ones of which are measured again"
+    template = "after {steps:step|steps}, of which {again:failed one is|failed ones are} measured again"
     steps: int
     again: int
 
@@ -140,11 +140,12 @@ class RunResumeSummary(Event):
 
     @property
     def text(self) -> str:
-        there = f"{len(self.there)} of {self.rows} rows are there{_named(self.there)}"
+        there = f"{len(self.there)} of {counted(self.rows, 'row')} there{_named(self.there)}"
         verb = "is" if len(self.again) == 1 else "are"
         again = f"{len(self.again)} failed and {verb} measured again{_named(self.again)}" if self.again else ""
-        some = "the results decide how many steps are to go" if self.steps is None else f"{self.steps} steps to go"
-        left = f"{'1 step to go' if self.steps == 1 else some}, about {duration(self.left_s)}"
+        decided = "the results decide how many steps are to go"
+        to_go = decided if self.steps is None else f"{counted(self.steps, 'step')} to go"
+        left = f"{to_go}, about {duration(self.left_s)}"
         return f"{self.out} continues: " + "; ".join(filter(None, (there, again, left)))
 
 
@@ -284,7 +285,7 @@ class Launched(Event):
     def carried(self) -> str:
         """The clients or the server that the group runs."""
         clients = self.role in get_args(Role)
-        return f"{self.count} {self.role}(s) from id {self.first_client}" if clients else f"a {self.role}"
+        return f"{counted(self.count, self.role)} from id {self.first_client}" if clients else f"a {self.role}"
 
     @property
     def where(self) -> str:
@@ -297,7 +298,7 @@ class ClientsConnected(Event):
 
     kind = "present"
 
-    template = "{clients} clients after {took_s:.3f} s"
+    template = "{clients:client|clients} after {took_s:.3f} s"
     clients: int
     took_s: float
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import floor, log10
+from math import floor, isfinite, log10
 from typing import Final
 
 from hydra.model import Figure, StepPlan, value_of
@@ -48,6 +48,31 @@ def number(value: Figure, significant: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def known_digits(value: float, half: float) -> float:
+    """A figure or a limit of its interval, rounded to the digits that the interval leaves known.
+
+    It is rounded to the second significant digit of half the interval's width, but keeps two significant digits.
+
+    Args:
+        value: the figure or the limit.
+        half: half the width of the interval.
+    """
+    if not (value and half > 0 and isfinite(value) and isfinite(half)):
+        return value
+    return round(value, 1 - min(floor(log10(half)), floor(log10(abs(value)))))
+
+
+def counted(count: Figure, one: str, several: str = "") -> str:
+    """A number with what it counts: ``1 client``, ``1,200 clients``, ``2 copies``.
+
+    Args:
+        count: the number; ``–`` stands for None.
+        one: the word for one, or its words with a verb: ``client``, ``message was``.
+        several: the same for any other number; "": ``one`` with an s.
+    """
+    return f"{number(count)} {one if count == 1 else several or f'{one}s'}"
+
+
 def duration_us(value: float) -> str:
     """Microseconds as text: ``820 µs``, ``2.5 ms``, ``1.2 s``."""
     for unit_us, unit in ((1e6, "s"), (1e3, "ms")):
@@ -66,12 +91,11 @@ def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
     settings = plan.settings
     rate = "max" if settings.rate == "max" else f"{number(settings.rate)}/s"
     series = "" if plan.series == "grid" else f"{plan.series}: "
-    publishers = f"{plan.publishers} publisher{'' if plan.publishers == 1 else 's'}" if plan.point else ""
     words = [
-        publishers,
-        f"{plan.clients} clients" if plan.clients or not plan.point else "",
+        counted(plan.publishers, "publisher") if plan.point else "",
+        counted(plan.clients, "client") if plan.clients or not plan.point else "",
         f"{series}{rate}",
-        f"{settings.messages:,} messages each" if settings.messages is not None else "",
+        f"{counted(settings.messages, 'message')} each" if settings.messages is not None else "",
         *(f"{name} {number(value_of(settings, name))}" for name in varied if name not in _ALWAYS_TOLD),
         "" if plan.cohort.kind == "none" else f"{100 * plan.cohort.fraction:.0f} % {plan.cohort.kind}",
     ]

@@ -8,6 +8,8 @@ from typing import Final
 
 from hydra.errors import EXIT_INCOMPLETE
 from hydra.events.event import Event, Level
+from hydra.events.value_formatting import counted
+from hydra.model import Figure
 
 GO_ON: Final = "continue with --resume and the run's directory"
 
@@ -97,11 +99,11 @@ class StepNotMeasured(HydraWarning):
 class SubscribersFailed(HydraWarning):
     """Subscribers died or fell silent without an event that caused it; a (number, clients, outcome) for each row."""
 
-    rows: Sequence[tuple[int, object, str]]
+    rows: Sequence[tuple[int, Figure, str]]
 
     @property
     def text(self) -> str:
-        rows = "; ".join(f"row {number} ({clients} clients): {gone}" for number, clients, gone in self.rows)
+        rows = "; ".join(f"row {number} ({counted(clients, 'client')}): {gone}" for number, clients, gone in self.rows)
         return f"subscribers died or fell silent by themselves, so the exit code is {EXIT_INCOMPLETE}: {rows}"
 
 

@@ -129,6 +129,8 @@ def figure(column: Column, value: Figure) -> str:
     if isinstance(value, float):
         if column.digits == "six":
             return f"{value:.6g}"
+        if column.digits == "all":
+            return f"{value:,.12g}"
         return f"{value:,.0f}" if value.is_integer() or abs(value) >= 10_000 else f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else value
 

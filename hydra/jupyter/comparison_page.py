@@ -12,6 +12,7 @@ from plotly.colors import qualitative
 from plotly.subplots import make_subplots
 
 from hydra.analysis.comparison import Comparison, FigureComparison
+from hydra.events.value_formatting import counted
 from hydra.jupyter.blocks import Heading, Html, Page, block, figure, html, scrolling, style, titled
 from hydra.jupyter.drawing import Marked, apply_style, finish, line, panels
 from hydra.measure.column import MICROSECONDS
@@ -28,6 +29,7 @@ from hydra.report.comparison_report import (
     verdict,
     warnings,
     what_else,
+    what_would_show,
 )
 
 _MOST_PANELS: Final = 3
@@ -47,6 +49,7 @@ def page(comparison: Comparison) -> Page:
         Html(f"{style()}{head}{cautions}</div>"),
         Heading(f"The primary figure: {comparison.primary.name}"),
         _table(comparison, comparison.first),
+        *([_list(power)] if (power := list(what_would_show(comparison))) else []),
         *titled("Difference of each row, with its 95 % interval", changes(comparison)),
         *titled("All runs", overlaid(comparison)),
         *titled("Every repeat: one point is one sample", repeats(comparison)),
@@ -106,7 +109,11 @@ def _groups(comparison: Comparison, number_: int) -> list[tuple[str, Marked]]:
     groups: dict[str, Marked] = {}
     for matched in comparison.rows:
         row = matched.rows[number_]
-        label = "" if matched.settings.get(POINT) else matched.name.partition(" clients")[2]
+        label = (
+            ""
+            if matched.settings.get(POINT)
+            else matched.name.removeprefix(counted(matched.settings.get(CLIENTS), "client"))
+        )
         groups.setdefault(label, []).append((dict(row.shown), "; ".join(row.notes)))
     return list(groups.items())
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from hydra.events.value_formatting import duration_us
+from hydra.events.value_formatting import counted, duration_us
 from hydra.measure.column import HIGH, INTERVAL, LOW, MICROSECONDS
 from hydra.measure.column_names import CLIENTS
 from hydra.model import Figure, number
@@ -360,7 +360,7 @@ def _said(row: Row, x: str, y: str, interval: Interval | None) -> str:
         around = f" [{low:,.4g} – {high:,.4g}]"
     at = f", {x} {row.get(x)}" if x != CLIENTS else ""
     value = bounded_text(row, y) if at_most(row, y) is not None else f"{number(row.get(y)) or 0.0:,.6g}{beside(row, y)}"
-    return f"{row.get(CLIENTS)} clients{at}: {escape(str(value))}{around}"
+    return f"{counted(row.get(CLIENTS), 'client')}{at}: {escape(str(value))}{around}"
 
 
 def _folded(text: str, width: int = 70) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
+from hydra.events.value_formatting import counted
 from hydra.jupyter.drawing import apply_style, panels
 from hydra.jupyter.run_data import RunData, losers_of, losses_of, plan_of, subscribers_of
 from hydra.measure.column_names import GROUP
@@ -168,5 +169,6 @@ def _caption(size: int, worst: StepResult, unlisted: int, *, within: bool) -> st
     if within and worst.plan.settings.rate == "max":
         said.append("At rate max a message has no due time: its place is that in the order of sent messages.")
     if within and unlisted:
-        said.append(f"{unlisted:,} subscribers have only their first missing ranges stored: other places are blank.")
+        whose = counted(unlisted, "subscriber has", "subscribers have")
+        said.append(f"{whose} only the first missing ranges stored: other places are blank.")
     return " ".join(said)

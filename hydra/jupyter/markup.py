@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hydra.events.event import MARK, Level, StoredEvent
 from hydra.events.run_events import SystemFact
+from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning, RunEndedBadly, RunIncomplete
 from hydra.jupyter.blocks import UNKNOWN, Html, block, facts_table, figure, html, scrolling, style
 from hydra.jupyter.run_data import RunData
@@ -98,7 +99,7 @@ def title(run: RunData) -> Html:
     """The name of the scenario, how the run ended, and the page's style sheet."""
     complete = run.ended == FINISHED and run.coming is None
     state = FINISHED if complete else (run.ended if run.ended != FINISHED else "") or "unfinished"
-    clean = not any(map(flaws, run.rows))
+    clean = not any(map(flaws, run.rows)) and (run.answer is None or run.answer.holds is True)
     kind, mark = ("fail", "") if not complete else ("good", "") if clean else ("loss", f"{MARK} ")
     badge = f'<span class="badge {kind}">{mark}{escape(state)}</span>'
     name = escape(run.scenario.name)
@@ -150,7 +151,7 @@ def facts(run: RunData) -> Html:
 
 
 def _asked_for(run: RunData) -> str:
-    return f"{kind_of(run.scenario).asked}{len(run.results)} steps, {len(run.rows)} rows"
+    return f"{kind_of(run.scenario).asked}{counted(len(run.results), 'step')}, {counted(len(run.rows), 'row')}"
 
 
 def _settings(run: RunData) -> dict[str, object]:
@@ -175,7 +176,7 @@ def _idle(settings: Settings) -> Iterator[str]:
 def _host(host: Mapping[str, Any]) -> str:
     memory = host.get("memory_bytes")
     gib = f", {memory / 2**30:.1f} GiB" if isinstance(memory, int | float) else ""
-    return f"{host.get('name', UNKNOWN)}: {host.get('system', UNKNOWN)}, {host.get('cores', UNKNOWN)} cores{gib}"
+    return f"{host.get('name', UNKNOWN)}: {host.get('system', UNKNOWN)}, {counted(host.get('cores'), 'core')}{gib}"
 
 
 def _agent(agent: Mapping[str, Any]) -> str:
@@ -235,7 +236,7 @@ def comparison(run: RunData) -> Html | None:
         ("measured", "measured here but not published"),
     ):
         count = sum(line.side == side for line in lines)
-        note += f"{count} more {'row was' if count == 1 else 'rows were'} {text}. " if count else ""
+        note += f"{counted(count, 'more row was', 'more rows were')} {text}. " if count else ""
     return block(
         f"<p>{note}</p>"
         + scrolling(f'<table class="rows comparison"><thead><tr>{head}</tr><tr>{under}</tr></thead>{body}</table>')

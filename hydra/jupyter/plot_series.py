@@ -9,6 +9,7 @@ from typing import Any
 
 from plotly.colors import qualitative, sample_colorscale
 
+from hydra.events.value_formatting import counted
 from hydra.jupyter.drawing import Marked
 from hydra.jupyter.run_data import RunData
 from hydra.measure.column_names import CLIENTS
@@ -56,7 +57,7 @@ def together(run: RunData, rows: Marked, names: Sequence[str]) -> list[tuple[str
 
 
 def _named(name: str, title: str, value: Figure) -> str:
-    return f"{value:,} clients" if name == CLIENTS and isinstance(value, int) else f"{title} {value}"
+    return counted(value, "client") if name == CLIENTS and isinstance(value, int) else f"{title} {value}"
 
 
 def by_clients(rows: Marked) -> list[tuple[str, str, Marked]]:
@@ -64,7 +65,7 @@ def by_clients(rows: Marked) -> list[tuple[str, str, Marked]]:
     counts = sorted({count for row, _ in rows if (count := number(row.get(CLIENTS))) is not None})
     colors = scale(len(counts))
     return [
-        (f"{count:g} clients", color, [(r, n) for r, n in rows if r.get(CLIENTS) == count])
+        (counted(count, "client"), color, [(r, n) for r, n in rows if r.get(CLIENTS) == count])
         for count, color in zip(counts, colors, strict=True)
     ]
 
@@ -121,7 +122,11 @@ def tried(run: RunData) -> list[SearchSteps]:
     order = sorted(found, key=lambda key: (key[0], [_rank(value_of(key[1], name)) for name in varied]))
     return [
         SearchSteps(
-            clients, settings, f"{clients:,} clients{_set_to(settings, varied)}", color, found[clients, settings]
+            clients,
+            settings,
+            f"{counted(clients, 'client')}{_set_to(settings, varied)}",
+            color,
+            found[clients, settings],
         )
         for (clients, settings), color in zip(order, scale(len(order)), strict=True)
     ]

@@ -8,12 +8,12 @@ from typing import Final
 from hydra.jupyter import line_plots, loss_plot
 from hydra.jupyter import loss_heatmap as its_losers
 from hydra.jupyter import time_series_plot as its_course
-from hydra.jupyter.blocks import Heading, ReportNotebook, Section, block, html, titled
+from hydra.jupyter.blocks import Heading, ReportNotebook, Section, block, html, scrolling, titled
 from hydra.jupyter.markup import comparison, facts, table, title, warnings
 from hydra.jupyter.run_data import RunData
 from hydra.jupyter.run_data import load as load  # for notebooks, as all that is here
 from hydra.jupyter.summary import summary
-from hydra.report.slo_text import answer_sentence, events_table, objective_warnings, objectives_table
+from hydra.report.slo_text import answer_line, events_table, objective_warnings, objectives_table
 from hydra.sweep import kind_of
 
 
@@ -64,13 +64,15 @@ def published(run: RunData) -> Section:
 
 def answer(run: RunData) -> Section:
     """Whether the last step with a time series met its objectives, and the effects of its events."""
-    if not run.answers or not run.scenario.slo.objectives():
+    if (found := run.answer) is None:
         return Section()
-    found = run.answers[max(run.answers)]
-    said = [f"<p><strong>{escape(answer_sentence(found))}</strong></p>", html(objectives_table(found.objectives))]
+    said = [
+        f"<p><strong>{escape(answer_line(found))}</strong></p>",
+        scrolling(html(objectives_table(found.objectives))),
+    ]
     said += [f'<p class="below">{escape(note)}</p>' for note in objective_warnings(found)]
     if found.consequences:
-        said.append(html(events_table(found)))
+        said.append(scrolling(html(events_table(found))))
     return Section((Heading("Does it hold?"), block("".join(said))))
 
 
@@ -86,6 +88,7 @@ REPORT: Final[ReportNotebook[RunData]] = ReportNotebook(
     (
         title,
         summary,
+        answer,
         Heading(
             "Results",
             "⚠: the row is not clean, the system did not carry what was requested. *: a clean row with a warning. "
@@ -99,7 +102,6 @@ REPORT: Final[ReportNotebook[RunData]] = ReportNotebook(
         percentiles,
         over_time,
         batches,
-        answer,
         course,
         Heading("Warnings", "Read these before you use the figures. The most severe ones come first."),
         warnings,

@@ -71,6 +71,11 @@ class RunData:
         return str(self.metadata.get(ENDED_KEY, ""))
 
     @property
+    def answer(self) -> SloResult | None:
+        """Whether the last step with a time series met its objectives; None without objectives or such a step."""
+        return self.answers[max(self.answers)] if self.answers and self.scenario.slo.objectives() else None
+
+    @property
     def error(self) -> str:
         """Why the run failed; "" if it did not, or the reason was not stored."""
         return str(self.metadata.get(ERROR_KEY, ""))

@@ -9,10 +9,13 @@ from functools import partial
 from html import escape
 
 from hydra.events.event import MARK
+from hydra.events.value_formatting import counted
 from hydra.events.value_formatting import number as text_of
 from hydra.jupyter.blocks import UNKNOWN, Html, block
 from hydra.jupyter.run_data import RunData
 from hydra.measure.column_names import STATUS, VERDICT
+from hydra.measure.slo import word
+from hydra.report.slo_text import deciding
 from hydra.report.tables import client_versions_line, name_of
 from hydra.store.database import CLIENTS_KEY
 from hydra.sweep import Row, kind_of
@@ -39,12 +42,12 @@ def measured_sentence(run: RunData) -> str:
     sweep, host = run.scenario.sweep, run.metadata.get("host", {})
     clients = "; ".join(client_versions_line(run.metadata.get(CLIENTS_KEY, ()))) or run.scenario.client
     counts = [clients for clients in sweep.counts if clients]
-    several = f"{counts[0]:,} to {counts[-1]:,}" if len(counts) > 1 else f"{counts[0]:,}" if counts else "no"
+    several = f"{counts[0]:,} to {counts[-1]:,} subscribers" if len(counts) > 1 else counted(sum(counts), "subscriber")
     varied = ", ".join(f"{name} {_listed(run.scenario.values_of(name))}" for name in sweep.varied)
     asked = kind_of(run.scenario).aim or _rate(run.scenario.settings.rate)
-    where = f"on {host['name']} with {host.get('cores', UNKNOWN)} cores" if "name" in host else ""
+    where = f"on {host['name']} with {counted(host.get('cores'), 'core')}" if "name" in host else ""
     when = str(run.metadata.get("began", ""))[:10]
-    parts = [f"{several} subscribers of {clients}", asked if "rate" not in sweep.varied else "", varied]
+    parts = [f"{several} of {clients}", asked if "rate" not in sweep.varied else "", varied]
     ends = " ".join(filter(None, (where, when and f"on {when}")))
     return f"{', '.join(filter(None, parts))}; {sweep.duration_s:g} s a step{', ' if ends else ''}{ends}."
 
@@ -58,12 +61,18 @@ def _listed(values: Sequence[object]) -> str:
 
 
 def numbers(run: RunData) -> list[HeadlineFigure]:
-    """The carried rate, its latency or loss, and what limits it; fewer numbers if some are unknown."""
+    """The answer for the objectives, the carried rate, its latency or loss, and what limits it.
+
+    There are fewer numbers if some are unknown.
+    """
+    said = []
+    if (its := run.answer) is not None:
+        said.append(HeadlineFigure("objectives kept", word(its.holds), deciding(its), its.holds is True))
     good = [row for row in run.rows if row.get(STATUS) == "ok"]
     if not good:
-        return [HeadlineFigure("carried", UNKNOWN, "no row was finished", clean=False)]
+        return [*said, HeadlineFigure("carried", UNKNOWN, "no row was finished", clean=False)]
     found = kind_of(run.scenario).headline(good, partial(name_of, run.scenario))
-    return [*(replace(each, value=each.value or UNKNOWN) for each in found), _limit(good)]
+    return [*said, *(replace(each, value=each.value or UNKNOWN) for each in found), _limit(good)]
 
 
 def _limit(rows: Iterable[Row]) -> HeadlineFigure:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra.engine.interface import Opening
+from hydra.events.value_formatting import counted
 from hydra.kubernetes import nodes, object_names
 from hydra.kubernetes.api_client import Api, ApiError, Json
 from hydra.kubernetes.node_listing import nodes_and_pods, opened
@@ -44,7 +45,7 @@ def check(master: str, settings: KubernetesSettings) -> Iterator[str]:
         yield f"Pods of other namespaces than {namespace} are not seen: {nodes.UNSEEN}"
     else:
         for node in found:
-            yield f"node {node['metadata']['name']}: room for {nodes.slots(node, pods)} more Pods"
+            yield f"node {node['metadata']['name']}: room for {counted(nodes.slots(node, pods), 'more Pod')}"
     yield ports(settings)
     yield from quotas(_listed(api, f"/api/v1/namespaces/{namespace}/resourcequotas"))
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +102,7 @@ def first_pod_lines(hello: Mapping[str, Any]) -> Iterator[str]:
         )
     elif limit:
         yield (
-            f"the Pod's container may have {limit} processes: one for each client that is "
+            f"the Pod's container may have {counted(limit, 'process', 'processes')}: one for each client that is "
             "not packed, three for the group"
         )
 

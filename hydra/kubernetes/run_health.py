@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hydra.events.value_formatting import counted
 from hydra.kubernetes import api_errors
 from hydra.kubernetes.pods import RunObjects
 
@@ -54,7 +55,7 @@ class RunHealth:
         count, run, lab = stopped["left"], self._family.run, self._family.namespace
         if count >= 0:
             # If the run was removed by another process, that process or the cluster waits for the Pods.
-            pods = "1 Pod is" if count == 1 else f"{count} Pods are"
+            pods = counted(count, "Pod is", "Pods are")
             there = count and not self._removed
             return f"{pods} still in namespace {lab}; see hydra ps, and hydra kill {run}" if there else ""
         refused = self.refusal(stopped, "delete what belongs to the run")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 from hydra.errors import ClusterError, UsageError
+from hydra.events.value_formatting import counted
 from hydra.kubernetes import object_names
 from hydra.kubernetes.api_client import Api, ApiError, Json, Query
 from hydra.kubernetes.node_listing import opened, refused
@@ -132,17 +133,13 @@ def end_run(master: str, settings: KubernetesSettings, run: str) -> list[str]:
         )
     if left:
         raise ClusterError(
-            f"{left} Pods of {run} have not ended within {ENDS_WITHIN_S:g} s",
+            f"{counted(left, 'Pod')} of {run} did not end within {ENDS_WITHIN_S:g} s",
             "the nodes of these Pods may not answer: kubectl get pods",
         )
-    return [f"{row['run']}: {_counted(row['jobs'], 'Job')} and {_counted(row['pods'], 'Pod')}" for row in found]
+    return [f"{row['run']}: {counted(row['jobs'], 'Job')} and {counted(row['pods'], 'Pod')}" for row in found]
 
 
-def _counted(count: object, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def rows(jobs: list[Json], pods: list[Json]) -> list[dict[str, object]]:
+def rows(jobs: list[Json], pods: list[Json]) -> list[dict[str, Any]]:
     """A row for each run, in alphabetical order. Pure."""
     known: dict[str, str] = {}
     counts: dict[str, Counter[str]] = {}

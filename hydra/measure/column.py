@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from hydra.model import Role
 
-Digits = Literal["two", "six", "none"]
+Digits = Literal["two", "six", "none", "all"]
 Repeats = Literal["mean", "median", "merged", "common", "noted", "pooled"]
 Better = Literal["", "higher", "lower"]
 
@@ -49,8 +49,8 @@ class Column:
         help: its definition, one line of Markdown. Adjacent columns with the same definition share a line of the docs.
         heading: its name in tables, panels and legends; "": ``name``.
         published: its name in the published tables; "": that of other tables.
-        digits: the digits of a fraction: two decimals; six significant digits, as in the published losses; or none, as
-            in the published table.
+        digits: the digits of a fraction: two decimals; six significant digits, as in the published losses; none, as in
+            the published table; or all, of a figure that is rounded already.
         repeats: the figure of a repeated row: the mean; the median; the percentile of the merged histograms; the
             common value of all repeats (a setting, a flag, a text); each text with its number of repeats; or a figure
             from the evidence of all repeats together.

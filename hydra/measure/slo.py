@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from hydra.events.value_formatting import counted
 from hydra.measure.column_names import LATENCY_BOUND, RATE_HELD
 from hydra.measure.event_recovery import PERCENTILES, EventImpact
 from hydra.measure.figures import least_sent
@@ -91,7 +92,8 @@ def impossible(slo: SloSpec, messages: float) -> str:
     for name, share in _shares(slo).items():
         if messages < needed(share):
             what = f"a loss of at most {slo.loss_pct:g} %" if name == LOSS else name
-            return f"{what} of {messages:.0f} messages cannot be shown: {needed(share)} are needed for 95 % confidence"
+            few = counted(round(messages), "message")
+            return f"{what} of {few} cannot be shown: {needed(share)} are needed for 95 % confidence"
     return ""
 
 
@@ -297,8 +299,9 @@ class _Step:
 
     def _gone_words(self) -> str:
         least, most = self.copies.gone
-        count = f"{least:,}" if least == most or most is None else f"{least:,} to {most:,}"
-        return f"{count} copies did not arrive"
+        if least == most or most is None:
+            return f"{counted(least, 'copy', 'copies')} did not arrive"
+        return f"{least:,} to {most:,} copies did not arrive"
 
     def _clock_words(self) -> str:
         bound = self.figures.get(LATENCY_BOUND)

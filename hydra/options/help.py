@@ -29,6 +29,8 @@ ORDER: Final = (
 OF_RUNS: Final = (RUN, OUTPUT, CLUSTER, COMPARISON)
 """The groups of flags that do not change the scenario."""
 
+_FIRST: Final = ("--clients", "--rate", "--duration", "--publishers")
+"""The flags at the top of their group, because most users set these."""
 _ATTRIBUTE: Final = "hydra_group"
 
 
@@ -132,6 +134,8 @@ def in_groups(params: Sequence[click.Parameter]) -> list[tuple[str, list[click.O
     for param in params:
         if isinstance(param, click.Option):
             groups.setdefault(group_of(param) or GENERAL, []).append(param)
+    for its in groups.values():
+        its.sort(key=lambda param: _FIRST.index(param.opts[0]) if param.opts[0] in _FIRST else len(_FIRST))
     # Packages of other authors may have their own groups.
     known = {name: number for number, name in enumerate(ORDER)}
     return sorted(groups.items(), key=lambda each: known.get(each[0], known[GENERAL] - 1))

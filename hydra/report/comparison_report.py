@@ -17,13 +17,15 @@ from hydra.analysis.comparison import (
     NO_DIFFERENCE,
     NO_SPREAD,
     NO_VERDICT,
+    STATED,
     Comparison,
     FigureComparison,
     compare,
     family,
 )
+from hydra.analysis.statistics import MOST
 from hydra.events.event import MARK
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import counted, number
 from hydra.measure.column import Column
 from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
 from hydra.model import Figure
@@ -55,6 +57,7 @@ def document(comparison: Comparison, *, whole: bool = False) -> Document:
         *(f"- {MARK} {text}" for text in warnings(comparison)),
         f"## {comparison.primary.name}",
         table(comparison, comparison.first, _figure, ["figure", *alone]),
+        "\n".join(f"- {text}" for text in what_would_show(comparison)),
         "## Other figures" if comparison.others else "",
         table(comparison, shown, _figure, alone) if shown else "",
         "" if whole else _rest(comparison),
@@ -142,6 +145,28 @@ def table(
         for each, cells in zip(compared, body, strict=True)
     ]
     return Table(list(compress(_HEADS, kept)), rows, list(compress(_RIGHT, kept)))
+
+
+def what_would_show(comparison: Comparison) -> Iterator[str]:
+    """For each row whose primary figure shows no difference, what its repeats can show, and how many it needs."""
+    for each in comparison.first:
+        if each.verdict != NO_DIFFERENCE or each.shown_from is None or not math.isfinite(each.shown_from):
+            continue
+        few = counted(min(each.repeats), "pair" if comparison.paired else "repeat")
+        yield (
+            f"{each.row}, {each.other}: by the measured spread, {few} show a difference of "
+            f"{_changed(each, each.shown_from).removeprefix('+')} (in four of five comparisons); {_more_repeats(each)}"
+        )
+
+
+def _more_repeats(compared: FigureComparison) -> str:
+    size, needed = f"a difference of {100 * STATED:g} %", compared.repeats_needed
+    if needed is None:
+        base_is_0 = compared.kind == "difference" and not compared.level
+        return "of a base of 0 there is no percentage" if base_is_0 else f"{size} needs more than {MOST:,} repeats"
+    if needed <= min(compared.repeats):
+        return f"so {size} is improbable" if compared.kind == "ratio" else f"{size} of the base is improbable"
+    return f"{size} needs about {needed:,} repeats (--repeat {needed})"
 
 
 def _mark(matched: MatchedRow) -> str:

@@ -12,7 +12,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from hydra.errors import RunDirectoryError
+from hydra.events.event import MARK
 from hydra.measure.column import TEXT, YES_NO, Column
+from hydra.measure.column_names import NOT_CLEAN_WHY
 from hydra.model import Figure
 from hydra.report.table import Document, Table, TableRow
 from hydra.report.table import markdown as text_of
@@ -125,19 +127,24 @@ def document(record: ExperimentRecord, views: Sequence[ExperimentTable]) -> Docu
 
 
 def table(view: ExperimentTable, text: Callable[[Column, Figure], str]) -> Table:
-    """The table of a view; ``text`` formats a figure."""
+    """The table of a view; ``text`` formats a figure, and ``MARK`` stands beside a row that is not clean."""
     columns = shown_columns(view)
-    rows = [TableRow([text(column, row.get(column.name)) for column in columns]) for row in view.rows]
+    rows = [
+        TableRow([text(column, row.get(column.name)) for column in columns], MARK if why else "", str(why or ""))
+        for row in view.rows
+        for why in [row.get(NOT_CLEAN_WHY)]
+    ]
     right = [column.unit != TEXT for column in columns]
     return Table([column.title for column in columns], rows, right, [column.help for column in columns])
 
 
 def shown_columns(view: ExperimentTable) -> list[Column]:
-    """The columns of a view that have a figure in some row, and all columns of text."""
+    """The columns of a view that have a figure in some row, and all columns of text but the reason of a mark."""
     return [
         column
         for column in view.columns
-        if column.unit in (TEXT, YES_NO) or any(row.get(column.name) is not None for row in view.rows)
+        if column.name != NOT_CLEAN_WHY
+        and (column.unit in (TEXT, YES_NO) or any(row.get(column.name) is not None for row in view.rows))
     ]
 
 

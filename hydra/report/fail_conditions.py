@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hydra.errors import UsageError
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import counted, number
 from hydra.measure.column import TEXT, Column, columns_meant
 from hydra.measure.step_columns import EARLIER
 from hydra.model import Scenario
@@ -105,7 +105,7 @@ def parse(text: str, columns: Mapping[str, Column], of_base: Sequence[str] = ())
 def conditions_met(conditions: Sequence[Condition], rows: Sequence[Row]) -> list[str]:
     """A line for every condition that a row fulfils."""
     return [
-        f"row {number} ({row.get('clients')} clients): {condition} holds, it is {row[condition.column]}"
+        f"row {number} ({counted(row.get('clients'), 'client')}): {condition} holds, it is {row[condition.column]}"
         for number, row in enumerate(map(judged, rows), 1)
         for condition in conditions
         if condition.holds(row)
@@ -115,7 +115,7 @@ def conditions_met(conditions: Sequence[Condition], rows: Sequence[Row]) -> list
 def not_clean_lines(rows: Sequence[Row]) -> list[str]:
     """One line for every row that is not clean."""
     return [
-        f"row {number} ({row.get('clients')} clients) is not clean: {why}"
+        f"row {number} ({counted(row.get('clients'), 'client')}) is not clean: {why}"
         for number, row in enumerate(rows, 1)
         if (why := why_not_clean(row))
     ]

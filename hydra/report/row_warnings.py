@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from hydra.events.event import Event, Level
-from hydra.events.value_formatting import duration, number
+from hydra.events.value_formatting import counted, duration, number
 from hydra.events.warnings import GO_ON, HydraWarning
 from hydra.measure import column_names
 from hydra.measure.column import COUNT, REPEATS
 from hydra.measure.loss import BACKLOG_S
 from hydra.measure.steadiness import Unsteadiness, decode_unsteadiness
 from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
+from hydra.measure.verdict import REQUESTED as NOT_LIMITED
 from hydra.model import SKIPPED_BY, USER, Figure, Scenario
 from hydra.model import number as number_of
 from hydra.store.system_columns import held_by
@@ -44,6 +45,12 @@ class RowContext:
     def number(self, name: str) -> float:
         """A figure of the row; 0 where it has none."""
         return number_of(self.row.get(name)) or 0.0
+
+    @property
+    def limited_by(self) -> str:
+        """What limited the row; "" if that is unknown, or if nothing did. Repeats may differ in it."""
+        verdicts = str(self.row.get(column_names.VERDICT) or "").split(" / ")
+        return " / ".join(verdict for verdict in verdicts if verdict != NOT_LIMITED)
 
     @property
     def as_much_lost_at(self) -> float | None:
@@ -184,7 +191,7 @@ class PartialRepeats(StatusWarning):
 
     kind = "fewer_figures"
 
-    template = "only {count} of {repeats} repeats have a figure for {named}"
+    template = "only {count} of {repeats:repeat|repeats} have a figure for {named}"
     remedy = "use longer steps or more repeats"
     count: Figure
     repeats: Figure
@@ -193,7 +200,7 @@ class PartialRepeats(StatusWarning):
     @property
     def named(self) -> str:
         """The first columns, and the number of the others."""
-        others = f" and {len(self.columns) - _NAMED} other columns" if len(self.columns) > _NAMED else ""
+        others = f" and {counted(len(self.columns) - _NAMED, 'other column')}" if len(self.columns) > _NAMED else ""
         return ", ".join(self.columns[:_NAMED]) + others
 
     @classmethod
@@ -208,10 +215,10 @@ class PartialRepeats(StatusWarning):
 # --- lost and late messages ------------------------------------------------------------------------------------------
 
 
-def _less_loss(as_much_at_pps: float | None) -> str:
+def _less_loss(as_much_at_pps: float | None, limited_by: str) -> str:
     """The remedy of a loss; not a lower rate if two rates lost equally much."""
     if as_much_at_pps is None:
-        return "use a lower rate; the column verdict names what limited the row"
+        return f"use a lower rate; the row was limited by: {limited_by}" if limited_by else "use a lower rate"
     return (
         f"the rate is not the cause, because as much was lost at {number(as_much_at_pps)}/s: check the hosts, the "
         "network and the servers"
@@ -231,7 +238,7 @@ class LossInterval(FigureWarning):
         low_pct, high_pct: the limits.
         unlisted: the clients that could not list messages, ``publisher`` or ``members`` of a group; several: one or
             both of them.
-        as_much_at_pps: as for :class:`MessagesLost`.
+        as_much_at_pps, limited_by: as for :class:`MessagesLost`.
     """
 
     kind = "loss_between"
@@ -244,6 +251,7 @@ class LossInterval(FigureWarning):
     high_pct: float
     unlisted: Sequence[str] = ("publisher",)
     as_much_at_pps: float | None = None
+    limited_by: str = ""
 
     @property
     def because(self) -> str:
@@ -254,7 +262,7 @@ class LossInterval(FigureWarning):
     def remedy(self) -> str:
         remedies = {
             "members": "use shorter steps or a lower rate, so members have fewer messages to list",
-            "publisher": _less_loss(self.as_much_at_pps),
+            "publisher": _less_loss(self.as_much_at_pps, self.limited_by),
         }
         return "; ".join(remedy for who, remedy in remedies.items() if who in self.unlisted)
 
@@ -267,7 +275,7 @@ class LossInterval(FigureWarning):
             or ("publisher, members" if row.get(column_names.GROUP) else "publisher")
         )
         low, high = about.number(column_names.LOSS_LOW), about.number(column_names.LOSS_HIGH)
-        found = cls(low, high, [who for who in _UNLISTED if who in said], about.as_much_lost_at)
+        found = cls(low, high, [who for who in _UNLISTED if who in said], about.as_much_lost_at, about.limited_by)
         return [found] if isinstance(row.get(column_names.LOSS_HIGH), float) else []
 
 
@@ -278,6 +286,7 @@ class MessagesLost(FigureWarning):
         pct: in % of the expected messages.
         with_waiting: whether the figure includes undrained messages, as in earlier versions.
         as_much_at_pps: the neighbouring rate that lost as much; None: there is none.
+        limited_by: what limited the row, its verdict; "": not known, or nothing.
     """
 
     kind = "loss"
@@ -286,6 +295,7 @@ class MessagesLost(FigureWarning):
     pct: float
     with_waiting: bool = False
     as_much_at_pps: float | None = None
+    limited_by: str = ""
 
     @property
     def text(self) -> str:
@@ -294,12 +304,13 @@ class MessagesLost(FigureWarning):
 
     @property
     def remedy(self) -> str:
-        return _less_loss(self.as_much_at_pps)
+        return _less_loss(self.as_much_at_pps, self.limited_by)
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         if (pct := about.number(column_names.LOSS)) and not isinstance(about.row.get(column_names.LOSS_HIGH), float):
-            yield cls(pct, bool(about.number("undrained")) and "lost" not in about.row, about.as_much_lost_at)
+            waiting = bool(about.number("undrained")) and "lost" not in about.row
+            yield cls(pct, waiting, about.as_much_lost_at, about.limited_by)
 
 
 class Undrained(FigureWarning):
@@ -307,7 +318,7 @@ class Undrained(FigureWarning):
 
     level = Level.LOSS
     template = (
-        "{messages:,.0f} messages were still waiting in a server when the drain ended; they are counted as undrained, "
+        "{messages:message was|messages were} still waiting in a server when the drain ended: counted as undrained, "
         "not as lost"
     )
     remedy = "raise drain_max_s; then subscribers also receive these messages"
@@ -328,8 +339,8 @@ class OutcomeUnknown(FigureWarning):
 
     level = Level.LOSS
     template = (
-        "{messages:,.0f} messages had not arrived when the drain reached its time limit; they are counted as unknown, "
-        "because they may be lost or still on their way"
+        "{messages:message|messages} had not arrived when the drain reached its time limit: counted as unknown, "
+        "because messages may be lost or still on their way"
     )
     remedy = "raise drain_max_s"
     messages: float
@@ -346,7 +357,7 @@ class GroupOutcomeUnknown(FigureWarning):
 
     level = Level.LOSS
     template = (
-        "{messages:,.0f} messages are in no report of a member of the consumer group; they are counted as unknown, "
+        "{messages:message is|messages are} in no report of a member of the consumer group: counted as unknown, "
         "because members that died or never answered may have received them"
     )
     remedy = _HOW_ENDED
@@ -376,7 +387,7 @@ class BacklogAtEnd(FigureWarning):
     @property
     def text(self) -> str:
         return (
-            f"backlog: when the window ended, {self.messages:,.0f} messages ({number(100 * self.share)} % of the "
+            f"backlog: when the window ended, {counted(self.messages, 'message')} ({number(100 * self.share)} % of the "
             f"messages due, about {number(self.behind_s)} s of traffic) had not arrived yet"
         )
 
@@ -516,7 +527,7 @@ class StoppedEarly(FigureWarning):
 class SendsRefused(FigureWarning):
     """Messages that were rejected when they were sent."""
 
-    template = "{messages:number} messages were rejected by a server or the library"
+    template = "{messages:message was|messages were} rejected by a server or the library"
     remedy = "use a lower rate, or raise the limit that the server's log names"
     messages: float
 

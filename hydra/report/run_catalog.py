@@ -9,11 +9,14 @@ from shlex import quote
 from typing import Any, Final
 
 from hydra.errors import RunDirectoryError, UnreadableRunError
+from hydra.measure.slo import word
 from hydra.report.experiment_folder import read_record
+from hydra.report.slo_text import answer_line
 from hydra.store import interleaved_record
 from hydra.store.database import ENDED_KEY, ERROR_KEY, RunStore
 from hydra.store.format_upgrade import stored_rows
 from hydra.store.run_folders import DATABASE, RECORD, is_experiment, refuse_no_folder
+from hydra.store.slo_results import answer_of, workload_of
 from hydra.sweep import Row
 from hydra.sweep.cleanness import in_short
 
@@ -26,7 +29,8 @@ def catalog(folder: Path) -> list[dict[str, Any]]:
 
     A folder without runs that is a run is listed itself.
 
-    ``clean`` is whether all rows of a run are clean (None: no row is known); ``why`` names the first that is not. An
+    ``clean`` is whether all rows of a run are clean (None: no row is known); ``why`` names the first that is not.
+    ``slo`` is whether its last step kept its objectives: yes, no, unknown, or "" without objectives or such a step. An
     experiment counts as one run with its parts as steps, and runs that were measured together count as one run with
     their turns as steps. A run that cannot be read has only its path, its end and the reason.
 
@@ -70,7 +74,12 @@ def entry(directory: Path) -> dict[str, Any]:
     return dict(zip(_COLUMNS, (str(directory), *values), strict=True))
 
 
-_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "clean", "ended", "why")
+_COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "clean", "slo", "ended", "why")
+
+
+def is_marked(clean: bool | None, slo: str) -> bool:
+    """Whether the list marks a run: a row is not clean, or the objectives were not, or perhaps not, kept."""
+    return clean is False or slo in ("no", "unknown")
 
 
 def _judged(directories: Iterable[Path]) -> tuple[bool | None, str]:
@@ -88,9 +97,20 @@ def _of_run(directory: Path) -> tuple[Any, ...]:
         metadata, results = store.metadata(), store.results()
         scenario, failed = metadata["scenario"], sum(r.status != "ok" for r in results)
         ended, error = metadata.get(ENDED_KEY) or "unfinished", str(metadata.get(ERROR_KEY, ""))
+        slo, figures = _objectives(store)
     clean, why = _judged([directory])
     began, client = metadata["began"], scenario["client"]
-    return scenario["name"], began, client, len(results), failed, clean, ended, _joined(error, why)
+    return scenario["name"], began, client, len(results), failed, clean, slo, ended, _joined(error, figures, why)
+
+
+def _objectives(store: RunStore) -> tuple[str, str]:
+    """Whether the last step with a time series kept its objectives, and the figures of a missed or undecided one."""
+    slo, _ = workload_of(store)
+    epochs = store.time_series_epochs() if slo.objectives() else ()
+    answer = answer_of(store, epochs[-1]) if epochs else None
+    if answer is None:
+        return "", ""
+    return word(answer.holds), "" if answer.holds else f"objectives: {answer_line(answer)}"
 
 
 def _joined(*reasons: str) -> str:
@@ -101,11 +121,11 @@ def _experiment(folder: Path) -> tuple[Any, ...]:
     record = read_record(folder)
     failed, ended = sum(bool(part.reason) for part in record.parts), record.ended or "unfinished"
     clean, why = _judged(folder / part.name for part in record.parts)
-    return record.experiment, record.began, "", len(record.parts), failed, clean, ended, _joined(record.error, why)
+    return record.experiment, record.began, "", len(record.parts), failed, clean, "", ended, _joined(record.error, why)
 
 
 def _together(folder: Path) -> tuple[Any, ...]:
     record = interleaved_record.read_record(folder)
     clients, ended = ", ".join(record.sides), record.ended or "unfinished"
     clean, why = _judged(folder / name for name in record.sides)
-    return record.scenario, record.began, clients, len(record.turns), "", clean, ended, _joined(record.error, why)
+    return record.scenario, record.began, clients, len(record.turns), "", clean, "", ended, _joined(record.error, why)

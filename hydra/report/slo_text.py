@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 
 from hydra.events.event import MARK
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import counted, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY
 from hydra.measure.event_recovery import EventImpact, SpanLatency
-from hydra.measure.slo import ObjectiveResult, word
+from hydra.measure.slo import RATE, ObjectiveResult, word
 from hydra.model import Scenario
 from hydra.report.table import Document, Table, plain
 from hydra.store.slo_results import SloResult
@@ -44,6 +45,36 @@ def answer_sentence(answer: SloResult) -> str:
     return f"{word(None)}{more}"
 
 
+def answer_line(answer: SloResult) -> str:
+    """The answer, then each figure that decides it, with its interval, beside the objective.
+
+    These are the missed objectives for a no, the undecided ones if the answer is unknown, and all but the rate for a
+    yes: ``no: p99_ms 23.1 ms (95 % interval: 21 ms – 25.2 ms), target <= 20 ms``.
+    """
+    return f"{word(answer.holds)}: {deciding(answer)}"
+
+
+def deciding(answer: SloResult) -> str:
+    """The same without the word."""
+    shown = [o for o in answer.objectives if o.holds is answer.holds and (answer.holds is not True or o.name != RATE)]
+    seconds = measure_s(answer)
+    return "; ".join([*map(_beside_target, shown), *([f"measure for at least {seconds} s"] if seconds else [])])
+
+
+def _beside_target(o: ObjectiveResult) -> str:
+    why = f": {o.why}" if o.why and o.measure_s is None else ""
+    between = f" (95 % interval: {limits})" if (limits := _interval(o)) else ""
+    return f"{o.name} {_text(o, o.measured)}{between}, target {_target(o)}{why}"
+
+
+def _interval(o: ObjectiveResult) -> str:
+    """The limits of the 95 % interval; "" if there is none."""
+    low, high = _text(o, o.low), _text(o, o.limit)
+    if o.low is None:
+        return "" if o.limit is None else f"at most {high}"
+    return f"at least {low}" if o.limit is None else f"{low} – {high}"
+
+
 def measure_s(answer: SloResult) -> int | None:
     """The step length (s) that would give an answer; None: the answer is known, or a longer step would not give one."""
     unknown = [o.measure_s for o in answer.objectives if o.holds is None]
@@ -66,28 +97,34 @@ def document(scenario: Scenario, answer: SloResult, warnings: Sequence[HydraWarn
         parts.append("\n".join(f"- {line}" for line in lines))
     if answer.consequences:
         parts.append(events_table(answer))
-    return [*parts, f"Highest backlog: {answer.highest_backlog:,} copies."]
+    parts.append(f"Highest backlog: {counted(answer.highest_backlog, 'copy', 'copies')}.")
+    return [*parts, answer_line(answer)]
 
 
 def objectives_table(objectives: Sequence[ObjectiveResult]) -> Table:
     """The table of the objectives with their margins."""
-    headings = ["objective", "target", "measured", "margin", "95 % limits", "holds"]
+    headings = ["objective", "target", "measured", "margin", "95 % interval", "holds"]
     return plain(headings, map(_objective_row, objectives))
 
 
+def _text(o: ObjectiveResult, value: float | None) -> str:
+    """A figure in the unit of an objective."""
+    unit = {"ms": "ms", "pct": "%", "s": "s"}.get(o.name.rpartition("_")[2], "messages")
+    return "—" if value is None else f"{number(value, 4)} {unit}"
+
+
+def _target(o: ObjectiveResult) -> str:
+    return f"{'>=' if o.name == RATE else '<='} {_text(o, o.target)}"
+
+
 def _objective_row(o: ObjectiveResult) -> list[str]:
-    unit = {"ms": " ms", "pct": " %", "s": " s"}.get(o.name.rpartition("_")[2], " messages")
-    sign = ">=" if o.name == "rate" else "<="
-
-    def text(value: float | None) -> str:
-        return "—" if value is None else f"{number(value, 4)}{unit}"
-
+    text = partial(_text, o)
     return [
         o.name,
-        f"{sign} {text(o.target)}",
+        _target(o),
         text(o.measured),
         text(o.margin),
-        text(None) if o.low is None and o.limit is None else f"{text(o.low)} – {text(o.limit)}",
+        _interval(o) or text(None),
         word(o.holds),
     ]
 

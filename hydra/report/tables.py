@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hydra.events.event import MARK, StoredEvent
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import known_digits, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
 from hydra.measure.column_names import CLIENTS, LOSS, PUBLISHERS, STATUS
 from hydra.measure.step_columns import DUE, SENT, latency_columns
 from hydra.model import Figure, Scenario, StepResult
+from hydra.model import number as number_of
 from hydra.report.interval_display import efforts, legend, loss_limits, whole_rate
 from hydra.report.latency_bound import beside, bounded_text, latency_in_ms
 from hydra.report.row_warnings import warnings_of
@@ -220,18 +221,29 @@ def _with_interval(
     name, text = column.name, partial(written.figure, column)
     kind = kind_of(scenario)
     if limits := kind.interval(row, name):
-        low, high = map(written.rate, limits)
-        return TableCell(written.rate(row[name]), f"[{low} – {high}]")
+        wide = limits[1] - limits[0]
+        figure, low, high = (written.rate(known_digits(x, wide / 2)) for x in (number_of(row[name]) or 0.0, *limits))
+        return TableCell(figure, f"[{low} – {high}]")
     if answer := kind.in_place(row, name):
         return TableCell(answer)
-    notes, half, count = [], row.get(name + INTERVAL), row.get(name + COUNT)
+    notes, half, count = [], number_of(row.get(name + INTERVAL)), row.get(name + COUNT)
+    shown = bounded_text(row, name)
     if name == LOSS and (known := loss_limits(row, rows)):
-        notes.append(f"[{text(_rounded(known.low))} – {text(_rounded(known.high))}]")
+        text = partial(_known, column, (known.high - known.low) / 2, written)
+        notes.append(f"[{text(known.low)} – {text(known.high)}]")
     elif half is not None:
+        text = partial(_known, column, half, written)
         notes.append(f"± {text(half)}")
     if count is not None:
         notes.append(f"({count} of {row.get(REPEATS)})")
-    return TableCell(text(bounded_text(row, name)) + beside(row, name), " ".join(notes))
+    return TableCell(text(shown) + beside(row, name), " ".join(notes))
+
+
+def _known(column: Column, half: float, written: FigureFormat, value: Figure) -> str:
+    """A figure or a limit of an interval with the digits that half the interval's width leaves known."""
+    if not half or not isinstance(value, int | float):
+        return written.figure(column, value)
+    return written.figure(replace(column, digits="all"), known_digits(float(value), half))
 
 
 def _latency(column: Column, row: Row, measured: Row, written: FigureFormat) -> TableCell:
@@ -242,16 +254,13 @@ def _latency(column: Column, row: Row, measured: Row, written: FigureFormat) -> 
     return TableCell(text or written.figure(column, None), "" if count is None else f"({count} of {row.get(REPEATS)})")
 
 
-def _rounded(limit: float) -> float:
-    """A limit of an interval, rounded to three significant digits; further digits have no meaning."""
-    return float(f"{limit:.3g}")
-
-
 def cell(column: Column, value: Figure) -> str:
     """A figure as text."""
     if value is None:
         return "—"
     if isinstance(value, float):
+        if column.digits == "all":
+            return f"{value:.12g}"
         if column.digits == "six":
             text = f"{value:.6g}"
             return number(value, 6) if "e" in text else text

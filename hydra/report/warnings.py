@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from hydra.events.event import MARK, Level, StoredEvent
+from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
 from hydra.model import Scenario
 from hydra.report.row_warnings import warnings_of
@@ -90,4 +91,4 @@ def _names(rows: Sequence[str], of: int) -> str:
         return f"all {of} rows"
     if len(rows) <= _ROWS_NAMED:
         return "; ".join(rows)
-    return f"{'; '.join(rows[: _ROWS_NAMED - 1])}; {len(rows) - _ROWS_NAMED + 1} more rows"
+    return f"{'; '.join(rows[: _ROWS_NAMED - 1])}; {counted(len(rows) - _ROWS_NAMED + 1, 'more row')}"

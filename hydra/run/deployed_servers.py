@@ -14,6 +14,7 @@ from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.engine.interface import GONE, where_it_runs
 from hydra.errors import ServerError
 from hydra.events.run_events import Launched, ServerExit, ServerKilled, ServersRestarted, ServersUp
+from hydra.events.value_formatting import counted
 from hydra.model import Constraint, Group, GroupEvent, Launch, ServerSpec
 from hydra.monitor.progress_view import ServerStartup
 from hydra.run.context import RunContext
@@ -222,7 +223,7 @@ class DeployedServers:
 
         if not self._starting.wait(settled, max(0.0, deadline - time.monotonic())):
             raise ServerError(
-                f"the {len(self._ids)} servers did not {what} within {self._run.scenario.ready_timeout_s:g} s",
+                f"{counted(len(self._ids), 'server')} did not {what} within {self._run.scenario.ready_timeout_s:g} s",
                 f"{_REMEDY}, or raise ready_timeout_s",
             )
 

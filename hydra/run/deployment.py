@@ -21,7 +21,7 @@ from hydra.events.run_events import (
     cause,
     end_of,
 )
-from hydra.events.value_formatting import id_ranges, ranges
+from hydra.events.value_formatting import counted, id_ranges, ranges
 from hydra.model import Group, GroupEvent, Launch, Role, RoleSpec
 from hydra.run.client_sets import AgentOfClient, GroupClients
 from hydra.run.context import RunContext
@@ -258,7 +258,7 @@ class Deployment:
             if count > _RELAUNCHES and client in clients:
                 role = "publisher" if client < self.subscribers.start else "subscriber"
                 raise ClusterError(
-                    f"{role} {client} was lost {count} times, last: {self._last_end}",
+                    f"{role} {client} was lost {counted(count, 'time')}, last: {self._last_end}",
                     "see the events of the run and the stderr in its sandbox",
                 )
 
@@ -311,7 +311,7 @@ class Deployment:
             if left_s <= 0:
                 missing = self._missing(required)
                 raise ReadinessError(
-                    f"{len(missing)} of {len(required)} clients did not dial in within "
+                    f"{len(missing)} of {counted(len(required), 'client')} did not dial in within "
                     f"{self._run.scenario.ready_timeout_s:g} s: {id_ranges(missing)}",
                     "look at the stderr of their groups in the run's sandbox, or raise ready_timeout_s",
                 )

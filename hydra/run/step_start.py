@@ -14,7 +14,7 @@ from pyroaring import BitMap
 
 from hydra.errors import StepError
 from hydra.events.run_events import StartUnacknowledged
-from hydra.events.value_formatting import id_ranges
+from hydra.events.value_formatting import counted, id_ranges
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
 from hydra.run.client_sets import subscription_map, turns
 from hydra.run.command_exchange import ANSWER_WITHIN_S, CommandExchange, Shares
@@ -140,7 +140,8 @@ class StepStarter:
             self._run.epoch += 1
         self._deployment.evict(missing)
         raise StepError(
-            f"{len(missing)} clients did not acknowledge one of {_STARTS} starts in time: {id_ranges(missing)}"
+            f"{counted(len(missing), 'client')} did not acknowledge one of {_STARTS} starts in time: "
+            f"{id_ranges(missing)}"
         )
 
     def read_stored(self, step: StepSetup, begun: StartedStep, read_max_s: float) -> int:

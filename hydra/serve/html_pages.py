@@ -7,7 +7,9 @@ from html import escape
 from typing import Final
 
 from hydra.events.event import MARK
+from hydra.events.value_formatting import counted
 from hydra.jupyter.summary import label
+from hydra.report.run_catalog import is_marked
 from hydra.serve.overview import RunEntry
 from hydra.serve.routing import STYLE, comparing_url, listing_url, run_url
 from hydra.sweep.kind import HeadlineFigure
@@ -64,7 +66,7 @@ def run_list_page(folder: str, within: str, entries: Sequence[RunEntry]) -> str:
 
 def _count(entries: Sequence[RunEntry]) -> str:
     bad = sum(each.kind == "unreadable" for each in entries)
-    runs = "1 run" if len(entries) == 1 else f"{len(entries):,} runs"
+    runs = counted(len(entries), "run")
     return f"{runs}, {bad} of them cannot be read," if bad else runs
 
 
@@ -110,8 +112,8 @@ def _figure(n: HeadlineFigure) -> str:
 
 
 def _ended(each: RunEntry) -> str:
-    """How a run ended, in green only if all its rows are clean."""
-    mark = f"{MARK} " if each.clean is False else ""
+    """How a run ended, in green only if all its rows are clean and it kept its objectives."""
+    mark = f"{MARK} " if is_marked(each.clean, each.slo) else ""
     good = each.ended == _GOOD and not mark
     return f'<span class="{"all-good" if good else "mark"}">{mark}{escaped(each.ended)}</span>'
 

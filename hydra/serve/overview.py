@@ -72,6 +72,7 @@ class RunEntry:
         numbers: the figures at the top of the run's report.
         began: the recorded start time.
         clean: whether all rows are clean; None: no row is known.
+        slo: whether it kept its objectives, ``yes``, ``no`` or ``unknown``; "" without objectives.
         ended: ``finished``, ``interrupted``, ``failed``, ``unfinished`` or ``unreadable``.
         why: the reason for this end; "" if there is none.
     """
@@ -87,6 +88,7 @@ class RunEntry:
     numbers: tuple[HeadlineFigure, ...]
     began: str
     clean: bool | None
+    slo: str
     ended: str
     why: str
 
@@ -195,6 +197,7 @@ def _made(
         numbers=figures,
         began=str(told["began"]),
         clean=told["clean"],
+        slo=str(told["slo"]),
         ended=str(told["ended"]),
         why=str(told["why"]),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from hydra.events.value_formatting import counted
 from hydra.measure.event_recovery import EventImpact, backlog_by_interval, event_impacts
 from hydra.measure.slo import ObjectiveResult, Recoveries, clock_bound_us, holds, objective_results
 from hydra.model import EVENT_KINDS, EventSpec, SloSpec, TimeSeriesFacts, TimeSeriesInterval
@@ -63,7 +64,7 @@ def answer_of(store: RunStore, epoch: int) -> SloResult | None:
     )
     if gone:
         what = "died, or did not answer"
-        why = f"{gone} subscribers {what}"
+        why = f"{counted(gone, 'subscriber')} {what}"
         objectives.append(ObjectiveResult("failed_subscribers", 0, gone, None, None, holds=False, why=why))
     backlog = max(backlog_by_interval(facts, course), default=0)
     return SloResult(holds(objectives), objectives, measured, backlog, facts.complete, facts, course)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from hydra.events.value_formatting import number
+from hydra.events.value_formatting import counted, number
 from hydra.measure.column_names import (
     AVG_TX,
     CLEAN,
@@ -76,9 +76,8 @@ def in_short(rows: Sequence[Figures]) -> str:
     row, why = found[0]
     if len(rows) == 1:
         return f"not clean: {why}"
-    verb = "is" if len(found) == 1 else "are"
-    name = row.get(POINT) or f"{row.get(CLIENTS)} clients"
-    return f"{len(found)} of {len(rows)} rows {verb} not clean: {name}: {why}"
+    name = row.get(POINT) or counted(row.get(CLIENTS), "client")
+    return f"{len(found)} of {len(rows)} rows not clean: {name}: {why}"
 
 
 def gone_of(row: Figures) -> str:
@@ -142,7 +141,7 @@ def _without_end(row: Figures) -> Iterator[str]:
         if share := number_of(row.get(f"{column}_pct")):
             yield f"{number(share)} % {what}"
         elif count := number_of(row.get(column)):
-            yield f"{number(count)} messages {what}"
+            yield f"{counted(count, 'message')} {what}"
 
 
 def _searches(row: Figures) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from scipy.special import stdtrit
 
-from hydra.sweep.estimate import FEW_BURSTS, RateEstimate, RateObservation, rate_at
+from hydra.sweep.estimate import RateEstimate, RateObservation, rate_at
 from hydra.sweep.search_answer import CredibleInterval, Inconclusive, LossyRange, SearchAnswer
 
 WIDEST: Final = 4.0
@@ -26,6 +26,11 @@ _BY_FORM: Final = 0.5
 SURPRISE: Final = 0.01
 _CHANGING: Final = 0.4
 _FLOOR_SURE: Final = 0.9
+_USUAL_LOST_S: Final = 0.9
+_USUAL_STEPS: Final = 60
+"""A search without an answer is advised to measure at least so long that the target allows this loss, in seconds of
+traffic, and this number of steps. Estimates from few steps, as of the size of bursts, are too low as often as too high
+(``tests/sweep/test_advice.py``)."""
 FALLING: Final = 0.67
 OVERLOAD: Final = 0.5
 _FAR: Final = 1.4
@@ -177,8 +182,9 @@ class Findings:
         needed_s = None
         if why is Inconclusive.TOO_SHORT:
             times = max(2.0, (log(interval.width) / log(WIDEST)) ** 2)
-            bursts = FEW_BURSTS * estimate.burst_s() / self.target
-            needed_s = float(10 * ceil(max(times * self.spent_s, bursts, 2 * LEAST_BELOW_S) / 10))
+            step_s = min(step.seconds for step in self.evidence)
+            least_s = max(_USUAL_LOST_S / self.target, _USUAL_STEPS * step_s, 2 * LEAST_BELOW_S)
+            needed_s = float(10 * ceil(max(times * self.spent_s, least_s) / 10))
         return SearchAnswer("unknown", interval, why=why, needed_s=needed_s, holes=self._named_holes())
 
     def _named_holes(self) -> tuple[LossyRange, ...]:

@@ -206,7 +206,7 @@ class SweepKind(SweepSpec, ABC):
             title: gives the heading of a column by its name.
         """
         varied = [f"{title(name)} {text_of(row.get(name))}" for name in self.crossed]
-        return ", ".join([f"{text_of(row.get(CLIENTS))} clients", *varied])
+        return ", ".join([counted_of(row.get(CLIENTS), "client"), *varied])
 
     def limits(self, column: str) -> tuple[str, str] | None:
         """The columns of the limits of a rate's interval that the sweep itself found; None for every other column."""
@@ -248,8 +248,9 @@ class SweepKind(SweepSpec, ABC):
     @property
     def asked(self) -> str:
         """What the scenario asks for, for the facts of a report."""
-        counts = ", ".join(f"{c:,}" for c in self.counts)
-        return f"{counts} clients{self.more_asked}; {self.duration_s:g} s a step, "
+        *others, last = self.counts
+        counts = ", ".join([*(f"{count:,}" for count in others), counted_of(last, "client")])
+        return f"{counts}{self.more_asked}; {self.duration_s:g} s a step, "
 
     @property
     def more_asked(self) -> str:
@@ -295,14 +296,14 @@ class SweepKind(SweepSpec, ABC):
         if clean is not None and number(clean.get(AGGREGATE)) is not None:
             lost = number(clean.get(LOSS))
             loss = f"with {text_of(lost)} % loss" if lost else "without loss"
-            remark = f"{loss}, by {name(clean)} together"
+            remark = f"{loss}, by {together(clean, name)}"
             found.append(HeadlineFigure("carried", f"{text_of(clean[AGGREGATE])}/s", remark))
         elif clean is None:
             found.append(HeadlineFigure("carried", "", "no row is clean", clean=False))
         if others is not None:
             delivered = number(others.get(AGGREGATE))
             rate = "" if "rate" in self.varied else f"{requested(others)}, "
-            remark = f"{rate}by {name(others)} together; not clean: {why_not_clean(others)}"
+            remark = f"{rate}by {together(others, name)}; not clean: {why_not_clean(others)}"
             value = "" if delivered is None else f"{text_of(others[AGGREGATE])}/s"
             found.append(HeadlineFigure("delivered", value, remark, clean=False))
         best = clean or others or {}
@@ -393,6 +394,11 @@ def _most(rows: Sequence[Row]) -> Row | None:
     return max(rows, key=lambda row: number(row.get(AGGREGATE)) or number(row.get(AVG_RX)) or 0.0, default=None)
 
 
+def together(row: Row, name: Name) -> str:
+    """The name of a row whose figure is that of all its clients: ``30 clients together``."""
+    return name(row) if row.get(CLIENTS) == 1 else f"{name(row)} together"
+
+
 def requested(row: Row) -> str:
     """The rate that was requested of each publisher of a row: ``at 30,000/s``, ``at full speed``."""
     rate = number(row.get(REQUESTED))
@@ -404,6 +410,21 @@ def text_of(figure: Figure) -> str:
     from hydra.events.value_formatting import number as text  # imports all events, which help does not need
 
     return text(figure)
+
+
+def counted_of(count: Figure, one: str) -> str:
+    """A number with what it counts."""
+    from hydra.events.value_formatting import counted  # see text_of
+
+    return counted(count, one)
+
+
+def known_texts(figure: float, low: float, high: float) -> tuple[str, str, str]:
+    """A figure and the limits of its interval, with the digits that the interval leaves known."""
+    from hydra.events.value_formatting import known_digits  # see text_of
+
+    figure, low, high = (known_digits(each, (high - low) / 2) for each in (figure, low, high))
+    return text_of(figure), text_of(low), text_of(high)
 
 
 def lost_pct(step: StepResult) -> float:

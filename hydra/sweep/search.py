@@ -17,7 +17,19 @@ from hydra.measure.step_columns import SystemColumns
 from hydra.model import Figure, Scenario, StepResult, TableKind, number
 from hydra.sweep import search_columns
 from hydra.sweep.interface import SHARP_STEPS, Row, Sweep
-from hydra.sweep.kind import FoundRate, HeadlineFigure, Name, Noted, SweepKind, lost_pct, rate_of, text_of
+from hydra.sweep.kind import (
+    FoundRate,
+    HeadlineFigure,
+    Name,
+    Noted,
+    SweepKind,
+    counted_of,
+    known_texts,
+    lost_pct,
+    rate_of,
+    text_of,
+    together,
+)
 from hydra.sweep.search_columns import ANSWER, FLOOR, HIGH_PPS, LOW_PPS
 from hydra.sweep.search_spec import SearchSpec
 
@@ -126,8 +138,10 @@ class SearchSweep(SweepKind):
         ]
         if not steps or row.get(STEP_S) is None:
             return ""
-        repeats = f", on average of {row[REPEATS]} repeats" if REPEATS in row else ""
-        text = f"{row.get(CLIENTS)} clients: steps of {text_of(row[STEP_S])} s{repeats}: {', '.join(steps)}"
+        repeats = f", on average of {counted_of(row[REPEATS], 'repeat')}" if REPEATS in row else ""
+        text = (
+            f"{counted_of(row.get(CLIENTS), 'client')}: steps of {text_of(row[STEP_S])} s{repeats}: {', '.join(steps)}"
+        )
         failed = number(row.get(FAILED_STEPS))
         return f"{text}; failed and measured again: {text_of(row[FAILED_STEPS])}" if failed else text
 
@@ -184,19 +198,21 @@ class SearchSweep(SweepKind):
         rated = [row for row in reversed(rows) if number(row.get(column)) is not None]
         row = next((row for row in rated if not why_not_clean(row)), rated[0] if rated else None)
         if row is not None:
-            limits = self.interval(row, column)
-            interval = f", 95 % interval {text_of(limits[0])} to {text_of(limits[1])}/s" if limits else ""
+            value, interval = text_of(row[column]), ""
+            if limits := self.interval(row, column):
+                value, low, high = known_texts(number(row[column]) or 0.0, *limits)
+                interval = f", 95 % interval {low} to {high}/s"
             remark = f"to {name(row)} within {100 * self.target:g} % loss{interval}"
             why = why_not_clean(row)
             label, remark = ("delivered", f"{remark}; not clean: {why}") if why else ("carried", remark)
-            found = [HeadlineFigure(label, f"{text_of(row[column])}/s", remark, not why)]
+            found = [HeadlineFigure(label, f"{value}/s", remark, not why)]
         else:
             notes = [warning.said for row in reversed(rows) for warning in of_figure(row, "loss")]
             said = notes[0] if notes else "no rate was found within the loss target: see the warnings"
             found = [HeadlineFigure("carried", "", said, clean=False)]
         best = max(rows, key=lambda row: number(row.get(AGGREGATE_MAX)) or 0.0)
         if number(best.get(AGGREGATE_MAX)):
-            remark = f"by {name(best)} together, with drops"
+            remark = f"by {together(best, name)}, with drops"
             found.append(HeadlineFigure("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark))
         return found
 
@@ -234,7 +250,7 @@ class SearchSweep(SweepKind):
     ) -> list[tuple[str, list[StepResult]]]:
         """See :class:`hydra.sweep.kind.SweepKind`: the fastest step that passed, up to the figure of a client count."""
         passing = self._passing(rows, results)
-        return [(f"{step.plan.clients:,} clients at {rate_of(step):,.0f}/s", [step]) for step in passing]
+        return [(f"{counted_of(step.plan.clients, 'client')} at {rate_of(step):,.0f}/s", [step]) for step in passing]
 
     def with_latency(
         self, rows: Sequence[tuple[Row, Noted]], results: Sequence[StepResult], nothing: Noted

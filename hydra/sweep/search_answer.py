@@ -69,7 +69,8 @@ class SearchAnswer:
         interval: the figure with its 95 % confidence interval, messages/s; for ``unknown`` what is known so far.
         loss: the share (a fraction) that every rate loses: for ``none``, and for a floor below the target.
         why: the reason for ``unknown``.
-        needed_s: seconds of measurement that an answer needs, those already measured included; None: not known.
+        needed_s: the least seconds of measurement that an answer usually needs, those already measured included; None:
+            not known.
         holes: ranges of rates that the figure leaves out.
         form: whether the figure rests more on the assumed form of the curve than on losses near the figure.
     """

@@ -216,7 +216,7 @@ def _answer(prefix: str) -> tuple[Column, ...]:
         Column(
             f"{prefix}{NEEDED}",
             "s",
-            "seconds of measurement that an answer needs, including the seconds already measured",
+            "the least seconds of measurement that an answer usually needs, including the seconds already measured",
             repeats="median",
         ),
         *(Column(f"{prefix}{end}", "%", floor) for end in FLOOR),

@@ -20,6 +20,7 @@ from hydra.model import Figure
 from hydra.model import number as number_of
 from hydra.sweep import search_columns
 from hydra.sweep.interface import QUICK_DRAIN_S, Row
+from hydra.sweep.kind import known_texts
 from hydra.sweep.search_answer import Inconclusive, LossyRange
 
 SEVERAL: Final = ", "
@@ -34,8 +35,10 @@ Limits = tuple[float | None, float | None]
 def _within(value: float | None, limits: Limits, unit: str) -> str:
     """``20,000/s [19,000 – 21,000]``."""
     low, high = limits
-    between = "" if low is None or high is None else f" [{number(low)} – {number(high)}]"
-    return f"{number(value)}{unit}{between}"
+    if low is None or high is None or value is None:
+        return f"{number(value)}{unit}"
+    figure, *ends = known_texts(value, low, high)
+    return f"{figure}{unit} [{' – '.join(ends)}]"
 
 
 class SearchedFigure(NamedTuple):
@@ -164,7 +167,7 @@ class CannotTell(SearchWarning):
     """A search without an answer.
 
     Attributes:
-        needed_s: seconds of measurement that an answer needs in all; None: not known.
+        needed_s: the least seconds of measurement in all that an answer usually needs; None: not known.
         step_s: length of a step.
         limits: the rates (messages/s) between which the answer is; None: not known.
         steps: steps that were measured; None: not known.
@@ -206,7 +209,8 @@ class CannotTell(SearchWarning):
         if steps > _MOST_STEPS:
             return f"use steps of {ceil(steps * self.step_s / _MOST_STEPS)} s or more (--duration)"
         measured_s = steps * self.step_s
-        return f"use --search-steps {steps}, which measures {measured_s:,.0f} s in {_minutes(steps, self.step_s)}"
+        measured = f"at least {measured_s:,.0f} s of measuring, {_minutes(steps, self.step_s)}"
+        return f"use --search-steps {steps} or more ({measured})"
 
 
 class RateDrifted(CannotTell):

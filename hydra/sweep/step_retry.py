@@ -8,6 +8,7 @@ from math import inf
 from types import MappingProxyType
 from typing import Final
 
+from hydra.events.value_formatting import counted
 from hydra.measure.column_names import BURSTS, GONE
 from hydra.model import Cohort, Figure, Scenario, Settings, StepPlan, StepResult
 from hydra.sweep.search_spec import SearchSeries
@@ -118,7 +119,7 @@ def unmeasured(result: StepResult) -> str:
         return result.reason or "no reason was given"
     for column, what in GONE.items():
         if count := result.figures.get(column):
-            return f"{count} subscribers {what}"
+            return f"{counted(count, 'subscriber')} {what}"
     if result.figures.get(BURSTS) is None:
         return "the number of expected messages is unknown"
     return ""

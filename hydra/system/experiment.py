@@ -8,13 +8,16 @@ from typing import Any, Final
 
 import click
 
-from hydra.measure.column import Column
+from hydra.measure.column import TEXT, Column
+from hydra.measure.column_names import NOT_CLEAN_WHY
 from hydra.model import Figure, Scenario, number
 
 Row = Mapping[str, Figure]
 
 FEWEST_RECORDS: Final = 1000
 """The smallest number of records at any scale: fewer would measure only the start of a transfer."""
+WHY: Final = Column(NOT_CLEAN_WHY, TEXT, "why the row is not clean; empty if it is")
+"""A column of any table: rows with a text have a mark, and a note of the table has the reason."""
 PUBLISHED: Final = "_published"
 RATIO: Final = "_ratio"
 """Suffixes of the columns for the published figure, and for measured / published."""

@@ -83,7 +83,7 @@ def zmq_rate(sndhwms: list[int] | None, *, no_flaky: bool, published: bool | Non
     examples=(
         "hydra zmq-fixed --clients 10,20 --rate 1000 --duration 2",
         "hydra zmq-fixed --clients 30 --rate 1000 --duration 2 --compare burst=1,100",
-        "hydra zmq-fixed --implementation native --clients 1920,7680 --rate 10 --out runs/n",
+        "hydra zmq-fixed --implementation native --clients 1920,7680 --rate 10",
     ),
 )
 def zmq_fixed(**_: Any) -> None:

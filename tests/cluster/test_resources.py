@@ -81,7 +81,7 @@ def test_the_lowest_ports_are_taken_across_ranges() -> None:
     ports, left = resources.take_ports(Resources(cpus=1, ports=((10, 11), (20, 22))), 3)
     assert ports == (10, 11, 20)
     assert left == Resources(cpus=1, ports=((21, 22),))
-    with pytest.raises(ValueError, match="3 ports are needed and 2 are free"):
+    with pytest.raises(ValueError, match="3 ports are needed and 2 free"):
         resources.take_ports(left, 3)
 
 

@@ -13,6 +13,7 @@ from hydra.analysis.compared_runs import ComparedRun, RowRepeat
 from hydra.analysis.comparison import DIFFERS, NO_DIFFERENCE, NO_SPREAD, NO_VERDICT, FigureComparison, compare
 from hydra.errors import UsageError
 from hydra.model import Scenario, Settings
+from hydra.report.comparison_report import what_would_show
 from hydra.sweep import GridSweep, SearchSpec, SearchSweep, kind_of
 from tests.compare.simulated import COLUMNS, side
 
@@ -47,6 +48,26 @@ def test_pairs_see_what_samples_of_their_own_do_not() -> None:
     a, b = [100, 200, 300, 400], [105, 212, 314, 421]
     assert first(a, b).verdict == "faster"
     assert first(a, b, paired=False).verdict == NO_DIFFERENCE
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [
+        ([100, 110, 90, 105], [102, 101, 97, 99], "a difference of 5 % needs about 20 repeats (--repeat 20)"),
+        ([100, 101, 99, 100], [100, 100, 99.5, 100.5], "so a difference of 5 % is improbable"),
+        ([100, 900, 10, 400], [300, 20, 800, 100], "a difference of 5 % needs more than 1,000 repeats"),
+        # Its spread is 0, or a difference is shown.
+        ([100.0] * 4, [100.0] * 4, ""),
+        ([100, 103, 98, 101], [200, 199, 204, 201], ""),
+    ],
+)
+def test_where_no_difference_is_shown_the_spread_says_what_would_be(a: list[float], b: list[float], said: str) -> None:
+    lines = list(what_would_show(compare([of("a", RX, a), of("b", RX, b)], paired=True, figure=RX)))
+    assert len(lines) == bool(said)
+    assert all(
+        line.startswith(f"10 clients, b: by the measured spread, {len(a)} pairs show") and line.endswith(said)
+        for line in lines
+    )
 
 
 def test_the_base_doubled_is_the_other_halved() -> None:

@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hydra.analysis.statistics import ALPHA, DifferenceEstimate, holm, independent, levels, paired, signs
+from hydra.analysis.statistics import (
+    ALPHA,
+    MOST,
+    POWER,
+    DifferenceEstimate,
+    holm,
+    independent,
+    levels,
+    paired,
+    repeats_for,
+    shown_with,
+    signs,
+)
 
 TIMES = 20_000
 INF, NAN = math.inf, math.nan
@@ -67,6 +79,25 @@ def test_where_nothing_spreads_or_rounding_does_nothing_tells_what_chance_does()
 def test_the_median_of_pairs_by_their_signs(differences: list[float], told: tuple[float, ...]) -> None:
     found = signs(differences)
     assert [float(x) for x in (found.mean, found.low, found.high, found.p)] == pytest.approx(told, nan_ok=True)
+
+
+@pytest.mark.parametrize("is_paired", [True, False])
+@pytest.mark.parametrize("size", [0.5, 1.0, 2.0])
+def test_the_suggested_repeats_show_a_difference_of_the_stated_size(size: float, is_paired: bool) -> None:
+    variance = 1.0 if is_paired else 2.0  # of the differences, or the sum of both
+    n = repeats_for(size, variance, is_paired=is_paired)
+    assert n is not None
+    assert shown_with(variance, n, is_paired=is_paired) <= size < shown_with(variance, n - 1, is_paired=is_paired)
+    for repeats, is_enough in ((n, True), (n - 1, False)):
+        a, b = np.random.default_rng(n).standard_normal((2, TIMES, repeats))
+        found = paired(size + a) if is_paired else independent(a, size + b)
+        shown = (found.p <= ALPHA).mean()
+        assert (shown > POWER - 0.02) if is_enough else (shown < POWER + 0.02)
+
+
+def test_no_number_of_repeats_is_suggested_beyond_reason() -> None:
+    assert repeats_for(0.001, 1.0, is_paired=True) is None
+    assert repeats_for(1e9, 1.0, is_paired=True) == 2 < MOST
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,10 @@ def launch(role: str, host: str) -> Launch:
             "three counts, such as --clients 10,30,100, take about 10 min; 1 client does not fit (x): no count fits",
         ),
         (
+            run_events.RunBegan("rate", "runs/x", 1, (2,), 37.2, sharp_s=36.9),
+            "rate into runs/x: 1 row (2 clients), about 37 s",
+        ),
+        (
             run_events.ServersStarting("3 toy servers", "1 of 3 answer", 7.2),
             "starting 3 toy servers: 1 of 3 answer (for 7 s)",
         ),
@@ -54,13 +58,14 @@ def launch(role: str, host: str) -> Launch:
         (run_events.EngineWaits("waiting for a node"), "waiting for a node"),
         (run_events.RunDone(12_000.0, "runs/x"), "done in 3 h 20 min: runs/x"),
         (run_events.RunFailed("no space left"), "no space left"),
-        (run_events.RunResumed(5, 2), "after 5 steps, 2 failed ones of which are measured again"),
+        (run_events.RunResumed(5, 2), "after 5 steps, of which 2 failed ones are measured again"),
         (run_events.SystemFact("version", "4.3"), "version: 4.3"),
         (run_events.FramesRejected("wrong key", 3), "3 × wrong key"),
         (run_events.SystemRestarted("it went away"), "it went away"),
-        (run_events.Launched.of(launch("subscriber", "a")), "g: 2 subscriber(s) from id 5 on a"),
+        (run_events.Launched.of(launch("subscriber", "a")), "g: 2 subscribers from id 5 on a"),
         (run_events.Launched.of(launch("server", "host-a")), "g: a server on a (host-a)"),
         (run_events.ClientsConnected(4, 0.25), "4 clients after 0.250 s"),
+        (run_events.ClientsConnected(1, 0.25), "1 client after 0.250 s"),
         (run_events.Evicted("g", {1, 2, 3, 7}, "did not answer"), "g: ids 1–3, 7 did not answer"),
         (
             run_events.GroupRelaunched({7}),
@@ -121,17 +126,17 @@ def launch(role: str, host: str) -> Launch:
         ),
         (
             run_events.RunResumeSummary("runs/x", ["2 clients", "4 clients"], 6, ["8 clients"], 4, 75.0),
-            "runs/x continues: 2 of 6 rows are there (2 clients; 4 clients); "
+            "runs/x continues: 2 of 6 rows there (2 clients; 4 clients); "
             "1 failed and is measured again (8 clients); 4 steps to go, about 75 s",
         ),
         (
             run_events.RunResumeSummary("runs/x", [f"{n} clients" for n in range(8)], 9, [], None, 600.0),
-            "runs/x continues: 8 of 9 rows are there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; "
+            "runs/x continues: 8 of 9 rows there (0 clients; 1 clients; 2 clients; 3 clients; 4 clients; "
             "5 clients; 2 more); the results decide how many steps are to go, about 10 min",
         ),
         (
             run_events.RunResumeSummary("runs/x", [], 1, ["8 clients", "9 clients"], 1, 5.0),
-            "runs/x continues: 0 of 1 rows are there; 2 failed and are measured again (8 clients; 9 clients); "
+            "runs/x continues: 0 of 1 row there; 2 failed and are measured again (8 clients; 9 clients); "
             "1 step to go, about 5 s",
         ),
         (run_events.RunComplete("runs/x"), "runs/x is complete: nothing is left to measure, and nothing is started"),
@@ -176,7 +181,7 @@ SLOW = (
             rows.MessagesLost(12.5, with_waiting=True),
             "LOSS: 12.5 % of the messages were lost or still waiting in a server when the drain ended",
         ),
-        (rows.Undrained(1e4), "10,000 messages were still waiting in a server when the drain ended; they are counted as undrained, not as lost"),  # noqa: E501
+        (rows.Undrained(1e4), "10,000 messages were still waiting in a server when the drain ended: counted as undrained, not as lost"),  # noqa: E501
         (
             rows.SubscribersWithoutReport(1, 2, "SIGKILL"),
             "subscribers that sent no report: 1 died (SIGKILL), 2 never answered; "
@@ -231,12 +236,12 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
         (rows.RowSkipped("needs 9 GB"), "use fewer clients or more agents; hydra check reports what fits"),
         (
             searches.SearchTooShort("loss", 301.0, 5.0),
-            "use --search-steps 61, which measures 305 s in about 7 min",
+            "use --search-steps 61 or more (at least 305 s of measuring, about 7 min)",
         ),
         (searches.SearchTooShort("loss", 30_000.0, 1.0), "use steps of 3 s or more (--duration)"),
         (
             searches.AnswerContradicted("loss", None, 5.0, steps=60),
-            "use --search-steps 120, which measures 600 s in about 13 min",
+            "use --search-steps 120 or more (at least 600 s of measuring, about 13 min)",
         ),
         (searches.AnswerContradicted("loss"), "use more steps (--search-steps) or longer steps (--duration)"),
         (searches.AnswerAboveHighest("loss"), "raise --start-rate"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra.events.value_formatting import countdown, describe, number
+from hydra.events.value_formatting import countdown, counted, describe, known_digits, number
 from hydra.model import Cohort, Figure, Settings, StepPlan
 
 
@@ -36,6 +36,39 @@ def test_a_figure_has_no_exponent_and_no_digits_without_meaning(value: Figure, t
 )
 def test_a_figure_may_have_more_digits(value: float, digits: int, text: str) -> None:
     assert number(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "nouns", "text"),
+    [
+        (1, ("client",), "1 client"),
+        (0, ("client",), "0 clients"),
+        (1200, ("copy", "copies"), "1,200 copies"),
+        (1.0, ("message was", "messages were"), "1 message was"),
+        (1.5, ("message",), "1.5 messages"),
+        (None, ("core",), "– cores"),
+    ],
+)
+def test_one_is_singular(count: Figure, nouns: tuple[str, ...], text: str) -> None:
+    assert counted(count, *nouns) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "known"),
+    [
+        (70.9994, 50.0, 71.0),
+        (100.0, 50.0, 100.0),
+        (28113.4, 4704.8, 28100.0),
+        (3.456, 0.5, 3.46),
+        # A figure keeps two digits, whatever its interval is.
+        (0.5123, 50.0, 0.51),
+        (0.0, 2.7, 0.0),
+        (12.345, 0.0, 12.345),
+        (12.345, float("inf"), 12.345),
+    ],
+)
+def test_a_figure_has_the_digits_that_its_interval_leaves_known(value: float, half: float, known: float) -> None:
+    assert known_digits(value, half) == known
 
 
 @pytest.mark.parametrize(

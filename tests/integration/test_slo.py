@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from hydra.serve.html_pages import run_list_page
+from hydra.serve.overview import Overview
 from hydra.store.database import DATABASE, RunStore
 from tests.integration.command import answer_of, background, hydra, refusal
 from tests.suite.waiting import LONG_S, wait_until
@@ -57,9 +60,17 @@ def test_a_workload_that_holds_is_a_yes_with_its_margins(run: Path) -> None:
 
 
 @pytest.mark.tier("test")
-def test_one_that_does_not_is_a_no(tmp_path: Path) -> None:
-    done = hydra("slo", *HOLDS, "--p99", "1us", "--duration", "1s", "--quiet", "--out", tmp_path / "run", expect=3)
+def test_one_that_does_not_is_a_no_in_the_last_line_in_lists_and_at_the_top_of_the_report(run: Path) -> None:
+    done = hydra("slo", *HOLDS, "--p99", "1us", "--duration", "1s", "--quiet", "--out", run, expect=3)
     assert "no: the workload does not hold" in done.stdout
+    line = done.stdout.splitlines()[-1]
+    assert re.fullmatch(r"no: p99_ms \S+ ms \(95 % interval: .*\), target <= 0.001 ms", line)
+    (listed,) = json.loads(hydra("runs", run.parent, "--json").stdout)
+    assert (listed["slo"], listed["why"].partition("; ")[0]) == ("no", f"objectives: {line}")
+    (entry,) = Overview(run.parent, run.parent / "cache").entries()
+    top, *_ = entry.numbers
+    assert (top.label, top.value, top.clean, f"no: {top.remark}") == ("objectives kept", "no", False, line)
+    assert '<span class="mark">⚠ finished</span>' in run_list_page("runs", "", [entry])
 
 
 @pytest.mark.tier("test")

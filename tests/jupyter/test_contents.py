@@ -15,6 +15,7 @@ import pytest
 from hydra import model
 from hydra.errors import EXIT_USAGE, RunDirectoryError
 from hydra.events.run_events import ClientError, ClientExit, FramesRejected, SystemFact
+from hydra.events.value_formatting import known_digits
 from hydra.jupyter import line_plots, markup, run_data, summary
 from hydra.jupyter.drawing import PUBLISHED
 from hydra.jupyter.loss_plot import loss
@@ -300,7 +301,8 @@ def test_a_search_shows_the_interval_of_its_answer(loaded: Loaded) -> None:
     assert loss.error_y.arrayminus[0] == pytest.approx(loss.y[0] - low)
     assert f"[{low:,.4g} – {high:,.4g}]" in loss.customdata[0][0]
     text = markup.table(run).text
-    assert f'{loss.y[0]:,.0f} <span class="interval">[{low:,.0f} – {high:,.0f}]</span>' in text
+    figure, *ends = (f"{known_digits(x, (high - low) / 2):,.0f}" for x in (loss.y[0], low, high))
+    assert f'{figure} <span class="interval">[{" – ".join(ends)}]</span>' in text
     assert "at most 0.5 % of the messages are lost or added to the backlog" in text
     steps = ", ".join(f"{name} {run.rows[0][f'{name}_steps']}" for name in ("max_rate", "loss", "slow", "reconnecting"))
     assert f"30 clients: steps of 10 s: {steps}</p>" in text

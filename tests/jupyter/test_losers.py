@@ -66,7 +66,7 @@ def test_many_subscribers_share_lines_and_the_page_stays_small(tmp_path: Path) -
 
 def test_what_was_not_stored_is_told(tmp_path: Path) -> None:
     found = there(losers(run_of(tmp_path / "r", {1: missing((0, 99), truncated=99)})))
-    assert "1 subscribers have only their first missing ranges stored" in found.remark
+    assert "1 subscriber has only the first missing ranges stored" in found.remark
     assert [cell is None for cell in found.figure.data[-1].z[0]] == [False] * 6 + [True] * 54
 
 

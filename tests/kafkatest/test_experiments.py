@@ -11,6 +11,7 @@ import pytest
 
 from hydra.config.scenario import load_scenario, resolved_from
 from hydra.errors import ConfigError
+from hydra.events.event import MARK
 from hydra.kafkatest.experiments import (
     EXPERIMENTS,
     compression,
@@ -24,6 +25,7 @@ from hydra.kafkatest.experiments.common import WARM_UP, not_measured, published
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.model import Figure, Scenario, value_of
+from hydra.report import experiment_folder
 from hydra.sweep import PointSweep
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
 
@@ -206,6 +208,28 @@ def test_a_latency_below_the_bound_of_the_clocks_is_told_below_the_table(
     assert (
         notes == [f"{point}: a latency of at most 0.292 ms is shorter than the clocks of the hosts can measure"] * below
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "shown"),
+    [
+        ("single-consumer", "single-consumer", [None, None, 0.14, 6.0]),
+        ("dcos-tuning", "baseline/1", [0.003, 0.009, 0.14, 6.0]),
+        ("partitions-compression", "lz4/6", [0.003, 0.009, 0.14, 6.0]),
+    ],
+)
+def test_a_row_of_a_published_table_has_latencies_and_a_mark_with_its_reason(
+    name: str, point: str, shown: list[float | None]
+) -> None:
+    figures: dict[str, Figure] = {**LATENCY, "latency_p50_us": 140, "requested_rate": "max", "passed": False}
+    figures |= {"late_pct": 3.0, **({"ack_p50_us": 3, "ack_p99_us": 9} if shown[0] else {})}
+    producer = {"records_per_sec": 1000.0}
+    view = views(name, {point: figures}, publishers=[[producer]], subscribers=[[producer]])[0]
+    assert [view.rows[0][each] for each in ("ack_p50_ms", "ack_p99_ms", "receipt_p50_ms", "receipt_p99_ms")] == shown
+    assert f"{MARK} {point}: not clean: 3 % late" in view.notes
+    table = experiment_folder.table(view, lambda column, value: f"{column.title} {value}")
+    assert [(row.mark, row.hint) for row in table.rows] == [(MARK, "3 % late")] * len(view.rows)
+    assert ("latency p99, ms" in table.heads, "why" in table.heads) == (True, False)
 
 
 def test_rows_that_failed_are_told_below_the_table() -> None:

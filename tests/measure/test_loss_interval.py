@@ -159,7 +159,7 @@ def test_repeats_have_the_interval_of_all_their_bursts_and_never_0_plus_or_minus
     clean = merge_repeats(repeats[:2])
     assert (clean[LOSS], clean[LOSS_CI_HIGH], clean["client_loss_pct_ci95"]) == (0.0, None, None)
     text = tables.markdown(FIXED, [{**row, "clients": 2}, {**clean, "clients": 2}])
-    assert f"{row[LOSS]:g} [0.0253 – {row[LOSS_CI_HIGH]:.3g}" in text
+    assert f"{row[LOSS]:g} [0.025 – {row[LOSS_CI_HIGH]:.1f}]" in text
     # What one more burst would cost is what the row beside it says.
-    assert "0 [0 – 5.53]" in text
+    assert "0 [0 – 5.5]" in text
     assert "In brackets: the 95 % confidence interval of the mean loss" in text

@@ -54,8 +54,8 @@ def test_a_damaged_run_is_listed_with_the_reason_beside_the_others(
 def test_the_command_says_so_in_its_table(folder: Path) -> None:
     DAMAGES["noise"](folder / "bad" / DATABASE)
     done = CliRunner().invoke(main.cli, ["runs", str(folder)])
-    (line,) = (line for line in done.output.splitlines() if "bad" in line)
-    assert ("unreadable" in line, "not a database" in line, done.exit_code) == (True, True, 0)
+    listed, why = (line for line in done.output.splitlines() if "bad" in line)
+    assert ("unreadable" in listed, "not a database" in why, done.exit_code) == (True, True, 0)
 
 
 def test_a_full_file_system_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,6 @@ def test_figures_are_grouped_and_a_row_with_a_warning_is_marked_once() -> None:
     good |= {"avg_tx_rate_pps": 0.5, "avg_tx_rate_pps_ci95": 0.125}
     text = terminal(SCENARIO, [row, good], [], 100)
     # Brackets are no markup.
-    for said in ("5,781", "± 0.125", "[b] broke", "[/b]"):
+    for said in ("5,781", "± 0.12", "[b] broke", "[/b]"):
         assert said in text
     assert text.count(MARK) == 2  # its row, and its line

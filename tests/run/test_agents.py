@@ -190,10 +190,10 @@ def test_every_row_that_can_be_placed_fits(cluster: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--clients", "2,5000"], "5000 clients: 4998 subscriber clients do not fit: the agent that matches group"),
+        (["--clients", "2,5000"], "5,000 clients: 4,998 subscriber clients do not fit: the agent that matches group"),
         (
             ["--clients", "2", "--set", 'publisher.constraints=[["group","CLUSTER","cpu1"]]'],
-            "2 clients: no agent for 1 publisher clients: 0 of 2 agents match group CLUSTER cpu1; seen: cpu16-mem60 x1",
+            "2 clients: no agent for 1 publisher client: 0 of 2 agents match group CLUSTER cpu1; seen: cpu16-mem60 x1",
         ),
     ],
 )
@@ -217,7 +217,7 @@ def test_programs_are_told_the_same(cluster: Path) -> None:
     assert two["cpus"] > 0
     assert (many["fits"], many["groups"], many["cpus"]) == (False, None, None)
     (missing,) = many["missing"]
-    assert missing["text"].startswith("4998 subscriber clients do not fit")
+    assert missing["text"].startswith("4,998 subscriber clients do not fit")
     assert missing["grave"]
     assert said["notes"] == ["far://x: no quota in the nursery"]
 
@@ -225,7 +225,7 @@ def test_programs_are_told_the_same(cluster: Path) -> None:
 def test_of_many_rows_that_do_not_fit_the_smallest_and_the_largest_are_told(cluster: Path) -> None:
     done = checked(cluster, "--clients", "2,3000,4000,5000")
     told = [line.split(":")[0] for line in done.output.splitlines() if "do not fit" in line]
-    assert told == ["3000 clients", "5000 clients"]
+    assert told == ["3,000 clients", "5,000 clients"]
 
 
 def test_what_is_left_out_of_the_table_is_said(cluster: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_lead_that_was_doubled_shrinks_again_once_nobody_needs_it(
 
 def test_who_never_acknowledges_a_start_is_got_rid_of() -> None:
     channel = Channel(range(1, 4), losing(2, Start))
-    with pytest.raises(StepError, match="1 clients did not acknowledge one of 5 starts in time: ids 2"):
+    with pytest.raises(StepError, match="1 client did not acknowledge one of 5 starts in time: ids 2"):
         channel.stepper().measure(PLAN, lambda _: None)
     assert channel.evicted == [2]
 

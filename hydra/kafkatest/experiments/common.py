@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from statistics import median
 from typing import Any, Final, NamedTuple, TypeVar
 
+from hydra.events.event import MARK
 from hydra.kafkatest.perf_tool_lines import CONSUMER_HEADER, consumer_line, producer_line
 from hydra.measure.column import TEXT, Column
 from hydra.measure.column_names import POINT, PUBLISHERS, REASON, STATUS
+from hydra.measure.step_columns import DUE, SENT
 from hydra.model import HEADER_BYTES, Figure, number
 from hydra.report.latency_bound import at_most
 from hydra.report.reference_files import parsed, text_of
+from hydra.sweep.cleanness import why_not_clean
 from hydra.system import (
     Experiment,
     ExperimentOptions,
@@ -22,7 +26,7 @@ from hydra.system import (
     in_turn,
     with_published,
 )
-from hydra.system.experiment import Parts
+from hydra.system.experiment import WHY, Parts
 
 Row = Mapping[str, Figure]
 Point = dict[str, Any]
@@ -38,6 +42,21 @@ MB_PER_SEC: Final = Column(
 EXACT: Final = Column(
     ACCOUNT, TEXT, "whether records acknowledged, growth of the log and records received are equal", "account"
 )
+
+_SINCE: Final = (DUE, SENT)
+"""What a latency counts from, the due time or, at full speed, the send."""
+_ACKS: Final = {"ack_p50_ms": "ack_p50_us", "ack_p99_ms": "ack_p99_us"}
+_RECEIPTS: Final = {"receipt_p50_ms": "p50_us", "receipt_p99_ms": "p99_us"}
+_TO_RECEIPT: Final = "time from a message's due time (at full speed: from its send) to its receipt"
+OF_ROW: Final = (
+    Column("ack_p50_ms", "ms", "median time from send to acknowledgement, of all producers", "ack p50, ms"),
+    Column("ack_p99_ms", "ms", "99th percentile of that time", "ack p99, ms"),
+    Column("receipt_p50_ms", "ms", f"median {_TO_RECEIPT}, of all consumers", "latency p50, ms"),
+    Column("receipt_p99_ms", "ms", "99th percentile of that time", "latency p99, ms"),
+    EXACT,
+    WHY,
+)
+"""What each row of a table has besides its figures: latencies, the account, and why the row is not clean."""
 
 WARM_UP: Final = "warm-up"
 """The name of a part's warm-up row, which no table shows."""
@@ -144,9 +163,35 @@ class Measured(NamedTuple):
     brokers: Mapping[str, Row]
     done: PartResult
 
+    @property
+    def latencies_us(self) -> dict[str, str]:
+        """The row's column of each latency in :data:`OF_ROW`."""
+        since = next((of for of in _SINCE if self.row.get(f"{of}_p50_us") is not None), DUE)
+        return {**_ACKS, **{name: f"{since}_{percentile}" for name, percentile in _RECEIPTS.items()}}
+
+    @property
+    def marked(self) -> dict[str, Figure]:
+        """Why the row is not clean, as the column that marks it."""
+        return {WHY.name: why_not_clean(self.row) or None}
+
     def told(self, *names: str) -> dict[str, Figure]:
-        """These figures of the row, and its account."""
-        return {name: self.row.get(name) for name in (*names, ACCOUNT)}
+        """These figures of the row, and those of :data:`OF_ROW`."""
+        latencies = {name: thousandth(self.row.get(us)) for name, us in self.latencies_us.items()}
+        known = {name: self.row.get(name) for name in (*names, ACCOUNT)}
+        return {**known, **latencies, **self.marked}
+
+
+def of_runs(runs: Sequence[Row]) -> dict[str, Figure]:
+    """The columns :data:`OF_ROW` of a row that is the mean of several: medians of latencies, and all texts."""
+    found: dict[str, Figure] = {}
+    for column in OF_ROW:
+        if column.unit == TEXT:
+            texts = dict.fromkeys(str(text) for run in runs if (text := run.get(column.name)))
+            found[column.name] = "; ".join(texts) or None
+        else:
+            known = [value for run in runs if (value := number(run.get(column.name))) is not None]
+            found[column.name] = median(known) if known else None
+    return found
 
 
 def measured(done: Sequence[PartResult]) -> Iterator[Measured]:
@@ -180,11 +225,16 @@ def thousandth(value: Figure) -> float | None:
     return None if found is None else found / 1000
 
 
-def below_bound(done: Sequence[PartResult], columns: Iterable[str]) -> list[str]:
-    """A note for each row with one of these latencies shorter than the clocks of its hosts can measure."""
-    names = tuple(columns)
+def below_bound(done: Sequence[PartResult], columns: Iterable[str] = ()) -> list[str]:
+    """A note for each row with a latency shorter than the clocks of its hosts can measure.
+
+    Args:
+        done: the parts.
+        columns: further latencies of their rows, beside those of :data:`OF_ROW`.
+    """
     notes = []
     for each in measured(done):
+        names = dict.fromkeys((*columns, *each.latencies_us.values()))
         limits = [limit_us for name in names if (limit_us := at_most(each.row, name)) is not None]
         if limits:
             text = (
@@ -211,8 +261,8 @@ def familiar_lines(done: Sequence[PartResult]) -> list[str]:
 
 
 def not_measured(done: Sequence[PartResult]) -> list[str]:
-    """A note for each row without figures, or in which not all records were acknowledged within its time."""
-    notes = []
+    """A note for each row that is not clean, without figures, or with records that were not acknowledged in time."""
+    notes = [f"{MARK} {it.name}: not clean: {why}" for it in measured(done) if (why := why_not_clean(it.row))]
     for row in (row for part in done for row in part.rows):
         sent = number(row.get("total_tx"))
         asked = (number(row.get("messages")) or 0.0) * (number(row.get(PUBLISHERS)) or 0.0)

@@ -8,8 +8,8 @@ from typing import Final
 import click
 
 from hydra.kafkatest.experiments.common import (
-    EXACT,
     IN,
+    OF_ROW,
     OUT,
     RECORDS_PER_SEC,
     Point,
@@ -30,6 +30,7 @@ from hydra.measure.column import TEXT, Column
 from hydra.model import Figure
 from hydra.options import WholeNumberRange
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.system.experiment import WHY
 
 FILE: Final = "partitions_compression.csv"
 SOURCE: Final = "Kafka partitions when using compression, December 2014"
@@ -112,7 +113,9 @@ def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experim
         rate = total(it.producers, RECORDS_PER_SEC.name)
         known = {**key, RECORDS_PER_SEC.name: rate, **it.told(_ACHIEVED.name, _BATCH.name), **_of(it.brokers, mean_of)}
         rows.append((known, theirs.get((codec, int(partitions)))))
-        each += [{**key, "broker": name, **_of(its, of_broker)} for name, its in sorted(it.brokers.items())]
+        each += [
+            {**key, "broker": name, **_of(its, of_broker), **it.marked} for name, its in sorted(it.brokers.items())
+        ]
     notes = [
         f"{_producers(order)} producers (--producers) instead of the published {_PRODUCERS}; JSON records of 2,000 to "
         f"2,500 bytes made to compress {_RATIO:g} times in large batches; a batch of 8,192 bytes holds three or four; "
@@ -121,9 +124,9 @@ def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experim
         "partitions",
         *not_measured(done),
     ]
-    columns = [_CODEC, _COUNT, RECORDS_PER_SEC, _BATCH, _ACHIEVED, *_FIGURES, _SENT, EXACT]
+    columns = [_CODEC, _COUNT, RECORDS_PER_SEC, _BATCH, _ACHIEVED, *_FIGURES, _SENT, *OF_ROW]
     picture = {"x": "partitions", "y": (RECORDS_PER_SEC.name,)}
-    singles = [_CODEC, _COUNT, Column("broker", TEXT, "its name"), _CPU, _NETWORK, _SENT, _MESSAGES]
+    singles = [_CODEC, _COUNT, Column("broker", TEXT, "its name"), _CPU, _NETWORK, _SENT, _MESSAGES, WHY]
     return [
         beside_published("Partitions against compression", columns, _FIGURES, rows, notes, **picture),
         ExperimentTable("Every broker", singles, each),

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from hydra.kafkatest.experiments.common import (
-    ACCOUNT,
-    EXACT,
     MB_PER_SEC,
+    OF_ROW,
     RECORDS_PER_SEC,
     Point,
     Row,
@@ -18,6 +17,7 @@ from hydra.kafkatest.experiments.common import (
     mean,
     measured,
     not_measured,
+    of_runs,
     part,
     produced,
     published,
@@ -28,6 +28,7 @@ from hydra.kafkatest.experiments.common import (
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.system.experiment import WHY
 
 PRODUCERS: Final = "dcos_producers.csv"
 CONSUMERS: Final = "dcos_consumers.csv"
@@ -181,10 +182,6 @@ def _in_groups(done: Sequence[PartResult]) -> dict[str, list[dict[str, Figure]]]
     return groups
 
 
-def _account(runs: Sequence[Row]) -> Figure:
-    return "; ".join(dict.fromkeys(str(run[ACCOUNT]) for run in runs if run.get(ACCOUNT))) or None
-
-
 def _size_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentTable]:
     groups = _in_groups(done)
     rows: list[tuple[Row, Row | None]] = []
@@ -192,11 +189,11 @@ def _size_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Ex
         runs = groups.get(f"{size}-bytes", [])
         for seed, day in SEEDS.items() if runs else ():
             theirs = _mean_of(_theirs(seed=seed, section="record_size", record_bytes=size))
-            known = {"record_bytes": size, "published": day, **_mean_of(runs), ACCOUNT: _account(runs)}
+            known = {"record_bytes": size, "published": day, **_mean_of(runs), **of_runs(runs)}
             rows.append((known, theirs))
     size_column = Column("record_bytes", "bytes", "size of a record", "record bytes", axis="bytes of a record")
     figures = (RECORDS_PER_SEC, _LEAST, _MOST, *_FIGURES[1:])
-    columns = [size_column, _SEED, _RUN_COUNT, *figures, EXACT]
+    columns = [size_column, _SEED, _RUN_COUNT, *figures, *OF_ROW]
     notes = [f"mean of {_RUNS} runs of {order.records(_RECORDS):,} records", _ERRATA, *not_measured(done)]
     return [
         beside_published("Record sizes", columns, figures, rows, notes, x="record_bytes", y=_NAMES[:2]),
@@ -208,8 +205,8 @@ def _runs_view(done: Sequence[PartResult], called: Callable[[str], str]) -> Expe
     rows: list[Row] = []
     for it in measured(done):
         name, _, run = it.name.partition("/")
-        rows.append({"setting": called(name), "run": int(run), **_of_producers(it.producers)})
-    columns = [Column("setting", TEXT), Column("run"), *_FIGURES[:2], *_LATENCIES]
+        rows.append({"setting": called(name), "run": int(run), **_of_producers(it.producers), **it.marked})
+    columns = [Column("setting", TEXT), Column("run"), *_FIGURES[:2], *_LATENCIES, WHY]
     return ExperimentTable("Every run", columns, rows)
 
 
@@ -226,11 +223,10 @@ def _tuning_views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[
             theirs[gain.name] = _gain(
                 theirs, mean(_theirs(seed=seed, section="record_size", record_bytes=250), RECORDS_PER_SEC.name)
             )
-            known = {"setting": name, "published": day, **ours, gain.name: _gain(ours, base)}
-            known[ACCOUNT] = _account(runs)
+            known = {"setting": name, "published": day, **ours, gain.name: _gain(ours, base), **of_runs(runs)}
             rows.append((known, theirs))
     figures = (RECORDS_PER_SEC, gain, *_FIGURES[1:])
-    columns = [Column("setting", TEXT), _SEED, _RUN_COUNT, *figures, EXACT]
+    columns = [Column("setting", TEXT), _SEED, _RUN_COUNT, *figures, *OF_ROW]
     notes = [
         "baseline: batch.size 8196, linger.ms 0, no compression; lower: 100,000, 10, lz4; upper: 200,000, 100, lz4",
         f"{order.records(_RECORDS):,} records of 250 bytes in each run; {_PAYLOAD}",
@@ -266,7 +262,7 @@ def _consumer_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
         _SEED,
         Column("messages", MESSAGES, "messages that were read"),
         *_CONSUMED_FIGURES,
-        EXACT,
+        *OF_ROW,
     ]
     notes = [
         f"the log of {order.records(_CONSUMED):,} records of 250 bytes is written first and read afterwards",
@@ -290,7 +286,7 @@ def _parallel_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
         for day, lines in _published_of(setup).items() or [(None, [])]:
             known = {**keys, "published": day, **figures, **it.told()}
             totals.append((known, _of_producers(lines) if lines else None))
-        singles += [{**keys, "producer": n, **producer} for n, producer in enumerate(it.producers, 1)]
+        singles += [{**keys, "producer": n, **producer, **it.marked} for n, producer in enumerate(it.producers, 1)]
         placed.append(f"{setup.producers} producers on {setup.brokers} brokers: {_put(it.producers)}")
     keys_columns = [Column(name, "", f"the number of {name}") for name in ParallelSetup._fields]
     notes = [
@@ -301,8 +297,8 @@ def _parallel_views(order: ExperimentOptions, done: Sequence[PartResult]) -> lis
         *dict.fromkeys(placed),
         *not_measured(done),
     ]
-    columns = [*keys_columns, _SEED, *_FIGURES, EXACT]
-    each = [*keys_columns, Column("producer"), Column("agent", TEXT, "its agent"), *_FIGURES[:2], *_LATENCIES]
+    columns = [*keys_columns, _SEED, *_FIGURES, *OF_ROW]
+    each = [*keys_columns, Column("producer"), Column("agent", TEXT, "its agent"), *_FIGURES[:2], *_LATENCIES, WHY]
     return [
         beside_published("Producers in parallel", columns, _FIGURES, totals, notes, x="producers", y=_NAMES[:1]),
         ExperimentTable("Every producer", each, singles),

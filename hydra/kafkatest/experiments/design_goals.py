@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from hydra.kafkatest.experiments.common import (
+    ACCOUNT,
     EXACT,
     MB_PER_SEC,
     RECORDS_PER_SEC,
@@ -23,6 +24,7 @@ from hydra.kafkatest.presets import PRESETS
 from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.system.experiment import WHY
 
 NAME: Final = "design-goals"
 SOURCE: Final = "Kafka load tests on DC/OS, August 2018"
@@ -95,7 +97,7 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
         *below_bound(done, (*_US.values(), _KILLED_LATENCY)),
         *not_measured(done),
     ]
-    columns = [_PRESET, RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES, *_FAULT, EXACT]
+    columns = [_PRESET, RECORDS_PER_SEC, MB_PER_SEC, *_LATENCIES, *_FAULT, EXACT, WHY]
     return [ExperimentTable("Design goals", columns, rows, notes), *([_settings_view()] if done else [])]
 
 
@@ -115,9 +117,10 @@ def _of_preset(done: PartResult) -> dict[str, Figure]:
                 "killed_lost": it.row.get("lost"),
                 "killed_duplicates": it.row.get("duplicates"),
                 "killed_p999_ms": thousandth(it.row.get(_KILLED_LATENCY)),
-                **it.told(),
+                ACCOUNT: it.row.get(ACCOUNT),
             }
-    return found
+    reasons = [f"{it.name}: {why}" for it in measured([done]) if (why := it.marked[WHY.name])]
+    return {**found, WHY.name: "; ".join(map(str, reasons)) or None}
 
 
 def _settings_view() -> ExperimentTable:

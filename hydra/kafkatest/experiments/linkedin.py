@@ -11,6 +11,7 @@ import click
 from hydra.kafkatest.experiments.common import (
     EXACT,
     MB_PER_SEC,
+    OF_ROW,
     RECORDS_PER_SEC,
     Point,
     Row,
@@ -34,6 +35,7 @@ from hydra.measure.column import MESSAGES, TEXT, Column
 from hydra.model import Figure, number
 from hydra.options import WholeNumberRange
 from hydra.system import Experiment, ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.system.experiment import WHY
 
 FILE: Final = "linkedin_2014.csv"
 SOURCE: Final = "LinkedIn, Benchmarking Apache Kafka, 2014"
@@ -181,7 +183,7 @@ def _throughput(order: ExperimentOptions, done: Sequence[PartResult]) -> Experim
         "share one machine unless --master names a cluster",
         *not_measured(done),
     ]
-    columns = [_SCENARIO, _RECORDS_HERE, *_FIGURES, _BATCH, EXACT]
+    columns = [_SCENARIO, _RECORDS_HERE, *_FIGURES, _BATCH, *OF_ROW]
     return beside_published("Throughput", columns, _FIGURES, rows, notes)
 
 
@@ -192,7 +194,13 @@ def _sizes_view(_order: ExperimentOptions, done: Sequence[PartResult]) -> Experi
         if sweep == _SWEEP:
             here = {"record_bytes": int(size), "message_bytes": message_size(int(size))}
             rows.append({**here, **together(it.producers), **it.told(_BATCH.name)})
-    columns = [_BYTES, Column("message_bytes", "bytes", "message size here", "message bytes"), *_FIGURES, _BATCH, EXACT]
+    columns = [
+        _BYTES,
+        Column("message_bytes", "bytes", "message size here", "message bytes"),
+        *_FIGURES,
+        _BATCH,
+        *OF_ROW,
+    ]
     notes = ["no figures were published, only that records/s falls and MB/s rises with the size", *header_note(_SIZES)]
     return ExperimentTable(
         "Message sizes", columns, rows, notes, x="record_bytes", y=(RECORDS_PER_SEC.name, MB_PER_SEC.name)
@@ -215,8 +223,9 @@ def _latency(_: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentTabl
         f"{_LATENCY_RATE:g} a second, the rate that follows from its median of 2 ms. The count is the document's at "
         "every scale",
         *below_bound(done, _LATENCIES.values()),
+        *not_measured(done),
     ]
-    shown = [_SCENARIO, _RECORDS_HERE, *columns, EXACT]
+    shown = [_SCENARIO, _RECORDS_HERE, *columns, EXACT, WHY]
     return beside_published("End-to-end latency", shown, columns, rows, notes)
 
 
@@ -231,7 +240,7 @@ def _stored(order: ExperimentOptions, done: Sequence[PartResult]) -> ExperimentT
     columns = [
         Column("stored_bytes", "bytes", "payload in the logs of all replicas", "bytes stored", axis="bytes stored"),
         *_FIGURES,
-        EXACT,
+        *OF_ROW,
     ]
     size = stored_bytes(order)
     notes = [

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 from hydra.kafkatest import batching
 from hydra.kafkatest.experiments.common import (
-    EXACT,
     IN,
     INTERFACE_IN,
     INTERFACE_OUT,
     MIB,
+    OF_ROW,
     OUT,
     Measured,
     Point,
@@ -26,6 +26,7 @@ from hydra.kafkatest.experiments.common import (
 from hydra.measure.column import TEXT, Column
 from hydra.model import Figure, number
 from hydra.system import ExperimentOptions, ExperimentPart, ExperimentTable, PartResult
+from hydra.system.experiment import WHY
 
 SOURCE: Final = "Kafka network utilization (in vs. out), December 2014"
 
@@ -150,7 +151,12 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
             late.append(f"{count} brokers {setup.name} ({held:.0f}/s)")
         rows.append({**setup._asdict(), **_row(setup, rate, it)})
         each += [
-            {**setup._asdict(), "broker": name, **{f"{key}_mb_s": _mib(of_broker(its, of)) for key, _, _, of in _FLOWS}}
+            {
+                **setup._asdict(),
+                "broker": name,
+                **{f"{key}_mb_s": _mib(of_broker(its, of)) for key, _, _, of in _FLOWS},
+                **it.marked,
+            }
             for name, its in sorted(it.brokers.items())
         ]
     columns = [
@@ -168,7 +174,7 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
             if any(f"{flow[0]}_mb_s" in row for row in rows)
             for column in _flow_columns(*flow[:3])
         ),
-        EXACT,
+        *OF_ROW,
     ]
     notes = [
         "algebra: in = tr/nb + tr/nb·(rf − 1), out = tr/nb·(rf − 1) + tr/nb for each consumer that reads all records; "
@@ -189,6 +195,7 @@ def _views(_: ExperimentOptions, done: Sequence[PartResult]) -> list[ExperimentT
             for flow in _FLOWS
             if any(row.get(f"{flow[0]}_mb_s") is not None for row in each)
         ),
+        WHY,
     ]
     return [
         ExperimentTable("Network in against out", columns, rows, notes),

@@ -10,13 +10,14 @@ from typing import Final
 import click
 
 from hydra.kafkatest.experiments.common import (
-    EXACT,
     MIB,
+    OF_ROW,
     RECORDS_PER_SEC,
     Point,
     familiar_lines,
     measured,
     not_measured,
+    of_runs,
     part,
     produced,
     total,
@@ -192,20 +193,22 @@ def _views(order: ExperimentOptions, done: Sequence[PartResult]) -> list[Experim
     plan = plan_of(order, done)
     if plan is None:
         return [ExperimentTable("Partition formula", [_WHAT, RECORDS_PER_SEC], [], not_measured(done))]
-    return [_formula(plan), _brokers_need(order, plan), _beside(plan, done)]
+    return [_formula(plan, done), _brokers_need(order, plan), _beside(plan, done)]
 
 
-def _formula(plan: PartitionPlan) -> ExperimentTable:
+def _formula(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
+    runs = [(it.name.partition("/")[0], it.told()) for it in measured(done)]
     rows: list[dict[str, Figure]] = [
         {
             "what": what,
             RECORDS_PER_SEC.name: estimate.mean,
             "interval": estimate.half,
             **_limits(estimate.needed(plan.target)),
+            **of_runs([told for name, told in runs if name == kind]),
         }
-        for what, estimate in (
-            ("P: one producer to one partition", plan.producer),
-            ("C: one partition to one consumer", plan.consumer),
+        for kind, what, estimate in (
+            (_PRODUCED, "P: one producer to one partition", plan.producer),
+            (_CONSUMED, "C: one partition to one consumer", plan.consumer),
         )
     ]
     rows.append({"what": "max(T/P, T/C)", RECORDS_PER_SEC.name: plan.target, **_limits(plan.needed)})
@@ -215,7 +218,7 @@ def _formula(plan: PartitionPlan) -> ExperimentTable:
         "the document: T of 10 million and P of 330,000 make 30 partitions",
     ]
     return ExperimentTable(
-        "Partition formula", [_WHAT, RECORDS_PER_SEC, _INTERVAL, _PARTITIONS, _LOW, _HIGH], rows, notes
+        "Partition formula", [_WHAT, RECORDS_PER_SEC, _INTERVAL, _PARTITIONS, _LOW, _HIGH, *OF_ROW], rows, notes
     )
 
 
@@ -288,7 +291,7 @@ def _beside(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
         Column("predicted", "records/s", "partitions times P or C"),
         RECORDS_PER_SEC,
         Column("share", "", "measured / predicted", "ratio"),
-        EXACT,
+        *OF_ROW,
     ]
     return ExperimentTable("Predicted beside measured", columns, rows, notes)
 

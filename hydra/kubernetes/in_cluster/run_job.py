@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from hydra.errors import ClusterError
+from hydra.events.value_formatting import counted
 from hydra.kubernetes import object_names
 from hydra.kubernetes.api_client import Api, ApiError
 from hydra.kubernetes.in_cluster.job_objects import PART
@@ -156,7 +157,7 @@ class RunJob:
         try:
             until = time.monotonic() + _REMOVED_WITHIN_S
             left = remove(self.api, self.namespace, object_names.selector(self.run, () if whole else (PART,)), until)
-            what = f"{left} Pods of {self.run} have not ended within {_REMOVED_WITHIN_S:g} s" if left else ""
+            what = f"{counted(left, 'Pod')} of {self.run} did not end within {_REMOVED_WITHIN_S:g} s" if left else ""
         except ApiError as e:
             what = self.refused(e, f"delete the Job {self.name}").what
         if what:
