@@ -126,4 +126,4 @@ def test_an_installed_hydra_reads_no_file_of_the_working_tree() -> None:
 @pytest.mark.tier("quick")
 def test_the_command_is_installed() -> None:
     (command,) = entry_points(group="console_scripts", name="hydra")
-    assert command.value == "hydra.cli.main:main"
+    assert command.value == "hydra.cli.entry_point:main"

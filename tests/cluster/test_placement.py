@@ -294,7 +294,7 @@ def test_a_constraint_that_allows_fewer_groups_gets_fewer() -> None:
 @pytest.mark.parametrize(
     ("count", "agents", "spec", "says"),
     [
-        (100_000, CLUSTER, ROLE, "on 3 agents that match group CLUSTER large"),
+        (100_000, CLUSTER, ROLE, "the 3 agents that match group CLUSTER large"),
         (1, CLUSTER, RoleSpec((Constraint("group", "CLUSTER", "huge"),)), "0 of 4 agents match group CLUSTER huge"),
         (1, [], ROLE, "the cluster has no agents"),
         (2001, CLUSTER, RoleSpec((Constraint("group", "UNIQUE"),)), "group UNIQUE refuses"),
@@ -363,13 +363,13 @@ def test_never_more_is_taken_than_is_free() -> None:
 @pytest.mark.parametrize(
     ("stages", "says"),
     [
-        ([RoleDemand("subscriber", 9, ONE_CPU, 10)], "9 subscriber clients do not fit: room for 8 on 2 agents"),
+        ([RoleDemand("subscriber", 9, ONE_CPU, 10)], "9 subscriber clients do not fit: the 2 agents have room for 8"),
         # Each for itself would fit.
         (
             [RoleDemand("publisher", 5, ONE_CPU, 1), RoleDemand("subscriber", 5, ONE_CPU, 5)],
-            "5 subscriber clients do not fit: room for 3 on 2 agents",
+            "5 subscriber clients do not fit: the 2 agents have room for 3",
         ),
-        ([RoleDemand("server", 5, A_PORT, 1)], "5 servers do not fit: room for 4 on 2 agents"),
+        ([RoleDemand("server", 5, A_PORT, 1)], "5 servers do not fit: the 2 agents have room for 4"),
     ],
 )
 def test_what_does_not_fit_is_named_with_the_room_there_is(stages: list[RoleDemand], says: str) -> None:
