@@ -12,9 +12,6 @@ ENGINES := $(VENV)/.engines-installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NOW := $(shell date +%Y%m%d-%H%M%S)
 
-# Those that take a quarter of an hour, or root, are called by themselves: each says how.
-BENCHES := $(sort $(filter-out bench/compare_aa.py bench/memory_drift.py bench/verdicts.py,$(wildcard bench/*.py)))
-
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test test-all test-rest prices lint soak bench man clean install native tox java servers jars browser prometheus kubernetes-rig native-tests
 .DELETE_ON_ERROR:
@@ -60,8 +57,8 @@ soak: tox native servers ## Fifty seeds of trouble at random moments, lossy cont
 	HYDRA_SLO=250 $(BIN)/tox run -e tests -- pytest tests/measure/test_slo_worlds.py
 	HYDRA_SEARCHES=250 $(BIN)/tox run -e tests -- pytest -n 2 tests/sweep/test_searched_rates.py tests/sweep/test_few_short_steps.py
 
-bench: install native servers ## What Hydra's own clients cost, against bare loops
-	@set -e; for script in $(BENCHES); do echo "== $$script"; $(BIN)/python "$$script" </dev/null; echo; done
+bench: install native servers ## What Hydra costs, beside bare programs and other tools (90 minutes; QUICK=1: six)
+	@$(BIN)/python -m bench $(if $(QUICK),--quick) --json build/bench.json </dev/null
 
 man: install ## Man pages of all commands, where man finds them while .venv/bin is on PATH
 	@$(BIN)/python scripts/man_pages.py $(VENV)/share/man/man1

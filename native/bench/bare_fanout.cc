@@ -1,7 +1,8 @@
-// bare-fanout SUBSCRIBERS WARM_SECONDS SECONDS HWM IO_THREADS: one XPUB and forked SUBs that only count,
-// without headers, ledger or control channel. Prints how many messages all of them received in the window,
-// and how many the publisher sent in it. Before the window it publishes for WARM_SECONDS: a connection whose
-// socket buffers have grown carries up to a fifth less than a new one.
+// bare-fanout SUBSCRIBERS MESSAGE_BYTES WARM_SECONDS SECONDS HWM: one XPUB and forked SUBs that only count,
+// without headers, ledger or control channel, with one I/O thread each. Prints the messages/s that all of
+// them received together in the window, and what a message took of a subscriber's CPU (µs). Before the window
+// it publishes for WARM_SECONDS: a connection whose socket buffers have grown carries up to a fifth less than
+// a new one.
 //
 // The publisher waits for the subscription of every subscriber. Each subscriber counts messages between the
 // start and the stop that the parent sets. It reads the clock only when it has to wait anyway, or every 1000
@@ -25,19 +26,17 @@
 
 namespace {
 
-constexpr std::size_t kMessageBytes = 24;
 constexpr int kCountBetweenLooks = 1000;
 
 struct Shared {
-    std::atomic<std::int64_t> start_ns{0};
     std::atomic<std::int64_t> stop_ns{0};
     std::atomic<std::uint64_t> received{0};
-    std::atomic<std::uint64_t> sent{0};
+    std::atomic<std::int64_t> cpu_ns{0};
 };
 
-std::int64_t now_ns() {
+std::int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
@@ -48,9 +47,9 @@ void must(bool good, const char* what) {
     }
 }
 
-void* context_with(int io_threads) {
+void* small_context() {
     void* context = zmq_ctx_new();
-    zmq_ctx_set(context, ZMQ_IO_THREADS, io_threads);
+    zmq_ctx_set(context, ZMQ_IO_THREADS, 1);
     zmq_ctx_set(context, ZMQ_MAX_SOCKETS, 8);
     return context;
 }
@@ -59,8 +58,8 @@ void set(void* socket, int option, int value) {
     must(zmq_setsockopt(socket, option, &value, sizeof value) == 0, "zmq_setsockopt");
 }
 
-int subscribe(Shared& shared, const std::string& endpoint, int hwm, int io_threads) {
-    void* socket = zmq_socket(context_with(io_threads), ZMQ_SUB);
+int subscribe(Shared& shared, const std::string& endpoint, int hwm) {
+    void* socket = zmq_socket(small_context(), ZMQ_SUB);
     set(socket, ZMQ_RCVHWM, hwm);
     set(socket, ZMQ_RCVTIMEO, 100);
     must(zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) == 0, "subscribe");
@@ -68,6 +67,7 @@ int subscribe(Shared& shared, const std::string& endpoint, int hwm, int io_threa
     zmq_msg_t message;
     zmq_msg_init(&message);
     std::uint64_t received = 0;
+    std::int64_t begin_cpu_ns = 0;
     while (true) {
         std::uint64_t some = 0;
         while (some < kCountBetweenLooks && zmq_msg_recv(&message, socket, 0) >= 0) {
@@ -79,50 +79,45 @@ int subscribe(Shared& shared, const std::string& endpoint, int hwm, int io_threa
             break;
         }
         if (stop != 0) {
+            if (begin_cpu_ns == 0) {
+                begin_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+            }
             received += some;
         }
     }
     shared.received += received;
+    shared.cpu_ns += now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu_ns;
     return 0;
 }
 
-std::uint64_t publish_for(void* socket, double seconds) {
+void publish_for(void* socket, double seconds, const std::vector<char>& message) {
     const std::int64_t stop = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
-    const char bytes[kMessageBytes] = {};
-    std::uint64_t sent = 0;
     while (now_ns() < stop) {
         for (int i = 0; i < 100; ++i) {
-            zmq_send(socket, bytes, sizeof bytes, ZMQ_DONTWAIT);
+            zmq_send(socket, message.data(), message.size(), ZMQ_DONTWAIT);
         }
-        sent += 100;
     }
-    return sent;
 }
 
-void publish(Shared& shared, void* socket, int subscribers, double warm_seconds, double seconds) {
+void await_subscriptions(void* socket, int subscribers) {
     for (int joined = 0; joined < subscribers;) {
         char subscription[8];
         joined += zmq_recv(socket, subscription, sizeof subscription, 0) > 0;
     }
-    publish_for(socket, warm_seconds);
-    const std::int64_t start = now_ns();
-    shared.start_ns = start;
-    shared.stop_ns = start + static_cast<std::int64_t>(seconds * 1e9);
-    shared.sent = publish_for(socket, seconds);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     if (argc != 6) {
-        std::fprintf(stderr, "usage: bare-fanout SUBSCRIBERS WARM_SECONDS SECONDS HWM IO_THREADS\n");
+        std::fprintf(stderr, "usage: bare-fanout SUBSCRIBERS MESSAGE_BYTES WARM_SECONDS SECONDS HWM\n");
         return 2;
     }
     const int subscribers = std::atoi(argv[1]);
-    const double warm_seconds = std::atof(argv[2]);
-    const double seconds = std::atof(argv[3]);
-    const int hwm = std::atoi(argv[4]);
-    const int io_threads = std::atoi(argv[5]);
+    const std::vector<char> message(std::strtoul(argv[2], nullptr, 10));
+    const double warm_seconds = std::atof(argv[3]);
+    const double seconds = std::atof(argv[4]);
+    const int hwm = std::atoi(argv[5]);
     void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(memory != MAP_FAILED, "mmap");
     auto& shared = *new (memory) Shared;
@@ -138,10 +133,10 @@ int main(int argc, char** argv) {
             }
             char where[64] = {};
             must(read(port_pipe[0], where, sizeof where) == static_cast<ssize_t>(sizeof where), "read");
-            _exit(subscribe(shared, where, hwm, io_threads));
+            _exit(subscribe(shared, where, hwm));
         }
     }
-    void* socket = zmq_socket(context_with(io_threads), ZMQ_XPUB);
+    void* socket = zmq_socket(small_context(), ZMQ_XPUB);
     set(socket, ZMQ_SNDHWM, hwm);
     set(socket, ZMQ_LINGER, 0);
     set(socket, ZMQ_BACKLOG, 4096);
@@ -153,10 +148,13 @@ int main(int argc, char** argv) {
     for (int i = 0; i < subscribers; ++i) {
         must(write(port_pipe[1], where, sizeof where) == static_cast<ssize_t>(sizeof where), "write");
     }
-    publish(shared, socket, subscribers, warm_seconds, seconds);
+    await_subscriptions(socket, subscribers);
+    publish_for(socket, warm_seconds, message);
+    shared.stop_ns = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
+    publish_for(socket, seconds, message);
     while (wait(nullptr) > 0) {
     }
-    std::printf("%llu %llu\n", static_cast<unsigned long long>(shared.received),
-                static_cast<unsigned long long>(shared.sent));
+    const auto received = static_cast<double>(shared.received);
+    std::printf("%.0f %.4f\n", received / seconds, static_cast<double>(shared.cpu_ns) / 1e3 / received);
     return 0;
 }

@@ -1,0 +1,122 @@
+"""The machine: what it is, and how much of its CPU other processes use while a line is measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import psutil
+import zmq
+
+from hydra.errors import HydraError
+from hydra.store.ceiling_cache import machine
+
+BUSY: Final = 0.05
+"""The share of all cores that other processes may use."""
+_LOOK_S: Final = 0.5
+_FIRST_LOOK_S: Final = 2.0
+_LIBRARIES: Final = ("confluent-kafka", "kafka-python", "nats-py", "numpy", "paho-mqtt", "pyzmq")
+
+
+class OtherProcesses:
+    """The share of the CPU that processes other than this one and its descendants use, one sample for each pair."""
+
+    def __init__(self) -> None:
+        self._shares: list[float] = []
+
+    def look(self, seconds: float = _LOOK_S) -> float:
+        """Waits so long, while this process measures nothing; returns the share, which it keeps as a sample."""
+        before, all_before = _own_s(), psutil.cpu_times()
+        time.sleep(seconds)
+        own, all_after = _own_s() - before, psutil.cpu_times()
+        took = _sum_s(all_after) - _sum_s(all_before)
+        busy = took - (_idle_s(all_after) - _idle_s(all_before))
+        share = max(0.0, busy - max(0.0, own)) / took if took > 0 else 0.0
+        self._shares.append(share)
+        return share
+
+    def mean(self) -> float:
+        """The mean of the samples, which it forgets."""
+        shares, self._shares = self._shares, []
+        return sum(shares) / len(shares) if shares else 0.0
+
+    def reject_if_busy(self) -> None:
+        """Looks at the machine before the first line.
+
+        Raises:
+            HydraError: other processes use more than 5 % of the CPU.
+        """
+        self.look(_FIRST_LOOK_S)
+        if (share := self.mean()) > BUSY:
+            most = ", ".join(_busiest())
+            remedy = f"stop them ({most}), or measure with --busy, which marks each line that they disturbed"
+            raise HydraError(f"Other processes use {share:.0%} of the CPU; at most {BUSY:.0%} is quiet.", remedy)
+
+
+def _own_s() -> float:
+    """CPU seconds of this process, of its descendants, and of those of them that have ended."""
+    me = psutil.Process()
+    total = 0.0
+    for process in (me, *me.children(recursive=True)):
+        try:
+            total += sum(process.cpu_times()[:4])
+        except psutil.Error:
+            continue  # it has ended, and is in the times of its parent
+    return total
+
+
+def _sum_s(times: psutil._pslinux.scputimes) -> float:
+    # Guests are in the times of user processes, too.
+    return float(sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0))
+
+
+def _idle_s(times: psutil._pslinux.scputimes) -> float:
+    return float(times.idle + getattr(times, "iowait", 0.0))
+
+
+def _busiest() -> list[str]:
+    """The three other processes with the most CPU so far, as NAME (PID)."""
+    own = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    others = [p for p in psutil.process_iter(["name", "pid", "cpu_percent"]) if p.pid not in own]
+    time.sleep(_LOOK_S)
+    used: list[tuple[float, str]] = []
+    for process in others:
+        try:
+            used.append((process.cpu_percent(), f"{process.name()} ({process.pid})"))
+        except psutil.Error:
+            continue
+    return [name for _, name in sorted(used, reverse=True)[:3]]
+
+
+def facts() -> Mapping[str, str]:
+    """Processor, cores, memory, kernel, and the versions of what is measured."""
+    found = machine()
+    return {
+        "processor": found["processor"],
+        "cores": found["cores"],
+        "memory": f"{psutil.virtual_memory().total / 2**30:.0f} GiB",
+        "kernel": found["kernel"],
+        "Hydra": found["hydra"],
+        "Python": sys.version.split()[0],
+        "libzmq of pyzmq": zmq.zmq_version(),
+        **{name: version(name) for name in _LIBRARIES},
+        "system": _distribution(),
+    }
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
+
+
+def load() -> float:
+    """The load average of the last minute."""
+    return float(Path("/proc/loadavg").read_text().split()[0])

@@ -1,0 +1,93 @@
+"""Writes docs/speed.md from results: the machine, a table for each section, and the plot of growth.
+
+Run: python -m bench.page RESULTS.json docs/speed.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from bench import table
+from bench.line import SECTIONS
+from bench.plot import svg
+from bench.result import LineResult, Results, load
+
+_TITLES: Final = {
+    "limits": "What the machine can do",
+    "clients": "Clients beside bare loops",
+    "tools": "Other tools",
+    "start": "Start, steps, end",
+    "memory": "Memory",
+    "growth": "Growth",
+}
+_PLOT: Final = "images/growth.svg"
+_FIRST: Final = """\
+# Speed
+
+This page is for readers who ask what Hydra itself costs, and for authors of Hydra. `make bench` measures each line, and
+this page is made from its results (`python -m bench.page`). `bench/lines.py` has all lines and goals.
+
+A line with two sides is *ours : bare*, and is judged by the ratio of ours to bare. Both sides take turns. In brackets
+is the 95 % confidence interval, by the statistics of `hydra compare`. A figure *holds* or *misses* its goal; *cannot
+tell* means that the interval contains the goal or is wider than ± 5 %, also with twice as many pairs. Only *holds*
+counts. *Of the limit* compares a figure with what the machine can do at all. *Busy* marks a line during which other
+processes used more than 5 % of the CPU.
+"""
+
+
+def write(results: Results, page: Path) -> None:
+    """Writes the page, and its plot if a line of growth was measured."""
+    page.write_text("\n".join(_blocks(results)), encoding="utf-8")
+    curves = {line.name: line.points for line in results.lines if len(line.points) > 1}
+    if curves:
+        (page.parent / _PLOT).write_text(svg(curves), encoding="utf-8")
+
+
+def _blocks(results: Results) -> Iterator[str]:
+    yield _FIRST
+    yield f"{table.summary(results)} Measured {_days(results.lines)}.\n"
+    yield "| machine | |\n|---|---|"
+    yield from (f"| {name} | {value} |" for name, value in results.machine.items())
+    for section in SECTIONS:
+        lines = [line for line in results.lines if line.section == section]
+        if lines:
+            yield f"\n## {_TITLES[section]}"
+            yield from _table(lines)
+        if section == "growth" and any(len(line.points) > 1 for line in lines):
+            yield f"\n![Cost by the number of clients, on logarithmic axes]({_PLOT})"
+    yield "\n## How each line is measured"
+    yield from _how(results.lines)
+    yield ""
+
+
+def _table(lines: Sequence[LineResult]) -> Iterator[str]:
+    yield "| line | figures | ratio or figure (95 % interval) | goal | |"
+    yield "|---|---:|---:|---|---|"
+    for line in lines:
+        if line.problem:
+            yield f"| {line.name} | not measured: {line.problem} | | | |"
+        for n, figure in enumerate(line.figures):
+            name = line.name if n == 0 else f"… {figure.unit}"
+            cells = (name, table.sides(figure), table.judged(figure), figure.goal, table.notes(line, n))
+            yield f"| {' | '.join(cells)} |"
+
+
+def _how(lines: Sequence[LineResult]) -> Iterator[str]:
+    """Each text once, with the lines that it describes."""
+    texts: dict[str, list[str]] = {}
+    for line in lines:
+        texts.setdefault(line.how, []).append(line.name)
+    for how, names in texts.items():
+        yield f"- {'; '.join(names)}: {how}"
+
+
+def _days(lines: Sequence[LineResult]) -> str:
+    days = sorted({line.began.partition(" ")[0] for line in lines if line.began})
+    return "on no day" if not days else f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
+
+
+if __name__ == "__main__":
+    write(load(Path(sys.argv[1])), Path(sys.argv[2]))

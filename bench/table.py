@@ -1,0 +1,64 @@
+"""The rows that the command prints: a line of text for each figure, and the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.result import FigureResult, LineResult, Results
+
+
+def rows(line: LineResult) -> Iterator[str]:
+    """The rows of a line."""
+    if line.problem:
+        yield f"{line.name:<46} not measured: {line.problem}"
+        return
+    for n, figure in enumerate(line.figures):
+        name = line.name if n == 0 else f"  {figure.unit}"
+        yield f"{name:<46} {sides(figure):<32} {judged(figure):<26} {figure.goal:<8} {notes(line, n)}".rstrip()
+
+
+def sides(figure: FigureResult) -> str:
+    """The medians of both sides with their unit."""
+    both = short(figure.ours) if figure.bare is None else f"{short(figure.ours)} : {short(figure.bare)}"
+    return f"{both} {figure.unit}"
+
+
+def judged(figure: FigureResult) -> str:
+    """The judged figure with its interval."""
+    if figure.low is None or figure.high is None:
+        return f"{figure.middle:.3g}"
+    return f"{figure.middle:.3g} ({figure.low:.3g} … {figure.high:.3g})"
+
+
+def notes(line: LineResult, n: int) -> str:
+    """The verdict, the share of the limit, and the mark of a busy machine, of figure ``n``."""
+    found = [line.figures[n].verdict] if line.figures[n].goal else []
+    if n == 0 and line.of_limit is not None:
+        found.append(f"{line.of_limit:.0%} of the limit")
+    if n == 0 and line.is_busy:
+        found.append(f"BUSY: other processes used {line.others:.0%} of the CPU")
+    return ", ".join(found)
+
+
+def short(value: float) -> str:
+    """Three digits, with k or M from ten thousand on."""
+    for factor, suffix in ((1e6, " M"), (1e3, " k")):
+        if abs(value) >= 10 * factor or (factor == 1e6 and abs(value) >= factor):
+            return f"{value / factor:.3g}{suffix}"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def summary(results: Results) -> str:
+    """How many figures hold, miss and are undecided, and how many lines were not measured."""
+    parts = [f"{results.count('holds')} hold", f"{results.count('misses')} miss"]
+    parts.append(f"{results.count('cannot tell')} cannot tell (not counted as held)")
+    if results.lacking:
+        parts.append(f"{results.lacking} lines not measured on this machine")
+    if results.failed:
+        parts.append(f"{results.failed} lines failed")
+    return ", ".join(parts) + "."
+
+
+def duration(seconds: float) -> str:
+    """Minutes, or seconds below two minutes."""
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} s"
