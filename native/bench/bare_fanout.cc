@@ -7,22 +7,13 @@
 // The publisher waits for the subscription of every subscriber. Each subscriber counts messages between the
 // start and the stop that the parent sets. It reads the clock only when it has to wait anyway, or every 1000
 // messages.
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <zmq.h>
 
 #include <atomic>
-#include <cerrno>
-#include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
-#include <new>
 #include <string>
-#include <vector>
+
+#include "bare.h"
 
 namespace {
 
@@ -33,19 +24,6 @@ struct Shared {
     std::atomic<std::uint64_t> received{0};
     std::atomic<std::int64_t> cpu_ns{0};
 };
-
-std::int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
-    timespec now{};
-    clock_gettime(clock, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
-void must(bool good, const char* what) {
-    if (!good) {
-        std::perror(what);
-        std::exit(1);
-    }
-}
 
 void* small_context() {
     void* context = zmq_ctx_new();
@@ -118,19 +96,12 @@ int main(int argc, char** argv) {
     const double warm_seconds = std::atof(argv[3]);
     const double seconds = std::atof(argv[4]);
     const int hwm = std::atoi(argv[5]);
-    void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    must(memory != MAP_FAILED, "mmap");
-    auto& shared = *new (memory) Shared;
+    auto& shared = shared_memory<Shared>();
     // Forked before any context; the pipe sends each of them the address.
     int port_pipe[2];
     must(pipe(port_pipe) == 0, "pipe");
-    const pid_t parent = getpid();
     for (int i = 0; i < subscribers; ++i) {
-        if (fork() == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (getppid() != parent) {
-                _exit(1);
-            }
+        if (forked()) {
             char where[64] = {};
             must(read(port_pipe[0], where, sizeof where) == static_cast<ssize_t>(sizeof where), "read");
             _exit(subscribe(shared, where, hwm));

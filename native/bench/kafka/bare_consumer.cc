@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "bare.h"
+#include "bare_client.h"
 
 namespace {
 
