@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from bench import machine, table
+from bench import machine, programs, table
 from bench.line import SECTIONS, Line
 from bench.lines import lines
 from bench.page import write
@@ -42,7 +42,7 @@ def main() -> int:
     try:
         chosen = _chosen(lines(), asked.names, is_quick=asked.quick)
         if asked.list:
-            _list(chosen)
+            _list(chosen, 1 if asked.quick else asked.pairs)
             return 0
         return _measure(chosen, asked)
     except HydraError as e:
@@ -69,11 +69,11 @@ def _fits(line: Line, name: str) -> bool:
     return name == line.section or (name not in SECTIONS and name in line.name)
 
 
-def _list(chosen: Sequence[Line]) -> None:
+def _list(chosen: Sequence[Line], pairs: int) -> None:
     for line in chosen:
         goals = ", ".join(f"{figure.unit} {figure.goal or ''}".strip() for figure in line.figures)
         print(f"{line.section:<8} {line.name:<48} {goals}\n         {line.how}")
-    print(f"{len(chosen)} lines take about {table.duration(_expected_s(chosen, 0))}.")
+    print(f"{len(chosen)} lines take about {table.duration(_expected_s(chosen, pairs))}.")
 
 
 def _expected_s(chosen: Sequence[Line], pairs: int) -> float:
@@ -86,6 +86,8 @@ def _measure(chosen: Sequence[Line], asked: argparse.Namespace) -> int:
     expected_s = _expected_s(chosen, pairs)
     most = "" if pairs else f", and up to {table.duration(2 * expected_s)} if first pairs do not decide"
     print(f"{len(chosen)} lines take about {table.duration(expected_s)}{most}.", flush=True)
+    if not programs.lacks():
+        programs.client()  # compiled before anything is measured
     others = machine.OtherProcesses()
     if not asked.busy:
         others.reject_if_busy()

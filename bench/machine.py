@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -21,7 +22,9 @@ BUSY: Final = 0.05
 """The share of all cores that other processes may use."""
 _LOOK_S: Final = 0.5
 _FIRST_LOOK_S: Final = 2.0
-_LIBRARIES: Final = ("confluent-kafka", "kafka-python", "nats-py", "numpy", "paho-mqtt", "pyzmq")
+_PACKAGES: Final = ("confluent-kafka", "kafka-python", "nats-py", "paho-mqtt", "pyzmq")
+_LIBRARIES: Final = {"libzmq": "libzmq", "librdkafka": "rdkafka", "libnats": "libnats", "libmosquitto": "libmosquitto"}
+"""Libraries of the native clients → their names for pkg-config."""
 
 
 class OtherProcesses:
@@ -104,10 +107,20 @@ def facts() -> Mapping[str, str]:
         "kernel": found["kernel"],
         "Hydra": found["hydra"],
         "Python": sys.version.split()[0],
+        **{name: version(name) for name in _PACKAGES},
+        **{name: _library(its) for name, its in _LIBRARIES.items()},
         "libzmq of pyzmq": zmq.zmq_version(),
-        **{name: version(name) for name in _LIBRARIES},
         "system": _distribution(),
     }
+
+
+def _library(name: str) -> str:
+    """The version of a library; "" if pkg-config does not know it."""
+    try:
+        done = subprocess.run(["pkg-config", "--modversion", name], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip()
 
 
 def _distribution() -> str:

@@ -10,11 +10,11 @@ from bench.result import FigureResult, LineResult, Results
 def rows(line: LineResult) -> Iterator[str]:
     """The rows of a line."""
     if line.problem:
-        yield f"{line.name:<46} not measured: {line.problem}"
+        yield f"{line.name:<60} not measured: {line.problem}"
         return
     for n, figure in enumerate(line.figures):
         name = line.name if n == 0 else f"  {figure.unit}"
-        yield f"{name:<46} {sides(figure):<32} {judged(figure):<26} {figure.goal:<8} {notes(line, n)}".rstrip()
+        yield f"{name:<60} {sides(figure):<30} {judged(figure):<24} {figure.goal:<8} {notes(line, n)}".rstrip()
 
 
 def sides(figure: FigureResult) -> str:
