@@ -1,9 +1,11 @@
 // Functions that the bare programs share.
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -51,6 +53,28 @@ inline bool forked(std::vector<pid_t>* children = nullptr) {
         children->push_back(pid);
     }
     return pid == 0;
+}
+
+// A TCP socket that listens on a free port of the loopback.
+struct Listener {
+    int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+
+    Listener() {
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        must(bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0, "bind");
+        must(listen(socket, 4096) == 0, "listen");
+        must(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0, "getsockname");
+    }
+};
+
+// A socket that is connected to the address.
+inline int connected_to(const sockaddr_in& address) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    must(connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0, "connect");
+    return socket;
 }
 
 // Raises the limit of open files to the highest that this process may have.

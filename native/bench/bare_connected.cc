@@ -1,9 +1,6 @@
-// bare-connected LIBRARY PROCESSES: forks this number of processes, each with one connection to one publisher,
-// over plain TCP (LIBRARY tcp) or with libzmq (zmq). Prints how many seconds it took until each of them had
-// received its first message, and the mean proportional set size of a process then (bytes).
-#include <netinet/in.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
+// bare-connected LIBRARY PROCESSES: forks this number of processes, each with one connection to one
+// publisher, over plain TCP (LIBRARY tcp) or with libzmq (zmq). Prints how many seconds it took until each of
+// them had received its first message, and the mean proportional set size of a process then (bytes).
 #include <zmq.h>
 
 #include <atomic>
@@ -13,8 +10,11 @@
 
 namespace {
 
+// The publisher writes its address, and then that it listens.
 struct Shared {
-    std::atomic<int> port{0};
+    sockaddr_in address{};
+    char endpoint[64] = {};
+    std::atomic<bool> listens{false};
     std::atomic<int> received{0};
 };
 
@@ -25,15 +25,11 @@ void* context() {
 }
 
 [[noreturn]] void publish_tcp(Shared& shared) {
-    const int listener = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
-    socklen_t size = sizeof address;
-    must(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0, "bind");
-    must(listen(listener, 4096) == 0, "listen");
-    must(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0, "getsockname");
-    shared.port = ntohs(address.sin_port);
+    const Listener listener;
+    shared.address = listener.address;
+    shared.listens = true;
     while (true) {
-        const int socket = accept(listener, nullptr, nullptr);
+        const int socket = accept(listener.socket, nullptr, nullptr);
         must(socket >= 0 && send(socket, "m", 1, MSG_NOSIGNAL) == 1, "accept");
     }
 }
@@ -45,10 +41,9 @@ void* context() {
     const int verbose = 1;
     zmq_setsockopt(socket, ZMQ_XPUB_VERBOSE, &verbose, sizeof verbose);
     must(zmq_bind(socket, "tcp://127.0.0.1:*") == 0, "bind");
-    char where[64] = {};
-    std::size_t size = sizeof where;
-    must(zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, where, &size) == 0, "endpoint");
-    shared.port = std::atoi(std::string(where).substr(std::string(where).rfind(':') + 1).c_str());
+    std::size_t size = sizeof shared.endpoint;
+    must(zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, shared.endpoint, &size) == 0, "endpoint");
+    shared.listens = true;
     for (int joined = 0; joined < subscribers;) {
         char subscription[8];
         joined += zmq_recv(socket, subscription, sizeof subscription, 0) > 0;
@@ -59,13 +54,8 @@ void* context() {
     }
 }
 
-[[noreturn]] void wait_tcp(Shared& shared, int port) {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{.sin_family = AF_INET,
-                        .sin_port = htons(static_cast<std::uint16_t>(port)),
-                        .sin_addr = {htonl(INADDR_LOOPBACK)},
-                        .sin_zero = {}};
-    must(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0, "connect");
+[[noreturn]] void wait_tcp(Shared& shared) {
+    const int socket = connected_to(shared.address);
     char message = 0;
     must(recv(socket, &message, 1, 0) == 1, "recv");
     ++shared.received;
@@ -74,10 +64,10 @@ void* context() {
     }
 }
 
-[[noreturn]] void wait_zmq(Shared& shared, int port) {
+[[noreturn]] void wait_zmq(Shared& shared) {
     void* socket = zmq_socket(context(), ZMQ_SUB);
     must(zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) == 0, "subscribe");
-    must(zmq_connect(socket, ("tcp://127.0.0.1:" + std::to_string(port)).c_str()) == 0, "connect");
+    must(zmq_connect(socket, shared.endpoint) == 0, "connect");
     char message = 0;
     must(zmq_recv(socket, &message, 1, 0) == 1, "recv");
     ++shared.received;
@@ -103,15 +93,14 @@ int main(int argc, char** argv) {
         is_tcp ? publish_tcp(shared) : publish_zmq(shared, processes);
     }
     const timespec millisecond{.tv_sec = 0, .tv_nsec = 1'000'000};
-    while (shared.port == 0) {
+    while (!shared.listens) {
         nanosleep(&millisecond, nullptr);
     }
-    const int port = shared.port;
     const std::int64_t begin_ns = now_ns();
     std::vector<pid_t> children;
     for (int i = 0; i < processes; ++i) {
         if (forked(&children)) {
-            is_tcp ? wait_tcp(shared, port) : wait_zmq(shared, port);
+            is_tcp ? wait_tcp(shared) : wait_zmq(shared);
         }
     }
     while (shared.received < processes) {

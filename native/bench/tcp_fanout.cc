@@ -1,11 +1,9 @@
-// tcp-fanout SUBSCRIBERS MESSAGE_BYTES SECONDS SEND_BYTES: what a publisher's process can send to the processes of
-// its subscribers over TCP at all. One process writes to each socket that takes data, SEND_BYTES with each
-// send() (at least one message); forked processes read up to 64 KiB at a time and count bytes. Prints the
-// messages/s that all of them received together in the window.
-#include <netinet/in.h>
+// tcp-fanout SUBSCRIBERS MESSAGE_BYTES SECONDS SEND_BYTES: what a publisher's process can send to the
+// processes of its subscribers over TCP at all. One process writes to each socket that takes data, SEND_BYTES
+// with each send() (at least one message); forked processes read up to 64 KiB at a time and count bytes.
+// Prints the messages/s that all of them received together in the window.
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -25,9 +23,7 @@ struct Shared {
     std::atomic<std::uint64_t> bytes{0};
 };
 
-int receive(Shared& shared, sockaddr_in address) {
-    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    must(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0, "connect");
+int receive(Shared& shared, int socket) {
     std::vector<char> data(kReadBytes);
     std::uint64_t bytes = 0;
     for (ssize_t size = 0; (size = recv(socket, data.data(), data.size(), 0)) > 0;) {
@@ -79,22 +75,17 @@ int main(int argc, char** argv) {
     const std::size_t messages = std::max<std::size_t>(std::strtoul(argv[4], nullptr, 10) / message_bytes, 1);
     raise_open_files();
     auto& shared = shared_memory<Shared>();
-    const int listener = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
-    socklen_t size = sizeof address;
-    must(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0, "bind");
-    must(listen(listener, 4096) == 0, "listen");
-    must(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0, "getsockname");
+    const Listener listener;
     for (int i = 0; i < subscribers; ++i) {
         if (forked()) {
-            close(listener);
-            _exit(receive(shared, address));
+            close(listener.socket);
+            _exit(receive(shared, connected_to(listener.address)));
         }
     }
     const Publisher publisher{.data = std::vector<char>(messages * message_bytes)};
     std::vector<int> sockets;
     for (int i = 0; i < subscribers; ++i) {
-        sockets.push_back(accept(listener, nullptr, nullptr));
+        sockets.push_back(accept(listener.socket, nullptr, nullptr));
         must(sockets.back() >= 0, "accept");
         publisher.add(sockets.back());
     }

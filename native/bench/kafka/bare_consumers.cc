@@ -1,13 +1,13 @@
 // Forked librdkafka consumers that only count, one to a process.
 //
 // bare-consumers PROCESSES BOOTSTRAP TOPIC MESSAGES [name=value …]   each consumer connects; when all are
-// connected, each reads the same MESSAGES messages of partition 0 from its beginning. Prints the messages/s of
-// all together, from the first message of any of them to the last, what a message took of a consumer's CPU
+// connected, each reads the same MESSAGES messages of partition 0 from its beginning. Prints the messages/s
+// of all together, from the first message of any of them to the last, what a message took of a consumer's CPU
 // (µs), and the mean proportional set size of a connected process (bytes).
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <atomic>
+#include <functional>
 
 #include "../bare.h"
 #include "bare_client.h"
