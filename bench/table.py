@@ -32,7 +32,7 @@ def judged(figure: FigureResult) -> str:
 
 def notes(line: LineResult, n: int) -> str:
     """The verdict, the share of the limit, and the mark of a busy machine, of figure ``n``."""
-    found = [line.figures[n].verdict] if line.figures[n].goal else []
+    found: list[str] = [line.figures[n].verdict] if line.figures[n].goal else []
     if n == 0 and line.of_limit is not None:
         found.append(f"{line.of_limit:.0%} of the limit")
     if n == 0 and line.is_busy:
