@@ -30,10 +30,10 @@ _FIRST: Final = """\
 This page is for readers who ask what Hydra itself costs, and for authors of Hydra. `make bench` measures each line, and
 this page is made from its results (`python -m bench.page`). `bench/lines.py` has all lines and goals.
 
-A line with two sides is *ours : bare*, and is judged by the ratio of ours to bare. Both sides take turns. In brackets
-is the 95 % confidence interval, by the statistics of `hydra compare`. A figure *holds* or *misses* its goal; *cannot
-tell* means that the interval contains the goal or is wider than ± 5 %, also with twice as many pairs. Only *holds*
-counts. *Of the limit* compares a figure with what the machine can do at all. *Busy* marks a line during which other
+A line with two sides is *Hydra : bare program*, and is judged by the ratio of both. Both sides take turns. In brackets
+is the 95 % confidence interval, by the statistics of `hydra compare`. A figure `holds` or `misses` its goal; it is
+`cannot tell` if the interval contains the goal or is wider than ± 5 %, also with twice as many pairs. Only `holds`
+counts. *Of the limit* compares a figure with what the machine can do at all. BUSY marks a line during which other
 processes used more than 5 % of the CPU.
 """
 
@@ -71,7 +71,8 @@ def _table(lines: Sequence[LineResult]) -> Iterator[str]:
             yield f"| {line.name} | not measured: {line.problem} | | | |"
         for n, figure in enumerate(line.figures):
             name = line.name if n == 0 else f"… {figure.unit}"
-            cells = (name, table.sides(figure), table.judged(figure), figure.goal, table.notes(line, n))
+            notes = table.notes(line, n).replace(figure.verdict, f"`{figure.verdict}`")
+            cells = (name, table.sides(figure), table.judged(figure), figure.goal, notes)
             yield f"| {' | '.join(cells)} |"
 
 

@@ -26,8 +26,8 @@ def sides(figure: FigureResult) -> str:
 def judged(figure: FigureResult) -> str:
     """The judged figure with its interval."""
     if figure.low is None or figure.high is None:
-        return f"{figure.middle:.3g}"
-    return f"{figure.middle:.3g} ({figure.low:.3g} … {figure.high:.3g})"
+        return short(figure.middle)
+    return f"{short(figure.middle)} ({short(figure.low)} … {short(figure.high)})"
 
 
 def notes(line: LineResult, n: int) -> str:
@@ -51,7 +51,7 @@ def short(value: float) -> str:
 def summary(results: Results) -> str:
     """How many figures hold, miss and are undecided, and how many lines were not measured."""
     parts = [f"{results.count('holds')} hold", f"{results.count('misses')} miss"]
-    parts.append(f"{results.count('cannot tell')} cannot tell (not counted as held)")
+    parts.append(f"{results.count('cannot tell')} `cannot tell` (not counted as held)")
     if results.lacking:
         parts.append(f"{results.lacking} lines not measured on this machine")
     if results.failed:

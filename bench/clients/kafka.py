@@ -255,20 +255,26 @@ class _Clients:
 
     def produce(self, kafka: Mapping[str, Any], epoch: int, seconds: float) -> PublisherReport:
         """Sends as fast as it can."""
-        answers = self._configure(kafka, epoch, [])
-        stop_ns = self._start(epoch, seconds)
-        stop = Stop(epoch=epoch, stop_at_ns=stop_ns)
+        answers = self._begin(epoch)
+        self._await(self._configured(answers), "the configuration", _configure(kafka, epoch, []))
+        window = _window(epoch, seconds)
+        end_ns = window.stop_at_ns - window.clock.step_ns
+        self._await(lambda: time.monotonic_ns() > end_ns, "the end of the window", window)
+        stop = Stop(epoch=epoch, stop_at_ns=window.stop_at_ns)
         self._await(lambda: answers.publisher_reports, "the publisher's report", stop)
         return answers.publisher_reports[_FIRST]
 
     def connect(self, kafka: Mapping[str, Any]) -> None:
         """Connects, in a first step without messages."""
-        self._configure(kafka, 1, [])
+        answers = self._begin(1)
+        self._await(self._configured(answers), "the connection", _configure(kafka, 1, []))
 
     def consume(self, log: _Log) -> SubscriberTable:
-        """Reads the log; the reports."""
-        answers = self._configure(log.kafka, log.epoch, [PublisherEndpoint(_FIRST)])
-        self._start(log.epoch, 0.0)
+        """Reads the log; returns the reports."""
+        answers = self._begin(log.epoch)
+        # A client reads from its configuration on, and measures CPU and latency from its start: both are sent at once.
+        self._controller.tell(self._ids, _configure(log.kafka, log.epoch, [PublisherEndpoint(_FIRST)]))
+        self._await(self._configured(answers), "the configuration", _window(log.epoch, 0.0))
         finish = Finish(
             epoch=log.epoch,
             publishers=[PublisherTotal(publisher=_FIRST, sent=log.records)],
@@ -279,21 +285,12 @@ class _Clients:
         self._await(lambda: len(answers.subscriber_reports.ids) == count, "the subscribers' reports", finish)
         return answers.subscriber_reports.table()
 
-    def _configure(self, kafka: Mapping[str, Any], epoch: int, publishers: list[PublisherEndpoint]) -> EpochReplies:
+    def _begin(self, epoch: int) -> EpochReplies:
         self._controller.roster.begin(epoch)
-        answers = self._controller.roster.answers
-        command = Configure(epoch=epoch, settings=_SHARED, publishers=publishers, probe=False, system={**OWN, **kafka})
-        self._await(lambda: len(answers.acked("configure")) == len(self._ids), "the configuration", command)
-        return answers
+        return self._controller.roster.answers
 
-    def _start(self, epoch: int, seconds: float) -> int:
-        offset = wall_offset_ns()
-        begin = time.monotonic_ns() + offset + 50_000_000
-        end = begin + int(seconds * 1e9)
-        clock = HostClock(at_ns=0, step_ns=offset)
-        window = Start(epoch=epoch, start_at_ns=begin, stop_at_ns=end, clock=clock)
-        self._await(lambda: time.monotonic_ns() + offset > end, "the end of the window", window)
-        return end
+    def _configured(self, answers: EpochReplies) -> Callable[[], bool]:
+        return lambda: len(answers.acked("configure")) == len(self._ids)
 
     def _await(self, condition: Callable[[], object], what: str, command: FromController | None = None) -> None:
         if command is not None:
@@ -311,6 +308,18 @@ class _Clients:
         for end in self._lifeline:
             os.close(end)
         self._controller.close()
+
+
+def _configure(kafka: Mapping[str, Any], epoch: int, publishers: list[PublisherEndpoint]) -> Configure:
+    return Configure(epoch=epoch, settings=_SHARED, publishers=publishers, probe=False, system={**OWN, **kafka})
+
+
+def _window(epoch: int, seconds: float) -> Start:
+    """A window that begins within 50 ms."""
+    offset = wall_offset_ns()
+    begin = time.monotonic_ns() + offset + 50_000_000
+    clock = HostClock(at_ns=0, step_ns=offset)
+    return Start(epoch=epoch, start_at_ns=begin, stop_at_ns=begin + int(seconds * 1e9), clock=clock)
 
 
 def _program(implementation: str) -> Sequence[str | Path]:

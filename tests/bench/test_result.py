@@ -72,7 +72,7 @@ def test_the_page_has_each_figure_and_the_plot_of_growth(tmp_path: Path) -> None
     grown = LineResult("growth", "start", "Fitted.", results("a").lines[0].figures, points=points)
     page.write(Results({"cores": "2"}, [*results("a").lines, grown]), tmp_path / "speed.md")
     text = (tmp_path / "speed.md").read_text()
-    assert "| a | 1 messages/s | 1 (1 … 1) | ≥ 0.9 | holds |" in text
+    assert "| a | 1 messages/s | 1 (1 … 1) | ≥ 0.9 | `holds` |" in text
     assert "growth.svg" in text
     assert (tmp_path / "images" / "growth.svg").read_text().count("<circle") == 2
 
