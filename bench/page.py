@@ -72,7 +72,7 @@ def _table(lines: Sequence[LineResult]) -> Iterator[str]:
         for n, figure in enumerate(line.figures):
             name = line.name if n == 0 else f"… {figure.unit}"
             notes = table.notes(line, n).replace(figure.verdict, f"`{figure.verdict}`")
-            cells = (name, table.sides(figure), table.judged(figure), figure.goal, notes)
+            cells = (name, table.sides(figure, n), table.judged(figure), figure.goal, notes)
             yield f"| {' | '.join(cells)} |"
 
 

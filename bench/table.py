@@ -14,13 +14,13 @@ def rows(line: LineResult) -> Iterator[str]:
         return
     for n, figure in enumerate(line.figures):
         name = line.name if n == 0 else f"  {figure.unit}"
-        yield f"{name:<60} {sides(figure):<30} {judged(figure):<24} {figure.goal:<8} {notes(line, n)}".rstrip()
+        yield f"{name:<60} {sides(figure, n):<30} {judged(figure):<24} {figure.goal:<8} {notes(line, n)}".rstrip()
 
 
-def sides(figure: FigureResult) -> str:
-    """The medians of both sides with their unit."""
+def sides(figure: FigureResult, n: int) -> str:
+    """The medians of both sides; with their unit for the first figure, because the name of others is their unit."""
     both = short(figure.ours) if figure.bare is None else f"{short(figure.ours)} : {short(figure.bare)}"
-    return f"{both} {figure.unit}"
+    return f"{both} {figure.unit}" if n == 0 else both
 
 
 def judged(figure: FigureResult) -> str:
