@@ -19,7 +19,7 @@ from hydra.measure.column_names import BURSTS, CLIENTS, LOSS, REQUESTED, SHORTFA
 from hydra.measure.loss_interval import ConfidenceInterval
 from hydra.measure.loss_pattern import asked_s, decode_bursts
 from hydra.model import StepResult, number
-from hydra.report.interval_display import loss_limits
+from hydra.report.interval_display import least_losses, loss_limits
 from hydra.store.system_columns import columns_of
 from hydra.sweep import Row
 from hydra.sweep.kind import FoundRate, kind_of, rate_of
@@ -81,9 +81,10 @@ def _caption(some: bool) -> str:
 def _known(run: RunData, rows: Marked) -> Marked:
     """The rows, extended by the limits of their loss."""
     found: Marked = []
+    least = least_losses(run.rows)
     for row, note in rows:
         lost, half = number(row.get(LOSS)), number(row.get(LOSS + INTERVAL))
-        limits = loss_limits(row, run.rows)
+        limits = loss_limits(row, least)
         if limits is None and lost is not None and half is not None:
             # Repeats of earlier versions, whose loss bursts are unknown.
             limits = ConfidenceInterval(max(lost - half, 0.0), min(lost + half, 100.0))

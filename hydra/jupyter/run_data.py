@@ -14,7 +14,7 @@ from hydra.measure.loss_pattern import LossySubscriber
 from hydra.measure.resources import HostSummary, busiest, summarise
 from hydra.model import AgentClock, BusyThread, Histogram, Scenario, StepPlan, StepResult
 from hydra.report.published_tables import PublishedTable, published_for
-from hydra.report.row_warnings import warnings_of
+from hydra.report.row_warnings import warnings_of_rows
 from hydra.store import subscriber_losses
 from hydra.store.database import ENDED_KEY, ERROR_KEY, FINISHED, RunStore
 from hydra.store.format_upgrade import searched_otherwise, stored_rows, stored_scenario
@@ -109,7 +109,7 @@ def load(directory: Path | str) -> RunData:
                 if not scenario.sweep.decided:
                     raise
                 rows, earlier = stored_rows(path), ForeignRates()
-            notes = [warnings_of(row, scenario, rows) for row in rows]
+            notes = warnings_of_rows(scenario, rows)
     if metadata.get(ENDED_KEY) == FINISHED:
         # Earlier versions did not retry failed steps: their finished runs are complete.
         coming = None

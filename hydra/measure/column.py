@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from typing import Final, Literal
 
 from hydra.model import Role
@@ -122,6 +123,7 @@ def wire_bytes(frame: str) -> ReportColumn:
     )
 
 
+@cache
 def of_repeats(column: Column) -> tuple[Column, ...]:
     """The columns that repeats add to a column, in their order."""
     count = Column(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from hydra.events.value_formatting import number
@@ -12,8 +12,23 @@ from hydra.model import Figure, Scenario
 from hydra.model import number as number_of
 from hydra.sweep import Row, kind_of
 
+LeastLosses = Mapping[Figure, LossEvidence]
+"""For each client count with a row that lost messages, the evidence of the row that lost least."""
 
-def loss_limits(row: Row, rows: Sequence[Row] = ()) -> ConfidenceInterval | None:
+
+def least_losses(rows: Iterable[Row]) -> LeastLosses:
+    """The least losses of the rows of a table."""
+    least: dict[Figure, LossEvidence] = {}
+    for row in rows:
+        evidence, clients = _evidence(row), row.get(CLIENTS)
+        if evidence is None or not evidence.total:
+            continue
+        if clients not in least or evidence.total / evidence.length_s < least[clients].total / least[clients].length_s:
+            least[clients] = evidence
+    return least
+
+
+def loss_limits(row: Row, least: LeastLosses) -> ConfidenceInterval | None:
     """The limits of the 95 % interval of a row's loss (%); None if they cannot be computed.
 
     A row without a loss burst shows how rare bursts are, but not how large one is: the size is taken from the row with
@@ -21,7 +36,7 @@ def loss_limits(row: Row, rows: Sequence[Row] = ()) -> ConfidenceInterval | None
 
     Args:
         row: the row.
-        rows: all rows of its table.
+        least: the least losses of its table.
     """
     low, high = number_of(row.get(LOSS_CI_LOW)), number_of(row.get(LOSS_CI_HIGH))
     if low is not None and high is not None:
@@ -34,9 +49,8 @@ def loss_limits(row: Row, rows: Sequence[Row] = ()) -> ConfidenceInterval | None
         or any(number_of(row.get(c)) for c in GONE)
     ):
         return None
-    alike = [e for other in rows if other.get(CLIENTS) == row.get(CLIENTS) and (e := _evidence(other)) and e.total]
-    least = min(alike, key=lambda e: e.total / e.length_s, default=None)
-    return around(0.0, [evidence], least.total / least.count) if least else None
+    other = least.get(row.get(CLIENTS))
+    return around(0.0, [evidence], other.total / other.count) if other else None
 
 
 def _evidence(row: Row) -> LossEvidence | None:
@@ -62,7 +76,8 @@ def legend(scenario: Scenario, rows: Sequence[Row]) -> str:
     of_losses = (
         "In brackets: the 95 % confidence interval of the mean loss, from the times and subscribers of the losses."
     )
-    return kind_of(scenario).legend(rows) or (of_losses if any(loss_limits(row, rows) for row in rows) else "")
+    least = least_losses(rows)
+    return kind_of(scenario).legend(rows) or (of_losses if any(loss_limits(row, least) for row in rows) else "")
 
 
 def efforts(scenario: Scenario, rows: Sequence[Row]) -> list[str]:

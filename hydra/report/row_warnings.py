@@ -5,6 +5,7 @@ A warning does not contain its row: tables and reports show the row beside it. P
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -29,13 +30,32 @@ _NAMED: Final = 4
 _QUIET: Final = "end the other processes on that host, or measure when they do not run"
 
 
+LossesByRate = Mapping[tuple[Figure, ...], Sequence[tuple[float, float]]]
+"""Rates (messages/s) with the losses (%) of the rows that differ in the rate only, by what these rows share."""
+
+
+def losses_by_rate(scenario: Scenario, rows: Iterable[Row]) -> LossesByRate:
+    """The rates and losses of all rows that have both."""
+    found: dict[tuple[Figure, ...], list[tuple[float, float]]] = defaultdict(list)
+    for row in rows:
+        rate, lost = number_of(row.get(column_names.REQUESTED)), _lost_pct(row)
+        if rate is not None and lost is not None:
+            found[_beside_the_rate(scenario, row)].append((rate, lost))
+    return found
+
+
+def _beside_the_rate(scenario: Scenario, row: Row) -> tuple[Figure, ...]:
+    names = (column_names.CLIENTS, column_names.PUBLISHERS, *scenario.sweep.varied)
+    return tuple(row.get(name) for name in names if name != "rate")
+
+
 @dataclass(frozen=True, slots=True)
 class RowContext:
-    """A row, the scenario of its run, and all rows of the run."""
+    """A row, the scenario of its run, and the losses of all rows of the run."""
 
     row: Row
     scenario: Scenario
-    rows: Sequence[Row] = ()
+    losses: LossesByRate
 
     @property
     def reason(self) -> str:
@@ -59,21 +79,10 @@ class RowContext:
         A lower rate loses less if its loss is a tenth lower, or if a tenth more arrives: far above a capacity the loss
         changes little.
         """
-        alike = [
-            name
-            for name in (column_names.CLIENTS, column_names.PUBLISHERS, *self.scenario.sweep.varied)
-            if name != "rate"
-        ]
-        known = [
-            (rate, lost)
-            for each in self.rows
-            if (rate := number_of(each.get(column_names.REQUESTED))) is not None
-            and (lost := _lost_pct(each)) is not None
-            and all(each.get(name) == self.row.get(name) for name in alike)
-        ]
         own, lost = number_of(self.row.get(column_names.REQUESTED)), _lost_pct(self.row)
         if own is None or lost is None:
             return None
+        known = self.losses.get(_beside_the_rate(self.scenario, self.row), ())
         below, above = [each for each in known if each[0] < own], [each for each in known if each[0] > own]
         if not below and not above:
             return None
@@ -95,8 +104,18 @@ def warnings_of(row: Row, scenario: Scenario, rows: Sequence[Row] = ()) -> list[
         scenario: the scenario of the run.
         rows: all rows of the run.
     """
-    about = RowContext(row, scenario, rows)
-    return [*_found(about, StatusWarning), *kind_of(scenario).warnings(row), *_found(about, FigureWarning)]
+    return _warnings(RowContext(row, scenario, losses_by_rate(scenario, rows)))
+
+
+def warnings_of_rows(scenario: Scenario, rows: Sequence[Row]) -> list[list[HydraWarning]]:
+    """The warnings of each row of a run."""
+    losses = losses_by_rate(scenario, rows)
+    return [_warnings(RowContext(row, scenario, losses)) for row in rows]
+
+
+def _warnings(about: RowContext) -> list[HydraWarning]:
+    kind = kind_of(about.scenario)
+    return [*_found(about, StatusWarning), *kind.warnings(about.row), *_found(about, FigureWarning)]
 
 
 def _found(about: RowContext, of: type[RowWarning]) -> list[HydraWarning]:

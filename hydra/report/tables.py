@@ -22,9 +22,9 @@ from hydra.measure.column_names import CLIENTS, LOSS, PUBLISHERS, STATUS
 from hydra.measure.step_columns import DUE, SENT, latency_columns
 from hydra.model import Figure, Scenario, StepResult
 from hydra.model import number as number_of
-from hydra.report.interval_display import efforts, legend, loss_limits, whole_rate
+from hydra.report.interval_display import LeastLosses, efforts, least_losses, legend, loss_limits, whole_rate
 from hydra.report.latency_bound import beside, bounded_text, latency_in_ms
-from hydra.report.row_warnings import warnings_of
+from hydra.report.row_warnings import warnings_of_rows
 from hydra.report.table import NOTED, Table, TableCell, TableRow, fitted
 from hydra.report.table import markdown as text_of
 from hydra.report.warnings import WarnedRow, merge_equal_warnings, warnings
@@ -127,7 +127,7 @@ def document(
         results: the steps of the run; the latencies of a search's row are those of one step.
         written: the formats of figures.
     """
-    notes = [warnings_of(row, scenario, rows) for row in rows]
+    notes = warnings_of_rows(scenario, rows)
     about = merge_equal_warnings(
         [WarnedRow(name_of(scenario, row), its, not flaws(row)) for row, its in zip(rows, notes, strict=True)]
     )
@@ -161,12 +161,13 @@ def table(
     """
     columns = table_columns(scenario)
     kind = kind_of(scenario)
+    least = least_losses(rows)
     body = [
         TableRow(
             [
                 _latency(column, row, kind.latency_row(row, results), written)
                 if column.unit == MILLISECONDS
-                else _with_interval(column, row, scenario, rows, written)
+                else _with_interval(column, row, scenario, least, written)
                 for column in columns
             ],
             MARK if flaws(row) else NOTED if about else "",
@@ -215,7 +216,7 @@ def client_versions_line(clients: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _with_interval(
-    column: Column, row: Row, scenario: Scenario, rows: Sequence[Row], written: FigureFormat
+    column: Column, row: Row, scenario: Scenario, least: LeastLosses, written: FigureFormat
 ) -> TableCell:
     """A cell: its figure, its 95 % interval if it was searched or repeated, and the number of repeats if not all."""
     name, text = column.name, partial(written.figure, column)
@@ -228,7 +229,7 @@ def _with_interval(
         return TableCell(answer)
     notes, half, count = [], number_of(row.get(name + INTERVAL)), row.get(name + COUNT)
     shown = bounded_text(row, name)
-    if name == LOSS and (known := loss_limits(row, rows)):
+    if name == LOSS and (known := loss_limits(row, least)):
         text = partial(_known, column, (known.high - known.low) / 2, written)
         notes.append(f"[{text(known.low)} – {text(known.high)}]")
     elif half is not None:

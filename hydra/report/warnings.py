@@ -10,7 +10,7 @@ from hydra.events.event import MARK, Level, StoredEvent
 from hydra.events.value_formatting import counted
 from hydra.events.warnings import HydraWarning
 from hydra.model import Scenario
-from hydra.report.row_warnings import warnings_of
+from hydra.report.row_warnings import warnings_of_rows
 from hydra.sweep import Row
 
 _ROWS_NAMED: Final = 4
@@ -36,8 +36,8 @@ def warnings(scenario: Scenario, rows: Sequence[Row], events: Iterable[StoredEve
     ]
     of_rows = [
         {"row": place, "clients": row.get("clients"), "step": None, **asdict(warning.data())}
-        for place, row in enumerate(rows)
-        for warning in warnings_of(row, scenario, rows)
+        for place, (row, its) in enumerate(zip(rows, warnings_of_rows(scenario, rows), strict=True))
+        for warning in its
     ]
     return [*of_run, *of_rows]
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.control.controller import Controller
@@ -34,6 +34,10 @@ from hydra.sweep.cleanness import gone_of
 from hydra.sweep.interface import StepPace
 from hydra.sweep.search_columns import answers
 from hydra.sweep.step_workload import loaded
+
+_TABLES_APART: Final = 20
+"""After a step the tables are written again if writing took at most 1 / this share of the time since then: the time for
+the tables of thousands of rows would exceed that of their steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
     results = store.results()
     ended, error = "failed", ""
     pace = StepPace(scenario, sweep)
+    tables_due_s = began
     observer.sweep_begins(sweep.steps(), results, scenario.sweep.varied)
     try:
         with _up(context) as steps:
@@ -119,7 +124,9 @@ def run(context: RunContext, turn: RepeatTurn | None = None) -> RunEnd:
                         pace.took(plan, time.monotonic() - step_began)
                 results.append(result)
                 observer.step_ended(result, sweep.progress(results), again=_again(sweep, results, turn))
-                write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), results=results)
+                if (writes_s := time.monotonic()) >= tables_due_s:
+                    write(store.directory, scenario, sweep.rows(results), store.meta(CLIENTS_KEY, []), results=results)
+                    tables_due_s = time.monotonic() + _TABLES_APART * (time.monotonic() - writes_s)
         ended = FINISHED if sweep.next(results) is None else ""
     except KeyboardInterrupt:
         ended = INTERRUPTED

@@ -109,7 +109,8 @@ class Grid(Sweep):
     keeps a row with the reason. A listed point, or a step that the user skipped, skips only itself. A failed step is
     retried once, and the row shows the last try.
 
-    Results are matched by their plan, not by their order, because a resumed run returns to earlier rows.
+    Results are matched by their plan, not by their order, because a resumed run returns to earlier rows. What was
+    matched before is not matched again, so a step of a long run costs as much as one of a short run.
     """
 
     def __init__(self, scenario: Scenario, plans: Sequence[StepPlan]) -> None:
@@ -117,18 +118,56 @@ class Grid(Sweep):
         self._bound_s = sum(GRID_TRIES * step_bound_s(scenario, plan.duration_s) for plan in plans)
         self._expected_s = sum(expected_step_s(scenario, plan) + QUICK_DRAIN_S for plan in plans)
         self._warmup_s = max(scenario.warmup_s, scenario.warmup_max_s) * len(scenario.sizes)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forgets all results."""
+        self._seen: list[StepResult] = []
+        # The results of each point, in their order.
+        self._tries: list[list[StepResult]] = [[] for _ in self._points]
+        self._of_plan: dict[StepPlan, list[list[StepResult]]] = defaultdict(list)
+        for (plan, _), tries in zip(self._points, self._tries, strict=True):
+            self._of_plan[plan].append(tries)
+        # All points before this one are closed; the client counts that they have skipped.
+        self._closed = 0
+        self._skipped: set[int] = set()
 
     def next(self, results: Sequence[StepResult]) -> StepPlan | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
-        return self._replay(results)[1]
+        self._take(results)
+        for point in range(self._closed, len(self._points)):
+            (plan, _), tries = self._points[point], self._tries[point]
+            if _open(tries) and (tries or plan.clients not in self._skipped):
+                return plan
+            if tries and _skips_its_count(tries[-1]):
+                self._skipped.add(plan.clients)
+            self._closed = point + 1
+        return None
 
     def rows(self, results: Sequence[StepResult]) -> list[Row]:
         """See :class:`hydra.sweep.interface.Sweep`."""
-        return self._replay(results)[0]
+        self._take(results)
+        rows: list[Row] = []
+        skipped: dict[int, str] = {}
+        for (plan, known), tries in zip(self._points, self._tries, strict=True):
+            if not tries:
+                if plan.clients in skipped:
+                    rows.append({**known, STATUS: "skipped", REASON: skipped[plan.clients]})
+                continue
+            last = tries[-1]
+            if _skips_its_count(last):
+                skipped[plan.clients] = last.reason
+            reason = last.reason
+            if last.status == "ok" and len(tries) > 1:
+                reason = f"measured at the second try; the first failed: {tries[0].reason}"
+            # Varied settings keep the values of the plan, although figures may have columns of the same name.
+            rows.append({**known, **last.figures, **known, STATUS: last.status, REASON: reason})
+        return rows
 
     def offered_again(self, results: Sequence[StepResult]) -> set[int]:
         """See :class:`hydra.sweep.interface.Sweep`."""
-        return {tries[0].epoch for tries in self._tries(results) if _exhausted(tries)}
+        self._take(results)
+        return {tries[0].epoch for tries in self._tries if _exhausted(tries)}
 
     def steps(self) -> int | None:
         """See :class:`hydra.sweep.interface.Sweep`."""
@@ -142,49 +181,25 @@ class Grid(Sweep):
         """See :class:`hydra.sweep.interface.Sweep`."""
         return self._expected_s + self._warmup_s
 
-    def _replay(self, results: Sequence[StepResult]) -> tuple[list[Row], StepPlan | None]:
-        rows: list[Row] = []
-        coming: StepPlan | None = None
-        skipped: dict[int, str] = {}
-        for (plan, known), tries in zip(self._points, self._tries(results), strict=True):
-            if not tries and plan.clients in skipped:
-                rows.append({**known, STATUS: "skipped", REASON: skipped[plan.clients]})
-                continue
-            if _open(tries):
-                coming = coming or plan
-            if not tries:
-                continue
-            last = tries[-1]
-            if last.status == "skipped" and not plan.point and not last.passed_over:
-                skipped[plan.clients] = last.reason
-            reason = last.reason
-            if last.status == "ok" and len(tries) > 1:
-                reason = f"measured at the second try; the first failed: {tries[0].reason}"
-            # Varied settings keep the values of the plan, although figures may have columns of the same name.
-            rows.append({**known, **last.figures, **known, STATUS: last.status, REASON: reason})
-        return rows, coming
-
-    def _tries(self, results: Sequence[StepResult]) -> list[list[StepResult]]:
-        """The results of each point, in their order.
+    def _take(self, results: Sequence[StepResult]) -> None:
+        """Matches these results with points.
 
         Raises:
             ValueError: a result belongs to no point.
         """
-        tries: list[list[StepResult]] = [[] for _ in self._points]
-        of_plan: dict[StepPlan, list[list[StepResult]]] = defaultdict(list)
-        for (plan, _), its_tries in zip(self._points, tries, strict=True):
-            of_plan[plan].append(its_tries)
-        for result in results:
-            if result.plan not in of_plan:
+        if list(results[: len(self._seen)]) != self._seen:
+            self._begin()
+        for result in results[len(self._seen) :]:
+            if result.plan not in self._of_plan:
                 raise ValueError(
                     f"step {result.epoch} measured {result.plan}, which this sweep does not ask for: "
                     "the results belong to another scenario"
                 )
-            open_point = next((tried for tried in of_plan[result.plan] if _open(tried)), None)
+            open_point = next((tried for tried in self._of_plan[result.plan] if _open(tried)), None)
             if open_point is None:
                 raise ValueError("there are more results than this sweep has steps")
             open_point.append(result)
-        return tries
+            self._seen.append(result)
 
 
 def _known(plan: StepPlan, varied: Sequence[str]) -> Row:
@@ -198,6 +213,11 @@ def _known(plan: StepPlan, varied: Sequence[str]) -> Row:
 def _open(tries: Sequence[StepResult]) -> bool:
     """Whether a point is still to be measured."""
     return not tries or (tries[-1].status == "failed" and not _exhausted(tries))
+
+
+def _skips_its_count(last: StepResult) -> bool:
+    """Whether the last try of a point skips the other points of its client count."""
+    return last.status == "skipped" and not last.plan.point and not last.passed_over
 
 
 def _exhausted(tries: Sequence[StepResult]) -> bool:

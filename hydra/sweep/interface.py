@@ -160,6 +160,8 @@ class StepPace:
         self._sweep = sweep
         self._expected_s = 0.0
         self._took_s = 0.0
+        self._counted = 0
+        self._spent_s = 0.0
 
     def took(self, plan: StepPlan, seconds: float) -> None:
         """Records the whole time of a completed step, its deployment included."""
@@ -170,11 +172,13 @@ class StepPace:
         """About how many seconds the sweep still takes, if its other steps are as slow as the recorded ones.
 
         Args:
-            results: all results of the sweep, including those measured before the run was resumed.
+            results: all results of the sweep, including those measured before the run was resumed, and those of the
+                last call.
             plan: the step that begins now.
         """
-        spent_s = sum(self._usual_s(result.plan) for result in results)
-        ahead_s = max(self._sweep.expected_s() - spent_s, self._usual_s(plan))
+        self._spent_s += sum(self._usual_s(result.plan) for result in results[self._counted :])
+        self._counted = len(results)
+        ahead_s = max(self._sweep.expected_s() - self._spent_s, self._usual_s(plan))
         return ahead_s * (self._took_s / self._expected_s if self._expected_s else 1.0)
 
     def _usual_s(self, plan: StepPlan) -> float:
