@@ -6,12 +6,13 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NoReturn, TextIO
 
 import click
 
 from hydra.errors import EXIT_INCOMPLETE, HydraError
+from hydra.options import TYPED
 
 
 def command_of(error: click.ClickException) -> str:
@@ -83,16 +84,34 @@ _LINE: Final = 800
 
 def leave(text: str, code: int) -> NoReturn:
     """Prints one line without secrets of the command line on standard error, and exits with ``code``."""
-    from hydra.store.redaction import Redactor, typed
+    if TYPED in os.environ or may_hold_secrets(text, sys.argv[1:]):
+        from hydra.store.redaction import Redactor, typed
 
-    with contextlib.suppress(HydraError):  # a system's package is damaged, and the text reports it
-        text = Redactor.of_command(typed()).text(text)
+        with contextlib.suppress(HydraError):  # a system's package is damaged, and the text reports it
+            text = Redactor.of_command(typed()).text(text)
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if len(line) > _LINE:
         line = f"{line[: _LINE // 2]} … {line[-_LINE // 2 :]}"
     with contextlib.suppress(OSError):  # standard error is closed
         click.echo(line, err=True)
     sys.exit(code)
+
+
+def may_hold_secrets(text: str, words: Sequence[str]) -> bool:
+    """Whether an error may have to be redacted; more is known only with the settings of all systems, which load slowly.
+
+    A secret on a command line stands in an assignment, or behind a flag and a key, or in a command that is one word. A
+    login stands in a URL.
+
+    Args:
+        text: the error.
+        words: the arguments of this command.
+    """
+    return (
+        "://" in text
+        or any(mark in word for word in words for mark in "=: \t\n")
+        or any(word.startswith("-") for word in words[:-2])
+    )
 
 
 def drop(stream: TextIO) -> None:

@@ -102,11 +102,11 @@ def _is_path(text: str) -> bool:
 
 def _named(name: str) -> Path | None:
     """The file of that name, or else the one whose name has hyphens elsewhere: a-rate is arate."""
-    folders = list(_folders())
-    exact = next((path for folder in folders if (path := folder / f"{name}.toml").is_file()), None)
+    # The folder of Hydra's own scenarios comes first: to know the others, all systems have to be imported.
+    exact = next((path for folder in _folders() if (path := folder / f"{name}.toml").is_file()), None)
     if exact is not None:
         return exact
-    known, plain = (path for folder in folders for path in folder.glob("*.toml")), name.replace("-", "")
+    known, plain = (path for folder in _folders() for path in folder.glob("*.toml")), name.replace("-", "")
     return next((path for path in known if path.stem.replace("-", "") == plain), None)
 
 

@@ -67,6 +67,7 @@ from hydra.options.setting_flags import (
 from hydra.options.shared_flags import (
     KEY_VALUE,
     SET,
+    TYPED,
     agents_flags,
     cluster_flag,
     comparing_flags,

@@ -27,6 +27,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 KEY_VALUE: Final = "KEY=VALUE"
 """The metavar of flags whose value may be a secret."""
 SET: Final = "--set"
+TYPED: Final = "HYDRA_TYPED"
+"""The environment variable that passes the typed arguments, as JSON, to a command that runs elsewhere."""
 
 # --- of a run ---------------------------------------------------------------------------------------------------------
 

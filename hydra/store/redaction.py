@@ -17,11 +17,9 @@ from hydra.config import plugins
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.toml import parse_set
 from hydra.errors import ConfigError, HydraError
-from hydra.options import KEY_VALUE, SET
+from hydra.options import KEY_VALUE, SET, TYPED
 from hydra.options.plugin_commands import commands, params_of
 
-TYPED: Final = "HYDRA_TYPED"
-"""The environment variable that passes the typed arguments, as JSON, to a command that runs elsewhere."""
 COMMAND: Final = "--run"
 """The flag whose value is a whole command."""
 HIDDEN: Final = "***"

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from hydra.cli.error_exit import may_hold_secrets
 from hydra.cli.main import cli
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.scenario import load_scenario
@@ -156,6 +157,7 @@ def test_a_command_line_keeps_what_is_not_secret(words: list[str], kept: list[st
     ],
 )
 def test_a_refusal_does_not_repeat_a_secret(words: list[str]) -> None:
+    assert may_hold_secrets("", ["kafka-fixed", *words])
     assert "geheim" not in Redactor.of_command(words).text(refusal("kafka-fixed", *words))
 
 
