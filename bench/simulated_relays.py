@@ -1,11 +1,11 @@
-"""Relays that speak the real protocol over real sockets, without clients: the other end of bench/controller_scale.py.
+"""Relays that speak the real protocol over real sockets, without clients: the other end of bench/simulation.py.
 
 Reads commands from standard input, a JSON object a line, and answers each with a line:
 
 - ``{"template": path}``: what every group reports, a list of :data:`Part` in MessagePack;
 - ``{"environment": {...}, "groups": [{"id", "role", "first", "count", "agent"}]}``: these dial in with all of their
   clients;
-- ``{"usage": true}``: is answered with ``{"cpu_s": …}``, the CPU time of this process until now.
+- ``{"usage": true}``: the answer is ``{"commands": …}``, the number of settings that have arrived.
 
 The end of the file ends it.
 """
@@ -13,11 +13,10 @@ The end of the file ends it.
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heapreplace
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +26,9 @@ import zmq
 
 from hydra.client.host_counters import HostSampler
 from hydra.client.host_monitor import HostMonitor
+from hydra.client.linux_process import raise_open_files
 from hydra.control import curve_security
-from hydra.control.control_client import ClientIdentity, ControlClient
+from hydra.control.control_client import ClientIdentity, ControlClient, ProcessLocation
 from hydra.model import GroupRole, Histogram, ProcessUsage, PublisherReport
 from hydra.wire.clock import StepClock
 from hydra.wire.messages import (
@@ -83,6 +83,8 @@ class Relays:
         self._of: dict[zmq.Socket[bytes], Relay] = {}
         self._template: list[Part] = []
         self._rate = 0.0
+        self._commands = 0
+        self._here = ProcessLocation.read()
         self._work_s = 0.0
 
     def serve(self) -> None:
@@ -115,14 +117,14 @@ class Relays:
             for group in command["groups"]:
                 self._dial(credentials, group)
         else:
-            times = os.times()
-            answer = {"cpu_s": times.user + times.system}
+            answer = {"commands": self._commands}
         print(json.dumps(answer), flush=True)
         return True
 
     def _dial(self, credentials: curve_security.Credentials, group: Mapping[str, Any]) -> None:
         ids = list(range(group["first"], group["first"] + group["count"]))
-        identity = ClientIdentity(ids, group["role"], group["id"], 0, "simulated", {}, group["agent"])
+        here = replace(self._here, agent=str(group["agent"]))
+        identity = ClientIdentity(ids, group["role"], group["id"], 0, "simulated", {}, here)
         link = ControlClient(credentials, identity, self._context)
         relay = Relay(link, group["role"], ids, HostMonitor(ids, link.send, HostSampler().read, list))
         self._of[link.socket] = relay
@@ -159,6 +161,7 @@ class Relays:
 
     def _configured(self, relay: Relay, message: Configure, named: Sequence[int]) -> None:
         relay.window = None
+        self._commands += 1
         relay.link.acknowledge(message.epoch, "configure", named)
         if relay.role == "publisher" or message.probe:
             endpoint = "tcp://127.0.0.1:9" if relay.role == "publisher" else ""
@@ -215,4 +218,5 @@ class Relays:
 
 
 if __name__ == "__main__":
+    raise_open_files()
     Relays().serve()

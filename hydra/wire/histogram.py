@@ -13,7 +13,7 @@ from hydra.model import LATENCY_HIGHEST_US, Histogram
 from hydra.wire.buckets import BUCKETS, HALF_BITS, SUB_BUCKET_BITS, index_of, mirrored
 
 SCALAR_LIMIT: Final = 32
-"""Batches up to this size are counted one by one: below it numpy's cost per call dominates (bench/ledger.py)."""
+"""Batches up to this size are counted one by one: below it numpy's cost per call dominates (bench/growth.py)."""
 
 
 def merge(histograms: Iterable[Histogram]) -> Histogram:

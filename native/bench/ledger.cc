@@ -1,10 +1,14 @@
 // The cost of the bookkeeping for one message of a subscriber, averaged over a drained batch: the header from
-// the message, the ledger, the latency; and the clock once for each batch. Prints ns per message for each
-// length of batch.
+// the message, the ledger, the latency; and the clock once for each batch.
+//
+// bench-ledger: prints ns per message of each stream, for each length of batch.
+// bench-ledger STREAM PUBLISHERS LENGTH: prints that of one stream, whose messages publishers send in turn.
 #include "common/ledger.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "common/batch.h"
@@ -21,14 +25,16 @@ struct Stream {
     std::vector<hydra::Header> messages;
 };
 
-std::vector<Stream> streams() {
+std::vector<Stream> streams(std::size_t publishers = 1) {
     std::vector<hydra::Header> paced(kMessages);
     std::vector<hydra::Header> lossy;
     std::vector<hydra::Header> flood(kMessages);
     const auto now = static_cast<std::uint64_t>(hydra::monotonic_ns());
     for (std::size_t n = 0; n < kMessages; ++n) {
-        paced[n] = {1, 0, n, now - 5'000'000 - n * 997 % 3'000'000};
-        flood[n] = {1, 0, n, now - 5'000'000 - n / 100 * 1000};
+        const auto publisher = static_cast<std::uint32_t>(n % publishers);
+        const std::size_t sequence = n / publishers;
+        paced[n] = {1, publisher, sequence, now - 5'000'000 - n * 997 % 3'000'000};
+        flood[n] = {1, publisher, sequence, now - 5'000'000 - n / 100 * 1000};
         if (n % 10 != 3) {
             lossy.push_back(paced[n]);
         }
@@ -49,10 +55,15 @@ std::vector<Stream> streams() {
             {"4 partitions", std::move(partitions)}};
 }
 
-double nanoseconds(const std::vector<hydra::Header>& messages, std::size_t length) {
+double nanoseconds(const std::vector<hydra::Header>& messages, std::size_t length,
+                   std::size_t publishers = 1) {
     std::vector<double> rounds;
+    std::vector<hydra::PublisherEndpoint> of;
+    for (std::size_t publisher = 0; publisher < publishers; ++publisher) {
+        of.push_back({static_cast<std::uint32_t>(publisher), ""});
+    }
     for (std::size_t round = 0; round < kRounds; ++round) {
-        hydra::Ledger ledger(1, {{0, ""}});
+        hydra::Ledger ledger(1, of);
         hydra::LatencyRecorder latency;
         hydra::Batch batch;
         const std::int64_t begin = hydra::monotonic_ns();
@@ -72,7 +83,17 @@ double nanoseconds(const std::vector<hydra::Header>& messages, std::size_t lengt
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    if (argc == 4) {
+        const auto publishers = static_cast<std::size_t>(std::atol(argv[2]));
+        for (const Stream& stream : streams(publishers)) {
+            if (std::strcmp(stream.name, argv[1]) == 0) {
+                const auto length = static_cast<std::size_t>(std::atol(argv[3]));
+                std::printf("%.3f\n", nanoseconds(stream.messages, length, publishers));
+            }
+        }
+        return 0;
+    }
     for (const Stream& stream : streams()) {
         for (const std::size_t length : {1, 10, 100, 1000}) {
             std::printf("%-14s batch %4zu %7.2f ns/message\n", stream.name, length,

@@ -1,0 +1,246 @@
+"""Section 6: runs of an hour at half of what the machine carries, and whether anything grows in them.
+
+    python -m bench.hours --minutes 60 [--json FILE] [NAME …]
+
+A run is one step of `hydra slo`. Once a second the resident memory, the open files and the threads of its processes are
+read, added up for each kind of process. A slope is that of a line through the means of the minutes behind the first
+third; its 95 % interval allows for the correlation of neighbouring minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import psutil
+from scipy.special import stdtrit
+
+from bench.hydra_command import HYDRA, run_hydra
+from hydra.analysis.statistics import ALPHA
+from hydra.store.database import DATABASE, RunStore
+from hydra.wire.buckets import percentiles_us
+
+MOST_MB_AN_HOUR: Final = 1.0
+MOST_DATABASE_MB: Final = 30.0
+_MINUTE_S: Final = 60.0
+_WARM_UP: Final = 1 / 3
+"""The share of a run whose minutes do not count: memory is still being filled for the first time."""
+
+
+class Hour(NamedTuple):
+    """A workload.
+
+    Attributes:
+        words: the scenario, and the flags that select clients and settings.
+        is_lossless: whether nothing may be lost.
+    """
+
+    words: tuple[str, ...]
+    is_lossless: bool = True
+
+
+HOURS: Final[Mapping[str, Hour]] = {
+    "native ZMQ, nodrop": Hour(("zmqfixed", "--client", "native", "--clients", "20", "--nodrop")),
+    "JetStream on file": Hour(
+        ("nats-fixed", "--client", "native", "--clients", "20", "--set", "nats.mode=jetstream", "--storage", "file")
+    ),
+    "Kafka": Hour(("kafka-fixed", "--client", "native", "--clients", "20")),
+    "native ZMQ, losses": Hour(("zmqfixed", "--client", "native", "--clients", "20", "--sndhwm", "100"), False),
+}
+
+
+class ProcessSums(NamedTuple):
+    """What all processes of a kind use together."""
+
+    memory_mb: float
+    files: int
+    threads: int
+
+
+Samples = Mapping[str, Sequence[tuple[float, ProcessSums]]]
+"""For each kind of process, seconds since the first sample with the sums then."""
+
+
+# --- the processes of a run ------------------------------------------------------------------------------------------
+
+
+def kinds(command: psutil.Process) -> Iterator[tuple[str, psutil.Process]]:
+    """Each process of a run with its kind."""
+    yield "controller", command
+    for process in command.children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            words, parent = process.cmdline(), process.parent()
+            role = next((role for role in ("pub", "sub") if any(word.endswith(f"-{role}") for word in words)), "")
+            if not role:
+                yield "servers", process
+            elif parent is None or parent.cmdline() != words:
+                yield "groups", process
+            else:
+                whose = "subscribers" if role == "sub" else "publishers"
+                # A group forks its relay first.
+                is_relay = process.pid == min(child.pid for child in parent.children())
+                yield f"{whose}' relay" if is_relay else whose, process
+
+
+def watch(command: psutil.Process, seconds: float) -> Samples:
+    """Samples a run from its first subscriber until the length of its step is over."""
+    samples: dict[str, list[tuple[float, ProcessSums]]] = defaultdict(list)
+    began_s: float | None = None
+    while command.is_running() and command.status() != psutil.STATUS_ZOMBIE:
+        now_s = time.monotonic()
+        sums: dict[str, ProcessSums] = defaultdict(lambda: ProcessSums(0.0, 0, 0))
+        for kind, process in kinds(command):
+            with contextlib.suppress(psutil.Error), process.oneshot():
+                before = sums[kind]
+                sums[kind] = ProcessSums(
+                    before.memory_mb + process.memory_info().rss / 1e6,
+                    before.files + process.num_fds(),
+                    before.threads + process.num_threads(),
+                )
+        if began_s is None and "subscribers" in sums:
+            began_s = now_s
+        if began_s is not None:
+            if now_s - began_s > seconds:
+                break
+            for kind, its in sums.items():
+                samples[kind].append((now_s - began_s, its))
+        time.sleep(max(0.0, 1.0 - (time.monotonic() - now_s)))
+    return samples
+
+
+# --- judgements ------------------------------------------------------------------------------------------------------
+
+
+class Slope(NamedTuple):
+    """A slope with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def slope_of(minutes: Sequence[float]) -> Slope:
+    """The slope of values of consecutive minutes, an hour; at least four values.
+
+    The standard error of an independent sample is multiplied by √((1 + r) / (1 − r)), where r is the correlation of
+    neighbouring residuals, if that is positive.
+    """
+    y = np.asarray(minutes, dtype=np.float64)
+    n = len(y)
+    hours = np.arange(n) / 60
+    value, at_zero = np.polyfit(hours, y, 1)
+    rest = y - value * hours - at_zero
+    spread = float((rest**2).sum())
+    r = min(max(float((rest[1:] * rest[:-1]).sum()) / spread, 0.0), 0.95) if spread > 0 else 0.0
+    error = math.sqrt(spread / (n - 2) / float(((hours - hours.mean()) ** 2).sum()) * (1 + r) / (1 - r))
+    half = float(stdtrit(n - 2, 1 - ALPHA / 2)) * error
+    return Slope(float(value), float(value) - half, float(value) + half)
+
+
+def of_minutes(samples: Sequence[tuple[float, float]]) -> list[float]:
+    """The means of the whole minutes behind the first third."""
+    at, values = np.array(samples).T
+    last = int(at[-1] // _MINUTE_S)
+    minutes = range(int(last * _WARM_UP), last)
+    return [float(values[(at >= m * _MINUTE_S) & (at < (m + 1) * _MINUTE_S)].mean()) for m in minutes]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A figure of an hour, and whether it is as it has to be; None: nothing is asked."""
+
+    hour: str
+    figure: str
+    value: str
+    goal: str
+    holds: bool | None
+
+
+def of_processes(hour: str, samples: Samples) -> Iterator[Finding]:
+    """What became of memory, open files and threads of each kind of process."""
+    for kind, its in sorted(samples.items()):
+        if kind == "servers":
+            continue
+        minutes = of_minutes([(at, sums.memory_mb) for at, sums in its])
+        found = slope_of(minutes)
+        text = (
+            f"{minutes[0]:.1f} → {minutes[-1]:.1f} MB, {found.value:+.2f} [{found.low:+.2f} – {found.high:+.2f}] MB/h"
+        )
+        yield Finding(hour, f"memory, {kind}", text, f"< {MOST_MB_AN_HOUR:g} MB/h", found.high < MOST_MB_AN_HOUR)
+        late = [sums for at, sums in its if at >= its[-1][0] * _WARM_UP]
+        for name, counts in (("open files", [s.files for s in late]), ("threads", [s.threads for s in late])):
+            least, most = min(counts), max(counts)
+            constant = least == most or (counts[0] == counts[-1] and most - least <= 1)
+            yield Finding(hour, f"{name}, {kind}", f"{least} – {most}", "constant", constant)
+
+
+def of_the_run(hour: str, run: Path, *, is_lossless: bool) -> Iterator[Finding]:
+    """What the database shows: its size, losses, and the p99 of each minute."""
+    size_mb = (run / DATABASE).stat().st_size / 1e6
+    yield Finding(hour, "run.db", f"{size_mb:.1f} MB", f"≤ {MOST_DATABASE_MB:g} MB", size_mb <= MOST_DATABASE_MB)
+    with RunStore.open(run) as store:
+        result = store.results()[-1]
+        course = store.course(result.epoch)
+    lost = result.figures.get("client_loss_pct")
+    yield Finding(hour, "loss", f"{lost} %", "0 %" if is_lossless else "above 0 %", (lost == 0) == is_lossless)
+    seconds = [] if course is None else course[2]
+    late = [(s.begin_s, us) for s in seconds if (us := percentiles_us(s.latency, [99.0])[0]) is not None]
+    if len(minutes := of_minutes(late) if late else []) > 3:
+        found = slope_of(np.log(minutes).tolist())
+        low, high = (100 * math.expm1(limit) for limit in found[1:])
+        text = f"{min(minutes):.0f} – {max(minutes):.0f} µs, [{low:+.1f} – {high:+.1f}] % an hour"
+        yield Finding(hour, "p99 of a minute", text, "no trend", low <= 0 <= high)
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def half_rate(hour: Hour) -> float:
+    """Half of the messages/s that a publisher of this workload carries, from a short step at rate ``max``."""
+    run = run_hydra(*hour.words, "--rate", "max", "--duration", "10")
+    return float(run.rows[-1]["avg_rx_rate_pps"]) / 2
+
+
+def measured(name: str, hour: Hour, minutes: float) -> Iterator[Finding]:
+    """Runs one workload at half of what it carries; one with losses at one and a half times."""
+    rate = half_rate(hour) * (1 if hour.is_lossless else 3)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        words = [*hour.words, "--rate", f"{rate:.0f}", "--p99", "10s", "--duration", f"{minutes:g}min"]
+        with subprocess.Popen([*HYDRA, "slo", *words, "--out", str(out), "--quiet"]) as command:
+            samples = watch(psutil.Process(command.pid), minutes * _MINUTE_S)
+        yield Finding(name, "rate", f"{rate:,.0f}/s", "", None)
+        yield from of_processes(name, samples)
+        yield from of_the_run(name, out, is_lossless=hour.is_lossless)
+
+
+def main() -> None:
+    """Runs, prints and stores."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(HOURS)} (default: all)")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    findings: list[Finding] = []
+    for name in options.names or HOURS:
+        for finding in measured(name, HOURS[name], options.minutes):
+            findings.append(finding)
+            verdict = {None: "", True: "holds", False: "misses"}[finding.holds]
+            print(f"{finding.hour:20} {finding.figure:30} {finding.value:50} {finding.goal:12} {verdict}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(finding) for finding in findings], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
