@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from typing import get_args
 
 from bench import growth, limits, memory, placement, programs, start
-from bench.clients import kafka, zmq
+from bench.clients import kafka, kafka_latency, mqtt, nats, zmq, zmtp
+from bench.clients.channel import Figures, Sides, Workload
 from bench.clients.kafka_loop import Library
 from bench.line import Figure, Line, Side, at_least, at_most, nothing
 from bench.stored_runs import grid_run, hour_run
 
 _CPU = Figure("µs of a subscriber's CPU a message")
+_PUBLISHER_CPU = Figure("µs of the publisher's CPU a message")
 
 
 def lines() -> Sequence[Line]:
     """Every line, in the order in which it is measured."""
     broker = kafka.Kafka()
     every = [
-        *(*_limits(broker), *_zmq(), *_kafka(broker)),
+        *(*_limits(broker), *_zmq(), *_zmtp(), *_nats(), *_mqtt(), *_kafka(broker), *_latency()),
         *(*_command(), *_steps(), *_servers(), *_clients(), *_interrupts(), *_pages()),
         *_memory(broker),
         *(*_clients_growth(), *_group_growth(), *_placement(), *_publisher_growth(), *_row_growth()),
@@ -239,6 +243,102 @@ def _kafka(broker: kafka.Kafka) -> Iterator[Line]:
         lacks=kafka.lacks_native,
         within=broker,
     )
+
+
+def _zmtp() -> Iterator[Line]:
+    how = (
+        "Rate max, drops allowed: messages/s that all subscribers of one process receive in 3 s on new connections. On "
+        "the bare side, a process reads as many TCP sockets with epoll and computes the messages from the bytes; the "
+        "publisher is a bare loop of libzmq."
+    )
+    for subscribers in (480, 7680):
+        line = _throughput("zmtp : TCP sockets", zmtp.SIDES, zmtp.packed(subscribers), 0.85, how)
+        yield replace(line, quick=subscribers == 480, pair_s=8 + subscribers / 500)
+
+
+def _nats() -> Iterator[Line]:
+    how = (
+        "Rate max{}: messages/s that all subscribers receive in 3 s, on new connections to one server. The bare side "
+        "is one publisher, and forked subscribers of {} that only count, with the same limits."
+    )
+    modes = {"core": "", "jetstream": ", a stream in memory, acknowledgements of publishers and subscribers"}
+    for client, library, goal in (("native", "libnats", 0.95), ("nats-py", "nats-py", 0.75)):
+        for mode, subscribers in product(modes, (1, 30)):
+            name = f"{'native NATS' if client == 'native' else client} : {library}, {mode}"
+            load = nats.workload(client, subscribers, mode)
+            line = _throughput(name, nats.SIDES, load, goal, how.format(modes[mode], library))
+            yield replace(line, quick=(mode, subscribers) == ("core", 30))
+
+
+def _mqtt() -> Iterator[Line]:
+    how = (
+        "Rate max, QoS {}: messages/s that all subscribers receive in 3 s, on new connections to one mosquitto. The "
+        "bare side is one publisher, and forked subscribers of {} that only count, with the same limits."
+    )
+    for client, library, goal in (("native", "libmosquitto", 0.95), ("paho-mqtt", "paho-mqtt", 0.75)):
+        for qos, subscribers in product((0, 1), (1, 30)):
+            name = f"{'native MQTT' if client == 'native' else client} : {library}, QoS {qos}"
+            load = mqtt.workload(client, subscribers, qos)
+            line = _throughput(name, mqtt.SIDES, load, goal, how.format(qos, library))
+            yield replace(line, quick=(qos, subscribers) == (0, 30))
+
+
+def _throughput(name: str, sides: Sides, load: Workload, goal: float, how: str) -> Line:
+    return Line(
+        "clients",
+        f"{name}, {load.subscribers:,} × {_size(load.size)}",
+        "messages/s",
+        at_least(goal),
+        partial(_rates, sides.ours, load),
+        partial(_rates, sides.bare, load),
+        how,
+        (_CPU, _PUBLISHER_CPU),
+        pairs=5 if load.subscribers <= 480 else 3,
+        pair_s=10,
+        lacks=sides.lacks,
+        within=sides.within,
+        limit=tcp_limit(load.subscribers, load.size),
+    )
+
+
+def _latency() -> Iterator[Line]:
+    subscribers, rate, seconds = 30, 1000.0, 5.0
+    how = (
+        "1,000 messages/s of one publisher: the time from the moment at which a message is due to its receipt, of all "
+        "messages that 30 subscribers receive in 5 s. The bare side is a loop of {} that reads the clock for each "
+        "message."
+    )
+    for name, library, sides, load in (
+        ("native ZMQ", "libzmq", zmtp.SIDES, zmtp.paced("native", subscribers, rate, seconds)),
+        ("pyzmq", "pyzmq", zmtp.SIDES, zmtp.paced("pyzmq", subscribers, rate, seconds)),
+        ("native NATS", "libnats", nats.SIDES, nats.workload("native", subscribers, "core", rate, seconds)),
+        ("nats-py", "nats-py", nats.SIDES, nats.workload("nats-py", subscribers, "core", rate, seconds)),
+        ("native MQTT", "libmosquitto", mqtt.SIDES, mqtt.workload("native", subscribers, 0, rate, seconds)),
+        ("paho-mqtt", "paho-mqtt", mqtt.SIDES, mqtt.workload("paho-mqtt", subscribers, 0, rate, seconds)),
+        ("native Kafka", "librdkafka", kafka_latency.SIDES, kafka_latency.workload(subscribers, rate, seconds)),
+    ):
+        yield Line(
+            "clients",
+            f"latency, {name} : {library}, {subscribers} × {_size(load.size)}",
+            "µs, p50",
+            at_most(1.2),
+            partial(_latencies, sides.ours, load),
+            partial(_latencies, sides.bare, load),
+            how.format(library),
+            (Figure("µs, p99", at_most(1.2)),),
+            quick=name == "native ZMQ",
+            pair_s=12.0,
+            lacks=sides.lacks,
+            within=sides.within,
+        )
+
+
+def _rates(measure: Callable[[Workload], Figures], load: Workload) -> Sequence[float]:
+    return measure(load).throughput
+
+
+def _latencies(measure: Callable[[Workload], Figures], load: Workload) -> Sequence[float]:
+    return measure(load).latency
 
 
 def _size(message_bytes: int) -> str:
