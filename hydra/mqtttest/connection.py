@@ -153,8 +153,10 @@ class MqttConnection:
         """Waits at most ``timeout_s`` until it can read, or write; returns at once if the connection is lost."""
         if self.lost:
             return
-        waiting = select.poll()
-        waiting.register(self.socket, select.POLLIN | (select.POLLOUT if to_write else 0))
+        waiting = self._readable
+        if to_write:
+            waiting = select.poll()
+            waiting.register(self.socket, select.POLLIN | select.POLLOUT)
         waiting.poll(max(0.0, timeout_s * 1000))
 
     def await_(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:

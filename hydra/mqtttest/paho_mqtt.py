@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra.client import process_group
-from hydra.client.transport import Answers, Delivery, Kind, SubscriberTransport, read_system
+from hydra.client.transport import DEAF_AT_MOST_S, Answers, Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.control_client import poll_ms
 from hydra.mqtttest.connection import MqttConnection
 from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_of
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 FULL_WAIT_S: Final = 0.005
 FLUSH_STEP_S: Final = 0.005
 PROBE_FLUSH_S: Final = 0.05
+BATCH_NS: Final = 10_000_000
+"""How long a subscriber reads a batch at most, ns: all messages of a batch have the time of its end, and 2000 messages
+of a process that shares a core with many others can take seconds."""
+STREAM_BYTES: Final = 1 << 20
+"""Bytes after which a subscriber hands over what it has read without the control channel."""
 
 
 class PahoPublisher:
@@ -198,9 +203,33 @@ class PahoSubscriber(SubscriberTransport):
         if connection is None:
             return ()
         self._take(limit)
-        if not self._arrived and timeout_s > 0 and not self._wait(connection, timeout_s):
-            return ()
-        self._take(limit)
+        if not self._arrived and timeout_s > 0:
+            if not self._wait(connection, timeout_s):
+                return ()
+            self._take(limit)
+        return self._taken(limit)
+
+    def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:
+        """See transport.py: the messages of a batch were there without a wait."""
+        messages: list[bytes] = []
+        batches: list[tuple[int, int]] = []
+        connection, now_ns, left_bytes = self._connection, 0, STREAM_BYTES
+        while connection is not None and len(messages) < limit and now_ns < until_ns and left_bytes > 0:
+            self._take(limit - len(messages))
+            if not self._arrived:
+                connection.wait(DEAF_AT_MOST_S, to_write=connection.unsent())
+                self._take(limit - len(messages))
+            now_ns = time.monotonic_ns()
+            batch = self._taken(limit - len(messages))
+            if not batch:
+                break
+            messages += batch
+            batches.append((now_ns, len(batch)))
+            left_bytes -= sum(map(len, batch))
+        return messages, batches
+
+    def _taken(self, limit: int) -> list[bytes]:
+        """Removes at most ``limit`` messages from those that have arrived."""
         arrived = self._arrived
         return [arrived.popleft() for _ in range(min(limit, len(arrived)))]
 
@@ -217,11 +246,12 @@ class PahoSubscriber(SubscriberTransport):
         return any(descriptor != self._control.fileno() for descriptor, _ in ready)
 
     def _take(self, limit: int) -> None:
-        """Reads until ``limit`` messages have arrived, or no data is left."""
+        """Reads until ``limit`` messages have arrived, no data is left, or the batch takes too long."""
         connection = self._connection
         if connection is None:
             return
-        while len(self._arrived) < limit and connection.read():
+        until_ns = time.monotonic_ns() + BATCH_NS
+        while len(self._arrived) < limit and connection.read() and time.monotonic_ns() < until_ns:
             pass
         connection.write()  # answers that the socket did not accept at once
 
