@@ -25,10 +25,13 @@ void Answers::put(const Header& header, bool failed) {
     const std::lock_guard lock(mutex_);
     if (header.epoch == kProbeEpoch) {
         probes_ -= probes_ > 0 ? 1 : 0;
+        came_.notify_one();
     } else if (header.epoch == epoch_) {
         put_.push_back({header.sequence, failed});
     }
-    came_.notify_one();
+    if (awaited_ > 0 && put_.size() >= awaited_) {
+        came_.notify_one();
+    }
     if (put_.size() == 1) {
         const std::uint64_t one = 1;
         static_cast<void>(!write(fd_, &one, sizeof one));  // an eventfd can hold 2⁶⁴ − 2 of these writes
@@ -62,18 +65,20 @@ void Answers::drain() {
     enter();
 }
 
-bool Answers::wait(std::int64_t timeout_ns) {
+bool Answers::wait(std::int64_t timeout_ns, std::size_t answers) {
+    bool answered = false;
     {
         std::unique_lock lock(mutex_);
         const std::uint64_t probes = probes_;
-        const auto changed = [&] { return !put_.empty() || probes_ != probes; };
-        if (!came_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), changed)) {
-            return false;
-        }
+        awaited_ = answers;
+        came_.wait_for(lock, std::chrono::nanoseconds(timeout_ns),
+                       [&] { return put_.size() >= answers || probes_ != probes; });
+        awaited_ = 0;
+        answered = !put_.empty() || probes_ != probes;
         taken_.swap(put_);
     }
     enter();
-    return true;
+    return answered;
 }
 
 // Answers arrive in order, except for failures: a run of them costs one entry.

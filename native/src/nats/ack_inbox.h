@@ -4,6 +4,7 @@
 #include <nats/nats.h>
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -30,8 +31,9 @@ class Answers {
     void accept_probe();
     // Enters the answers that have arrived.
     void drain();
-    // Drains when an answer arrives, waiting for at most this long. Returns whether one arrived.
-    bool wait(std::int64_t timeout_ns);
+    // Drains when this many answers have arrived, or one to a probe, waiting for at most this long. Returns
+    // whether any arrived.
+    bool wait(std::int64_t timeout_ns, std::size_t answers = 1);
 
     [[nodiscard]] const AckLedger& ledger() const { return ledger_; }
     [[nodiscard]] std::uint64_t probes() const;
@@ -53,6 +55,7 @@ class Answers {
     std::vector<Answer> put_;
     std::uint32_t epoch_ = 0;
     std::uint64_t probes_ = 0;
+    std::size_t awaited_ = 0;  // answers for which the client waits; 0: it does not wait
     // Used only by the client's thread.
     std::vector<Answer> taken_;
     AckLedger ledger_;

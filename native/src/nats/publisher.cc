@@ -86,7 +86,10 @@ std::size_t NatsPublisher::send(const Chunk& chunk) {
         room = std::min<std::size_t>(room, pending < window ? window - pending : 0);
     }
     if (room == 0 || !connection_.connected()) {
-        answers_->wait(kFullWaitNs);
+        // One message for each answer would cost a switch of threads for each: it waits for a chunk of
+        // answers.
+        const auto half = static_cast<std::size_t>(step_->publish_window) / 2;
+        answers_->wait(kFullWaitNs, std::clamp<std::size_t>(half, 1, chunk.count()));
         return 0;
     }
     PayloadBlock::Rooms rooms = chunk.rooms();
