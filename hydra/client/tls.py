@@ -25,15 +25,17 @@ class AccessError(OSError):
         layer: where the connection failed.
         reason: why it failed.
         remedy: what to try; "": nothing in particular.
+        server: the server, as the subject of a sentence; "": it is not known here.
     """
 
-    def __init__(self, layer: Layer, reason: str, remedy: str = "") -> None:
-        super().__init__(f"{layer}: {reason}")
+    def __init__(self, layer: Layer, reason: str, remedy: str = "", server: str = "") -> None:
+        where = f"{server} does not answer" if layer == "network" else server
+        super().__init__(f"{where}: {layer}: {reason}" if server else f"{layer}: {reason}")
         self.layer, self.reason, self.remedy = layer, reason, remedy
 
-    def at(self, server: str) -> str:
-        """The error as a line about a server, which is the subject of a sentence."""
-        return f"{server} does not answer: {self}" if self.layer == "network" else f"{server}: {self}"
+    def at(self, server: str) -> AccessError:
+        """The same error, which names the server."""
+        return AccessError(self.layer, self.reason, self.remedy, server)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,7 @@ class ClientTls:
             raise AccessError("TLS", "the file of CAs has no certificate in PEM", "check --ca-file") from None
         if self.certificate:
             try:
-                with in_memory(f"{self.certificate}\n{self.key}") as path:
+                with in_memory(f"{self.key}\n{self.certificate}") as path:
                     context.load_cert_chain(path, password=b"")
             except ssl.SSLError as e:
                 why = "the key is not that of the certificate" if "MISMATCH" in (e.reason or "") else _NO_PAIR
@@ -138,8 +140,8 @@ def access_error(error: OSError, host: str, tls: ClientTls | None) -> AccessErro
         return _of_handshake(getattr(error, "reason", None) or "", tls)
     if isinstance(error, TimeoutError):
         return AccessError("network", "no answer in time")
-    known = error.errno and error.errno > 0  # those of getaddrinfo are negative
-    return AccessError("network", os.strerror(error.errno) if known else error.strerror or str(error))
+    code = error.errno or 0  # those of getaddrinfo are negative
+    return AccessError("network", os.strerror(code) if code > 0 else error.strerror or str(error))
 
 
 def _of_handshake(name: str, tls: ClientTls | None) -> AccessError:
@@ -147,13 +149,13 @@ def _of_handshake(name: str, tls: ClientTls | None) -> AccessError:
     if any(part in name for part in _NO_TLS):
         return AccessError("TLS", "the server does not use TLS at this port", "leave out TLS, or name another port")
     if tls is not None and "ALERT" in name and any(part in name for part in _OF_CLIENT):
-        return _client_certificate(tls, name.rpartition("ALERT_")[2].replace("_", " ").lower())
+        return certificate_error(tls, name.rpartition("ALERT_")[2].replace("_", " ").lower())
     if not name or "EOF" in name:
         return AccessError("TLS", "the server ended the handshake", "check that it uses TLS at this port")
     return AccessError("TLS", name.replace("_", " ").lower())
 
 
-def _client_certificate(tls: ClientTls, why: str = "") -> AccessError:
+def certificate_error(tls: ClientTls, why: str = "") -> AccessError:
     """The error if the server ended the connection because of the client's certificate."""
     if not tls.certificate:
         remedy = "name yours with --cert-file and --key-file"
@@ -185,9 +187,9 @@ def secured(connection: socket.socket, host: str, tls: ClientTls) -> ssl.SSLSock
             pass
         except OSError as e:
             secure.close()
-            raise (access_error(e, host, tls) if isinstance(e, ssl.SSLError) else _client_certificate(tls)) from None
+            raise (access_error(e, host, tls) if isinstance(e, ssl.SSLError) else certificate_error(tls)) from None
         else:  # the server closed the connection
             secure.close()
-            raise _client_certificate(tls)
+            raise certificate_error(tls)
     secure.settimeout(timeout)
     return secure

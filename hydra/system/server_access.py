@@ -33,7 +33,7 @@ class AddressForm:
     """How the users of one system write an address.
 
     Attributes:
-        ports: the default port of each scheme; "" is an address without a scheme.
+        ports: the default port of each scheme, 0 if the port must be written; "" is an address without a scheme.
         refused: what is wrong with a scheme that the system's users may expect, and what to write instead.
         example: the remedy for a text that is no address.
     """
@@ -108,7 +108,7 @@ class Access(Protocol):
 
     @property
     def key_file(self) -> str:
-        """The private key of ``cert_file``."""
+        """The private key of ``cert_file``; "": it is in that file."""
 
 
 def client_tls(table: str, access: Access) -> ClientTls:
@@ -127,7 +127,8 @@ def client_tls(table: str, access: Access) -> ClientTls:
         for name, key in (("ca", "ca_file"), ("certificate", "cert_file"), ("key", "key_file"))
         if (path := getattr(access, key))
     }
-    tls = ClientTls(**texts)
+    # One file may hold both.
+    tls = ClientTls(**{"key": texts.get("certificate", ""), **texts})
     try:
         tls.context()
     except AccessError as e:

@@ -108,6 +108,9 @@ def test_files_are_read_and_checked_before_anything_starts(tmp_path: Path) -> No
 
     own = {"certificate": server.certificate, "key": server.key}
     assert client_tls("nats", Files(certificate, certificate, key)) == ClientTls(ca=server.certificate, **own)
+    both = tmp_path / "both"
+    both.write_text(f"{server.certificate}{server.key}")
+    client_tls("nats", Files(cert=str(both))).context()
     (tmp_path / "large").write_bytes(b" " * 300_000)
     for files, refusal in (
         (Files(key), "the file of CAs has no certificate"),
@@ -124,6 +127,6 @@ def test_files_are_read_and_checked_before_anything_starts(tmp_path: Path) -> No
 
 def test_an_error_names_the_layer_at_which_a_server_failed() -> None:
     refused = access_error(ConnectionRefusedError(111, "Connection refused"), "h", ClientTls())
-    assert refused.at("X at h:1") == "X at h:1 does not answer: network: Connection refused"
+    assert str(refused.at("X at h:1")) == "X at h:1 does not answer: network: Connection refused"
     assert access_error(TimeoutError("timed out"), "h", None).reason == "no answer in time"
-    assert AccessError("login", "wrong password").at("X at h:1") == "X at h:1: login: wrong password"
+    assert AccessError("login", "wrong password", server="X at h:1").args[0] == "X at h:1: login: wrong password"

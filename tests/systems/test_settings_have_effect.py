@@ -44,7 +44,16 @@ class Mode(NamedTuple):
 
 
 def _nats(mode: Mapping[str, object], unused: set[str]) -> Mode:
-    return Mode("nats", {f"settings.{name}": value for name, value in mode.items()}, unused | _USUAL)
+    return Mode("nats", {f"settings.{name}": value for name, value in mode.items()}, unused | _LOGINS | _USUAL)
+
+
+_BESIDE: Final = {"nats.key_file", "nats.password", "nats.password_file"}
+"""What has an effect beside a certificate or a user only."""
+_LOGINS: Final = {
+    *_BESIDE,
+    *("nats.username", "nats.token"),
+    *(f"nats.{name}_file" for name in ("ca", "cert", "token", "nkey", "creds")),
+}
 
 
 _KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics"}
@@ -69,7 +78,11 @@ MODES: Final = [
     _nats({**_STREAM, "consumer": "pull"}, set()),
     _nats({**_STREAM, "publish_acks": False}, {"publish_window", "fetch_batch"}),
     _nats({**_STREAM, "ack_policy": "none"}, {"max_ack_pending", "fetch_batch"}),
-    Mode("nats", {"nats.servers": "h:1"}, {*_QUEUED, "max_ack_pending", "fetch_batch", "server.count"} | _USUAL),
+    Mode(
+        "nats",
+        {"nats.servers": "h:1"},
+        {*_QUEUED, "max_ack_pending", "fetch_batch", "server.count", "nats.tls"} | _BESIDE | _USUAL,
+    ),
     Mode("mqtt", {}, _MQTT | _USUAL),
     Mode("mqtt", {"settings.qos": 1}, _MQTT - {"max_inflight"} | _USUAL),
     Mode("mqtt", {"mqtt.broker": "h:1"}, {*_USUAL, *_MQTT, "mqtt.max_queued_messages"} - {"mqtt.username"}),
