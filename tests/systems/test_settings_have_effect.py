@@ -31,7 +31,12 @@ _PLAIN: Final = {"payload_ratio", "payload_file", "payload_seed"}
 _STEADY: Final = {"load.low", "load.high", "load.parts", "load.period_s", "load.file"}
 _QUEUED: Final = {"nats.replicas", "storage", "consumer", "publish_acks", "publish_window", "ack_policy"}
 _USUAL: Final = _PLAIN | _STEADY | _NATIVE
-_ZMQ: Final = _USUAL | {"subscriptions"}
+_OF_NATIVE_ZMQ: Final = {
+    f"native.{name}"
+    for name in ("clients_per_process", "pacing", "publisher", "io_threads", "transport", "sndbuf", "rcvbuf")
+}
+"""All options of native clients but ``secure``, which pyzmq has, too."""
+_ZMQ: Final = _PLAIN | _STEADY | _OF_NATIVE_ZMQ | {"subscriptions"}
 _LOADED: Final = _ZMQ | {"rate", "messages"}
 
 
@@ -63,9 +68,9 @@ _STREAM: Final = {"mode": "jetstream"}
 
 MODES: Final = [
     Mode("zmq", {}, _ZMQ),
-    Mode("zmq", {"publishers": 2}, _USUAL),
-    Mode("zmq", {"client": "native"}, _ZMQ - _NATIVE),
-    Mode("zmq", {"client": "zmtp"}, _ZMQ - _NATIVE | {"rcvhwm", "receive_rate", "native.secure"}),
+    Mode("zmq", {"publishers": 2}, _ZMQ - {"subscriptions"}),
+    Mode("zmq", {"client": "native"}, _ZMQ - _OF_NATIVE_ZMQ),
+    Mode("zmq", {"client": "zmtp"}, _ZMQ - _OF_NATIVE_ZMQ | {"rcvhwm", "receive_rate", "native.secure"}),
     Mode("zmq", {"settings.payload": "json"}, _ZMQ - {"payload_ratio", "payload_seed"}),
     Mode("zmq", {"settings.payload": "random"}, _ZMQ - {"payload_seed"}),
     Mode("zmq", {"settings.payload": "lines", "settings.payload_file": "f"}, _ZMQ - {"payload_file"}),
@@ -197,7 +202,7 @@ def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
     assert plan is not None
     tested = spec.make(scenario, False, True)
     tested._address = "h:1"  # type: ignore[attr-defined]
-    beside: list[object] = [scenario.native] if scenario.client in spec.natives else []
+    beside: list[object] = [scenario.native] if scenario.client in ("pyzmq", *spec.natives) else []
     if isinstance(tested, NatsSystem):
         monkeypatch.setattr(tested, "_first", lambda *_: 1)
     elif isinstance(tested, KafkaSystem):
