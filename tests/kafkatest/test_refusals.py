@@ -24,6 +24,8 @@ USERS = {"kafka.bootstrap": "h:9092"}
         ({"settings.partitions": 0}, "settings.partitions: must be 1 to 10000, not 0"),
         ({"settings.kill_broker_at": 0.5}, "needs at least 2 brokers, and server.count is 1"),
         ({**THREE, "settings.kill_broker_at": 1.0}, "above 0 and below 1, not 1.0"),
+        ({"kafka.tls": True, "kafka.properties": {"ssl.ca.pem": "x"}}, "kafka.properties.ssl.ca.pem: is Hydra's own"),
+        ({**USERS, "kafka.tls": True}, "kafka.tls: has no effect in this run: it needs no kafka.bootstrap"),
         ({**USERS, "settings.kill_broker_at": 0.5}, "kill_broker_at: has no effect in this run: it needs no kafka.b"),
         ({**USERS, "sweep.vary.kill_broker_at": [0.5]}, "sweep.vary.kill_broker_at: has no effect in this run"),
         ({**USERS, "kafka.broker": {"num.io.threads": "4"}}, "kafka.broker: Hydra changes no settings"),

@@ -62,7 +62,7 @@ _LOGINS: Final = {
 
 
 _KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics"}
-_OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "server.count"}
+_OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "kafka.tls", "server.count"}
 _MQTT: Final = {"mqtt.username", "mqtt.password", "mqtt.password_file", "max_inflight"}
 _STREAM: Final = {"mode": "jetstream"}
 
