@@ -13,13 +13,14 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from hydra.client.tls import AccessError, ClientTls, access_error, secured
+from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error, secured
 from hydra.kafkatest.librdkafka import LOGINS
 from hydra.kafkatest.nodes import host_and_port
 from hydra.kafkatest.properties import confluent_config
 
-_CONNECT_WITHIN_S: Final = 0.5
-_MOST_BROKERS: Final = 3
+_WITHIN_S: Final = 1.0
+"""How long a connection, each part of a handshake, and an alert after it may take."""
+_MOST_BROKERS: Final = 2
 _SECURE: Final = ("ssl", "sasl_ssl")
 _ONLY_LIBRDKAFKA: Final = (
     *("ssl.key.password", "ssl.keystore.location", "ssl.crl.location", "ssl.cipher.suites", "ssl.engine.location"),
@@ -54,25 +55,36 @@ def rejection(bootstrap: str, properties: Mapping[str, str], error: KafkaError |
     found = [_at(*host_and_port(address.strip()), tls) for address in bootstrap.split(",")[:_MOST_BROKERS]]
     errors = [each for each in found if each is not None]
     rejections = [each for each in errors if each.layer != "network"]
-    if not rejections and len(errors) < len(found):
-        return None
-    return (rejections or errors)[0]
+    reached = len(errors) < len(found) or (error is not None and error.code() == KafkaError._SSL)
+    return rejections[0] if rejections else None if reached else errors[0]
 
 
 def _at(host: str, port: int, tls: ClientTls | None) -> AccessError | None:
     """Why a broker rejects a client; None if that is not known."""
     try:
-        with socket.create_connection((host, port), _CONNECT_WITHIN_S) as connection:
-            if tls is not None:
-                secured(connection, host, tls).close()
-                return None
-            return _TLS_DEMANDED if _answers_tls(connection) else None
+        with socket.create_connection((host, port), _WITHIN_S) as connection:
+            if tls is None:
+                return _TLS_DEMANDED if _answers_tls(connection) else None
+            with secured(connection, host, tls) as secure:
+                return _rejected(secure, tls)
     except OSError as e:
         found = access_error(e, host, tls)
         remedy = found.remedy
         for flag, name in _NAMES.items():
             remedy = remedy.replace(flag, name)
         return AccessError(found.layer, found.reason, remedy)
+
+
+def _rejected(secure: ssl.SSLSocket, tls: ClientTls) -> AccessError | None:
+    """The error if the broker ends the connection after the handshake, before the client has sent anything."""
+    secure.settimeout(_WITHIN_S)
+    try:
+        secure.read(1)
+    except TimeoutError:
+        return None
+    except ConnectionError:
+        pass
+    return certificate_error(tls)
 
 
 _TLS_DEMANDED: Final = AccessError(

@@ -100,7 +100,8 @@ class KafkaSystem(ServerSystem):
     def program(self, role: Role) -> Program:
         """The program of the scenario's client."""
         if self._scenario.client == "native":
-            return Program(command("kafka", role, self._scenario.native), {})
+            protocol = self._properties.get("security.protocol", "")
+            return Program(command("kafka", role, self._scenario.native, tls="SSL" in protocol.upper()), {})
         client = self._scenario.client
         files = _kafka_itself() if client == TOOL else None
         return Program.of_module(_MODULES[client], kind_of("kafka", role), files=files, libraries=LIBRARIES[client])

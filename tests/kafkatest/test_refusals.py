@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from hydra.config.scenario import load_scenario
-from hydra.errors import ConfigError, UsageError
+from hydra.errors import ConfigError, MissingDependencyError, UsageError
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.java_properties import consumer_config, java_config, producer_config, with_files, written
+from hydra.kafkatest.system import KafkaSystem
+from hydra.native import client_command
 
 THREE = {"server.count": 3}
 USERS = {"kafka.bootstrap": "h:9092"}
@@ -151,3 +153,14 @@ def test_a_delivery_that_may_not_take_long_leaves_a_request_no_longer() -> None:
     assert (config["linger.ms"], config["request.timeout.ms"], config["client.id"]) == ("100", "4900", "hydra-3")
     assert "retries" not in config
     assert consumer_config(3, kafka)["fetch.max.wait.ms"] == "500"
+
+
+def test_a_native_client_without_tls_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_command, "find", lambda: Path("/hydra-client"))
+    monkeypatch.setattr(client_command, "_help", lambda _: "KIND: kafka-pub, kafka-sub\n\nTLS: nats\n")
+    security = {"kafka.properties": {"security.protocol": "sasl_ssl"}}
+    for more in ({**USERS, **security}, {"kafka.tls": True}):
+        system = KafkaSystem(load_scenario("kafka-fixed", {"client": "native", **more}))
+        with pytest.raises(MissingDependencyError, match=r"without TLS for kafka.*choose another --implementation"):
+            system.program("subscriber")
+    KafkaSystem(load_scenario("kafka-fixed", {"client": "native"})).program("subscriber")

@@ -26,6 +26,7 @@ from hydra.system.run_certificates import RunAuthority
 from hydra.wire.data_message import pack
 from hydra.wire.messages import PROBE_EPOCH, Configure, Error, Ready
 from tests.conformance.bench import Bench
+from tests.integration.command import hydra
 from tests.kafkatest.conftest import opened
 from tests.suite.waiting import SOON_S, wait_until
 
@@ -94,6 +95,8 @@ WRONG: Final = {
     "wrong host": Case("tls", TLS, "TLS: wrong host name: .* not for localhost", *UNTRUSTED, "localhost"),
     "no client certificate": Case("client", TLS, *ASKED),
 }
+SOON: Final = {name: case for name, case in WRONG.items() if name != "no client certificate"}
+"""Cases that librdkafka takes for final; in the other one it tries again for 10 s."""
 UNKNOWN: Final = {
     "tls, no security": Case("tls", {}, "TLS: the server demands TLS; add --kafka-prop security.protocol=SSL"),
     "scram, only tls": Case("scram", TLS, "are security.protocol, user and password right"),
@@ -160,6 +163,16 @@ def test_the_controller_says_what_is_wrong_before_anything_is_made(secure: Secur
     with pytest.raises(UsageError) as refusal:
         system(secure, case).check()
     one_clear_line(str(refusal.value), case.controller)
+
+
+def test_a_command_that_is_not_let_in_leaves_nothing(secure: SecureBroker, tmp_path: Path) -> None:
+    given = kafka(secure, WRONG["expired"])
+    properties = [word for key, value in given["properties"].items() for word in ("--kafka-prop", f"{key}={value}")]
+    done = hydra("kafka-fixed", "--servers", given["bootstrap"], *properties, "--out", tmp_path / "run", expect=2)
+    assert done.stderr.splitlines() == [
+        f"hydra: Kafka at {given['bootstrap']}: TLS: the server's certificate has expired; renew it"
+    ]
+    assert list(tmp_path.iterdir()) == []
 
 
 def command(system: dict[str, Any]) -> Configure:
@@ -229,7 +242,7 @@ def test_native_clients_are_let_in_or_say_that_their_library_is_too_old(
     native.peer.heard(Ready, [2], epoch=epoch)
 
 
-@EACH
+@pytest.mark.parametrize("case", SOON.values(), ids=SOON)
 def test_a_native_publisher_says_what_is_wrong(native: Bench, secure: SecureBroker, topic: str, case: Case) -> None:
     one_clear_line(refusal(native, 1, told(secure, case, topic)), case.librdkafka)
 
