@@ -79,6 +79,7 @@ LIBRARIES = {
     # Library → the rooms that may import it.
     # The relay waits for both of its sockets and its pipes together.
     "zmq": ["hydra.control", "hydra.zmqtest", "hydra.client.relay"],
+    "cryptography": ["hydra.system.run_certificates", "hydra.natstest.nkey"],
     "kubernetes": ["hydra.kubernetes.api_client", "hydra.kubernetes.api_streams"],
     "websocket": ["hydra.kubernetes.api_streams"],  # the Kubernetes client's own
     "pymesos": ["hydra.mesos.driver"],

@@ -47,6 +47,7 @@ from hydra.model import (
     ServerSpec,
     Settings,
     SloSpec,
+    setting_of,
 )
 from hydra.sweep import KINDS, SweepKind, SweepTable, kind_of, of_table
 from hydra.system import SystemSpec
@@ -379,10 +380,10 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
             f"{scenario.client!r} is no client of system {scenario.system}",
             f"use {' or '.join(spec.implementations)}",
         )
-    as_it_is = of_written(as_written(NativeSpec, spec.native)(), NativeSpec, spec.native)
-    if scenario.native != as_it_is and scenario.client not in spec.natives:
-        (name, *_) = (n for n, value in _options(scenario.native) if value != dict(_options(as_it_is))[n])
-        raise RefusedError((NATIVE, name), f"client {scenario.client} has no such option", "use client native")
+    usual = dict(_options(of_written(as_written(NativeSpec, spec.native)(), NativeSpec, spec.native)))
+    for name in (name for name, value in _options(scenario.native) if value != usual[name]):
+        if scenario.client not in spec.natives and not _is_shared(spec, name, scenario.client):
+            raise RefusedError((NATIVE, name), f"client {scenario.client} has no such option", "use client native")
     if scenario.client not in spec.tools:
         _room_for_header(scenario)
     sweep = kind_of(scenario)
@@ -393,6 +394,12 @@ def _consistent(spec: SystemSpec, scenario: Scenario, table: object) -> None:
         raise RefusedError(("table",), f"{table} is the table of a {theirs[0]}", f"add [sweep.{theirs[0]}]")
     what, remedy = f"{table} has no {sweep.key}", f"remove [sweep.{sweep.key}] or use {sweep.tables[0]}"
     raise RefusedError(("table",), what, remedy)
+
+
+def _is_shared(spec: SystemSpec, name: str, client: str) -> bool:
+    """Whether an implementation that is no native one has an option of native clients, too."""
+    of = field_of(f"{NATIVE}.{name}", spec.native)
+    return of is not None and any(need.key == "client" and client in need.values for need in setting_of(of).needs)
 
 
 def _options(native: NativeSpec) -> Iterator[tuple[str, object]]:

@@ -6,7 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -17,8 +17,12 @@ from hydra.kafkatest.control_messages import KafkaJoin
 from hydra.kafkatest.metrics import ask, exporters
 from hydra.kafkatest.nodes import bootstrap, parse
 from hydra.kafkatest.program import KafkaProgram, kafka_uuid
+from hydra.kafkatest.properties import trusting
 from hydra.kafkatest.topics import Topics, membership
 from hydra.system.embedded_server import EmbeddedServer
+
+if TYPE_CHECKING:
+    from hydra.system.run_certificates import RunAuthority
 
 _ASK_FOR_S: Final = 1.0
 """How long one request for the cluster's members may take."""
@@ -34,24 +38,30 @@ class KafkaCluster:
 
     Arguments:
         settings: settings of all brokers; they override those of ``conf/kafka/server.properties``.
+        authority: the CA of the brokers; None: they use no TLS.
     """
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None, authority: RunAuthority | None = None) -> None:
         self._id = ""
         self._size = 0
         self._settings = dict(settings or {})
+        self._authority = authority
+        self._properties = trusting(authority.client) if authority else {}
         self._exporters: dict[str, str] = {}
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
         """Makes a new cluster id; returns the ``join`` of each broker, with the id and all addresses."""
         self._id, self._size = kafka_uuid(), len(endpoints)
         self._exporters = exporters(endpoints)
-        return [
-            msgspec.to_builtins(
-                KafkaJoin(cluster=self._id, node=number, endpoints=list(endpoints), settings=self._settings)
-            )
-            for number in range(1, self._size + 1)
-        ]
+        return [self._join(number, endpoints) for number in range(1, self._size + 1)]
+
+    def _join(self, number: int, endpoints: Sequence[str]) -> dict[str, Any]:
+        join = KafkaJoin(cluster=self._id, node=number, endpoints=list(endpoints), settings=self._settings)
+        if self._authority:
+            tls = self._authority.server(endpoints[number - 1])
+            join = msgspec.structs.replace(join, tls=tls, ca=self._authority.client.ca)
+        told: dict[str, Any] = msgspec.to_builtins(join)
+        return told
 
     def address(self, endpoints: Sequence[str]) -> str:
         """``host:port`` of every broker, separated by commas."""
@@ -59,11 +69,11 @@ class KafkaCluster:
 
     def up(self, address: str) -> bool:
         """Whether all brokers answer as one cluster; the id excludes a foreign broker on one of the ports."""
-        return membership(address, _ASK_FOR_S) == (self._id, self._size)
+        return membership(address, _ASK_FOR_S, self._properties) == (self._id, self._size)
 
     def warm_up(self, address: str) -> None:
         """Sends messages through every broker until Java has compiled its code."""
-        _warm_up(address, _WARM_UP_WITHIN_S, self._size)
+        _warm_up(address, _WARM_UP_WITHIN_S, self._size, self._properties)
         # The first answer of an exporter takes much longer than later ones.
         ask(self._exporters)
 
@@ -94,7 +104,7 @@ class EmbeddedBroker(EmbeddedServer):
         return self.address
 
 
-def _warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
+def _warm_up(bootstrap: str, timeout_s: float, brokers: int, properties: Mapping[str, str]) -> None:
     """Sends and receives messages on a temporary topic with a leader on every broker, then deletes it.
 
     Java interprets the code of a new broker; after some thousands of messages it has compiled the code.
@@ -103,10 +113,10 @@ def _warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
         ServerError: not all messages were received within ``timeout_s``.
     """
     deadline = time.monotonic() + timeout_s
-    topics = Topics(bootstrap, {}, f"warmup-{uuid.uuid4().hex[:8]}")
+    topics = Topics(bootstrap, properties, f"warmup-{uuid.uuid4().hex[:8]}")
     try:
         topic = topics.create("warmup", brokers, min(brokers, _COPIES))
-        received = _round_trip(bootstrap, topic, brokers, deadline)
+        received = _round_trip({**properties, "bootstrap.servers": bootstrap}, topic, brokers, deadline)
     except KafkaException as e:
         raise ServerError(f"the warm-up of the broker at {bootstrap} failed: {e.args[0]}") from None
     finally:
@@ -117,11 +127,11 @@ def _warm_up(bootstrap: str, timeout_s: float, brokers: int = 1) -> None:
         )
 
 
-def _round_trip(bootstrap: str, topic: str, partitions: int, deadline: float) -> int:
-    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0, "linger.ms": 0, "batch.num.messages": _CHUNK})
+def _round_trip(common: Mapping[str, str], topic: str, partitions: int, deadline: float) -> int:
+    producer = Producer({**common, "log_level": 0, "linger.ms": 0, "batch.num.messages": _CHUNK})
     consumer = Consumer(
         {
-            "bootstrap.servers": bootstrap,
+            **common,
             "log_level": 0,
             "group.id": "hydra-warmup",
             "enable.auto.commit": False,

@@ -13,13 +13,12 @@ from typing import Final
 from confluent_kafka import KafkaException
 
 from hydra.client.server_interface import accepts
+from hydra.kafkatest.nodes import host_and_port
 from hydra.kafkatest.topics import Topics
 from hydra.system.worker_thread import WorkerThread
 
 EVERY_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 1.5
-DEFAULT_PORT: Final = 9092
-"""librdkafka's port for an address without one."""
 GONE_AFTER_S: Final = 6.0
 """How long a dead broker is silent: longer than a new leader takes after an orderly shutdown, with replicas."""
 
@@ -90,11 +89,3 @@ class BrokerMonitor:
             except (KafkaException, TimeoutError):
                 answered = {leader: accepts(*host_and_port(leader), ANSWER_WITHIN_S) for leader in leaders}
             self._silence.note(answered, time.monotonic())
-
-
-def host_and_port(address: str) -> tuple[str, int]:
-    """Host and port of ``host`` or ``host:port``, without the brackets of an IPv6 address."""
-    host, _, port = address.rpartition(":")
-    if not port.isdigit():
-        host, port = address, str(DEFAULT_PORT)
-    return host.strip("[]"), int(port)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import msgspec
 
+from hydra.client.tls import ServerTls
 from hydra.kafkatest import batching
 from hydra.kafkatest.settings import MOST_RETRIES, KafkaSettings
 from hydra.wire.messages import Count
@@ -46,10 +47,13 @@ class KafkaJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """The object of ``join``: Kafka's id of the cluster that a broker joins.
 
     ``endpoints`` are those that the brokers sent in ``ready``; ``node`` is the broker's own, counted from 1.
-    ``settings`` override those that the broker already has.
+    ``settings`` override those that the broker already has. ``tls`` is the broker's certificate and key, ``ca`` the CA
+    that it trusts in other brokers; without them it uses no TLS.
     """
 
     cluster: str
     node: Annotated[int, msgspec.Meta(ge=1)]
     endpoints: list[str]
     settings: dict[str, str] = {}
+    tls: ServerTls | None = None
+    ca: str = ""

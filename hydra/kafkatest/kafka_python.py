@@ -36,7 +36,7 @@ from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
 from hydra.kafkatest.librdkafka import ENDED
 from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
-from hydra.kafkatest.properties import kafka_python_config, kafka_python_named
+from hydra.kafkatest.properties import kafka_python_arguments, kafka_python_config, kafka_python_named
 from hydra.kafkatest.property_table import QUEUED, alike
 from hydra.kafkatest.transport_base import ConsumerTransport, ProducerTransport, fetch_config, session_config
 from hydra.model import Role
@@ -80,6 +80,10 @@ class _Diagnosis(logging.Handler):
     def explain(self, answer: BaseException) -> str:
         """The cause of this error of a call."""
         told = text(self._error or answer)
+        if isinstance(self._error, SaslAuthenticationFailedError):
+            return f"login: {told}"
+        if "[SSL" in told:  # the library has no class for it
+            return f"TLS: {told}"
         return f"{told}; {ENDED}" if "socket disconnected" in told else told
 
 
@@ -220,7 +224,7 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
 
     def _made(self, config: Mapping[str, Any]) -> Any:
         with explained():
-            producer = KafkaProducer(**{name: it for name, it in config.items() if name != QUEUED})
+            producer = KafkaProducer(**kafka_python_arguments(config))
         producer._sender._sensors = self._counting = Counting()
         return producer
 
@@ -322,7 +326,7 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
     def _open(self) -> None:
         with explained():
             if self._consumer is None:
-                self._consumer = KafkaConsumer(**self._built_from)
+                self._consumer = KafkaConsumer(**kafka_python_arguments(self._built_from))
             if self._member is not None:
                 self._group = _Group(self._consumer, self._topic, self._member)
                 self._group.join()

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
+from hydra.client.tls import Layer
 from hydra.errors import UsageError
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.properties import confluent_config
@@ -15,7 +16,9 @@ from hydra.model import Role
 
 _C = TypeVar("_C", Producer, Consumer)
 
-_REFUSALS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL, KafkaError.SASL_AUTHENTICATION_FAILED})
+LOGINS: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED})
+"""Errors of user and password, or of their mechanism."""
+_REFUSALS: Final = LOGINS | {KafkaError._SSL}
 """Errors that another attempt does not repair."""
 ENDED: Final = "the broker ends Hydra's connections: are security.protocol, user and password right?"
 """The probable cause if the library reports no other."""
@@ -51,28 +54,30 @@ class Complaint:
     """The most informative error so far; a client's ``error_cb``."""
 
     def __init__(self) -> None:
-        self._error: KafkaError | None = None
+        self.error: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
         """Takes an error, unless a more informative one is known."""
-        if self._error is None or _weight(error) >= _weight(self._error):
-            self._error = error
+        if self.error is None or _weight(error) >= _weight(self.error):
+            self.error = error
 
     @property
     def refused(self) -> bool:
         """Whether the cluster rejects this client, or this client the cluster."""
-        return self._error is not None and self._error.code() in _REFUSALS
+        return self.error is not None and self.error.code() in _REFUSALS
 
     def forget(self) -> None:
         """Drops the error, as calls succeed again."""
-        self._error = None
+        self.error = None
 
     def explain(self, answer: BaseException) -> str:
         """The cause of this error of a call."""
-        if self._error is None:
+        if self.error is None:
             return text(answer)
         # A cluster that accepts no connections causes another error before this one.
-        return ENDED if self._error.code() == KafkaError._ALL_BROKERS_DOWN else self._error.str()
+        told = ENDED if self.error.code() == KafkaError._ALL_BROKERS_DOWN else self.error.str()
+        layer = _layer(self.error)
+        return f"{layer}: {told}" if layer else told
 
 
 def text(answer: BaseException) -> str:
@@ -85,6 +90,15 @@ def code(answer: BaseException) -> int | None:
     """The code of a call's Kafka error, None for another error."""
     error = answer.args[0] if isinstance(answer, KafkaException) else None
     return error.code() if isinstance(error, KafkaError) else None
+
+
+def _layer(error: KafkaError) -> Layer | None:
+    """Where a connection failed; None: the error does not show it."""
+    if error.code() in LOGINS:
+        return "login"
+    if error.code() == KafkaError._SSL or "SSL routines" in error.str():
+        return "TLS"
+    return "network" if error.code() in (KafkaError._TRANSPORT, KafkaError._RESOLVE) else None
 
 
 def _weight(error: KafkaError) -> int:

@@ -10,6 +10,8 @@ MOST_VOTERS: Final = 3
 """Three voters survive the death of one; more voters cost more than they help."""
 INTERNAL_REPLICAS: Final = 3
 """Replicas of Kafka's internal topics, such as that of the groups' offsets."""
+DEFAULT_PORT: Final = 9092
+"""librdkafka's port for an address without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,14 @@ def parse(endpoint: str) -> Node:
     return Node(pairs[0][0], *(int(port) for _, _, port in pairs))
 
 
+def host_and_port(address: str) -> tuple[str, int]:
+    """Host and port of ``host`` or ``host:port``, without the brackets of an IPv6 address."""
+    host, _, port = address.rpartition(":")
+    if not port.isdigit():
+        host, port = address, str(DEFAULT_PORT)
+    return host.strip("[]"), int(port)
+
+
 def bootstrap(nodes: Sequence[Node]) -> str:
     """The addresses of all nodes for clients."""
     return ",".join(node.bootstrap for node in nodes)
@@ -83,7 +93,7 @@ def victim(nodes: Sequence[Node], leader: str) -> str:
     return nodes[-1].bootstrap if leader == only_voter else leader
 
 
-def settings(nodes: Sequence[Node], number: int) -> dict[str, str]:
+def settings(nodes: Sequence[Node], number: int, *, tls: bool = False) -> dict[str, str]:
     """The values of one node for the placeholders in ``conf/kafka/server.properties``.
 
     All nodes are brokers; the first :func:`voters_of` nodes are voters of the KRaft quorum as well.
@@ -91,15 +101,18 @@ def settings(nodes: Sequence[Node], number: int) -> dict[str, str]:
     Args:
         nodes: the whole cluster.
         number: the node's number, counted from 1; Kafka's ``node.id``.
+        tls: whether clients and brokers use TLS with a broker; controllers do not.
     """
+    protocol = "SSL" if tls else "PLAINTEXT"
     mine, voters = nodes[number - 1], nodes[: voters_of(len(nodes))]
-    roles, listeners = ["broker"], [f"PLAINTEXT://{mine.bootstrap}"]
+    roles, listeners = ["broker"], [f"{protocol}://{mine.bootstrap}"]
     if number <= len(voters):
         roles.append("controller")
         listeners.append(f"CONTROLLER://{mine.host}:{mine.controller_port}")
     return {
         "node": str(number),
         "roles": ",".join(roles),
+        "protocol": protocol,
         "host": mine.host,
         "port": str(mine.port),
         "listeners": ",".join(listeners),

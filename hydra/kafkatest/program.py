@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
+from hydra.client.tls import ServerTls
 from hydra.client.transport import read_system
 from hydra.config.file_locations import cache_folder
 from hydra.errors import ServerError
@@ -43,6 +44,8 @@ DATA: Final = "data"
 PROPERTIES: Final = "server.properties"
 LOGGING: Final = "log4j2.properties"
 EXPORTER: Final = "exporter.yaml"
+KEYSTORE: Final = "keystore.pem"
+TRUSTSTORE: Final = "truststore.pem"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +197,9 @@ class KafkaProgram:
         mine, nodes = parse(endpoint), [parse(each) for each in asked.endpoints]
         copy_storage(template.storage, folder / DATA, asked.cluster, asked.node)
         more = {**asked.settings, **(self._more(mine.port, mine.controller_port) if self._more else {})}
-        kafka.configure(folder, settings(nodes, asked.node), more)
+        if asked.tls:
+            more |= _with_tls(folder, asked.tls, asked.ca)
+        kafka.configure(folder, settings(nodes, asked.node, tls=asked.tls is not None), more)
         options = heap_options(sharing(nodes, asked.node))
         if template.archive:
             options.append(f"-XX:SharedArchiveFile={template.archive}")
@@ -202,6 +207,18 @@ class KafkaProgram:
             shutil.copyfile(kafka.conf / EXPORTER, folder / EXPORTER)
             options += [f"-javaagent:{jar}={mine.metrics}:{EXPORTER}" for jar in kafka.jars.exporter]
         return kafka.java_command(options, "kafka.Kafka", PROPERTIES)
+
+
+def _with_tls(folder: Path, tls: ServerTls, ca: str) -> dict[str, str]:
+    """Writes a broker's certificates to its folder, the key for this user only; returns the settings that name them."""
+    (folder / KEYSTORE).touch(mode=0o600)
+    (folder / KEYSTORE).write_text(tls.key + tls.certificate)
+    (folder / TRUSTSTORE).write_text(ca)
+    return {
+        **{f"ssl.{store}.type": "PEM" for store in ("keystore", "truststore")},
+        "ssl.keystore.location": KEYSTORE,
+        "ssl.truststore.location": TRUSTSTORE,
+    }
 
 
 def copy_storage(storage: Path, data: Path, cluster: str, node: int = 1) -> None:

@@ -6,10 +6,11 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from hydra.client.tls import ClientTls
 from hydra.errors import UsageError
-from hydra.kafkatest.property_table import PROPERTIES, TABLE, KafkaPythonValue, Property
+from hydra.kafkatest.property_table import CA_PEM, PROPERTIES, QUEUED, TABLE, KafkaPythonValue, Property
 from hydra.model import Role
 
 _SECRET: Final = re.compile(
@@ -96,8 +97,25 @@ def confluent_config(properties: Mapping[str, str], role: Role | None) -> dict[s
     return {row.name: value for row, value in given if row.role in (None, role)}
 
 
-def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, KafkaPythonValue]:
-    """The keyword arguments for kafka-python's ``KafkaProducer`` or ``KafkaConsumer``, and Hydra's own ``QUEUED``.
+def trusting(tls: ClientTls) -> dict[str, str]:
+    """The properties with which clients use TLS and trust these CAs only."""
+    return {"security.protocol": "SSL", "ssl.ca.pem": tls.ca}
+
+
+def kafka_python_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments for kafka-python's clients, of a configuration that two steps can compare.
+
+    Raises:
+        AccessError: the text of CAs has no certificate.
+    """
+    arguments = {name: value for name, value in config.items() if name not in (QUEUED, CA_PEM)}
+    if CA_PEM in config:
+        arguments["ssl_context"] = ClientTls(ca=config[CA_PEM]).context()
+    return arguments
+
+
+def kafka_python_config(properties: Mapping[str, str], role: Role | None) -> dict[str, KafkaPythonValue]:
+    """The configuration of kafka-python's clients, with Hydra's own ``QUEUED`` and ``CA_PEM``.
 
     Raises:
         UsageError: a property is unknown, Hydra's own, has no counterpart in kafka-python, or an impossible value.
@@ -116,6 +134,8 @@ def kafka_python_config(properties: Mapping[str, str], role: Role) -> dict[str, 
                 arguments[row.python_name] = row.read(value)
             except ValueError as e:
                 raise UsageError(f"the Kafka property {given!r} has an impossible value", f"give {e}") from None
+    if CA_PEM in arguments and any(name.startswith("ssl_") and name != CA_PEM for name in arguments):
+        raise UsageError("kafka-python takes ssl.ca.pem without other ssl properties", "name a file: ssl.ca.location")
     return arguments
 
 
@@ -125,7 +145,7 @@ def kafka_python_named(values: Mapping[str, object], role: Role) -> dict[str, Ka
     return {row.python_name: row.read(value) for row, value in rows if row.python and _is_of(row, role)}
 
 
-def _is_of(row: Property, role: Role) -> bool:
+def _is_of(row: Property, role: Role | None) -> bool:
     """Whether kafka-python's client of that role has the property."""
     return (row.only or row.role) in (None, role)
 

@@ -23,6 +23,8 @@ SAME: Final = "="
 """The value of ``Property.java`` and ``python`` for librdkafka's name, in Python with underscores."""
 QUEUED: Final = "queued_messages"
 """The value of ``Property.python`` for a limit that Hydra applies, as the library has no such argument."""
+CA_PEM: Final = "ssl_ca_pem"
+"""The value of ``Property.python`` for a text of CAs, which the library takes as part of an SSL context only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ _ROWS: Final = (
     Property("client.id", instead=_OWN),
     Property("security.protocol", java=SAME, python=SAME, read=_upper),
     Property("ssl.ca.location", python="ssl_cafile"),
-    Property("ssl.ca.pem", java="ssl.truststore.certificates"),
+    Property("ssl.ca.pem", java="ssl.truststore.certificates", python=CA_PEM),
     Property("ssl.certificate.location", python="ssl_certfile"),
     Property("ssl.certificate.pem", java="ssl.keystore.certificate.chain"),
     Property("ssl.key.location", python="ssl_keyfile"),

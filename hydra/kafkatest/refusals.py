@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from hydra.kafkatest.jars import conf_folder
+from hydra.kafkatest.nodes import DEFAULT_PORT
 from hydra.kafkatest.presets import PRESETS
 from hydra.kafkatest.settings import TABLE, TOOL, spec_of
 from hydra.model import Figure, Scenario
 from hydra.system import Refusal
+from hydra.system.server_access import AddressError, AddressForm
 
 _OURS: Final = frozenset(
     {
@@ -26,6 +28,15 @@ _OURS: Final = frozenset(
 )
 """Settings by which brokers find each other and their clients find them."""
 _OURS_BEGIN: Final = ("sasl.", "ssl.", "security.", "listener.", "early.start.")
+_NO_SCHEME: Final = "write host:port, and the protocol with --kafka-prop security.protocol=…"
+FORM: Final = AddressForm(
+    ports={"": DEFAULT_PORT},
+    refused={
+        f"{sasl}{scheme}": (f"{sasl}{scheme}://: addresses of Kafka have no scheme", _NO_SCHEME)
+        for sasl in ("", "sasl_")
+        for scheme in ("plaintext", "ssl")
+    },
+)
 _OTHERS: Final = "use another --implementation"
 _NOT_OF_TOOL: Final[Mapping[str, Figure]] = {
     "burst": None,
@@ -41,11 +52,24 @@ _TRUTH: Final = ("true", "false")
 
 def refusals(scenario: Scenario) -> Iterator[Refusal]:
     """Every rejected setting: the key's path, what is wrong, what to try."""
+    yield from _addresses(scenario)
     yield from _replicas(scenario)
     yield from _kill(scenario)
     yield from _names(scenario)
+    yield from _security(scenario)
     if scenario.client == TOOL:
         yield from _of_tool(scenario)
+
+
+def _addresses(scenario: Scenario) -> Iterator[Refusal]:
+    """Addresses other than ``host`` or ``host:port``."""
+    spec = spec_of(scenario)
+    named = [("bootstrap", address) for address in spec.bootstrap.split(",") if spec.bootstrap]
+    for key, address in [*named, *(("metrics", address) for address in spec.metrics if spec.bootstrap)]:
+        try:
+            FORM.read(address.strip())
+        except AddressError as e:
+            yield (TABLE, key), e.what, e.remedy
 
 
 def _replicas(scenario: Scenario) -> Iterator[Refusal]:
@@ -71,6 +95,14 @@ def _kill(scenario: Scenario) -> Iterator[Refusal]:
     key = scenario.sweep.key_of("kill_broker_at")
     if not spec_of(scenario).bootstrap and scenario.server.count < 2:
         yield key, f"needs at least 2 brokers, and server.count is {scenario.server.count}", "raise server.count"
+
+
+def _security(scenario: Scenario) -> Iterator[Refusal]:
+    """Properties of TLS and logins beside ``tls``, by which Hydra sets them."""
+    if spec_of(scenario).tls:
+        for name in spec_of(scenario).properties:
+            if name.startswith(("sasl.", "ssl.", "security.")):
+                yield (TABLE, "properties", name), "is Hydra's own to set with tls", "leave it out"
 
 
 def _names(scenario: Scenario) -> Iterator[Refusal]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from hydra.model import EventSpec, Need, Scenario, Setting, Settings, setting, with_values
+from hydra.model import AccessSettings, EventSpec, Need, Scenario, Setting, Settings, setting, with_values
 
 TABLE: Final = "kafka"
 TOOL: Final = "kafka-tool"
@@ -139,6 +139,8 @@ class KafkaSpec:
 
     Attributes:
         bootstrap: your own cluster, as ``HOST:PORT``, several separated by commas; ``""``: Hydra starts brokers.
+        tls: whether brokers started by Hydra use TLS with clients and other brokers, with a CA and certificates for the
+            run.
         partitions: partitions of the run's topic.
         replication_factor: replicas of the run's topic, at most ``server.count``.
         metrics: each JMX exporter on your own brokers, as ``HOST:PORT``; brokers started by Hydra have their own.
@@ -159,6 +161,7 @@ class KafkaSpec:
         flag=("--servers", "--bootstrap"),
         metavar="HOST:PORT,…",
     )
+    tls: bool = AccessSettings(TABLE, "bootstrap").tls()
     partitions: int = setting(
         1,
         "Partitions of the run's topic.",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
 from hydra.kafkatest.experiments import EXPERIMENTS
 from hydra.kafkatest.footprints import BROKER, IMPLEMENTATIONS
@@ -133,10 +131,7 @@ class KafkaSystemSpec(SystemSpec):
         """Checks addresses, ports and acknowledgements, and the settings of brokers and tools."""
         from hydra.kafkatest.refusals import refusals
 
-        spec, servers = spec_of(scenario), scenario.server
-        if spec.bootstrap:
-            yield from _addresses("bootstrap", spec.bootstrap.split(","))
-            yield from _addresses("metrics", spec.metrics)
+        servers = scenario.server
         if servers.demand.ports not in (0, 2, 3):
             ports = servers.demand.ports
             what = (
@@ -211,19 +206,6 @@ class KafkaSystemSpec(SystemSpec):
     def undisturbed(self, settings: Settings) -> Settings:
         """The settings without a kill and a move."""
         return with_values(settings, {"kill_broker_at": None, "move_partition_at": None})
-
-
-def _addresses(key: str, addresses: Iterable[str]) -> Iterator[Refusal]:
-    """Rejects addresses other than ``host`` or ``host:port``."""
-    for address in addresses:
-        try:
-            parts = urlsplit(f"//{address.strip()}")
-            fine = parts.netloc == address.strip() and bool(parts.hostname) and parts.port != 0
-        except ValueError:  # the port is no number up to 65535
-            fine = False
-        if not fine or not address.isprintable() or " " in address.strip() or "@" in address:
-            what = f"{reprlib.repr(address)} is no address"
-            yield (TABLE, key), what, "write host:port, ports are 1 to 65535"
 
 
 SPEC: Final = KafkaSystemSpec()

@@ -22,7 +22,7 @@ from hydra.kafkatest.jars import JARS, conf_folder, fetch, find_java
 from hydra.kafkatest.java_properties import java_config
 from hydra.kafkatest.metrics import ask, exporters, named, of_interfaces
 from hydra.kafkatest.program import KIND, KafkaProgram
-from hydra.kafkatest.properties import confluent_config, kafka_python_config
+from hydra.kafkatest.properties import confluent_config, kafka_python_config, trusting
 from hydra.kafkatest.settings import TOOL, KafkaSettings, groups_of, spec_of
 from hydra.kafkatest.step_topic import DataTopic, TopicConfig, first_settings, stored_bytes, topic_config_of
 from hydra.kafkatest.topic_registry import FOLDER, TopicRegistry, clean
@@ -57,7 +57,7 @@ class KafkaSystem(ServerSystem):
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._spec = spec_of(scenario)
-        super().__init__(scenario, self._spec.bootstrap, deploy=deploy, is_local=is_local)
+        super().__init__(scenario, self._spec.bootstrap, deploy=deploy, is_local=is_local, tls=self._spec.tls)
         self._data: DataTopic | None = None
         self._kill: Kill | None = None
         self._move: Move | None = None
@@ -100,7 +100,8 @@ class KafkaSystem(ServerSystem):
     def program(self, role: Role) -> Program:
         """The program of the scenario's client."""
         if self._scenario.client == "native":
-            return Program(command("kafka", role, self._scenario.native), {})
+            protocol = self._properties.get("security.protocol", "")
+            return Program(command("kafka", role, self._scenario.native, tls="SSL" in protocol.upper()), {})
         client = self._scenario.client
         files = _kafka_itself() if client == TOOL else None
         return Program.of_module(_MODULES[client], kind_of("kafka", role), files=files, libraries=LIBRARIES[client])
@@ -128,7 +129,7 @@ class KafkaSystem(ServerSystem):
             "bootstrap": self._address,
             "topic": self._topic,
             "offsets": _by_text(offsets),
-            "properties": dict(self._spec.properties),
+            "properties": self._properties,
         }
 
     def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:  # noqa: ARG002
@@ -214,6 +215,11 @@ class KafkaSystem(ServerSystem):
             metadata["kafka"] = self._own.versions["kafka"]
         return metadata
 
+    @property
+    def _properties(self) -> dict[str, str]:
+        """The user's properties, and what TLS with Hydra's brokers needs."""
+        return {**self._spec.properties, **(trusting(self._authority.client) if self._authority else {})}
+
     def _unique(self, run: str) -> str:
         return f"{topic_part(run)}-{secrets.token_hex(4)}"
 
@@ -225,11 +231,11 @@ class KafkaSystem(ServerSystem):
         return Program.of_module("hydra.kafkatest.server_main", KIND, files=_kafka_itself())
 
     def _server_cluster(self) -> KafkaCluster:
-        return KafkaCluster({**broker_settings(self._scenario), **self._spec.broker})
+        return KafkaCluster({**broker_settings(self._scenario), **self._spec.broker}, self._authority)
 
     def _connect(self) -> None:
         """Creates the run's topic; removes topics of an earlier, killed process of this run from the user's cluster."""
-        topics = Topics(self._address, self._spec.properties, self._run, self._wait_for_brokers)
+        topics = Topics(self._address, self._properties, self._run, self._wait_for_brokers)
         brokers, records = (self._scenario.server.count, None) if self._own else (0, self._records(topics))
         self._data = DataTopic(topics, brokers, records, str(self._folder.absolute()))
         self._use(self._data, topic_config_of(self._scenario, first_settings(self._scenario)))

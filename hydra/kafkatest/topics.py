@@ -19,9 +19,11 @@ from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, Topi
 # The stubs do not export the two, the documentation does.
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
+from hydra.client.tls import ClientTls
 from hydra.errors import ServerError, UsageError
+from hydra.kafkatest.cluster_access import rejection
 from hydra.kafkatest.librdkafka import Complaint, code, text
-from hydra.kafkatest.properties import confluent_config
+from hydra.kafkatest.properties import confluent_config, kafka_python_arguments, kafka_python_config, trusting
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread
 
@@ -94,6 +96,7 @@ class Topics:
         self._run = run
         self._mine: list[str] = []
         self._complaint = Complaint()
+        self._properties = properties
         self._admin = _admin(bootstrap, properties, self._complaint)
         self._background = WorkerThread(wait)
 
@@ -119,7 +122,9 @@ class Topics:
                 return self.describe(REACH_TIMEOUT_S / 4)
             except ServerError as e:
                 if self._complaint.refused or time.monotonic() > deadline:
-                    raise UsageError(e.what, e.remedy) from None
+                    found = rejection(self._bootstrap, self._properties, self._complaint.error)
+                    what = str(found.at(f"Kafka at {self._bootstrap}")) if found else e.what
+                    raise UsageError(what, (found and found.remedy) or e.remedy) from None
 
     def describe(self, timeout_s: float = QUESTION_TIMEOUT_S) -> Cluster:
         """The cluster's description.
@@ -404,14 +409,16 @@ class Topics:
         replicas = self._metadata(topic, timeout_s).topics[topic].partitions[partition].replicas
         moved = [replica % brokers + 1 for replica in replicas]
         try:
-            admin = KafkaAdminClient(bootstrap_servers=self._bootstrap.split(","))
+            tls = {name: value for name, value in self._properties.items() if name in trusting(ClientTls())}
+            told = kafka_python_arguments(kafka_python_config(tls, None))
+            admin = KafkaAdminClient(bootstrap_servers=self._bootstrap.split(","), **told)
             try:
-                told = admin.alter_partition_reassignments({OtherPartition(topic, partition): moved})
+                moves = admin.alter_partition_reassignments({OtherPartition(topic, partition): moved})
             finally:
                 admin.close()
         except OtherError as e:
             raise KafkaException(KafkaError(KafkaError._FAIL, str(e))) from e
-        if refused := next((error for error in told.values() if error is not None), None):
+        if refused := next((error for error in moves.values() if error is not None), None):
             raise KafkaException(KafkaError(KafkaError._FAIL, getattr(refused, "__name__", str(refused))))
         return moved
 
@@ -431,10 +438,10 @@ def group_id(topic: str, name: str, *, exact: bool) -> str:
     return name if exact or not name else f"{topic}-{name}"
 
 
-def membership(bootstrap: str, timeout_s: float) -> tuple[str | None, int]:
+def membership(bootstrap: str, timeout_s: float, properties: Mapping[str, str]) -> tuple[str | None, int]:
     """The id of the cluster at an address and its number of brokers; (None, 0) if it does not answer in time."""
     with contextlib.suppress(KafkaException):
-        answer = _admin(bootstrap, {}, lambda _: None).list_topics(timeout=timeout_s)
+        answer = _admin(bootstrap, properties, lambda _: None).list_topics(timeout=timeout_s)
         return answer.cluster_id, len(answer.brokers)
     return None, 0
 

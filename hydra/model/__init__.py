@@ -4,6 +4,7 @@
 code that makes an object (the configuration loader, a test, a sweep) gets the same error.
 """
 
+from hydra.model.access_settings import AccessSettings
 from hydra.model.base import (
     HEADER_BYTES,
     LATENCY_DIGITS,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from hydra.errors import RefusedKeyError
-from hydra.model import Need, Scenario, Settings, setting
+from hydra.model import AccessSettings, Need, Scenario, Settings, setting
 
 TABLE: Final = "mqtt"
 PORT: Final = 1883
@@ -62,8 +60,7 @@ class MqttSettings:
         return cls(**settings.system)  # type: ignore[arg-type]
 
 
-_BROKER: Final = Need(f"{TABLE}.broker")
-_USER: Final = (_BROKER, Need(f"{TABLE}.username"))
+_ACCESS: Final = AccessSettings(TABLE, "broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +82,10 @@ class MqttSpec:
         flag=("--servers", "--broker"),
         metavar="HOST:PORT",
     )
-    username: str = setting("", "User name for your server.", needs=(_BROKER,))
-    password: str = setting("", needs=_USER)
-    password_file: str = setting("", "File whose first line is the password.", unit="path", needs=_USER)
-    max_queued_messages: int = setting(1000, least=0, most=2**31 - 1, needs=(Need(_BROKER.key, ("",)),))
+    username: str = _ACCESS.username()
+    password: str = _ACCESS.password()
+    password_file: str = _ACCESS.password_file()
+    max_queued_messages: int = setting(1000, least=0, most=2**31 - 1, needs=(_ACCESS.own,))
 
     def __post_init__(self) -> None:
         if self.max_queued_messages < 0:
@@ -101,10 +98,6 @@ def spec_of(scenario: Scenario) -> MqttSpec:
     return spec
 
 
-_MOST_CHARACTERS: Final = 65_535
-"""The longest password of MQTT in bytes, so a longer line is none."""
-
-
 def password_of(spec: MqttSpec) -> str:
     """The password, read from its file if one is named.
 
@@ -113,16 +106,9 @@ def password_of(spec: MqttSpec) -> str:
     """
     if not spec.password_file:
         return spec.password
-    try:
-        with Path(spec.password_file).open(encoding="utf-8") as file:
-            line = file.readline(_MOST_CHARACTERS + 1).removesuffix("\n")
-        if len(line) > _MOST_CHARACTERS:
-            raise ValueError(f"its first line has more than {_MOST_CHARACTERS} characters")
-        return line.rstrip("\r")
-    except (OSError, ValueError) as e:
-        why = e.strerror if isinstance(e, OSError) else "it is not UTF-8" if isinstance(e, UnicodeDecodeError) else e
-        key = f"{TABLE}.password_file"
-        raise RefusedKeyError("", (key,), f"{spec.password_file} cannot be read: {why}", "name another") from e
+    from hydra.system.server_access import first_line  # clients on agents do not have it
+
+    return first_line(f"{TABLE}.password_file", spec.password_file)
 
 
 def most_in_flight(scenario: Scenario) -> int:

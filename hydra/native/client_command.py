@@ -14,17 +14,29 @@ from hydra.native.build import BuildError, compile_once, find, has_sources, miss
 from hydra.wire.protocol_constants import kind_of
 
 
-def command(system: str, role: Role, spec: NativeSpec) -> tuple[str, ...]:
+def command(system: str, role: Role, spec: NativeSpec, *, tls: bool = False) -> tuple[str, ...]:
     """The command line of a group, to which the group's own flags are appended.
 
+    Args:
+        system: the name of the system.
+        role: the role of the clients.
+        spec: the options of native clients.
+        tls: whether the clients use TLS.
+
     Raises:
-        MissingDependencyError: the program cannot be compiled, or was built without this system; the text names the
-            packages that building needs.
+        MissingDependencyError: the program cannot be compiled, or was built without this system or without its TLS; the
+            text names the packages that building needs.
     """
     kind = kind_of(system, role)
     program = find() or _compiled()
-    if kind not in _offered(program):
+    offered = _help(program)
+    if kind not in re.findall(r"\w+-(?:pub|sub)\b", offered):
         raise MissingDependencyError(f"the native client was built without {system}", _build())
+    if tls and system not in re.findall(r"TLS: (.*)", offered + "\nTLS: ")[0].split():
+        raise MissingDependencyError(
+            f"the native client was built without TLS for {system}, as in every wheel of Hydra",
+            "choose another --implementation, or install Hydra from its sources",
+        )
     flags = ["--pacing", spec.pacing]
     if role == "subscriber":
         flags += ["--clients-per-process", str(spec.clients_per_process)]
@@ -69,8 +81,8 @@ def _build(then: str = "make native") -> str:
 
 
 @cache
-def _offered(program: Path) -> frozenset[str]:
-    """The kinds of client in the program's help; a system whose library was missing at the build is not among them."""
+def _help(program: Path) -> str:
+    """The program's help, with its kinds of clients: a system whose library was missing at the build is not in it."""
     try:
         done = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=20, check=True)
     except subprocess.CalledProcessError as e:
@@ -78,4 +90,4 @@ def _offered(program: Path) -> frozenset[str]:
         raise MissingDependencyError(f"{program} does not run: {said[-1] if said else e}", _build()) from None
     except (OSError, subprocess.SubprocessError) as e:
         raise MissingDependencyError(f"{program} does not run: {e}", _build()) from None
-    return frozenset(re.findall(r"\w+-(?:pub|sub)\b", done.stdout))
+    return done.stdout

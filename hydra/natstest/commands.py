@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from hydra.options import duration_flag, rate_flag, scenario_command, search_flags, system_flags
+import click
 
-_nats_flags = system_flags("nats", "servers", "mode", "storage", "consumer", "ack_policy", "publish_acks")
+from hydra.options import (
+    WORD,
+    SeveralKeysOption,
+    duration_flag,
+    flags,
+    rate_flag,
+    scenario_command,
+    search_flags,
+    system_flags,
+)
+
+
+def _context(name: str) -> Mapping[str, object]:
+    from hydra.natstest.context import values_of
+
+    return values_of(name)
+
+
+_nats_flags = flags(
+    system_flags("nats", "servers", "mode", "storage", "consumer", "ack_policy", "publish_acks"),
+    click.option(
+        "--nats-context",
+        cls=SeveralKeysOption,
+        read=_context,
+        type=WORD,
+        metavar="NAME",
+        help="Context that the command nats has stored: servers, login and files; other flags have precedence.",
+    ),
+)
 
 
 @scenario_command(

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
+import json
+import logging
+import ssl
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
 import nats
@@ -19,12 +21,15 @@ import nats.errors
 import nats.js
 from nats.aio.client import Client
 
+from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error
 from hydra.control.control_client import ControlClient
-from hydra.natstest.settings import NatsTrouble
+from hydra.natstest.settings import NatsAccess, NatsLogin, NatsTrouble
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 5.0
 CLOSE_TIMEOUT_S: Final = 1.0
+REJECTED_CLOSE_TIMEOUT_S: Final = 0.05
+"""How long a connection may take to close that no server has accepted."""
 LOOK_EVERY_S: Final = 0.001
 TURNS: Final = 5
 """Turns of the loop that the library needs to write messages if the socket accepts them at once."""
@@ -33,6 +38,8 @@ OUTBOUND_BYTES: Final = 256 * 1024 * 1024
 
 No client reaches this limit: a client stops at a lower limit, because at this one the library would wait forever.
 """
+
+_SILENT: Final = logging.NullHandler()
 
 _T = TypeVar("_T")
 
@@ -43,51 +50,80 @@ class NatsConnection:
     Arguments:
         name: the connection's name in the server's list.
         control: the control channel, whose messages end :meth:`wait`; None if there is none.
+
+    Attributes:
+        tls: the TLS of the connection; None: it has none. A server can demand TLS that the access does not name.
     """
 
     def __init__(self, name: str, control: ControlClient | None = None) -> None:
         self._name = name
         self._control = control
         self._loop = asyncio.new_event_loop()
-        # Errors of the library's own tasks reach :meth:`_on_error`; they are not printed.
+        # Errors of the library's own tasks reach :meth:`_on_error`; they are not printed. With TLS, asyncio warns of
+        # what the library's protocol returns.
         self._loop.set_exception_handler(lambda _loop, _context: None)
+        logging.getLogger("asyncio").addHandler(_SILENT)
         self._stirred = asyncio.Event()
         if control is not None:
             self._loop.add_reader(control.socket.FD, self._look_at_control)
         self._client: Client | None = None
-        self._servers: list[str] = []
+        self._access = NatsAccess(servers=[])
+        self.tls: ClientTls | None = None
+        self._opening = self._verified = False
         self._error: Exception | None = None
         self._slow = False
         self._slow_consumers = self._dropped = self._disconnects = 0
 
     # --- the connection --------------------------------------------------------------------------------------------
 
-    def open(self, servers: Sequence[str]) -> bool:
+    def open(self, access: NatsAccess, timeout_s: float = CONNECT_TIMEOUT_S) -> bool:
         """Connects unless it is connected to these servers already; returns whether the connection is new.
 
         Raises:
-            OSError: no server accepts the connection.
+            AccessError: no server answers, or one rejects this client.
         """
         for _ in range(TURNS if self._client is not None else 0):
             # The loop may not have run for a long time: these turns detect a connection that was lost meanwhile.
             self.turn()
-        if self.connected and self._servers == list(servers):
+        if self.connected and self._access == access:
             return False
         self.close()
-        self._servers = list(servers)
-        self._error = None
+        self._access, self._error, self._opening = access, None, True
         try:
-            self.do(self._somebody_listens(), CONNECT_TIMEOUT_S)
+            info = self.do(self._greeting(), timeout_s)
+            self.tls, self._verified = tls_for(info, access.tls), bool(info.get("tls_verify"))
             client = self._client = Client()
-            self.do(self._connect(client), CONNECT_TIMEOUT_S)
+            self.do(self._connect(client), timeout_s)
+            if not client.is_connected:
+                raise self._refusal(nats.errors.UnexpectedEOF()) or OSError("the server closed the connection")
         except OSError as e:
             self.close()
-            raise OSError(f"NATS at {','.join(servers)} does not answer: {self._error or _reason(e)}") from None
+            # If the time was over, the library's last error is the reason.
+            last = e if isinstance(e, AccessError) else self._error or e
+            error = last if isinstance(last, OSError) else OSError(str(last))
+            raise access_error(error, self._hosts, self.tls).at(f"NATS at {','.join(access.servers)}") from None
+        finally:
+            self._opening = False
         return True
 
     async def _connect(self, client: Client) -> None:
+        login = self._access.login or NatsLogin()
+        further: dict[str, Any] = {"tls": self.tls.context()} if self.tls else {}
+        if login.seed:
+            from hydra.natstest.nkey import UserKey  # of logins only this needs cryptography
+
+            further["signature_cb"] = UserKey(login.seed).sign
+            if login.jwt:
+                further["user_jwt_cb"] = lambda: bytearray(login.jwt.encode())
+            else:
+                client._public_nkey = login.nkey  # the library sets it only if it signs by itself
+        elif login.token:
+            further["token"] = login.token
+        elif login.username:
+            further |= {"user": login.username, "password": login.password}
         await client.connect(
-            [f"nats://{server}" for server in self._servers],
+            [f"nats://{server}" for server in self._access.servers],
+            **further,
             name=self._name,
             error_cb=self._on_error,
             disconnected_cb=self._on_disconnect,
@@ -96,22 +132,36 @@ class NatsConnection:
             pending_size=OUTBOUND_BYTES,
         )
 
-    async def _somebody_listens(self) -> None:
-        """Checks first that a server listens, because the library would try to connect forever.
+    async def _greeting(self) -> dict[str, Any]:
+        """The INFO of the first server that listens, because the library would try to connect forever.
 
         Raises:
             OSError: no server listens.
         """
-        for number, server in enumerate(self._servers, start=1):
+        for number, server in enumerate(self._access.servers, start=1):
             host, _, port = server.rpartition(":")
             try:
-                _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+                reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), limit=_LONGEST_LINE)
             except OSError:
-                if number == len(self._servers):
+                if number == len(self._access.servers):
                     raise
             else:
-                writer.close()
-                return
+                with contextlib.closing(writer):
+                    return info_of(await reader.readline())
+        return {}
+
+    @property
+    def _hosts(self) -> str:
+        return ", ".join(server.rpartition(":")[0] for server in self._access.servers)
+
+    def _refusal(self, error: Exception) -> AccessError | None:
+        """Why no further attempt of this client will succeed; None if one may."""
+        if isinstance(error, ssl.SSLError):
+            return access_error(error, self._hosts, self.tls)
+        if isinstance(error, nats.errors.Error) and "auth" in str(error).lower():
+            return login_error(self._access.login)
+        ended = isinstance(error, ConnectionError | nats.errors.UnexpectedEOF)
+        return certificate_error(self.tls) if self.tls and self._verified and ended else None
 
     @property
     def client(self) -> Client:
@@ -135,8 +185,10 @@ class NatsConnection:
         if client is not None:
             # A disconnect by this close does not count for the step.
             disconnects = self._disconnects
+            # After a failed handshake the library waits for the end of a transport that has ended.
+            within_s = CLOSE_TIMEOUT_S if client.is_connected or client.is_reconnecting else REJECTED_CLOSE_TIMEOUT_S
             with contextlib.suppress(OSError):
-                self.do(client.close(), CLOSE_TIMEOUT_S)
+                self.do(client.close(), within_s)
             self._disconnects = disconnects
 
     def end(self) -> None:
@@ -235,12 +287,61 @@ class NatsConnection:
             self._slow = True
         else:
             self._error = error
+            if self._opening and (refusal := self._refusal(error)):
+                raise refusal  # the library would try again until the time is over
 
     async def _on_disconnect(self) -> None:
         self._disconnects += 1
         self._stirred.set()
 
 
-def _reason(error: OSError) -> str:
-    """Returns why a connection failed, without the address that asyncio repeats."""
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+# --- what a server demands --------------------------------------------------------------------------------------------
+
+_LONGEST_LINE: Final = 65_536
+
+
+def info_of(line: bytes) -> dict[str, Any]:
+    """The object in the line INFO, with which a server greets each client; {} if the line is another one."""
+    try:
+        info = json.loads(line.removeprefix(b"INFO "))
+    except ValueError:
+        return {}
+    return info if isinstance(info, dict) else {}
+
+
+def tls_for(info: Mapping[str, Any], asked: ClientTls | None) -> ClientTls | None:
+    """The TLS that a client uses with a server; None: none.
+
+    Args:
+        info: the server's INFO.
+        asked: what the client is to use.
+
+    Raises:
+        AccessError: the client and the server do not agree.
+    """
+    if not info.get("tls_required"):
+        if asked is None:
+            return None
+        if info.get("tls_available"):
+            raise AccessError("TLS", "the server leaves TLS to its clients (allow_non_tls)", "make it demand TLS")
+        raise AccessError("TLS", "the server does not use TLS at this port", "leave out TLS, or name another port")
+    tls = asked or ClientTls()
+    if info.get("tls_verify") and not tls.certificate:
+        raise certificate_error(tls)
+    return tls
+
+
+def login_error(login: NatsLogin | None) -> AccessError:
+    """The error of a client whose login a server rejects."""
+    if login is None:
+        remedy = "add --username and --password-file, --token-file, --nkey-file, or --creds-file"
+        return AccessError("login", "the server demands a login, and none is given", remedy)
+    if login.jwt:
+        return AccessError("login", "the server rejects the credentials", "check --creds-file")
+    if login.seed:
+        return AccessError("login", "the server rejects the NKEY", "check --nkey-file")
+    if login.token:
+        return AccessError("login", "the server rejects the token", "check --token-file")
+    if not login.password:
+        return AccessError("login", "the server demands a password, and none is given", "add --password-file")
+    return AccessError("login", "the server rejects this user or password", "check --username and --password-file")

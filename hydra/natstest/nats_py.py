@@ -56,7 +56,7 @@ class NatsPublisher:
     def configure(self, command: Configure) -> str:
         """See transport.py. The connection is kept if the servers are the same."""
         step = read_system(command.system, settings.NatsStep)
-        if self._connection.open(step.servers):
+        if self._connection.open(step.access):
             self._replies = None
         if step.stream and self._replies is None:
             client = self._connection.client
@@ -231,7 +231,7 @@ class NatsSubscriber:
     def configure(self, command: Configure) -> None:
         """See transport.py. A consumer whose position is the step's begin is kept."""
         step = read_system(command.system, settings.NatsStep)
-        anew = self._connection.open(step.servers) or self._step is None or self._failure != ""
+        anew = self._connection.open(step.access) or self._step is None or self._failure != ""
         same = self._step is not None and replace(self._step, first=step.first) == step
         if anew or not same or (step.stream and self._position + 1 != step.first):
             self._leave()
@@ -295,7 +295,7 @@ class NatsSubscriber:
             raise OSError("the subscriber is not configured")
         self._leave()
         self._connection.close()
-        self._connection.open(step.servers)
+        self._connection.open(step.access)
         self._subscribe(replace(step, first=self._position + 1))
         return began_ns, time.monotonic_ns()
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from hydra.client.server_interface import installed
+from hydra.client.tls import ServerTls
 from hydra.errors import MissingDependencyError, ServerError
 
 KIND: Final = "nats-server"
@@ -27,11 +28,13 @@ class NatsJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """What one server gets to start: its name, which identifies it at its port, and the servers of its cluster.
 
     ``endpoints`` are those that the servers sent in ``ready``: where each listens for clients and for other servers.
+    ``tls`` is for connections with clients; None: there is none. Routes between servers have none.
     """
 
     name: str
     cluster: str
     endpoints: list[str]
+    tls: ServerTls | None = None
 
 
 class NatsProgram:
@@ -84,7 +87,10 @@ def find_server() -> str:
 
 
 def configuration(folder: Path, endpoint: str, join: NatsJoin) -> dict[str, Any]:
-    """The configuration of one server: its addresses, its folder for streams, and the other servers of its cluster."""
+    """The configuration of one server: its addresses, its folder for streams, and the other servers of its cluster.
+
+    Certificate and key are written into the folder.
+    """
     clients, routes = endpoint.split(",")
     values: dict[str, Any] = {
         "server_name": join.name,
@@ -92,6 +98,9 @@ def configuration(folder: Path, endpoint: str, join: NatsJoin) -> dict[str, Any]
         "max_payload": MAX_PAYLOAD_BYTES,
         "jetstream": {"store_dir": str(folder / "streams")},
     }
+    if join.tls is not None:
+        certificate, key = join.tls.write(folder)
+        values["tls"] = {"cert_file": certificate, "key_file": key}
     if len(join.endpoints) > 1:
         others = [each.split(",")[1] for each in join.endpoints if each != endpoint]
         values["cluster"] = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from hydra.model import Need, Scenario, Settings, setting, setting_of
+from hydra.client.tls import ClientTls
+from hydra.model import AccessSettings, Need, Scenario, Settings, setting, setting_of
 
 TABLE: Final = "nats"
 Mode = Literal["core", "jetstream"]
@@ -69,17 +70,45 @@ class NatsSettings:
         return cls(**settings.system)  # type: ignore[arg-type]
 
 
+_ACCESS: Final = AccessSettings(TABLE, "servers")
+
+
 @dataclass(frozen=True, slots=True)
 class NatsSpec:
     """The table [nats] of a scenario.
 
     Attributes:
-        servers: your own servers, ``HOST:PORT``, separated by commas; ``""``: Hydra starts servers.
+        servers: your own servers, separated by commas, each ``HOST:PORT`` or ``nats://USER:PASSWORD@HOST:PORT``;
+            ``tls://`` demands TLS, and a user without a password is a token. ``""``: Hydra starts servers.
         replicas: replicas of a stream; they need as many servers.
+        tls: whether servers started by Hydra use TLS, with a CA and certificates for the run.
+        ca_file: the certificates of the CAs that clients trust; ``""``: those that their machines trust.
+        cert_file, key_file: the certificate of the clients and its private key, which has no password; one file may
+            have both.
+        username: the user name.
+        password: the password; Hydra never stores it.
+        password_file: a file whose first line is the password.
+        token: the token; Hydra never stores it.
+        token_file: a file whose first line is the token.
+        nkey_file: a file with the seed of a user's NKEY, which begins with ``SU``.
+        creds_file: a credentials file, with a JWT and a seed.
     """
 
-    servers: str = setting("", "Addresses of your servers (default: one started by Hydra).", metavar="HOST:PORT,…")
+    servers: str = setting(
+        "", "Addresses of your servers (default: one started by Hydra).", metavar="[tls://]HOST:PORT,…"
+    )
     replicas: int = setting(1, "Number of replicas of each stream.", least=1, most=5, needs=(_JETSTREAM,))
+    tls: bool = _ACCESS.tls()
+    ca_file: str = _ACCESS.ca_file()
+    cert_file: str = _ACCESS.cert_file()
+    key_file: str = _ACCESS.key_file()
+    username: str = _ACCESS.username()
+    password: str = _ACCESS.password()
+    password_file: str = _ACCESS.password_file()
+    token: str = setting("", needs=(_ACCESS.theirs,))
+    token_file: str = _ACCESS.file("File whose first line is the token.")
+    nkey_file: str = _ACCESS.file("File with the seed of an NKEY.", flag=("--nkey-file", "--nkey"))
+    creds_file: str = _ACCESS.file("NATS credentials file.", flag=("--creds-file", "--creds"))
 
     def __post_init__(self) -> None:
         if not 1 <= self.replicas <= 5:
@@ -96,6 +125,30 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NatsLogin:
+    """The object ``login`` in ``configure``: what a client sends to the server; "" is not sent.
+
+    ``nkey`` is the public name of a user's NKEY, ``seed`` its secret; ``jwt`` and ``seed`` are a credentials file's.
+    """
+
+    username: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    nkey: str = ""
+    seed: str = field(default="", repr=False)
+    jwt: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NatsAccess:
+    """How a client reaches the servers: ``host:port`` of each, its login, and its TLS (None: none)."""
+
+    servers: list[str]
+    login: NatsLogin | None = None
+    tls: ClientTls | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NatsStep(NatsSettings):
     """The object in ``configure``: settings except the stream's own (``NatsSystem.configure``), and the data's place.
 
@@ -106,6 +159,13 @@ class NatsStep(NatsSettings):
     subject: str
     stream: str = ""
     first: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)] = 1
+    login: NatsLogin | None = None
+    tls: ClientTls | None = None
+
+    @property
+    def access(self) -> NatsAccess:
+        """How the client reaches the servers."""
+        return NatsAccess(servers=self.servers, login=self.login, tls=self.tls)
 
 
 class NatsEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

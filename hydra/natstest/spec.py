@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import urlsplit
 
 from hydra.measure.column import MESSAGES, ReportColumn, wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec, Settings
@@ -77,17 +75,11 @@ class NatsSystemSpec(SystemSpec):
         return NatsSystem(scenario, deploy=deploy, is_local=is_local)
 
     def check(self, scenario: Scenario) -> Iterator[Refusal]:
-        """Checks addresses, ports and replicas."""
+        """Checks addresses, logins, ports and replicas."""
+        from hydra.natstest.access import refusals  # it imports the library
+
         spec, servers = spec_of(scenario), scenario.server
-        for address in spec.servers.split(",") if spec.servers else ():
-            try:
-                parts = urlsplit(f"//{address}")
-                fine = parts.netloc == address and bool(parts.hostname) and bool(parts.port) and "@" not in address
-            except ValueError:  # the port is no number up to 65535
-                fine = False
-            if not fine:
-                what = f"{reprlib.repr(address)} is no address"
-                yield (TABLE, "servers"), what, "write host:port, several with commas; ports are 1 to 65535"
+        yield from refusals(spec)
         if servers.demand.ports not in (0, 2):
             what = (
                 "the number of ports must be 2 (for clients, for other servers) or 0 (any free "
@@ -108,6 +100,20 @@ class NatsSystemSpec(SystemSpec):
             return "acknowledges nothing and keeps nothing"
         answers = "each message" if nats.publish_acks else "nothing to publishers"
         return f"acknowledges {answers} and keeps {_copies(self.copies_of(scenario))} in {nats.storage}"
+
+    def secrets(self, scenario: Scenario) -> Iterator[str]:
+        """Passwords, tokens, keys and credentials that can be read."""
+        from hydra.natstest.access import secrets_of
+
+        return secrets_of(spec_of(scenario))
+
+    def users(self, scenario: Scenario) -> Iterator[str]:
+        """The value of ``nats.username``, if set."""
+        return filter(None, [spec_of(scenario).username])
+
+    def is_secret(self, key: str) -> bool:
+        """Whether a key is that of the password or of the token."""
+        return key in (f"{TABLE}.password", f"{TABLE}.token")
 
     def copies_of(self, scenario: Scenario) -> int:
         """The value of ``nats.replicas``."""

@@ -13,6 +13,7 @@ from nats.js import JetStreamContext, api
 
 from hydra.errors import ServerError
 from hydra.natstest.connection import NatsConnection
+from hydra.natstest.settings import NatsAccess
 from hydra.system import Waiting, wait_alone
 from hydra.system.worker_thread import WorkerThread
 
@@ -30,12 +31,12 @@ class JetStreams:
     """The streams of one run.
 
     Arguments:
-        servers: ``host:port`` of each server.
+        access: how to reach the servers.
         wait: how to wait for the servers.
     """
 
-    def __init__(self, servers: Sequence[str], wait: Waiting = wait_alone) -> None:
-        self._servers = list(servers)
+    def __init__(self, access: NatsAccess, wait: Waiting = wait_alone) -> None:
+        self._access = access
         self._connection = NatsConnection("hydra-controller")
         self._background = WorkerThread(wait)
         self._ours: list[str] = []
@@ -127,14 +128,14 @@ class JetStreams:
         self._background.close()
 
     def _stream(self) -> JetStreamContext:
-        self._connection.open(self._servers)
+        self._connection.open(self._access)
         return self._connection.client.jetstream(timeout=CHANGE_TIMEOUT_S)
 
     def _ask(self, call: Callable[[], _T], about: str) -> _T:
         try:
             return self._background.ask(call, 2 * CHANGE_TIMEOUT_S)
         except OSError as e:
-            where = f"NATS at {','.join(self._servers)}"
+            where = f"NATS at {','.join(self._access.servers)}"
             what = str(e) or "the server takes too long to answer"
             if where not in what:
                 what = f"{where}: {about + ': ' if about else ''}{what}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import secrets
 import socket
@@ -11,22 +10,28 @@ import threading
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import astuple, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from hydra.client.server_interface import accepts
+from hydra.client.tls import AccessError
 from hydra.errors import ServerError, UsageError
 from hydra.events.warnings import CleanupFailed, EarlierCleanup
 from hydra.model import Role, Scenario, Settings
 from hydra.native.client_command import command
+from hydra.natstest.access import access_of, addresses, reached
+from hydra.natstest.connection import info_of
 from hydra.natstest.program import KIND, PROGRAM, NatsJoin, NatsProgram
-from hydra.natstest.settings import NatsEnd, NatsSettings, spec_of
+from hydra.natstest.settings import NatsAccess, NatsEnd, NatsSettings, spec_of
 from hydra.natstest.streams import JetStreams, StreamRegistry
 from hydra.system import Program
 from hydra.system.server_system import ServerSystem
 from hydra.system.worker_thread import WorkerThread
 from hydra.wire.protocol_constants import kind_of
+
+if TYPE_CHECKING:
+    from hydra.system.run_certificates import RunAuthority
 
 _ANSWER_TIMEOUT_S: Final = 0.5
 _WARM_UP_WITHIN_S: Final = 20.0
@@ -34,18 +39,30 @@ _ASK_AGAIN_S: Final = 0.2
 
 
 class NatsCluster:
-    """A single server, or several with a route from each to all others."""
+    """A single server, or several with a route from each to all others.
 
-    def __init__(self) -> None:
+    Arguments:
+        authority: the CA of the servers' certificates; None: they use no TLS.
+    """
+
+    def __init__(self, authority: RunAuthority | None = None) -> None:
+        self._authority = authority
         self._names: list[str] = []
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
         """New names, and for each server the addresses of all servers."""
         cluster = f"hydra-{secrets.token_hex(8)}"
         self._names = [f"{cluster}-{number}" for number in range(1, len(endpoints) + 1)]
-        return [
-            msgspec.to_builtins(NatsJoin(name=name, cluster=cluster, endpoints=list(endpoints))) for name in self._names
+        joins = [
+            NatsJoin(
+                name=name,
+                cluster=cluster,
+                endpoints=list(endpoints),
+                tls=self._authority.server(endpoint) if self._authority else None,
+            )
+            for name, endpoint in zip(self._names, endpoints, strict=True)
         ]
+        return [msgspec.to_builtins(join) for join in joins]
 
     def address(self, endpoints: Sequence[str]) -> str:
         """``host:port`` of every server, separated by commas."""
@@ -63,7 +80,8 @@ class NatsCluster:
         """
         deadline = time.monotonic() + _WARM_UP_WITHIN_S
         name = f"hydra-warm-up-{secrets.token_hex(4)}"
-        with contextlib.closing(JetStreams(address.split(","))) as streams:
+        tls = self._authority.client if self._authority else None
+        with contextlib.closing(JetStreams(NatsAccess(servers=address.split(","), tls=tls))) as streams:
             while True:
                 try:
                     streams.create(name, name, "memory")
@@ -82,11 +100,9 @@ def greeting(server: str) -> dict[str, Any]:
     try:
         with socket.create_connection((host, int(port)), _ANSWER_TIMEOUT_S) as connection:
             connection.settimeout(_ANSWER_TIMEOUT_S)
-            line = connection.makefile("rb").readline(65_536)
-        info = json.loads(line.removeprefix(b"INFO "))
+            return info_of(connection.makefile("rb").readline(65_536))
     except (OSError, ValueError):
         return {}
-    return info if isinstance(info, dict) else {}
 
 
 EVERY_S: Final = 1.0
@@ -107,7 +123,9 @@ class NatsSystem(ServerSystem):
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._spec = spec_of(scenario)
-        super().__init__(scenario, self._spec.servers, deploy=deploy, is_local=is_local)
+        theirs = ",".join(each.endpoint for each in addresses(self._spec))
+        super().__init__(scenario, theirs, deploy=deploy, is_local=is_local, tls=self._spec.tls)
+        self._reached: NatsAccess | None = None  # how the user's servers let clients in
         self._streams: JetStreams | None = None
         self._registry: StreamRegistry | None = None  # of the streams on the user's servers
         self._version = ""
@@ -117,8 +135,10 @@ class NatsSystem(ServerSystem):
     def program(self, role: Role) -> Program:
         """The program of the implementation that the scenario names."""
         if self._scenario.client == "native":
-            return Program(command("nats", role, self._scenario.native), {})
-        return Program.of_module("hydra.natstest.nats_py", kind_of("nats", role), libraries=("nats-py",))
+            return Program(command("nats", role, self._scenario.native, tls=self._demands_tls()), {})
+        login = self._access.login
+        libraries = ("nats-py", "cryptography") if login and login.seed else ("nats-py",)
+        return Program.of_module("hydra.natstest.nats_py", kind_of("nats", role), libraries=libraries)
 
     def configure(self, settings: Settings) -> dict[str, Any]:
         """The settings, and where the data goes: a subject, and with JetStream a stream and its next sequence.
@@ -133,7 +153,8 @@ class NatsSystem(ServerSystem):
         self._stream = stream
         told = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
         where = {"servers": self._address.split(","), "subject": subject, "stream": stream, "first": first}
-        return {**told, **where}
+        access = {"login": self._access.login, "tls": self._access.tls}
+        return {**told, **where, **{name: msgspec.to_builtins(each) for name, each in access.items() if each}}
 
     def _first(self, stream: str, subject: str, storage: str) -> int:
         """The sequence of the stream's next message; the stream is made if it does not exist yet."""
@@ -189,13 +210,37 @@ class NatsSystem(ServerSystem):
         part = re.sub(r"[^A-Za-z0-9_-]+", "-", run)[:_LONGEST_PART]
         return f"hydra-{part}-{secrets.token_hex(4)}"
 
+    @property
+    def _access(self) -> NatsAccess:
+        tls = self._authority.client if self._authority else None
+        return self._reached or NatsAccess(servers=self._address.split(","), tls=tls)
+
+    def _demands_tls(self) -> bool:
+        """Whether clients use TLS; before the user's servers were asked, by the scenario alone."""
+        if not self._theirs:
+            return self._has_tls
+        return (self._reached or access_of(self._spec)).tls is not None
+
     def _reach(self) -> None:
-        with contextlib.closing(JetStreams(self._theirs.split(","))) as streams:
+        self._let_in()
+        with contextlib.closing(JetStreams(self._access)) as streams:
             try:
                 streams.reach(jetstream=self._needs_streams())
             except ServerError as e:
                 jetstream = ", and that JetStream is on" if self._needs_streams() else ""
                 raise UsageError(e.what, f"check the host and port of --servers{jetstream}") from None
+
+    def _let_in(self) -> None:
+        """Finds out how the user's servers are reached.
+
+        Raises:
+            UsageError: none answers, or one rejects a client; or native clients are without the TLS that one demands.
+        """
+        try:
+            self._reached = reached(access_of(self._spec))
+        except AccessError as e:
+            raise UsageError(str(e), e.remedy or "check the host and port of --servers") from None
+        self.program("subscriber")
 
     def _needs_streams(self) -> bool:
         modes = (NatsSettings.of(self._scenario.settings).mode, *self._scenario.values_of("mode"))
@@ -208,12 +253,14 @@ class NatsSystem(ServerSystem):
         return Program.of_module("hydra.natstest.server_main", KIND)
 
     def _server_cluster(self) -> NatsCluster:
-        return NatsCluster()
+        return NatsCluster(self._authority)
 
     def _connect(self) -> None:
         """Connects, and removes what a killed run left on the user's servers; a step makes the streams it needs."""
         self._began = {}
-        self._streams = JetStreams(self._address.split(","), self._wait)
+        if self._theirs and self._reached is None:
+            self._let_in()
+        self._streams = JetStreams(self._access, self._wait)
         self._version = self._streams.reach(jetstream=self._needs_streams())
         self._watch()
         if self._theirs:

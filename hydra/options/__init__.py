@@ -44,6 +44,7 @@ from hydra.options.late_commands import (
     DerivedOption,
     LateCommand,
     ScenarioKeyOption,
+    SeveralKeysOption,
     keyed,
     late_command,
     old_name,

@@ -169,6 +169,18 @@ class ScenarioKeyOption(DerivedOption):
         return (record[0], f"{record[1]}  [{'; '.join(facts)}]") if facts else record
 
 
+class SeveralKeysOption(click.Option):
+    """An option that sets several keys of a scenario; a flag or ``--set`` of one of these keys has precedence.
+
+    Args:
+        read: returns the values by dotted key, for the option's value.
+    """
+
+    def __init__(self, *args: Any, read: Callable[[Any], Mapping[str, object]], **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.read = read
+
+
 def keyed(*names: str, key: str, **attributes: Any) -> Callable[[_F], _F]:
     """A flag that replaces the value of a scenario's key; the other arguments are those of ``click.option``."""
     return click.option(*names, cls=ScenarioKeyOption, key=key, **attributes)
@@ -187,7 +199,12 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
     from hydra.config.toml import parse_set
 
     context = click.get_current_context()
-    options = _given(context.command.get_params(context), context.params)
+    params = context.command.get_params(context)
+    stored: dict[str, object] = {}
+    for param in params:
+        if isinstance(param, SeveralKeysOption) and (named := context.params[str(param.name)]) is not None:
+            stored |= param.read(named)
+    options = _given(params, context.params)
     result: dict[str, Any] = {}
     flags: dict[str, str] = {}
     for option in options:
@@ -210,7 +227,7 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
                 raise _both(flag, f"--set {key}", taken)
         own.pop(key, None)  # moved to the end, because it may be a part of a table that another --set has replaced
         own[key] = value
-    return {**result, **own}
+    return {**stored, **result, **own}
 
 
 def _overlaps(key: str, taken: str, value: object) -> bool:

@@ -21,7 +21,14 @@ from hydra.options.help import (
     grouped,
     put,
 )
-from hydra.options.late_commands import SCENARIO, LateCommand, ScenarioKeyOption, first_of, overrides
+from hydra.options.late_commands import (
+    SCENARIO,
+    LateCommand,
+    ScenarioKeyOption,
+    SeveralKeysOption,
+    first_of,
+    overrides,
+)
 from hydra.options.plugin_commands import commands, params_of
 from hydra.options.setting_flags import system_flags
 from hydra.options.shared_flags import (
@@ -303,10 +310,13 @@ def _flags_of(its: _Subject) -> list[click.Option]:
         param
         for command in _commands_of(its)
         for param in params_of(command)
-        if isinstance(param, ScenarioKeyOption)
-        and param.key != "published"
-        and param.key.removeprefix("settings.") not in kind.decided
-        and (kind.decided or group_of(param) != SEARCH)
+        if isinstance(param, SeveralKeysOption)
+        or (
+            isinstance(param, ScenarioKeyOption)
+            and param.key != "published"
+            and param.key.removeprefix("settings.") not in kind.decided
+            and (kind.decided or group_of(param) != SEARCH)
+        )
     ]
     found = first_of([*made, *beside])
     return [each for each in found if isinstance(each, click.Option) and group_of(each) not in OF_RUNS]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from hydra.client.server_interface import ServerProgram
     from hydra.events.warnings import HydraWarning
     from hydra.model import Scenario
+    from hydra.system.run_certificates import RunAuthority
 
 COMES_BACK_WITHIN_S: Final = 30.0
 """Time limit for the user's servers to answer again between two steps."""
@@ -44,13 +46,17 @@ class ServerSystem(System):
         theirs: the address of the user's servers; "": Hydra starts servers.
         deploy: whether Hydra's servers run as groups on agents; otherwise there is one embedded server.
         is_local: whether the servers run on this machine.
+        tls: whether Hydra's servers use TLS.
     """
 
-    def __init__(self, scenario: Scenario, theirs: str, *, deploy: bool = False, is_local: bool = True) -> None:
+    def __init__(
+        self, scenario: Scenario, theirs: str, *, deploy: bool = False, is_local: bool = True, tls: bool = False
+    ) -> None:
         self._scenario = scenario
         self._theirs = theirs
         self._deploy = deploy
         self._is_local = is_local
+        self._has_tls = tls and not theirs
         self._deployed: Servers | None = None
         self._own: Servers | None = None
         self._monitor: Monitor | None = None
@@ -171,6 +177,15 @@ class ServerSystem(System):
         """Ends what ``_connect`` began, and removes what the run has made on the user's servers."""
 
     # --- common ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _authority(self) -> RunAuthority | None:
+        """The CA of Hydra's servers; None: they use no TLS."""
+        if not self._has_tls:
+            return None
+        from hydra.system.run_certificates import RunAuthority
+
+        return RunAuthority()
 
     def _watch(self) -> None:
         """Starts to monitor the current servers in place of the earlier ones."""

@@ -17,7 +17,7 @@ from hydra.client import process_group
 from hydra.client.transport import DEAF_AT_MOST_S, Kind, PublisherTransport, SubscriberTransport, read_system
 from hydra.control.control_client import ControlClient
 from hydra.wire.messages import Configure
-from hydra.zmqtest.settings import ZmqSettings
+from hydra.zmqtest.settings import DATA_KEY, DATA_SECRET, ZmqSettings
 
 _receive: Final = zmq.backend.Socket.recv
 _send: Final = zmq.backend.Socket.send
@@ -47,6 +47,7 @@ class ZmqPublisher(PublisherTransport):
         self._context = control.context
         self._host = os.environ.get("HYDRA_DATA_HOST", "127.0.0.1")
         self._port = os.environ.get("HYDRA_PORTS", "").split(",")[0] or "*"
+        self._secret = os.environ.get(DATA_SECRET, "").encode()
         self._socket: zmq.Socket[bytes] | None = None
         self._built_for: tuple[int, bool] | None = None
         self._endpoint = ""
@@ -63,6 +64,9 @@ class ZmqPublisher(PublisherTransport):
             self._socket.linger = 0
             self._socket.backlog = _BACKLOG
             self._socket.sndhwm = settings.sndhwm
+            if self._secret:
+                self._socket.curve_server = True
+                self._socket.curve_secretkey = self._secret
             if nodrop:
                 self._socket.setsockopt(zmq.XPUB_NODROP, 1)
                 self._socket.sndtimeo = _SEND_TIMEOUT_MS
@@ -95,9 +99,12 @@ class ZmqPublisher(PublisherTransport):
             except zmq.Again:
                 pass
 
-    def framed_bytes(self, message_size: int) -> int:
-        """The size of a ZMTP 3 frame: a byte of flags, and the length in one byte, or in eight if it is above 255."""
-        return message_size + (2 if message_size <= 255 else 9)
+    def framed_bytes(self, message_size: int) -> int | None:
+        """The size of a ZMTP 3 frame: a byte of flags, and the length in one byte, or in eight if it is above 255.
+
+        None with CURVE, which adds its own box.
+        """
+        return None if self._secret else message_size + (2 if message_size <= 255 else 9)
 
     def close(self) -> None:
         """Closes the socket and discards its queue."""
@@ -141,6 +148,7 @@ class ZmqSubscriber(SubscriberTransport):
     def __init__(self, control: ControlClient) -> None:
         self._context = control.context
         self._control = control
+        self._server_key = os.environ.get(DATA_KEY, "").encode()
         self._socket: zmq.Socket[bytes] | None = None
         self._emptied = False  # whether the last call on the socket found no message left
         self._expected = 0  # the number of messages of the last batches
@@ -165,6 +173,9 @@ class ZmqSubscriber(SubscriberTransport):
         self._socket.rcvhwm = rcvhwm
         self._socket.rcvtimeo = self._waits_ms = _DEAF_MS
         self._socket.subscribe(b"")
+        if self._server_key:
+            self._socket.curve_serverkey = self._server_key
+            self._socket.curve_publickey, self._socket.curve_secretkey = zmq.curve_keypair()
         for endpoint in endpoints:
             try:
                 self._socket.connect(endpoint)

@@ -10,6 +10,10 @@ import msgspec
 from hydra.model import Need, Settings, setting
 
 INT32: Final = 2**31 - 1
+DATA_KEY: Final = "HYDRA_DATA_SERVER_KEY"
+"""The variable with the run's public key for data messages (CURVE); clients without it do not encrypt."""
+DATA_SECRET: Final = "HYDRA_DATA_SERVER_SECRET"  # noqa: S105  # a variable's name
+"""The variable with the secret key of this pair, which only publishers have."""
 HighWaterMark = Annotated[int, msgspec.Meta(le=INT32)]
 """A high-water mark in messages; 0 is unbounded."""
 
@@ -85,7 +89,7 @@ class ZmqNative:
         least=0,
         most=INT32,
     )
-    secure: bool = setting(False, "Encrypt the data messages with CURVE.", needs=(Need("client", ("native",)),))
+    secure: bool = setting(False, "Encrypt the data messages with CURVE.", needs=(Need("client", ("pyzmq", "native")),))
 
     def __post_init__(self) -> None:
         if not 1 <= self.io_threads <= 64:

@@ -133,7 +133,7 @@ class ZmqSystemSpec(SystemSpec):
 def _of_pyzmq(scenario: Scenario) -> Iterator[Refusal]:
     """Options that publishers of pyzmq do not have."""
     usual, native = ZmqNative(), scenario.native
-    given = [n for n in ("io_threads", "transport", "sndbuf", "secure") if native.system[n] != getattr(usual, n)]
+    given = [n for n in ("io_threads", "transport", "sndbuf") if native.system[n] != getattr(usual, n)]
     for name in [*given, *(["pacing"] if native.pacing != "smooth" else [])]:
         what = "publishers of pyzmq have no such option"
         yield ("native", name), what, "leave out this option, or use native.publisher = native"

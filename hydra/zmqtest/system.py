@@ -12,6 +12,7 @@ from hydra.native.client_command import command
 from hydra.system import Program, System
 from hydra.wire.protocol_constants import kind_of
 from hydra.zmqtest.footprints import NATIVES, ZMTP
+from hydra.zmqtest.settings import DATA_KEY, DATA_SECRET
 
 
 class ZmqSystem(System):
@@ -30,7 +31,8 @@ class ZmqSystem(System):
         if client in NATIVES and (role == "subscriber" or native.system["publisher"] == "native"):
             own = {name: value for name, value in native.system.items() if name != "publisher"}
             return Program(command("zmq", role, replace(native, system=own)), self._data_keys(role))
-        return Program.of_module("hydra.zmqtest.pyzmq", kind_of("zmq", role))
+        program = Program.of_module("hydra.zmqtest.pyzmq", kind_of("zmq", role))
+        return replace(program, environment={**program.environment, **self._data_keys(role)})
 
     def _data_keys(self, role: Role) -> dict[str, str]:
         """CURVE keys for the data messages, made for this run; subscribers get the public key only."""
@@ -39,8 +41,8 @@ class ZmqSystem(System):
         if self._keys is None:
             public, secret = zmq.curve_keypair()
             self._keys = (public.decode(), secret.decode())
-        keys = {"HYDRA_DATA_SERVER_KEY": self._keys[0]}
-        return {**keys, "HYDRA_DATA_SERVER_SECRET": self._keys[1]} if role == "publisher" else keys
+        keys = {DATA_KEY: self._keys[0]}
+        return {**keys, DATA_SECRET: self._keys[1]} if role == "publisher" else keys
 
     def configure(self, settings: Settings) -> dict[str, Any]:
         """The settings of the clients' sockets: high-water marks that they have, and ``nodrop``."""

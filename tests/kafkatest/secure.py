@@ -2,84 +2,63 @@
 
 from __future__ import annotations
 
-import subprocess
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
 from confluent_kafka import admin
 
 from hydra.client.server_interface import free_ports
+from hydra.client.tls import ServerTls
 from hydra.kafkatest.broker import EmbeddedBroker
 from hydra.kafkatest.program import KafkaProgram
-from tests.suite.waiting import LONG_S, SOON_S
+from hydra.system import run_certificates
+from hydra.system.run_certificates import RunAuthority
+from tests.suite.waiting import SOON_S
 
 HOST: Final = "127.0.0.1"
 USER: Final = "hydra"
 PASSWORD: Final = "right, and with a ; in it"
-_CURVE: Final = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+DOORS: Final = {"tls": "SSL", "scram": "SASL_SSL", "expired": "SSL", "client": "SSL"}
+"""The listeners by name, with their protocols: the certificate of one has expired, another asks clients for theirs."""
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-
-
-def _openssl(folder: Path, *arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True, timeout=LONG_S)
-
-
-def _authority(folder: Path, name: str) -> Path:
-    """A certificate authority: its certificate; the key lies beside it."""
-    made = ("-subj", f"/CN={name}", "-days", "2", "-keyout", f"{name}.key", "-out", f"{name}.pem")
-    _openssl(folder, "req", "-x509", *_CURVE, *made)
-    return folder / f"{name}.pem"
-
-
-def _keystore(folder: Path, authority: str) -> Path:
-    """The broker's key and its certificate by an authority, in one file."""
-    _openssl(folder, "req", *_CURVE, "-subj", f"/CN={HOST}", "-keyout", "broker.key", "-out", "broker.csr")
-    (folder / "names").write_text(f"subjectAltName=IP:{HOST}\n")
-    signing = ("-CA", f"{authority}.pem", "-CAkey", f"{authority}.key", "-CAcreateserial", "-extfile", "names")
-    _openssl(folder, "x509", "-req", "-in", "broker.csr", "-days", "2", *signing, "-out", "broker.pem")
-    store = folder / "store.pem"
-    store.write_text((folder / "broker.key").read_text() + (folder / "broker.pem").read_text())
-    return store
 
 
 @dataclass(frozen=True)
 class SecureBroker:
-    """Where it listens (``host:port``), and the certificates of who signed its own and of somebody else."""
+    """The addresses of its listeners (``host:port``), and the folder with the files for its clients."""
 
     broker: EmbeddedBroker
-    tls: str
-    scram: str
-    authority: Path
-    stranger: Path
+    doors: Mapping[str, str]
+    folder: Path
 
     @property
     def plain(self) -> str:
         """Without any security."""
         return self.broker.bootstrap
 
+    def file(self, name: str) -> str:
+        return str(self.folder / name)
+
 
 def secure_broker(folder: Path) -> SecureBroker:
     """Starts one; its owner stops ``broker``."""
     folder.mkdir()
-    authority, stranger = _authority(folder, "authority"), _authority(folder, "stranger")
-    store = _keystore(folder, "authority")
-    tls, scram = free_ports(HOST, 2)
-
-    def more(port: int, controller_port: int) -> Mapping[str, str]:
-        clients = f"PLAINTEXT://{HOST}:{port},SSL://{HOST}:{tls},SASL_SSL://{HOST}:{scram}"
-        return {
-            "listeners": f"{clients},CONTROLLER://{HOST}:{controller_port}",
-            "advertised.listeners": clients,
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL",
-            "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(store),
-            "sasl.enabled.mechanisms": "SCRAM-SHA-256",
-            "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": _SCRAM,
-        }
-
-    broker = EmbeddedBroker(folder / "broker", KafkaProgram(more=more), warm=False)
+    ours, stranger = RunAuthority(), RunAuthority()
+    with patch.object(run_certificates, "_VALID", -dt.timedelta(days=1)):
+        expired = ours.server(f"{HOST}:1")
+    certificates = {"server": ours.server(f"{HOST}:1"), "expired": expired, "client": ours.server("client:1")}
+    for name, made in certificates.items():
+        _write(folder, name, made)
+    (folder / "ca.pem").write_text(ours.client.ca)
+    (folder / "stranger.pem").write_text(stranger.client.ca)
+    doors = dict(zip(DOORS, (f"{HOST}:{port}" for port in free_ports(HOST, len(DOORS))), strict=True))
+    broker = EmbeddedBroker(
+        folder / "broker", KafkaProgram(more=lambda *ports: _settings(folder, doors, *ports)), warm=False
+    )
     broker.start()
     try:
         credential = admin.ScramCredentialInfo(admin.ScramMechanism.SCRAM_SHA_256, 4096)  # type: ignore[attr-defined]
@@ -90,4 +69,32 @@ def secure_broker(folder: Path) -> SecureBroker:
     except BaseException:
         broker.stop()
         raise
-    return SecureBroker(broker, f"{HOST}:{tls}", f"{HOST}:{scram}", authority, stranger)
+    return SecureBroker(broker, doors, folder)
+
+
+def _write(folder: Path, name: str, tls: ServerTls) -> None:
+    """Writes a certificate, its key, and both in one file."""
+    (folder / f"{name}.crt").write_text(tls.certificate)
+    (folder / f"{name}.key").write_text(tls.key)
+    (folder / f"{name}.pem").write_text(tls.key + tls.certificate)
+
+
+def _settings(folder: Path, doors: Mapping[str, str], port: int, controller_port: int) -> Mapping[str, str]:
+    clients = ",".join(
+        [f"PLAINTEXT://{HOST}:{port}", *(f"{name.upper()}://{address}" for name, address in doors.items())]
+    )
+    protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"} | {n.upper(): of for n, of in DOORS.items()}
+    return {
+        "listeners": f"{clients},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": clients,
+        "listener.security.protocol.map": ",".join(f"{name}:{of}" for name, of in protocols.items()),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(folder / "server.pem"),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(folder / "ca.pem"),
+        "listener.name.expired.ssl.keystore.location": str(folder / "expired.pem"),
+        "listener.name.expired.ssl.keystore.type": "PEM",
+        "listener.name.client.ssl.client.auth": "required",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        "listener.name.scram.scram-sha-256.sasl.jaas.config": _SCRAM,
+    }

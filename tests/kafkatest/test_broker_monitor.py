@@ -9,7 +9,8 @@ from collections.abc import ItemsView
 import pytest
 
 from hydra.kafkatest import broker_liveness as module
-from hydra.kafkatest.broker_liveness import GONE_AFTER_S, BrokerMonitor, Silence, host_and_port
+from hydra.kafkatest.broker_liveness import GONE_AFTER_S, BrokerMonitor, Silence
+from hydra.kafkatest.nodes import host_and_port
 from hydra.kafkatest.topics import Topics
 from tests.suite.waiting import SOON_S, wait_until
 

@@ -44,6 +44,12 @@ def test_every_node_is_told_of_all_and_listens_where_it_said(nodes: list[Node], 
     assert found["log.dirs"] == program.DATA
 
 
+def test_clients_and_brokers_use_tls_and_controllers_do_not() -> None:
+    found = settings([A, B, C], 1, tls=True)
+    assert found["listeners"] == f"SSL://{A.bootstrap},CONTROLLER://{A.host}:{A.controller_port}"
+    assert found["protocol"] == "SSL"
+
+
 def test_clients_are_given_every_node() -> None:
     assert bootstrap([A, B, C]) == "10.0.0.6:31000,10.0.0.7:31000,node-c:9092"
 

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from hydra.config.scenario import load_scenario
-from hydra.errors import ConfigError, UsageError
+from hydra.errors import ConfigError, MissingDependencyError, UsageError
 from hydra.kafkatest.control_messages import KafkaConfigure
 from hydra.kafkatest.java_properties import consumer_config, java_config, producer_config, with_files, written
+from hydra.kafkatest.system import KafkaSystem
+from hydra.native import client_command
 
 THREE = {"server.count": 3}
 USERS = {"kafka.bootstrap": "h:9092"}
@@ -24,6 +26,8 @@ USERS = {"kafka.bootstrap": "h:9092"}
         ({"settings.partitions": 0}, "settings.partitions: must be 1 to 10000, not 0"),
         ({"settings.kill_broker_at": 0.5}, "needs at least 2 brokers, and server.count is 1"),
         ({**THREE, "settings.kill_broker_at": 1.0}, "above 0 and below 1, not 1.0"),
+        ({"kafka.tls": True, "kafka.properties": {"ssl.ca.pem": "x"}}, "kafka.properties.ssl.ca.pem: is Hydra's own"),
+        ({**USERS, "kafka.tls": True}, "kafka.tls: has no effect in this run: it needs no kafka.bootstrap"),
         ({**USERS, "settings.kill_broker_at": 0.5}, "kill_broker_at: has no effect in this run: it needs no kafka.b"),
         ({**USERS, "sweep.vary.kill_broker_at": [0.5]}, "sweep.vary.kill_broker_at: has no effect in this run"),
         ({**USERS, "kafka.broker": {"num.io.threads": "4"}}, "kafka.broker: Hydra changes no settings"),
@@ -149,3 +153,14 @@ def test_a_delivery_that_may_not_take_long_leaves_a_request_no_longer() -> None:
     assert (config["linger.ms"], config["request.timeout.ms"], config["client.id"]) == ("100", "4900", "hydra-3")
     assert "retries" not in config
     assert consumer_config(3, kafka)["fetch.max.wait.ms"] == "500"
+
+
+def test_a_native_client_without_tls_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_command, "find", lambda: Path("/hydra-client"))
+    monkeypatch.setattr(client_command, "_help", lambda _: "KIND: kafka-pub, kafka-sub\n\nTLS: nats\n")
+    security = {"kafka.properties": {"security.protocol": "sasl_ssl"}}
+    for more in ({**USERS, **security}, {"kafka.tls": True}):
+        system = KafkaSystem(load_scenario("kafka-fixed", {"client": "native", **more}))
+        with pytest.raises(MissingDependencyError, match=r"without TLS for kafka.*choose another --implementation"):
+            system.program("subscriber")
+    KafkaSystem(load_scenario("kafka-fixed", {"client": "native"})).program("subscriber")

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from hydra.client.server_interface import free_ports
 from hydra.config.scenario import load_scenario
 from hydra.errors import UsageError
 from hydra.kafkatest import confluent, kafka_python
@@ -21,29 +22,36 @@ from hydra.kafkatest.topics import Topics
 from hydra.model import SharedSettings
 from hydra.native.build import find
 from hydra.system import wait_alone
+from hydra.system.run_certificates import RunAuthority
 from hydra.wire.data_message import pack
 from hydra.wire.messages import PROBE_EPOCH, Configure, Error, Ready
 from tests.conformance.bench import Bench
+from tests.integration.command import hydra
 from tests.kafkatest.conftest import opened
 from tests.suite.waiting import SOON_S, wait_until
 
-from .secure import PASSWORD, USER, SecureBroker, secure_broker
+from .secure import HOST, PASSWORD, USER, SecureBroker, secure_broker
 
 pytestmark = [pytest.mark.tier("all"), pytest.mark.usefixtures("unclosed_sockets")]
 
 
 @dataclass(frozen=True)
 class Case:
-    """Which of the broker's doors is tried, with what, and how librdkafka and kafka-python say: the wrong key."""
+    """Which of the broker's doors is tried, and with what; {NAME} is a file of the test.
+
+    The reasons are what the controller, librdkafka and kafka-python say: "", or patterns.
+    """
 
     door: str
     properties: dict[str, str]
+    controller: str = ""
     librdkafka: str = ""
     kafka_python: str = ""
+    host: str = HOST
 
 
 TRUST: Final = "ssl.ca.location"
-TLS: Final = {"security.protocol": "SSL", TRUST: "{authority}"}
+TLS: Final = {"security.protocol": "SSL", TRUST: "{ca.pem}"}
 SCRAM: Final = {
     **TLS,
     "security.protocol": "SASL_SSL",
@@ -57,20 +65,44 @@ def without(properties: dict[str, str], key: str) -> dict[str, str]:
     return {name: value for name, value in properties.items() if name != key}
 
 
-UNTRUSTED: Final = ("certificate verify failed", "CERTIFICATE_VERIFY_FAILED")
-DENIED: Final = ("invalid credentials", "invalid credentials|password right")
+CERTIFIED: Final = {**TLS, "ssl.certificate.location": "{client.crt}", "ssl.key.location": "{client.key}"}
+UNTRUSTED: Final = ("TLS: .*certificate verify failed", "TLS: .*CERTIFICATE_VERIFY_FAILED")
+STRANGE: Final = ("TLS: unknown CA: none of the CAs.*; name the file of its CA with ssl.ca.location", *UNTRUSTED)
+DENIED: Final = (
+    "login: the server rejects this user or password; check sasl.username and sasl.password",
+    *("login: .*invalid credentials", "login: .*invalid credentials|password right"),
+)
 """kafka-python may lose the broker's last word."""
+MISSING: Final = ("ssl.ca.location failed", "ssl.ca.location failed", "No such file")
 INCOMPLETE: Final = "sasl.username and sasl.password must be set"
-RIGHT: Final = {"tls": Case("tls", TLS), "scram": Case("scram", SCRAM)}
+ASKED: Final = (
+    "TLS: the server requires a client certificate; name yours with ssl.certificate.location",
+    *("TLS: .*SSL routines::.*alert bad certificate", "ALERT_BAD_CERTIFICATE|disconnected"),
+)
+RIGHT: Final = {
+    "tls": Case("tls", TLS),
+    "scram": Case("scram", SCRAM),
+    "client": Case("client", CERTIFIED),
+}
 WRONG: Final = {
-    "tls, wrong trust": Case("tls", {**TLS, TRUST: "{stranger}"}, *UNTRUSTED),
-    "tls, no trust": Case("tls", without(TLS, TRUST), *UNTRUSTED),
-    "tls, no such file": Case("tls", {**TLS, TRUST: "/nowhere/ca.pem"}, "ssl.ca.location failed", "No such file"),
+    "tls, wrong trust": Case("tls", {**TLS, TRUST: "{stranger.pem}"}, *STRANGE),
+    "tls, no trust": Case("tls", without(TLS, TRUST), *STRANGE),
+    "tls, no such file": Case("tls", {**TLS, TRUST: "/nowhere/ca.pem"}, *MISSING),
     "scram, wrong password": Case("scram", {**SCRAM, "sasl.password": "wrong"}, *DENIED),
     "scram, wrong user": Case("scram", {**SCRAM, "sasl.username": "nobody"}, *DENIED),
-    "scram, no password": Case("scram", without(SCRAM, "sasl.password"), INCOMPLETE, INCOMPLETE),
+    "scram, no password": Case("scram", without(SCRAM, "sasl.password"), INCOMPLETE, INCOMPLETE, INCOMPLETE),
+    "expired": Case("expired", TLS, "TLS: the server's certificate has expired; renew it", *UNTRUSTED),
+    "wrong host": Case("tls", TLS, "TLS: wrong host name: .* not for localhost", *UNTRUSTED, "localhost"),
+    "no client certificate": Case("client", TLS, *ASKED),
 }
-PLAIN: Final = "are security.protocol, user and password right"
+SOON: Final = {name: case for name, case in WRONG.items() if name != "no client certificate"}
+"""Cases that librdkafka takes for final; in the other one it tries again for 10 s."""
+UNKNOWN: Final = {
+    "tls, no security": Case("tls", {}, "TLS: the server demands TLS; add --kafka-prop security.protocol=SSL"),
+    "scram, only tls": Case("scram", TLS, "are security.protocol, user and password right"),
+    "plain": Case("", TLS, "TLS: the server ended the handshake; check that it uses TLS at this port"),
+    "no server": Case("none", TLS, "does not answer: network: Connection refused"),
+}
 EITHER: Final = pytest.mark.parametrize("case", RIGHT.values(), ids=RIGHT)
 EACH: Final = pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
 
@@ -90,9 +122,9 @@ def topic(secure: SecureBroker) -> Iterator[str]:
 
 def kafka(secure: SecureBroker, case: Case) -> dict[str, Any]:
     """Where the case's door is, and the properties with which it is tried."""
-    files = {"{authority}": str(secure.authority), "{stranger}": str(secure.stranger)}
-    properties = {key: files.get(value, value) for key, value in case.properties.items()}
-    return {"bootstrap": secure.tls if case.door == "tls" else secure.scram, "properties": properties}
+    properties = {key: secure.file(v[1:-1]) if v.startswith("{") else v for key, v in case.properties.items()}
+    address = {**secure.doors, "": secure.plain, "none": f"{HOST}:{free_ports(HOST, 1)[0]}"}[case.door]
+    return {"bootstrap": address.replace(HOST, case.host), "properties": properties}
 
 
 def told(secure: SecureBroker, case: Case, topic: str) -> dict[str, Any]:
@@ -126,15 +158,21 @@ def test_the_controller_makes_and_removes_its_topic(secure: SecureBroker, case: 
     assert it.warnings() == []
 
 
-@pytest.mark.parametrize(
-    "case",
-    [*WRONG.values(), Case("tls", {}, PLAIN), Case("scram", TLS, PLAIN)],
-    ids=[*WRONG, "tls, no security", "scram, only tls"],
-)
+@pytest.mark.parametrize("case", (WRONG | UNKNOWN).values(), ids=WRONG | UNKNOWN)
 def test_the_controller_says_what_is_wrong_before_anything_is_made(secure: SecureBroker, case: Case) -> None:
     with pytest.raises(UsageError) as refusal:
         system(secure, case).check()
-    one_clear_line(str(refusal.value), case.librdkafka)
+    one_clear_line(str(refusal.value), case.controller)
+
+
+def test_a_command_that_is_not_let_in_leaves_nothing(secure: SecureBroker, tmp_path: Path) -> None:
+    given = kafka(secure, WRONG["expired"])
+    properties = [word for key, value in given["properties"].items() for word in ("--kafka-prop", f"{key}={value}")]
+    done = hydra("kafka-fixed", "--servers", given["bootstrap"], *properties, "--out", tmp_path / "run", expect=2)
+    assert done.stderr.splitlines() == [
+        f"hydra: Kafka at {given['bootstrap']}: TLS: the server's certificate has expired; renew it"
+    ]
+    assert list(tmp_path.iterdir()) == []
 
 
 def command(system: dict[str, Any]) -> Configure:
@@ -143,7 +181,10 @@ def command(system: dict[str, Any]) -> Configure:
 
 @EITHER
 def test_python_clients_are_let_in(library: ModuleType, secure: SecureBroker, topic: str, case: Case) -> None:
-    configure = command(told(secure, case, topic))
+    reach_each_other(library, command(told(secure, case, topic)))
+
+
+def reach_each_other(library: ModuleType, configure: Configure) -> None:
     with closing(opened(library, "kafka-pub", 1)) as publisher, closing(opened(library, "kafka-sub", 2)) as subscriber:
         publisher.configure(configure)
         subscriber.configure(configure)
@@ -155,8 +196,9 @@ def test_python_clients_are_let_in(library: ModuleType, secure: SecureBroker, to
 def test_python_clients_say_what_is_wrong(
     library: ModuleType, secure: SecureBroker, topic: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # kafka-python tries again and again until its time is over.
+    # The libraries try again and again until their time is over.
     monkeypatch.setattr(kafka_python, "CONNECT_TIMEOUT_MS", 1500)
+    monkeypatch.setattr(confluent, "CONNECT_TIMEOUT_S", 1.5)
     with closing(opened(library, "kafka-pub", 1)) as publisher, pytest.raises((OSError, ValueError)) as refusal:
         publisher.configure(command(told(secure, case, topic)))
     one_clear_line(str(refusal.value), case.librdkafka if library is confluent else case.kafka_python)
@@ -200,7 +242,7 @@ def test_native_clients_are_let_in_or_say_that_their_library_is_too_old(
     native.peer.heard(Ready, [2], epoch=epoch)
 
 
-@EACH
+@pytest.mark.parametrize("case", SOON.values(), ids=SOON)
 def test_a_native_publisher_says_what_is_wrong(native: Bench, secure: SecureBroker, topic: str, case: Case) -> None:
     one_clear_line(refusal(native, 1, told(secure, case, topic)), case.librdkafka)
 
@@ -210,3 +252,23 @@ def test_a_native_subscriber_says_what_is_wrong_with_its_last_words(
 ) -> None:
     case = WRONG["scram, wrong password"]
     one_clear_line(refusal(native, 2, told(secure, case, topic)), case.librdkafka)
+
+
+def test_brokers_that_hydra_starts_use_tls(native: Bench, tmp_path: Path, needs_kafka: None) -> None:
+    system = KafkaSystem(load_scenario("kafka-fixed", {"kafka.tls": True}))
+    system.open("run", tmp_path, wait_alone)
+    try:
+        keys = [path for path in tmp_path.rglob("*.pem") if "PRIVATE KEY" in path.read_text()]
+        assert [path.stat().st_mode & 0o777 for path in keys] == [0o600]
+        for library in (confluent, kafka_python):
+            reach_each_other(library, command(system.configure(load_scenario("kafka-fixed").settings)))
+        told = system.configure(load_scenario("kafka-fixed").settings)
+        epoch = next(EPOCHS)
+        native.configure_publisher(1, epoch, system=told)
+        native.configure_subscribers([2], epoch, system=told, publishers={1: ""})
+        native.peer.heard(Ready, [2], epoch=epoch)
+        strange = {**told["properties"], "ssl.ca.pem": RunAuthority().client.ca}
+        one_clear_line(refusal(native, 1, {**told, "properties": strange}), "TLS: .*certificate verify failed")
+    finally:
+        system.close()
+    assert not [*tmp_path.rglob("*.pem")]

@@ -12,6 +12,7 @@ from hydra.errors import MissingDependencyError
 from hydra.model import NativeSpec, Role
 from hydra.native import build, client_command
 from hydra.native.build import PROGRAM
+from hydra.zmqtest.settings import DATA_KEY, DATA_SECRET
 from hydra.zmqtest.system import ZmqSystem
 
 
@@ -135,6 +136,18 @@ def test_a_program_has_the_flags_that_it_knows(
     assert line.startswith(begins) or (begins == "python" and "python" in line.split()[0])
     assert all(words in line for words in has)
     assert not any(words in line for words in lacks)
+
+
+@pytest.mark.usefixtures("built")
+@pytest.mark.parametrize("client", ["pyzmq", "native"])
+def test_only_publishers_have_the_secret_key_for_data(client: str) -> None:
+    plain, secure = (
+        ZmqSystem(load_scenario("zmqfixed", {"client": client, "native.secure": it})) for it in (False, True)
+    )
+    publisher, subscriber = (secure.program(role).environment for role in ("publisher", "subscriber"))
+    assert publisher[DATA_KEY] == subscriber[DATA_KEY] != publisher[DATA_SECRET]
+    assert DATA_SECRET not in subscriber
+    assert DATA_KEY not in plain.program("publisher").environment
 
 
 @pytest.mark.usefixtures("built")

@@ -15,6 +15,7 @@ from nats.aio.msg import Msg
 from nats.js import api
 
 from hydra.natstest.connection import NatsConnection
+from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
 from hydra.wire.data_message import HEADER, pack
 from hydra.wire.messages import PROBE_EPOCH
@@ -48,7 +49,7 @@ class Ends(ABC):
         self.settings = settings
         self.subject = f"test.{uuid.uuid4().hex}"
         self.connection = NatsConnection("conformance")
-        self.connection.open([address])
+        self.connection.open(NatsAccess(servers=[address]))
 
     def __enter__(self) -> Self:
         return self
@@ -122,7 +123,7 @@ class Stream(Ends):
         super().__init__(address, **settings)
         self.acknowledged = bool(settings.get("publish_acks", True))
         self.name = uuid.uuid4().hex
-        self.streams = JetStreams([address])
+        self.streams = JetStreams(NatsAccess(servers=[address]))
         self.streams.create(self.name, self.subject, storage)
 
     def close(self) -> None:

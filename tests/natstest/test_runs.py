@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra.native.build import find
+from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
 from hydra.system.embedded_server import EmbeddedServer
 from tests.integration.command import assert_all_arrived, hydra, table
@@ -29,6 +30,6 @@ def test_modes_are_varied_on_the_users_server_and_nothing_is_left_there(tmp_path
     for row in rows:
         assert (row["failed_clients"], row["slow_consumers"]) == ("0", "0")
         assert_all_arrived(row, 60)
-    with closing(JetStreams([server.address])) as streams:
+    with closing(JetStreams(NatsAccess(servers=[server.address]))) as streams:
         assert not [name for name in streams.names() if name.startswith("hydra-run-")]
     assert not [*run.glob("nats-*"), *run.glob("server-*")]

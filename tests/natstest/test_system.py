@@ -17,7 +17,7 @@ from hydra.model import Settings, value_of, with_values
 from hydra.natstest import streams
 from hydra.natstest import system as module
 from hydra.natstest.connection import NatsConnection
-from hydra.natstest.settings import NatsEnd, NatsStep, spec_of
+from hydra.natstest.settings import NatsAccess, NatsEnd, NatsStep, spec_of
 from hydra.natstest.streams import JetStreams, StreamRegistry
 from hydra.natstest.system import NatsSystem
 from hydra.system import wait_alone
@@ -44,7 +44,7 @@ def step_of(system: NatsSystem, asked: Settings) -> NatsStep:
 
 def names(server: EmbeddedServer) -> list[str]:
     """The streams of a server."""
-    with closing(JetStreams([server.address])) as asked:
+    with closing(JetStreams(NatsAccess(servers=[server.address]))) as asked:
         return list(asked.names())
 
 
@@ -54,7 +54,7 @@ def settings(system: NatsSystem, **values: object) -> Settings:
 
 def publish(step: NatsStep, count: int) -> None:
     connection = NatsConnection("test")
-    connection.open(step.servers)
+    connection.open(step.access)
     stream = connection.client.jetstream()
     for _ in range(count):
         connection.do(stream.publish(step.subject, b"x"), SOON_S)
@@ -180,7 +180,9 @@ def test_servers_of_the_users_own_need_none_of_ours() -> None:
         ("settings.pending_bytes", 2**31, "pending_bytes", "1 to 2147483647"),
         ("settings.acks", "all", "settings.acks", ""),
         ("nats.servers", "somewhere", "nats.servers", "host:port"),
-        ("nats.servers", "me:secret@host:1", "nats.servers", "host:port"),
+        ("nats.servers", "me:secret@host:1", "nats.servers", "write nats://USER:PASSWORD@HOST:PORT"),
+        ("nats.servers", "ws://host:1", "nats.servers", "nats:// or tls://"),
+        ("nats.servers", "nats://me:1@a,nats://me:2@b", "nats.servers", "one login"),
         ("nats.servers", "a:1,,b:1", "nats.servers", "host:port"),
         ("nats.replicas", 0, "nats", "1 to 5"),
         ("nats.replicas", 3, "nats.replicas", "server.count"),

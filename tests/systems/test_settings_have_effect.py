@@ -31,7 +31,12 @@ _PLAIN: Final = {"payload_ratio", "payload_file", "payload_seed"}
 _STEADY: Final = {"load.low", "load.high", "load.parts", "load.period_s", "load.file"}
 _QUEUED: Final = {"nats.replicas", "storage", "consumer", "publish_acks", "publish_window", "ack_policy"}
 _USUAL: Final = _PLAIN | _STEADY | _NATIVE
-_ZMQ: Final = _USUAL | {"subscriptions"}
+_OF_NATIVE_ZMQ: Final = {
+    f"native.{name}"
+    for name in ("clients_per_process", "pacing", "publisher", "io_threads", "transport", "sndbuf", "rcvbuf")
+}
+"""All options of native clients but ``secure``, which pyzmq has, too."""
+_ZMQ: Final = _PLAIN | _STEADY | _OF_NATIVE_ZMQ | {"subscriptions"}
 _LOADED: Final = _ZMQ | {"rate", "messages"}
 
 
@@ -44,19 +49,28 @@ class Mode(NamedTuple):
 
 
 def _nats(mode: Mapping[str, object], unused: set[str]) -> Mode:
-    return Mode("nats", {f"settings.{name}": value for name, value in mode.items()}, unused | _USUAL)
+    return Mode("nats", {f"settings.{name}": value for name, value in mode.items()}, unused | _LOGINS | _USUAL)
+
+
+_BESIDE: Final = {"nats.key_file", "nats.password", "nats.password_file"}
+"""What has an effect beside a certificate or a user only."""
+_LOGINS: Final = {
+    *_BESIDE,
+    *("nats.username", "nats.token"),
+    *(f"nats.{name}_file" for name in ("ca", "cert", "token", "nkey", "creds")),
+}
 
 
 _KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics"}
-_OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "server.count"}
+_OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "kafka.tls", "server.count"}
 _MQTT: Final = {"mqtt.username", "mqtt.password", "mqtt.password_file", "max_inflight"}
 _STREAM: Final = {"mode": "jetstream"}
 
 MODES: Final = [
     Mode("zmq", {}, _ZMQ),
-    Mode("zmq", {"publishers": 2}, _USUAL),
-    Mode("zmq", {"client": "native"}, _ZMQ - _NATIVE),
-    Mode("zmq", {"client": "zmtp"}, _ZMQ - _NATIVE | {"rcvhwm", "receive_rate", "native.secure"}),
+    Mode("zmq", {"publishers": 2}, _ZMQ - {"subscriptions"}),
+    Mode("zmq", {"client": "native"}, _ZMQ - _OF_NATIVE_ZMQ),
+    Mode("zmq", {"client": "zmtp"}, _ZMQ - _OF_NATIVE_ZMQ | {"rcvhwm", "receive_rate", "native.secure"}),
     Mode("zmq", {"settings.payload": "json"}, _ZMQ - {"payload_ratio", "payload_seed"}),
     Mode("zmq", {"settings.payload": "random"}, _ZMQ - {"payload_seed"}),
     Mode("zmq", {"settings.payload": "lines", "settings.payload_file": "f"}, _ZMQ - {"payload_file"}),
@@ -69,7 +83,11 @@ MODES: Final = [
     _nats({**_STREAM, "consumer": "pull"}, set()),
     _nats({**_STREAM, "publish_acks": False}, {"publish_window", "fetch_batch"}),
     _nats({**_STREAM, "ack_policy": "none"}, {"max_ack_pending", "fetch_batch"}),
-    Mode("nats", {"nats.servers": "h:1"}, {*_QUEUED, "max_ack_pending", "fetch_batch", "server.count"} | _USUAL),
+    Mode(
+        "nats",
+        {"nats.servers": "h:1"},
+        {*_QUEUED, "max_ack_pending", "fetch_batch", "server.count", "nats.tls"} | _BESIDE | _USUAL,
+    ),
     Mode("mqtt", {}, _MQTT | _USUAL),
     Mode("mqtt", {"settings.qos": 1}, _MQTT - {"max_inflight"} | _USUAL),
     Mode("mqtt", {"mqtt.broker": "h:1"}, {*_USUAL, *_MQTT, "mqtt.max_queued_messages"} - {"mqtt.username"}),
@@ -184,7 +202,7 @@ def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
     assert plan is not None
     tested = spec.make(scenario, False, True)
     tested._address = "h:1"  # type: ignore[attr-defined]
-    beside: list[object] = [scenario.native] if scenario.client in spec.natives else []
+    beside: list[object] = [scenario.native] if scenario.client in ("pyzmq", *spec.natives) else []
     if isinstance(tested, NatsSystem):
         monkeypatch.setattr(tested, "_first", lambda *_: 1)
     elif isinstance(tested, KafkaSystem):

@@ -44,6 +44,15 @@ std::string versions(const Systems& systems) {
     return text;
 }
 
+// The systems whose clients can use TLS; hydra/native/client_command.py reads it in the help.
+std::string with_tls(const Systems& systems) {
+    std::string text = "TLS:";
+    for (const auto& system : systems) {
+        text += system->has_tls() ? " " + system->name() : "";
+    }
+    return text;
+}
+
 // An option of another system is an error: a user would expect --secure to have its effect.
 void refuse_options_of_others(const CLI::App& app, const Kind& kind, const Systems& systems) {
     for (const auto& system : systems) {
@@ -77,6 +86,7 @@ Options parse_options(int argc, const char* const* argv, const Systems& systems)
     app.set_version_flag(
         "--version", [&systems] { return versions(systems); },
         "print the release and the versions of its libraries");
+    app.footer([&systems] { return with_tls(systems); });
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     app.add_option("kind", kind)->required()->check(CLI::IsMember(kinds));
     app.add_option("--group", options.group, "id of the process group")->required();

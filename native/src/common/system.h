@@ -38,6 +38,9 @@ class System {
     // Versions of the libraries, for `hello`.
     [[nodiscard]] virtual std::map<std::string, std::string> versions() const = 0;
 
+    // Whether its library was built with TLS.
+    [[nodiscard]] virtual bool has_tls() const { return false; }
+
     // Adds the options that only this system has. They are set when the command line is parsed, and rejected
     // if another system was chosen.
     virtual void add_options(CLI::App& app) { static_cast<void>(app); }

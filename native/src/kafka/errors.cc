@@ -14,6 +14,17 @@ int weight(rd_kafka_resp_err_t error) {
     return error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || error == RD_KAFKA_RESP_ERR_NO_ERROR ? 0 : 1;
 }
 
+// Where a connection failed, or "" if the error does not show it.
+std::string layer(rd_kafka_resp_err_t error, const std::string& words) {
+    if (error == RD_KAFKA_RESP_ERR__AUTHENTICATION || error == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED) {
+        return "login: ";
+    }
+    if (error == RD_KAFKA_RESP_ERR__SSL || words.find("SSL routines") != std::string::npos) {
+        return "TLS: ";
+    }
+    return error == RD_KAFKA_RESP_ERR__TRANSPORT || error == RD_KAFKA_RESP_ERR__RESOLVE ? "network: " : "";
+}
+
 }  // namespace
 
 bool is_refusal(rd_kafka_resp_err_t error) {
@@ -22,11 +33,12 @@ bool is_refusal(rd_kafka_resp_err_t error) {
 }
 
 std::string explained(rd_kafka_resp_err_t error, const std::string& words) {
+    const std::string told = layer(error, words) + words;
     const bool scram = is_refusal(error) && words.find("SCRAM") != std::string::npos;
     if (!scram || rd_kafka_version() >= kScramWithKafka4) {
-        return words;
+        return told;
     }
-    return words + "; librdkafka " + rd_kafka_version_str() +
+    return told + "; librdkafka " + rd_kafka_version_str() +
            " cannot log in to Kafka 4 with SCRAM, 2.6.1 and newer can: use --client confluent-kafka";
 }
 

@@ -18,7 +18,7 @@ bool is_group_move(rd_kafka_resp_err_t error);
 // cluster.
 bool is_refusal(rd_kafka_resp_err_t error);
 
-// librdkafka's text, with an addition if this librdkafka is too old for the request.
+// librdkafka's text, after "TLS: ", "login: " or "network: " if a connection failed there; with an addition
 std::string explained(rd_kafka_resp_err_t error, const std::string& words);
 
 // The most informative error that librdkafka reported, used when its own result is only a timeout.

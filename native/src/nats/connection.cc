@@ -1,5 +1,7 @@
 #include "nats/connection.h"
 
+#include "nats/access.h"
+
 namespace hydra {
 namespace {
 
@@ -25,12 +27,18 @@ NatsConnection::~NatsConnection() {
     close();
 }
 
-bool NatsConnection::open(const std::vector<std::string>& servers) {
-    if (connected() && servers == servers_) {
+bool NatsConnection::reaches(const NatsStep& step) const {
+    return connected() && step.servers == access_.servers && step.login == access_.login &&
+           step.tls == access_.tls;
+}
+
+bool NatsConnection::open(const NatsStep& step) {
+    if (reaches(step)) {
         return false;
     }
     close();
-    servers_ = servers;
+    access_ = step;
+    const std::vector<std::string>& servers = access_.servers;
     natsOptions* made = nullptr;
     nats_check(natsOptions_Create(&made), "libnats");
     const NatsOptionsHandle options(made);
@@ -44,6 +52,7 @@ bool NatsConnection::open(const std::vector<std::string>& servers) {
     }
     nats_check(natsOptions_SetServers(made, pointers.data(), static_cast<int>(pointers.size())),
                "the servers " + joined(servers));
+    set_access(made, access_);
     natsOptions_SetTimeout(made, kConnectTimeoutMs);
     natsOptions_SetMaxReconnect(made, kForever);
     natsOptions_SetWriteDeadline(made, kWriteWithinMs);
@@ -66,7 +75,7 @@ bool NatsConnection::open(const std::vector<std::string>& servers) {
     if (status != NATS_OK) {
         connection_ = nullptr;
         delete events;
-        throw TransportError("NATS at " + joined(servers) + " does not answer: " + nats_words(status));
+        throw TransportError("NATS at " + joined(servers) + nats_failure(status, step.tls.has_value()));
     }
     return true;
 }

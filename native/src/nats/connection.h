@@ -22,8 +22,10 @@ class NatsConnection {
 
     // Connects unless it is connected to these servers already; returns whether the connection is new.
     // TransportError: no server accepts the client.
-    bool open(const std::vector<std::string>& servers);
+    bool open(const NatsStep& step);
     void close();
+    // Whether it is connected to the servers of a step in the way that the step names.
+    [[nodiscard]] bool reaches(const NatsStep& step) const;
 
     [[nodiscard]] natsConnection* get() const { return connection_; }
     // False while the connection is lost; libnats reconnects by itself.
@@ -43,7 +45,7 @@ class NatsConnection {
     using Shared = std::shared_ptr<Events>;
 
     natsConnection* connection_ = nullptr;
-    std::vector<std::string> servers_;
+    NatsStep access_;  // of the step that it was opened for, servers, login and TLS
     Shared events_;
 };
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/client_tls.h"
 #include "common/messages/from_controller.h"
 
 namespace hydra {
@@ -20,6 +22,26 @@ enum class NatsAckPolicy { none, explicit_ };
 constexpr std::array<const char*, 2> words(NatsAckPolicy) {
     return {"none", "explicit"};
 }
+
+// What a client sends to log in; the seed and the public name of an NKEY, and a JWT, are those of files.
+struct NatsLogin {
+    std::string username;
+    std::string password;
+    std::string token;
+    std::string nkey;
+    std::string seed;
+    std::string jwt;
+    bool operator==(const NatsLogin&) const = default;
+
+    static void describe(auto& it, auto& fields) {
+        fields.optional("username", it.username);
+        fields.optional("password", it.password);
+        fields.optional("token", it.token);
+        fields.optional("nkey", it.nkey);
+        fields.optional("seed", it.seed);
+        fields.optional("jwt", it.jwt);
+    }
+};
 
 // The object of `configure`: where the step's data goes, and the settings. `stream` is empty in core mode;
 // `first` is
@@ -37,6 +59,8 @@ struct NatsStep {
     std::int32_t max_ack_pending = 1000;
     std::int32_t fetch_batch = 100;
     std::int32_t publish_window = 4000;
+    std::optional<NatsLogin> login;
+    std::optional<ClientTls> tls;
     bool operator==(const NatsStep&) const = default;
 
     static constexpr Whole kLimit{1, INT32_MAX};
@@ -53,6 +77,8 @@ struct NatsStep {
         fields.optional("max_ack_pending", it.max_ack_pending, kLimit);
         fields.optional("fetch_batch", it.fetch_batch, kLimit);
         fields.optional("publish_window", it.publish_window, kLimit);
+        fields.optional("login", it.login);
+        fields.optional("tls", it.tls);
     }
 };
 

@@ -35,9 +35,9 @@ NatsPublisher::~NatsPublisher() {
 
 std::string NatsPublisher::configure(const Configure& command) {
     NatsStep step = nats_step(command);
-    if (!connection_.connected() || !step_ || step_->servers != step.servers) {
+    if (!connection_.reaches(step)) {
         close();
-        connection_.open(step.servers);
+        connection_.open(step);
     }
     if (!step.stream.empty() && stream_ == nullptr) {
         jsOptions options;

@@ -9,9 +9,9 @@ namespace hydra {
 
 void NatsSubscriber::configure(const Configure& command) {
     NatsStep step = nats_step(command);
-    if (!connection_.connected() || !step_ || step_->servers != step.servers) {
+    if (!connection_.reaches(step)) {
         consumer_.reset();
-        connection_.open(step.servers);
+        connection_.open(step);
     }
     const bool stands_there = step.stream.empty() || position() + 1 == step.first;
     NatsStep before = step_.value_or(NatsStep{});
@@ -36,7 +36,7 @@ void NatsSubscriber::reconnect() {
     step.first = position() + 1;
     consumer_.reset();
     connection_.close();
-    connection_.open(step.servers);
+    connection_.open(step);
     consumer_ = std::make_unique<NatsFeed>(connection_.get(), step);
     step_ = std::move(step);
     dropped_before_ = 0;

@@ -2,6 +2,7 @@
 
 #include <nats/nats.h>
 
+#include "nats/access.h"
 #include "nats/publisher.h"
 #include "nats/subscriber.h"
 
@@ -9,6 +10,10 @@ namespace hydra {
 
 std::map<std::string, std::string> NatsSystem::versions() const {
     return {{"libnats", nats_GetVersion()}};
+}
+
+bool NatsSystem::has_tls() const {
+    return nats_has_tls();
 }
 
 std::unique_ptr<PublisherTransport> NatsSystem::open_publisher(zmq::context_t&) const {

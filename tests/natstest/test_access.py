@@ -1,0 +1,275 @@
+"""Servers that demand TLS and a login: right, wrong and missing, for the controller and for each implementation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from hydra.client.server_interface import free_ports
+from hydra.client.tls import AccessError
+from hydra.config.scenario import load_scenario
+from hydra.errors import ConfigError, MissingDependencyError, UsageError
+from hydra.model import with_values
+from hydra.native import client_command
+from hydra.natstest.access import access_of, secrets_of
+from hydra.natstest.connection import NatsConnection, tls_for
+from hydra.natstest.nkey import UserKey
+from hydra.natstest.settings import NatsSpec, spec_of
+from hydra.natstest.streams import JetStreams
+from hydra.natstest.system import NatsSystem
+from hydra.system import wait_alone
+from hydra.wire.messages import Error, Ready
+from tests.conformance.bench import Bench
+from tests.integration.command import hydra, refusal
+from tests.suite.fixtures import starts
+from tests.suite.native_client import native_client
+from tests.suite.waiting import SOON_S
+
+from .secure import HOST, PASSWORD, TOKEN, USER, SecureServers, secure_servers
+
+starts("secure", "native")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Which server is tried and how: `[nats]` without the servers, in which {NAME} is a file of the test.
+
+    ``reason`` is what the controller and nats-py say, "" if they are let in; the native client names the layer only.
+    """
+
+    server: str
+    reason: str = ""
+    given: dict[str, str] = field(default_factory=dict)
+    address: str = "tls://{}"
+
+
+CA: Final = {"ca_file": "{ca.pem}"}
+LOGIN: Final = {**CA, "username": USER, "password": PASSWORD}
+CLIENT: Final = {**CA, "cert_file": "{client.pem}", "key_file": "{client.key}"}
+UNKNOWN: Final = {**CA, "cert_file": "{unknown.pem}", "key_file": "{unknown.key}"}
+REJECTED: Final = "TLS: the server rejects the client certificate"
+CASES: Final = {
+    "user": Case("user", "", LOGIN),
+    "user, password file": Case("user", "", {**CA, "username": USER, "password_file": "{password}"}),
+    "user in the address": Case("user", "", CA, f"nats://{USER}:right%2Fand%40with%3Asigns@{{}}"),
+    "NKEY": Case("user", "", {**CA, "nkey_file": "{user.nk}"}),
+    "client certificate": Case("client", "", CLIENT),
+    "token": Case("token", "", {"token_file": "{token}"}, "nats://{}"),
+    "token in the address": Case("token", "", {}, "nats://a%20token%20of%20the%20test@{}"),
+    "credentials": Case("credentials", "", {"creds_file": "{me.creds}"}, "{}"),
+    "wrong password": Case("user", "login: the server rejects this user or password", {**LOGIN, "password": "wrong"}),
+    "no password": Case("user", "login: the server demands a password, and none is given", {**CA, "username": USER}),
+    "no login": Case("user", "login: the server demands a login, and none is given", CA),
+    "wrong NKEY": Case("user", "login: the server rejects the NKEY", {**CA, "nkey_file": "{other.nk}"}),
+    "wrong token": Case("token", "login: the server rejects the token", {"token": "wrong"}, "nats://{}"),
+    "expired": Case("expired", "TLS: the server's certificate has expired", CA),
+    "unknown CA": Case("user", "TLS: unknown CA: ", {**LOGIN, "ca_file": "{stranger.pem}"}),
+    "no CA": Case("user", "TLS: unknown CA: ", {"username": USER, "password": PASSWORD}, "nats://{}"),
+    "wrong host": Case("user", "TLS: wrong host name: the server's certificate is not for localhost", LOGIN),
+    "no client certificate": Case("client", "TLS: the server requires a client certificate", CA),
+    "unknown client certificate": Case("client", REJECTED, UNKNOWN),
+    "no TLS": Case("token", "TLS: the server does not use TLS at this port", CA),
+    "no server": Case("", "network: Connection refused", LOGIN),
+}
+EACH: Final = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+@pytest.fixture(scope="module")
+def secure(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureServers]:
+    with secure_servers(tmp_path_factory.mktemp("secure") / "nats") as running:
+        yield running
+
+
+@pytest.fixture
+def spec(secure: SecureServers, case: Case) -> NatsSpec:
+    """The table of the case."""
+    address = secure.addresses.get(case.server) or f"{HOST}:{free_ports(HOST, 1)[0]}"
+    if "wrong host" in case.reason:
+        address = address.replace(HOST, "localhost")
+    files = {key: secure.file(v[1:-1]) if v.startswith("{") else v for key, v in case.given.items()}
+    return NatsSpec(servers=case.address.format(address), **files)  # type: ignore[arg-type]
+
+
+def given(spec: NatsSpec) -> dict[str, object]:
+    return {f"nats.{key}": value for key, value in msgspec.to_builtins(spec).items() if value and key != "replicas"}
+
+
+def one_clear_line(text: str, reason: str) -> None:
+    assert reason in text
+    assert "\n" not in text
+    assert PASSWORD not in text
+    assert TOKEN not in text
+
+
+@EACH
+def test_the_controller_is_let_in_or_says_why_not(spec: NatsSpec, case: Case) -> None:
+    system = NatsSystem(load_scenario("nats-fixed", given(spec)))
+    if not case.reason:
+        system.check()
+        return
+    with pytest.raises(UsageError) as refused:
+        system.check()
+    one_clear_line(str(refused.value), case.reason)
+    assert refused.value.remedy
+
+
+@EACH
+def test_a_python_client_is_let_in_or_says_why_not(spec: NatsSpec, case: Case) -> None:
+    connection = NatsConnection("test")
+    try:
+        if not case.reason:
+            assert connection.open(access_of(spec))
+            return
+        with pytest.raises(AccessError) as refused:
+            connection.open(access_of(spec))
+    finally:
+        connection.end()
+    one_clear_line(str(refused.value), case.reason)
+
+
+@pytest.fixture(scope="module")
+def native() -> Iterator[Bench]:
+    """A native publisher, 1."""
+    program = native_client("nats-pub")
+    if program is None:
+        pytest.skip("the native client is not built")
+    with closing(Bench()) as it:
+        it.launch(program, "nats-pub")
+        yield it
+
+
+EPOCHS: Final = count(1)
+
+
+@EACH
+def test_a_native_client_is_let_in_or_names_the_layer(native: Bench, spec: NatsSpec, case: Case) -> None:
+    epoch, access = next(EPOCHS), access_of(spec)
+    told = {key: value for key, value in msgspec.to_builtins(access).items() if value}
+    system = {**told, "subject": "test"}
+    if not case.reason:
+        native.configure_publisher(1, epoch, system=system)
+        native.peer.heard(Ready, [1], epoch=epoch)
+        return
+    native.tell_configure([1], epoch, system=system)
+    said = native.peer.heard(Error, [1], epoch=epoch, timeout_s=SOON_S).message
+    one_clear_line(said, f"{case.reason.partition(':')[0]}: ")
+
+
+@pytest.mark.parametrize("case", [CASES["user"]], ids=["user"])
+def test_what_a_run_makes_on_a_server_with_a_password_is_removed(spec: NatsSpec, tmp_path: Path) -> None:
+    system = NatsSystem(load_scenario("nats-fixed", given(spec)))
+    system.open("run", tmp_path, wait_alone)
+    made = system.configure(with_values(system._scenario.settings, {"mode": "jetstream"}))
+    assert made is not None
+    with closing(JetStreams(access_of(spec))) as there:
+        assert made["stream"] in there.names()
+        # A killed run leaves it; the run that goes on with its folder knows how to log in.
+        resumed = NatsSystem(load_scenario("nats-fixed", given(spec)))
+        resumed.open("run", tmp_path, wait_alone)
+        assert made["stream"] not in there.names()
+        resumed.close()
+    assert [type(each).__name__ for each in resumed.warnings()] == ["EarlierCleanup"]
+    system.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("case", [CASES["wrong password"]], ids=["wrong password"])
+def test_a_command_that_is_not_let_in_leaves_nothing(spec: NatsSpec, tmp_path: Path) -> None:
+    sets = [word for key, value in given(spec).items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    done = hydra("nats-fixed", *sets, "--out", tmp_path / "run", expect=2)
+    assert done.stderr.splitlines() == [
+        f"hydra: NATS at {spec.servers.removeprefix('tls://')}: login: the server rejects this user or password; "
+        "check --username and --password-file"
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.tier("test")
+@pytest.mark.parametrize("implementation", ["nats-py", "native"])
+def test_servers_that_hydra_starts_use_tls(implementation: str, needs_nats: None, tmp_path: Path) -> None:
+    if implementation == "native" and native_client("nats-pub") is None:
+        pytest.skip("the native client is not built")
+    run = tmp_path / "run"
+    small = ("--clients", 1, "--rate", 100, "--duration", 0.2, "--set", "warmup_s=0", "--mode", "jetstream")
+    hydra("nats-fixed", "--tls", "--implementation", implementation, *small, "--out", run)
+    assert not [path for path in run.rglob("*") if path.suffix == ".pem" or path.name.startswith("server-")]
+
+
+# --- without a server -------------------------------------------------------------------------------------------------
+
+
+def test_a_native_client_without_tls_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_command, "find", lambda: Path("/hydra-client"))
+    monkeypatch.setattr(client_command, "_help", lambda _: "KIND: nats-pub, nats-sub\n\nTLS: mqtt\n")
+    for more in ({"nats.servers": "tls://h"}, {"nats.tls": True}):
+        system = NatsSystem(load_scenario("nats-fixed", {"client": "native", **more}))
+        with pytest.raises(
+            MissingDependencyError, match=r"built without TLS for nats.*choose another --implementation"
+        ):
+            system.program("subscriber")
+    NatsSystem(load_scenario("nats-fixed", {"client": "native"})).program("subscriber")
+
+
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [
+        ({"nats.servers": "wss://h"}, "wss://: Hydra does not use WebSocket with NATS; name the port for clients"),
+        ({"nats.servers": "nats://me:secret@h", "nats.token": "t"}, "servers and token both name a login; leave one"),
+        ({"nats.servers": "h:1", "nats.tls": True}, "nats.tls: has no effect in this run: it needs no nats.servers"),
+        ({"nats.token": "t"}, "nats.token: has no effect in this run: it needs nats.servers"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_key(more: dict[str, Any], refused: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_scenario("nats-fixed", more)
+    assert refused in str(error.value).replace("servers: 'wss", "'wss")
+    assert "secret" not in str(error.value)
+
+
+def test_a_file_without_a_key_is_named(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("SU" + "A" * 56)
+    for key, refused in (("creds_file", "has no JWT of a user"), ("nkey_file", "the seed of the user is damaged")):
+        with pytest.raises(ConfigError, match=f"nats.{key}: .*{refused}; name another file"):
+            access_of(NatsSpec(servers="h:1", **{key: str(tmp_path / "key")}))  # type: ignore[arg-type]
+
+
+def test_a_seed_and_its_public_key_are_those_of_nats() -> None:
+    key = UserKey("SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY")
+    assert key.public == "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+
+
+def test_a_server_that_leaves_tls_to_its_clients_is_refused() -> None:
+    spec = NatsSpec(servers="tls://h:1")
+    with pytest.raises(AccessError, match="leaves TLS to its clients"):
+        tls_for({"tls_available": True}, access_of(spec).tls)
+
+
+def test_a_context_of_nats_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    folder = tmp_path / "nats" / "context"
+    folder.mkdir(parents=True)
+    stored = {"description": "", "url": "tls://a:1,b:2", "user": USER, "password": PASSWORD, "inbox_prefix": ""}
+    (folder / "mine.json").write_text(json.dumps({**stored, "ca": "~/ca.pem"}))
+    (folder / "proxied.json").write_text(json.dumps({**stored, "socks_proxy": "socks5://p"}))
+    for words, refused in (
+        (["--nats-context", "other"], "has no context 'other'; known contexts: mine, proxied"),
+        (["--nats-context", "proxied"], "the context 'proxied' has socks_proxy, which Hydra does not use"),
+        (["--nats-context", "mine"], f"nats.ca_file: {Path.home()}/ca.pem cannot be read"),
+        (["--nats-context", "mine", "--servers", "ws://a"], "--servers: ws://: Hydra does not use WebSocket"),
+    ):
+        said = refusal("nats-fixed", *words)
+        assert refused in said
+        assert PASSWORD not in said
+
+
+def test_the_secrets_of_a_login_are_known() -> None:
+    spec = spec_of(load_scenario("nats-fixed", {"nats.servers": "nats://me:a%2Fsecret@h:1"}))
+    assert list(secrets_of(spec)) == ["a/secret"]
