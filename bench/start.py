@@ -27,7 +27,7 @@ from bench.stored_runs import grid_run
 from hydra.client.server_interface import ServerProgram, accepts, endpoint_of, free_ports
 from hydra.kafkatest.broker import KafkaCluster
 from hydra.kafkatest.program import KafkaProgram
-from hydra.mqtttest.program import MosquittoProgram, ServerLimits
+from hydra.mqtttest.program import MosquittoJoin, MosquittoProgram
 from hydra.mqtttest.system import SingleServer
 from hydra.natstest.program import NatsProgram
 from hydra.natstest.system import NatsCluster
@@ -88,7 +88,7 @@ Server = Callable[[], tuple[ServerProgram, ServerCluster]]
 SERVERS: Final[dict[str, Server]] = {
     "mosquitto": lambda: (
         MosquittoProgram(),
-        SingleServer(ServerLimits(max_queued_messages=1000, max_inflight_messages=20)),
+        SingleServer(MosquittoJoin(max_queued_messages=1000, max_inflight_messages=20)),
     ),
     "nats-server": lambda: (NatsProgram(), NatsCluster()),
     "Kafka": lambda: (_kafka(), KafkaCluster()),

@@ -16,7 +16,7 @@ from bench import programs
 from bench.clients import forks
 from bench.clients.channel import PUBLISHER, SharedServer, Sides, Workload, words
 from hydra.model import Rate
-from hydra.mqtttest.program import MosquittoProgram, ServerLimits
+from hydra.mqtttest.program import MosquittoJoin, MosquittoProgram
 from hydra.mqtttest.settings import MqttSettings, MqttSpec
 from hydra.mqtttest.system import SingleServer
 from hydra.system.embedded_server import EmbeddedServer
@@ -49,7 +49,7 @@ def _command(client: str, values: Mapping[str, Any]) -> Sequence[str]:
 
 def _server(folder: Path) -> EmbeddedServer:
     queued, in_flight = MqttSpec().max_queued_messages, MqttSettings().max_inflight
-    limits = ServerLimits(max_queued_messages=queued, max_inflight_messages=in_flight)
+    limits = MosquittoJoin(max_queued_messages=queued, max_inflight_messages=in_flight)
     return EmbeddedServer(MosquittoProgram(), SingleServer(limits), folder)
 
 

@@ -164,6 +164,16 @@ def certificate_error(tls: ClientTls, why: str = "") -> AccessError:
     return AccessError("TLS", f"the server rejects the client certificate{because}", "check --cert-file")
 
 
+def password_error(username: str, password: str) -> AccessError:
+    """The error of a client whose user name and password a server rejects; "" is not given."""
+    if not username:
+        remedy = "add --username and --password-file"
+        return AccessError("login", "the server demands a login, and none is given", remedy)
+    if not password:
+        return AccessError("login", "the server demands a password, and none is given", "add --password-file")
+    return AccessError("login", "the server rejects this user or password", "check --username and --password-file")
+
+
 def secured(connection: socket.socket, host: str, tls: ClientTls) -> ssl.SSLSocket:
     """The connection with TLS, after the handshake; it is for servers that send nothing before their client does.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import socket
+import ssl
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +16,8 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from hydra.client.tls import AccessError, access_error, password_error, secured
+
 if TYPE_CHECKING:
     from paho.mqtt.enums import MQTTErrorCode
     from paho.mqtt.reasoncodes import ReasonCode
@@ -21,11 +25,25 @@ if TYPE_CHECKING:
     from hydra.mqtttest.settings import MqttStep
 
 CONNECT_TIMEOUT_S: Final = 10.0
+_PROBE_WITHIN_S: Final = 2.0
 SESSION_KEPT_S: Final = 3600
 """How long the server keeps the session of a disconnected client; only MQTT 5 can request it."""
 _MISC_EVERY_S: Final = 1.0
 _FAILURE: Final = 0x80
 """Reason codes from this value on are errors."""
+_LOGIN: Final = (0x86, 0x87, 0x8C)
+"""Reason codes for a rejected login; paho translates those of MQTT 3.1.1."""
+
+
+class _Handshake(ssl.SSLSocket):
+    """A socket that is closed if its handshake fails, which paho does not do."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        try:
+            super().do_handshake(block)
+        except OSError:
+            self.close()
+            raise
 
 
 class MqttConnection:
@@ -39,10 +57,12 @@ class MqttConnection:
         timeout_s: time limit in seconds for an answer of the server.
 
     Attributes:
+        server: the server, as the subject of a sentence.
         lost: why the connection was lost, or "".
 
     Raises:
-        OSError: the server cannot be reached, or rejects the connection.
+        AccessError: the server does not answer, or does not let the client in.
+        OSError: the server rejects the client for another reason.
     """
 
     def __init__(
@@ -55,6 +75,7 @@ class MqttConnection:
         timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
         self._step = step
+        self.server = f"the MQTT server at {step.host}:{step.port}"
         self._timeout_s = timeout_s
         self._is_5 = step.protocol == "5"
         self._accepted: ReasonCode | None = None
@@ -66,12 +87,15 @@ class MqttConnection:
             name,
             clean_session=None if self._is_5 else step.clean_session,
             protocol=mqtt.MQTTv5 if self._is_5 else mqtt.MQTTv311,
+            transport="websockets" if step.websocket else "tcp",
             reconnect_on_failure=False,
         )
         client.max_inflight_messages_set(step.max_inflight)
         client.connect_timeout = timeout_s
         if step.username:
             client.username_pw_set(step.username, step.password or None)
+        if step.websocket:
+            client.ws_set_options(step.websocket)
         client.on_connect = self._on_connect
         client.on_disconnect = self._on_disconnect
         client.on_subscribe = self._on_subscribe
@@ -94,20 +118,47 @@ class MqttConnection:
             if not step.clean_session:
                 properties.SessionExpiryInterval = SESSION_KEPT_S
             further = {"clean_start": step.clean_session, "properties": properties}
+        if step.tls:
+            context = step.tls.context()
+            context.sslsocket_class = _Handshake
+            self._client.tls_set_context(context)
         try:
             self._client.connect(step.host, step.port, step.keepalive, **further)
         except OSError as e:
-            raise OSError(f"no MQTT server answers at {step.host}:{step.port}: {e.strerror or e}") from None
+            if step.websocket and isinstance(e, ConnectionError | ssl.SSLEOFError):
+                raise self._ended("the server does not use WebSocket at this port") from None
+            raise access_error(e, step.host, step.tls).at(self.server) from None
         connected = self._client.socket()
-        if not isinstance(connected, socket.socket):
-            raise OSError(f"the MQTT server at {step.host}:{step.port} closed the connection at once")
-        self.socket: socket.socket = connected
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if connected is None:
+            raise self._ended("the server closed the connection")
+        self._descriptor = connected.fileno()
+        # TLS reads a whole record from the socket.
+        self._decrypted: Callable[[], int] = getattr(connected, "pending", lambda: 0)
+        with socket.socket(fileno=os.dup(self._descriptor)) as same:
+            same.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._readable = select.poll()
-        self._readable.register(self.socket, select.POLLIN)
-        self.await_(lambda: self._accepted is not None, self._timeout_s, "to the connection")
-        if self._accepted is not None and self._accepted.is_failure:
-            raise OSError(f"the MQTT server at {step.host}:{step.port} rejects this client: {self._accepted}")
+        self._readable.register(self, select.POLLIN)
+        with contextlib.suppress(ConnectionError):
+            self.await_(lambda: self._accepted is not None, self._timeout_s, "to the connection")
+        if self._accepted is None:
+            raise self._ended("the server closed the connection")
+        if self._accepted.value in _LOGIN:
+            raise password_error(step.username, step.password).at(self.server)
+        if self._accepted.is_failure:
+            raise OSError(f"{self.server} rejects this client: {self._accepted}")
+
+    def _ended(self, reason: str) -> AccessError:
+        """Why the server ended the connection before it accepted the client; a second connection finds it out."""
+        step = self._step
+        try:
+            probe = socket.create_connection((step.host, step.port), _PROBE_WITHIN_S)
+            if step.tls:
+                secured(probe, step.host, step.tls).close()
+            elif _speaks_tls(probe):
+                return AccessError("TLS", "the server demands TLS", "write mqtts:// or wss://", self.server)
+        except OSError as e:
+            return access_error(e, step.host, step.tls).at(self.server)
+        return AccessError("network", reason, "check the port of --servers", self.server)
 
     def subscribe(self, filters: Sequence[str], qos: int) -> None:
         """Subscribes and waits until the server has agreed.
@@ -132,6 +183,10 @@ class MqttConnection:
         self.lost = self.lost or mqtt.error_string(answer.rc)
         return None
 
+    def fileno(self) -> int:
+        """The descriptor of the socket, for a poll."""
+        return self._descriptor
+
     def unsent(self) -> bool:
         """Whether data waits until the socket accepts more."""
         return self._client.want_write()
@@ -143,7 +198,7 @@ class MqttConnection:
 
     def read(self) -> bool:
         """Reads one packet if one is there, and returns at once whether there was something to read."""
-        if self.lost or not self._readable.poll(0):
+        if self.lost or not (self._readable.poll(0) or self._decrypted()):
             self._misc()
             return False
         self._judge(self._client.loop_read())
@@ -151,12 +206,12 @@ class MqttConnection:
 
     def wait(self, timeout_s: float, *, to_write: bool = False) -> None:
         """Waits at most ``timeout_s`` until it can read, or write; returns at once if the connection is lost."""
-        if self.lost:
+        if self.lost or self._decrypted():
             return
         waiting = self._readable
         if to_write:
             waiting = select.poll()
-            waiting.register(self.socket, select.POLLIN | select.POLLOUT)
+            waiting.register(self, select.POLLIN | select.POLLOUT)
         waiting.poll(max(0.0, timeout_s * 1000))
 
     def await_(self, condition: Callable[[], bool], timeout_s: float, what: str) -> None:
@@ -165,14 +220,13 @@ class MqttConnection:
         Raises:
             OSError: the condition did not hold in time, or the connection was lost; the text contains ``what``.
         """
-        server = f"the MQTT server at {self._step.host}:{self._step.port}"
         deadline = time.monotonic() + timeout_s
         while not condition():
             if self.lost:
-                raise OSError(f"{server} closed the connection: {self.lost}")
+                raise ConnectionError(f"{self.server} closed the connection: {self.lost}")
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                raise OSError(f"{server} gave no answer {what} in {timeout_s:g} s")
+                raise AccessError("network", f"no answer {what} in {timeout_s:g} s", server=self.server)
             self.write()
             if not self.read():
                 self.wait(left_s, to_write=self.unsent())
@@ -208,3 +262,15 @@ class MqttConnection:
         self, _client: object, _data: object, mid: int, codes: Sequence[ReasonCode], _more: object
     ) -> None:
         self._granted[mid] = codes
+
+
+def _speaks_tls(connection: socket.socket) -> bool:
+    """Whether a server answers a TLS handshake, with whatever certificate; closes the connection."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        context.wrap_socket(connection).close()
+    except OSError as e:
+        connection.close()
+        return "ALERT" in (getattr(e, "reason", None) or "")
+    return True

@@ -241,7 +241,7 @@ class PahoSubscriber(SubscriberTransport):
         waiting = select.poll()
         waiting.register(self._control.fileno(), select.POLLIN)
         if not connection.lost:
-            waiting.register(connection.socket, select.POLLIN | (select.POLLOUT if connection.unsent() else 0))
+            waiting.register(connection, select.POLLIN | (select.POLLOUT if connection.unsent() else 0))
         ready = waiting.poll(poll_ms(timeout_s))
         return any(descriptor != self._control.fileno() for descriptor, _ in ready)
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from hydra.client.server_interface import installed
+from hydra.client.tls import ServerTls
 from hydra.errors import MissingDependencyError
 
 KIND: Final = "mqtt-server"
@@ -23,17 +24,19 @@ _LEAST: Final = (2, 0)
 _ANSWER_WITHIN_S: Final = 20.0
 
 
-class ServerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The limits of a server for one client, which it needs to start.
+class MosquittoJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a server needs to start: its limits for one client, and its certificate.
 
     Attributes:
         max_queued_messages: the most messages that wait for one client, including QoS 0 in its connection; 0: no limit.
             Beyond, the server drops messages.
         max_inflight_messages: the most messages of QoS 1 and 2 that are sent and not yet answered.
+        tls: its certificate; None: it uses no TLS.
     """
 
     max_queued_messages: int
     max_inflight_messages: int
+    tls: ServerTls | None = None
 
 
 class MosquittoProgram:
@@ -55,8 +58,7 @@ class MosquittoProgram:
             OSError: the file cannot be written.
             ValueError: ``join`` is invalid.
         """
-        limits = msgspec.convert(join, ServerLimits)
-        (folder / CONFIGURATION).write_text(configuration(endpoint, limits))
+        (folder / CONFIGURATION).write_text(configuration(folder, endpoint, msgspec.convert(join, MosquittoJoin)))
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = "unlimited" if hard == resource.RLIM_INFINITY else str(hard)
         return ["/bin/sh", "-c", f'ulimit -n {most}; exec "$0" -c {CONFIGURATION}', find()]
@@ -88,16 +90,18 @@ def version_of(program: str) -> str:
     return f"{found[1]}.{found[2]}{found[3]}"
 
 
-def configuration(endpoint: str, limits: ServerLimits) -> str:
-    """The text of mosquitto's configuration file."""
+def configuration(folder: Path, endpoint: str, join: MosquittoJoin) -> str:
+    """The text of mosquitto's configuration file; writes the certificate into the folder."""
     host, _, port = endpoint.rpartition(":")
+    tls = zip(("certfile", "keyfile"), join.tls.write(folder), strict=True) if join.tls else ()
     return "\n".join(
         [
             f"listener {port} {host}",
+            *(" ".join(line) for line in tls),
             "allow_anonymous true",
             "persistence false",
-            f"max_queued_messages {limits.max_queued_messages}",
-            f"max_inflight_messages {limits.max_inflight_messages}",
+            f"max_queued_messages {join.max_queued_messages}",
+            f"max_inflight_messages {join.max_inflight_messages}",
             "set_tcp_nodelay true",
             "sys_interval 0",
             "connection_messages false",

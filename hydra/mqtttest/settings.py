@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
+from hydra.client.tls import ClientTls
 from hydra.model import AccessSettings, Need, Scenario, Settings, setting
 
 TABLE: Final = "mqtt"
-PORT: Final = 1883
-"""The default port of a server that is named without a port."""
 Protocol = Literal["3.1.1", "5"]
 MOST_IN_FLIGHT: Final = 65_535
 """The largest ``max_inflight``, because MQTT's message ids have 16 bits."""
@@ -68,7 +67,12 @@ class MqttSpec:
     """The table [mqtt] of a scenario.
 
     Attributes:
-        broker: your own server, ``HOST:PORT``; ``""``: Hydra starts a mosquitto.
+        broker: your own server, ``HOST:PORT`` or ``mqtt://USER:PASSWORD@HOST:PORT``; ``mqtts://`` is TLS, ``ws://`` is
+            WebSocket, ``wss://`` is both. ``""``: Hydra starts a mosquitto.
+        tls: whether a mosquitto started by Hydra uses TLS, with a CA and a certificate for the run.
+        ca_file: the certificates of the CAs that clients trust; ``""``: those that their machines trust.
+        cert_file, key_file: the certificate of the clients and its private key, which has no password; one file may
+            have both.
         username: the user name.
         password: the password; Hydra never stores it.
         password_file: a file whose first line is the password.
@@ -80,8 +84,12 @@ class MqttSpec:
         "",
         "Address of your server (default: a mosquitto started by Hydra).",
         flag=("--servers", "--broker"),
-        metavar="HOST:PORT",
+        metavar="[mqtts://]HOST:PORT",
     )
+    tls: bool = _ACCESS.tls()
+    ca_file: str = _ACCESS.ca_file()
+    cert_file: str = _ACCESS.cert_file()
+    key_file: str = _ACCESS.key_file()
     username: str = _ACCESS.username()
     password: str = _ACCESS.password()
     password_file: str = _ACCESS.password_file()
@@ -98,39 +106,22 @@ def spec_of(scenario: Scenario) -> MqttSpec:
     return spec
 
 
-def password_of(spec: MqttSpec) -> str:
-    """The password, read from its file if one is named.
-
-    Raises:
-        RefusedKeyError: the file cannot be read, or its first line is too long.
-    """
-    if not spec.password_file:
-        return spec.password
-    from hydra.system.server_access import first_line  # clients on agents do not have it
-
-    return first_line(f"{TABLE}.password_file", spec.password_file)
-
-
 def most_in_flight(scenario: Scenario) -> int:
     """The largest ``max_inflight`` of a scenario's steps, which its server has to allow."""
     varied = [value for value in scenario.values_of("max_inflight") if value is not None]
     return max([MqttSettings.of(scenario.settings).max_inflight, *(int(str(value)) for value in varied)])
 
 
-def split(address: str) -> tuple[str, int]:
-    """Host and port of ``host:port`` or ``host``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MqttAccess:
+    """How a client reaches the server; the fields of :class:`MqttStep` with the same names."""
 
-    Raises:
-        ValueError: the address is invalid; the text describes the error.
-    """
-    host, colon, port = address.rpartition(":")
-    if not colon:
-        host, port = address, str(PORT)
-    host = host.removeprefix("[").removesuffix("]")
-    fine = bool(host) and host.isprintable() and not any(c in host for c in " @/,")
-    if not fine or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
-        raise ValueError(f"{address!r} is no HOST:PORT")
-    return host, int(port)
+    host: str
+    port: int
+    username: str = ""
+    password: str = field(default="", repr=False)
+    tls: ClientTls | None = None
+    websocket: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,13 +135,17 @@ class MqttStep(MqttSettings):
         host, port: address of the server.
         topic: prefix of topics; a publisher sends to ``topic/ID``, so the server keeps the order of its messages.
         username, password: credentials; "": none is sent.
+        tls: certificates; None: the connection has no TLS.
+        websocket: the path of a WebSocket; "": the connection is plain MQTT.
     """
 
     host: str
     port: Annotated[int, Meta(ge=1, le=65_535)]
     topic: str
     username: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
+    tls: ClientTls | None = None
+    websocket: str = ""
 
 
 def topic_of(step: MqttStep, publisher: int) -> str:

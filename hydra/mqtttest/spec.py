@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from typing import Final
 
-from hydra.errors import ConfigError
 from hydra.measure.column import wire_bytes
 from hydra.model import Demand, Scenario, ServerSpec, Settings
-from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, password_of, spec_of, split
+from hydra.mqtttest.access import refusals, secrets_of, users_of
+from hydra.mqtttest.settings import TABLE, MqttSettings, MqttSpec, spec_of
 from hydra.system import Footprint, Refusal, ReportColumn, ServerFootprint, System, SystemSpec
 
 
@@ -50,15 +49,8 @@ class MqttSystemSpec(SystemSpec):
         return MqttSystem(scenario, deploy=deploy, is_local=is_local)
 
     def check(self, scenario: Scenario) -> Iterator[Refusal]:
-        """Checks addresses, ports, passwords, and the number of servers."""
-        spec = spec_of(scenario)
-        if spec.broker:
-            try:
-                split(spec.broker)
-            except ValueError as e:
-                yield (TABLE, "broker"), str(e), "write host:port, ports are 1 to 65535"
-        if spec.password and spec.password_file:
-            yield (TABLE, "password"), "the password is named twice, here and by password_file", "leave one out"
+        """Checks addresses, logins, ports, and the number of servers."""
+        yield from refusals(scenario)
         if scenario.server.count != 1:
             what = f"one MQTT server is one broker, and server.count is {scenario.server.count}"
             yield ("server", "count"), what, "set it to 1; mosquitto forms no clusters"
@@ -79,14 +71,12 @@ class MqttSystemSpec(SystemSpec):
         return f"acknowledges {answers} and keeps {' and '.join(kept) or 'nothing'} (QoS {mqtt.qos})"
 
     def secrets(self, scenario: Scenario) -> Iterator[str]:
-        """The password, if it can be read."""
-        with contextlib.suppress(ConfigError):  # the error is reported when the run begins
-            if password := password_of(spec_of(scenario)):
-                yield password
+        """The password and the private key, if they can be read."""
+        return secrets_of(spec_of(scenario))
 
     def users(self, scenario: Scenario) -> Iterator[str]:
-        """The value of ``mqtt.username``, if set."""
-        return filter(None, [spec_of(scenario).username])
+        """The user name, if there is one."""
+        return users_of(spec_of(scenario))
 
     def is_secret(self, key: str) -> bool:
         """Whether a key is that of the password."""

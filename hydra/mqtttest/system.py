@@ -6,17 +6,20 @@ import contextlib
 import re
 import secrets
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
+from dataclasses import fields
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
+from hydra.client.tls import AccessError
 from hydra.errors import ServerError, UsageError
 from hydra.events.warnings import CleanupFailed
 from hydra.model import Role, Scenario, Settings
+from hydra.mqtttest.access import FORM, access_of, address, uses_tls
 from hydra.mqtttest.connection import MqttConnection
-from hydra.mqtttest.program import KIND, MosquittoProgram, ServerLimits
-from hydra.mqtttest.settings import MqttSettings, MqttStep, most_in_flight, password_of, spec_of, split
+from hydra.mqtttest.program import KIND, MosquittoJoin, MosquittoProgram
+from hydra.mqtttest.settings import MqttAccess, MqttSettings, MqttStep, most_in_flight, spec_of
 from hydra.native.client_command import command
 from hydra.system import Program
 from hydra.system.server_system import ServerSystem
@@ -26,9 +29,10 @@ from hydra.wire.protocol_constants import kind_of
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
 
+    from hydra.system.run_certificates import RunAuthority
 
 _FORGET_WITHIN_S: Final = 5.0
-_ASK_FOR_S: Final = 5.0
+_ASK_FOR_S: Final = 4.0
 _KEEPALIVE_S: Final = 10
 
 
@@ -36,15 +40,18 @@ class SingleServer:
     """A single mosquitto, embedded or on an agent; it forms no clusters. See :class:`hydra.system.ServerCluster`.
 
     Arguments:
-        limits: the server's limits for one client.
+        told: the server's limits for one client.
+        authority: the CA of the server's certificate; None: it uses no TLS.
     """
 
-    def __init__(self, limits: ServerLimits) -> None:
-        self._limits = limits
+    def __init__(self, told: MosquittoJoin, authority: RunAuthority | None = None) -> None:
+        self._told = told
+        self._authority = authority
 
     def join(self, endpoints: Sequence[str]) -> list[dict[str, Any] | None]:
-        """The limits for each server."""
-        return [msgspec.to_builtins(self._limits) for _ in endpoints]
+        """The limits for each server, and its certificate."""
+        certificates = [self._authority.server(each) if self._authority else None for each in endpoints]
+        return [msgspec.to_builtins(msgspec.structs.replace(self._told, tls=tls)) for tls in certificates]
 
     def address(self, endpoints: Sequence[str]) -> str:
         """The endpoint of the only server."""
@@ -53,7 +60,7 @@ class SingleServer:
     def up(self, address: str) -> bool:
         """Whether the server accepts a client."""
         with contextlib.suppress(OSError):
-            reach(address)
+            reach(access_to(address, self._authority))
             return True
         return False
 
@@ -61,36 +68,42 @@ class SingleServer:
         """Does nothing: mosquitto needs no warm-up."""
 
 
-def reach(address: str, username: str = "", password: str = "") -> None:
+def access_to(endpoint: str, authority: RunAuthority | None = None) -> MqttAccess:
+    """How a server of Hydra is reached, whose certificate this CA has signed; None: it uses no TLS."""
+    parts = FORM.read(endpoint)
+    return MqttAccess(host=parts.host, port=parts.port, tls=authority.client if authority else None)
+
+
+def reach(access: MqttAccess) -> None:
     """Connects to a server once.
 
     Raises:
-        OSError: the server does not answer, or rejects the connection.
+        AccessError: the server does not answer, or does not let the client in.
+        OSError: the server rejects the client for another reason.
     """
-    with contextlib.closing(_connection(address, username, password)):
+    with contextlib.closing(_connection(access)):
         pass
 
 
 class ConnectionMonitor:
     """A connection whose loss shows that the server is dead; arguments and exceptions are those of :func:`reach`."""
 
-    def __init__(self, address: str, username: str = "", password: str = "") -> None:
-        self._address = address
-        self._connection = _connection(address, username, password)
+    def __init__(self, access: MqttAccess) -> None:
+        self._connection = _connection(access)
 
     def failure(self) -> str:
         """A text if the connection was lost, else ""; returns at once."""
         while self._connection.read():
             pass
         lost = self._connection.lost
-        return f"the MQTT server at {self._address} closed the connection: {lost}" if lost else ""
+        return f"{self._connection.server} closed the connection: {lost}" if lost else ""
 
     def close(self) -> None:
         """Closes the connection."""
         self._connection.close()
 
 
-def forget(address: str, topic: str, username: str = "", password: str = "") -> int:
+def forget(access: MqttAccess, topic: str) -> int:
     """Makes the server delete its retained messages under a topic; returns their number.
 
     Raises:
@@ -105,7 +118,7 @@ def forget(address: str, topic: str, username: str = "", password: str = "") -> 
         if message.retain and message.payload:
             retained.append(message.topic)
 
-    with contextlib.closing(_connection(address, username, password, note)) as connection:
+    with contextlib.closing(_connection(access, note)) as connection:
         connection.subscribe([f"{topic}/#"], 0)
         # The server sends the retained messages before the marker, and handles publications in order.
         connection.publish(marker, b"", 0)
@@ -117,11 +130,9 @@ def forget(address: str, topic: str, username: str = "", password: str = "") -> 
     return len(retained)
 
 
-def _connection(
-    address: str, username: str, password: str, on_message: Callable[[mqtt.MQTTMessage], None] | None = None
-) -> MqttConnection:
-    host, port = split(address)
-    step = MqttStep(host=host, port=port, topic="hydra", keepalive=_KEEPALIVE_S, username=username, password=password)
+def _connection(access: MqttAccess, on_message: Callable[[mqtt.MQTTMessage], None] | None = None) -> MqttConnection:
+    how = {each.name: getattr(access, each.name) for each in fields(access)}
+    step = MqttStep(topic="hydra", keepalive=_KEEPALIVE_S, **how)
     return MqttConnection(f"hydra-{secrets.token_hex(8)}", step, on_message=on_message, timeout_s=_ASK_FOR_S)
 
 
@@ -140,28 +151,23 @@ class MqttSystem(ServerSystem):
 
     def __init__(self, scenario: Scenario, *, deploy: bool = False, is_local: bool = True) -> None:
         self._spec = spec_of(scenario)
-        super().__init__(scenario, self._spec.broker, deploy=deploy, is_local=is_local)
-        self._password = ""
+        theirs = address(self._spec)
+        where = theirs.endpoint if theirs else ""
+        super().__init__(scenario, where, deploy=deploy, is_local=is_local, tls=self._spec.tls)
         self._retained = False
 
     def program(self, role: Role) -> Program:
         """The program of the implementation that the scenario names."""
         if self._scenario.client == "native":
-            return Program(command("mqtt", role, self._scenario.native), {})
+            tls = self._has_tls or uses_tls(self._spec)
+            return Program(command("mqtt", role, self._scenario.native, tls=tls), {})
         return Program.of_module("hydra.mqtttest.paho_mqtt", kind_of("mqtt", role), libraries=("paho-mqtt",))
 
     def configure(self, settings: Settings) -> dict[str, Any]:
         """All settings of MQTT, the server's address, and the prefix of the topics."""
         self._retained = self._retained or MqttSettings.of(settings).retain
-        host, port = split(self._address)
-        return {
-            **settings.system,
-            "host": host,
-            "port": port,
-            "topic": self._run,
-            "username": self._spec.username,
-            "password": self._password,
-        }
+        access = {name: value for name, value in msgspec.to_builtins(self._access).items() if value}
+        return {**settings.system, **access, "topic": self._run}
 
     def proof(self, settings: Settings) -> Hashable:
         """The address, and all settings that make a subscriber connect again."""
@@ -177,9 +183,10 @@ class MqttSystem(ServerSystem):
 
     def _reach(self) -> None:
         try:
-            reach(self._spec.broker, self._spec.username, password_of(self._spec))
+            reach(self._access)
         except OSError as e:
-            raise UsageError(str(e), "check --servers, or leave it out: then Hydra starts a server") from e
+            remedy = e.remedy if isinstance(e, AccessError) else ""
+            raise UsageError(str(e), remedy or "check --servers, or leave it out: then Hydra starts a server") from e
 
     def _server_program(self) -> MosquittoProgram:
         return MosquittoProgram()
@@ -190,21 +197,27 @@ class MqttSystem(ServerSystem):
     def _server_cluster(self) -> SingleServer:
         most = most_in_flight(self._scenario)
         queued = self._spec.max_queued_messages
-        return SingleServer(ServerLimits(max_queued_messages=queued, max_inflight_messages=most))
+        join = MosquittoJoin(max_queued_messages=queued, max_inflight_messages=most)
+        return SingleServer(join, self._authority)
 
-    def _connect(self) -> None:
-        self._password = password_of(self._spec)
-        self._watch()
+    @property
+    def _access(self) -> MqttAccess:
+        """How the present server is reached."""
+        return self._given if self._theirs else access_to(self._address, self._authority)
+
+    @cached_property
+    def _given(self) -> MqttAccess:
+        return access_of(self._spec)
 
     def _observed(self) -> ConnectionMonitor:
-        return self._on_a_thread(partial(ConnectionMonitor, self._address, self._spec.username, self._password))
+        return self._on_a_thread(partial(ConnectionMonitor, self._access))
 
     def _disconnect(self) -> None:
         """Makes the user's server delete the retained messages of this run."""
         if self._retained and self._theirs and self._address:
             self._retained = False
             try:
-                self._on_a_thread(partial(forget, self._address, self._run, self._spec.username, self._password))
+                self._on_a_thread(partial(forget, self._access, self._run))
             except ServerError:
                 self._warnings.append(CleanupFailed(f"retained messages under {self._run}", self._address, CLEAN))
 

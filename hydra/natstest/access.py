@@ -21,7 +21,7 @@ from hydra.system.server_access import (
     client_tls,
     file_text,
     first_line,
-    secret_lines,
+    key_secrets,
 )
 
 _NO_WEBSOCKET: Final = "Hydra does not use WebSocket with NATS", "name the port for clients: nats:// or tls://"
@@ -129,8 +129,7 @@ def secrets_of(spec: NatsSpec) -> Iterator[str]:
     with contextlib.suppress(ConfigError, AddressError):  # the error is reported when the run begins
         login = _login(spec, addresses(spec)) or NatsLogin()
         yield from filter(None, (login.password, login.token, login.seed, login.jwt))
-    with contextlib.suppress(ConfigError):
-        yield from secret_lines(file_text(f"{TABLE}.key_file", spec.key_file)) if spec.key_file else ()
+    yield from key_secrets(TABLE, spec)
 
 
 _LET_IN_WITHIN_S: Final = 2.0

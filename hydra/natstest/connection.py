@@ -21,7 +21,7 @@ import nats.errors
 import nats.js
 from nats.aio.client import Client
 
-from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error
+from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error, password_error
 from hydra.control.control_client import ControlClient
 from hydra.natstest.settings import NatsAccess, NatsLogin, NatsTrouble
 
@@ -342,6 +342,4 @@ def login_error(login: NatsLogin | None) -> AccessError:
         return AccessError("login", "the server rejects the NKEY", "check --nkey-file")
     if login.token:
         return AccessError("login", "the server rejects the token", "check --token-file")
-    if not login.password:
-        return AccessError("login", "the server demands a password, and none is given", "add --password-file")
-    return AccessError("login", "the server rejects this user or password", "check --username and --password-file")
+    return password_error(login.username, login.password)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +20,8 @@ _MOST_CHARACTERS: Final = 65_535
 """The longest password or token, so a longer line is none."""
 _LEAST_LINE: Final = 16
 """The fewest characters of a line of a private key that counts as a secret by itself."""
+
+_PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----", re.DOTALL)
 
 
 class AddressError(ValueError):
@@ -59,7 +63,7 @@ class AddressForm:
             raise AddressError(what, f"write {known}" if known else self.example)
         if at and not scheme:
             named = next((name for name in self.ports if name), "")
-            remedy = f"write {named}://USER:PASSWORD@HOST:PORT" if named else self.example
+            remedy = f"begin it with {named}://" if named else self.example
             raise AddressError(f"{reprlib.repr(hidden)} is no address", remedy)
         try:
             parts = urlsplit(text if scheme else f"//{text}")
@@ -175,6 +179,15 @@ def _text(key: str, path: str, read: Callable[[BinaryIO], bytes]) -> str:
     except (OSError, ValueError) as e:
         why = e.strerror if isinstance(e, OSError) else "it is not UTF-8" if isinstance(e, UnicodeDecodeError) else e
         raise RefusedKeyError("", (key,), f"{path} cannot be read: {why}", "name another") from e
+
+
+def key_secrets(table: str, access: Access) -> Iterator[str]:
+    """The private key of clients and parts of it, if its file can be read; arguments as of :func:`client_tls`."""
+    name = "key_file" if access.key_file else "cert_file"
+    if path := getattr(access, name):
+        with contextlib.suppress(RefusedKeyError):  # the error is reported when the run begins
+            for key in _PRIVATE_KEY.findall(file_text(f"{table}.{name}", path)):
+                yield from secret_lines(key)
 
 
 def secret_lines(text: str) -> Iterator[str]:

@@ -13,7 +13,9 @@ import pytest
 from hydra.system.server_access import secret_lines
 from tests.integration.command import background, hydra
 from tests.integration.secret import PASSWORD, leaks, property_file
-from tests.natstest.secure import USER, secure_servers
+from tests.mqtttest.secure import secure_servers as mqtt_servers
+from tests.natstest.secure import secure_servers as nats_servers
+from tests.servers.access_cases import USER
 from tests.suite.native_client import native_client
 from tests.suite.waiting import LONG_S, wait_until
 
@@ -56,17 +58,21 @@ def test_a_password_is_nowhere_but_with_the_clients(tmp_path: Path) -> None:
     assert {path: leaks(path.read_bytes()) for path in kept if leaks(path.read_bytes())} == {}
 
 
-@pytest.mark.parametrize("client", ["nats-py", "native"])
-def test_a_login_and_a_key_of_nats_are_nowhere_but_with_the_clients(
-    client: str, needs_nats: None, tmp_path: Path
+@pytest.mark.parametrize(
+    ("system", "client"), [("nats", "nats-py"), ("nats", "native"), ("mqtt", "paho-mqtt"), ("mqtt", "native")]
+)
+def test_a_login_and_a_key_are_nowhere_but_with_the_clients(
+    system: str, client: str, needs_nats: None, tmp_path: Path
 ) -> None:
-    if client == "native" and native_client("nats-pub") is None:
+    if client == "native" and native_client(f"{system}-pub") is None:
         pytest.skip("the native client is not built")
-    with secure_servers(tmp_path / "nats", PASSWORD, ["user"]) as secure:
-        address = f"{quote(USER)}:{quote(PASSWORD, safe='')}@{secure.addresses['user']}"
+    folder = tmp_path / "servers"
+    with nats_servers(folder, PASSWORD, ["user"]) if system == "nats" else mqtt_servers(folder, PASSWORD) as secure:
+        scheme = {"nats": "tls", "mqtt": "mqtts"}[system]
+        address = f"{scheme}://{quote(USER)}:{quote(PASSWORD, safe='')}@{secure.addresses['user']}"
         files = ("--ca-file", secure.file("ca.pem"), "--cert-file", secure.file("client.pem"))
         key = secure.file("client.key")
-        login = ("nats-fixed", "--client", client, "--servers", f"nats://{address}", *files, "--key-file", key)
+        login = (f"{system}-fixed", "--client", client, "--servers", address, *files, "--key-file", key)
         words, kept = seen_and_kept(tmp_path, login)
         parts = [line.encode() for line in secret_lines(Path(key).read_text())]
 

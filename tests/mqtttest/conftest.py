@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from hydra.mqtttest.program import MosquittoProgram, ServerLimits, find
+from hydra.mqtttest.program import MosquittoJoin, MosquittoProgram, find
 from hydra.mqtttest.system import SingleServer
 from hydra.system.embedded_server import EmbeddedServer
 from tests.suite.fixtures import starts
 from tests.suite.native_client import native_client
 
 starts("server", "own_server", "mqtt_client")
-LIMITS = ServerLimits(max_queued_messages=1000, max_inflight_messages=100)
+LIMITS = MosquittoJoin(max_queued_messages=1000, max_inflight_messages=100)
 PAHO = f"env OPENBLAS_NUM_THREADS=1 {shlex.quote(sys.executable)} -m hydra.mqtttest.paho_mqtt"
 
 
-def embedded(folder: Path, limits: ServerLimits = LIMITS) -> EmbeddedServer:
+def embedded(folder: Path, limits: MosquittoJoin = LIMITS) -> EmbeddedServer:
     """A server that is not started yet."""
     return EmbeddedServer(MosquittoProgram(), SingleServer(limits), folder)
 

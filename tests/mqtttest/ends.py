@@ -13,8 +13,9 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from hydra.client.transport import read_system
+from hydra.mqtttest.access import FORM
 from hydra.mqtttest.connection import MqttConnection
-from hydra.mqtttest.settings import MqttStep, split, topic_of
+from hydra.mqtttest.settings import MqttStep, topic_of
 from hydra.wire.data_message import HEADER, SEQUENCE_LIMIT, pack
 from hydra.wire.messages import PROBE_EPOCH
 from tests.suite.waiting import SOON_S
@@ -38,9 +39,10 @@ class Arrival:
 
 def told_of(address: str, topic: str, **changes: Any) -> dict[str, Any]:
     """The ``system`` object of a ``configure``."""
-    host, port = split(address)
+    where = FORM.read(address)
+    there = {"host": where.host, "port": where.port, "topic": topic}
     how = {"qos": 0, "retain": False, "shared": False, "max_inflight": 20, "keepalive": 60}
-    return {"host": host, "port": port, "topic": topic, **how, "clean_session": True, "protocol": "3.1.1", **changes}
+    return {**there, **how, "clean_session": True, "protocol": "3.1.1", **changes}
 
 
 class Place:

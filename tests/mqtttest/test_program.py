@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from hydra.client import server_interface
+from hydra.client.tls import AccessError
 from hydra.client.transport import read_system
 from hydra.errors import MissingDependencyError
 from hydra.mqtttest import program
 from hydra.mqtttest.connection import MqttConnection
-from hydra.mqtttest.program import ServerLimits, configuration, version_of
-from hydra.mqtttest.settings import MqttStep, split
-from hydra.mqtttest.system import forget, reach
+from hydra.mqtttest.program import MosquittoJoin, configuration, version_of
+from hydra.mqtttest.settings import MqttStep
+from hydra.mqtttest.system import access_to, forget, reach
 from hydra.system.embedded_server import EmbeddedServer
 from tests.mqtttest.ends import Place
 from tests.servers.running import kill
@@ -22,10 +23,11 @@ from tests.suite.waiting import SOON_S, wait_until
 
 @pytest.mark.parametrize(("uid", "named"), [(0, ["user root"]), (10001, [])])
 def test_its_configuration_has_the_limits_and_only_for_root_a_name(
-    monkeypatch: pytest.MonkeyPatch, uid: int, named: list[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, uid: int, named: list[str]
 ) -> None:
     monkeypatch.setattr("os.geteuid", lambda: uid)
-    lines = configuration("10.0.0.1:1999", ServerLimits(max_queued_messages=7, max_inflight_messages=9)).splitlines()
+    join = MosquittoJoin(max_queued_messages=7, max_inflight_messages=9)
+    lines = configuration(tmp_path, "10.0.0.1:1999", join).splitlines()
     assert {"listener 1999 10.0.0.1", "max_queued_messages 7", "max_inflight_messages 9"} <= set(lines)
     assert [line for line in lines if line.startswith("user ")] == named
 
@@ -49,28 +51,15 @@ def test_one_that_is_too_old_is_refused(tmp_path: Path, says: str, named: str) -
         version_of(str(script))
 
 
-@pytest.mark.parametrize(
-    ("address", "host", "port"),
-    [("host:1", "host", 1), ("host", "host", 1883), ("[::1]:1884", "::1", 1884), ("10.1.2.3:65535", "10.1.2.3", 65535)],
-)
-def test_addresses(address: str, host: str, port: int) -> None:
-    assert split(address) == (host, port)
-
-
-@pytest.mark.parametrize("address", ["", ":1883", "host:", "host:0", "host:65536", "host:x", "a b:1", "mqtt://host:1"])
-def test_what_is_no_address(address: str) -> None:
-    with pytest.raises(ValueError, match="HOST:PORT"):
-        split(address)
-
-
 def test_it_tells_its_version_and_its_end(own_server: EmbeddedServer) -> None:
-    reach(own_server.address)
+    reach(access_to(own_server.address))
     assert own_server.versions["mosquitto"].startswith("2.")
     assert own_server.failure() == ""
+    there = access_to(own_server.address)
     kill(own_server)
     wait_until(own_server.failure, "the end of the server")
-    with pytest.raises(OSError, match="no MQTT server answers"):
-        reach(own_server.address)
+    with pytest.raises(AccessError, match="does not answer: network: Connection refused"):
+        reach(there)
 
 
 def test_what_it_retains_is_forgotten_under_one_topic_only(server: str) -> None:
@@ -81,6 +70,6 @@ def test_what_it_retains_is_forgotten_under_one_topic_only(server: str) -> None:
         publisher.publish(topic, b"something", 1, retain=True)
     publisher.await_(lambda: len(answered) == 3, SOON_S, "to a message")
     publisher.close()
-    assert forget(server, "forget") == 2
-    assert forget(server, "forget") == 0
-    assert forget(server, "keep") == 1
+    assert forget(access_to(server), "forget") == 2
+    assert forget(access_to(server), "forget") == 0
+    assert forget(access_to(server), "keep") == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra.mqtttest.system import forget
+from hydra.mqtttest.system import access_to, forget
 from tests.integration.command import assert_all_arrived, hydra, table
 
 pytestmark = pytest.mark.tier("test")
@@ -39,4 +39,4 @@ def test_nothing_is_left_on_the_users_server(tmp_path: Path, server: str) -> Non
     native = ("--client", "native", "--protocol", "5", "--qos", 1, "--retain")
     hydra(*FIXED, *SHARED, *native, "--broker", server, "--out", run)
     assert_carried(table(run))
-    assert forget(server, "hydra") == 0
+    assert forget(access_to(server), "hydra") == 0

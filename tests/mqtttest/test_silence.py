@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from hydra.mqtttest.settings import split
+from hydra.mqtttest.access import FORM
 from hydra.wire.messages import Ready
 from tests.conformance.bench import Bench, step_settings
 from tests.mqtttest.ends import Place, Speaker
@@ -28,7 +28,8 @@ class Relay:
     """Carries bytes both ways between whoever connects and the server at ``address``, until it is closed."""
 
     def __init__(self, address: str) -> None:
-        self._server = split(address)
+        where = FORM.read(address)
+        self._server = (where.host, where.port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.pings: Counter[int] = Counter()
@@ -75,8 +76,7 @@ class Relay:
 def test_native_clients_ping_in_a_step_and_between_steps(bench: Bench, native: str, server: str) -> None:
     with contextlib.closing(Relay(server)) as relay:
         direct = Place(server, keepalive=KEEPALIVE_S)
-        host, port = split(relay.address)
-        told = direct.data(host=host, port=port)
+        told = direct.data(port=FORM.read(relay.address).port)
         bench.launch(native, "mqtt-sub", first_id=SILENT, count=2, arguments=["--clients-per-process", "2"])
         bench.launch(native, "mqtt-pub", first_id=PUBLISHER, group="publishers")
         one = Speaker(direct, ONE)

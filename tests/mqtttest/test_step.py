@@ -10,13 +10,13 @@ import pytest
 
 from hydra.client.transport import read_system
 from hydra.errors import ConfigError
+from hydra.mqtttest.access import password_of
 from hydra.mqtttest.settings import (
     MqttSettings,
     MqttSpec,
     MqttStep,
     client_id,
     filters,
-    password_of,
     signals_of,
     topic_of,
 )
@@ -30,7 +30,7 @@ def told(system: dict[str, Any]) -> MqttStep:
 
 
 def test_what_it_is_told_comes_back() -> None:
-    assert msgspec.to_builtins(told(GOOD)) == {**GOOD, "username": "", "password": ""}
+    assert msgspec.to_builtins(told(GOOD)) == {**GOOD, "username": "", "password": "", "tls": None, "websocket": ""}
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import datetime as dt
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from unittest.mock import patch
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -19,13 +16,9 @@ from hydra.client.server_interface import accepts, free_ports
 from hydra.client.supervised_process import SupervisedProcess
 from hydra.natstest import nkey
 from hydra.natstest.program import find_server
-from hydra.system import run_certificates
-from hydra.system.run_certificates import RunAuthority
+from tests.servers.access_cases import HOST, PASSWORD, USER, Certificates, SecureServers
 from tests.suite.waiting import wait_until
 
-HOST: Final = "127.0.0.1"
-USER: Final = "me"
-PASSWORD: Final = "right/and@with:signs"
 TOKEN: Final = "a token of the test"
 
 
@@ -71,42 +64,21 @@ def _unpadded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-@dataclass(frozen=True)
-class SecureServers:
-    """Addresses by what the server demands, and the files that let clients in, by their names."""
-
-    addresses: Mapping[str, str]
-    folder: Path
-
-    def file(self, name: str) -> str:
-        return str(self.folder / name)
-
-
 @contextlib.contextmanager
 def secure_servers(folder: Path, password: str = PASSWORD, only: Sequence[str] = ()) -> Iterator[SecureServers]:
     """Runs all of them, or only those with these names."""
-    folder.mkdir()
-    ours, stranger, user = RunAuthority(), RunAuthority(), Key("U")
-    tls = _tls(folder, "server", ours)
-    with patch.object(run_certificates, "_VALID", -dt.timedelta(days=1)):
-        expired = _tls(folder, "expired", ours)
+    files, user = Certificates.write(folder, password), Key("U")
+    tls, expired = (dict(zip(("cert_file", "key_file"), pair, strict=True)) for pair in (files.right, files.expired))
     login = {"users": [{"user": USER, "password": password}, {"nkey": user.public}]}
     configurations: dict[str, dict[str, Any]] = {
         "user": {"tls": tls, "authorization": login, "jetstream": {"store_dir": str(folder / "streams")}},
         "expired": {"tls": expired},
         "client": {"tls": {**tls, "ca_file": str(folder / "ca.pem"), "verify": True}},
-        "token": {"authorization": {"token": TOKEN}},
+        "plain": {"authorization": {"token": TOKEN}},
         "credentials": _operated(folder),
     }
-    (folder / "ca.pem").write_text(ours.client.ca)
-    (folder / "stranger.pem").write_text(stranger.client.ca)
-    for name, authority in (("client", ours), ("unknown", stranger)):
-        own = authority.server("client:1")
-        (folder / f"{name}.pem").write_text(own.certificate)
-        (folder / f"{name}.key").write_text(own.key)
     (folder / "user.nk").write_text(f"{user.seed}\n")
     (folder / "other.nk").write_text(f"{Key('U').seed}\n")
-    (folder / "password").write_text(f"{password}\n")
     (folder / "token").write_text(f"{TOKEN}\n")
     if only:
         configurations = {name: configurations[name] for name in only}
@@ -121,13 +93,6 @@ def secure_servers(folder: Path, password: str = PASSWORD, only: Sequence[str] =
             stack.callback(running.stop)
         wait_until(lambda: all(accepts(HOST, port) for port in ports.values()), "the servers")
         yield SecureServers({name: f"{HOST}:{port}" for name, port in ports.items()}, folder)
-
-
-def _tls(folder: Path, name: str, authority: RunAuthority) -> dict[str, str]:
-    own = folder / name
-    own.mkdir()
-    certificate, key = authority.server(f"{HOST}:1").write(own)
-    return {"cert_file": certificate, "key_file": key}
 
 
 def _operated(folder: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,6 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from hydra.client.server_interface import free_ports
 from hydra.client.tls import AccessError
 from hydra.config.scenario import load_scenario
 from hydra.errors import ConfigError, MissingDependencyError, UsageError
@@ -29,55 +27,26 @@ from hydra.system import wait_alone
 from hydra.wire.messages import Error, Ready
 from tests.conformance.bench import Bench
 from tests.integration.command import hydra, refusal
+from tests.servers.access_cases import CA, PASSWORD, USER, Case, SecureServers, given, one_clear_line
+from tests.servers.access_cases import CASES as COMMON
 from tests.suite.fixtures import starts
 from tests.suite.native_client import native_client
 from tests.suite.waiting import SOON_S
 
-from .secure import HOST, PASSWORD, TOKEN, USER, SecureServers, secure_servers
+from .secure import TOKEN, secure_servers
 
 starts("secure", "native")
 
 
-@dataclass(frozen=True)
-class Case:
-    """Which server is tried and how: `[nats]` without the servers, in which {NAME} is a file of the test.
-
-    ``reason`` is what the controller and nats-py say, "" if they are let in; the native client names the layer only.
-    """
-
-    server: str
-    reason: str = ""
-    given: dict[str, str] = field(default_factory=dict)
-    address: str = "tls://{}"
-
-
-CA: Final = {"ca_file": "{ca.pem}"}
-LOGIN: Final = {**CA, "username": USER, "password": PASSWORD}
-CLIENT: Final = {**CA, "cert_file": "{client.pem}", "key_file": "{client.key}"}
-UNKNOWN: Final = {**CA, "cert_file": "{unknown.pem}", "key_file": "{unknown.key}"}
-REJECTED: Final = "TLS: the server rejects the client certificate"
 CASES: Final = {
-    "user": Case("user", "", LOGIN),
-    "user, password file": Case("user", "", {**CA, "username": USER, "password_file": "{password}"}),
-    "user in the address": Case("user", "", CA, f"nats://{USER}:right%2Fand%40with%3Asigns@{{}}"),
+    **COMMON,
     "NKEY": Case("user", "", {**CA, "nkey_file": "{user.nk}"}),
-    "client certificate": Case("client", "", CLIENT),
-    "token": Case("token", "", {"token_file": "{token}"}, "nats://{}"),
-    "token in the address": Case("token", "", {}, "nats://a%20token%20of%20the%20test@{}"),
-    "credentials": Case("credentials", "", {"creds_file": "{me.creds}"}, "{}"),
-    "wrong password": Case("user", "login: the server rejects this user or password", {**LOGIN, "password": "wrong"}),
-    "no password": Case("user", "login: the server demands a password, and none is given", {**CA, "username": USER}),
-    "no login": Case("user", "login: the server demands a login, and none is given", CA),
+    "token": Case("plain", "", {"token_file": "{token}"}, "nats://{at}"),
+    "token in the address": Case("plain", "", {}, "nats://a%20token%20of%20the%20test@{at}"),
+    "credentials": Case("credentials", "", {"creds_file": "{me.creds}"}, "{at}"),
+    "TLS that only the server demands": Case("user", "TLS: unknown CA: ", {}, "nats://{at}"),
     "wrong NKEY": Case("user", "login: the server rejects the NKEY", {**CA, "nkey_file": "{other.nk}"}),
-    "wrong token": Case("token", "login: the server rejects the token", {"token": "wrong"}, "nats://{}"),
-    "expired": Case("expired", "TLS: the server's certificate has expired", CA),
-    "unknown CA": Case("user", "TLS: unknown CA: ", {**LOGIN, "ca_file": "{stranger.pem}"}),
-    "no CA": Case("user", "TLS: unknown CA: ", {"username": USER, "password": PASSWORD}, "nats://{}"),
-    "wrong host": Case("user", "TLS: wrong host name: the server's certificate is not for localhost", LOGIN),
-    "no client certificate": Case("client", "TLS: the server requires a client certificate", CA),
-    "unknown client certificate": Case("client", REJECTED, UNKNOWN),
-    "no TLS": Case("token", "TLS: the server does not use TLS at this port", CA),
-    "no server": Case("", "network: Connection refused", LOGIN),
+    "wrong token": Case("plain", "login: the server rejects the token", {"token": "wrong"}, "nats://{at}"),
 }
 EACH: Final = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -91,33 +60,18 @@ def secure(needs_nats: None, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.fixture
 def spec(secure: SecureServers, case: Case) -> NatsSpec:
     """The table of the case."""
-    address = secure.addresses.get(case.server) or f"{HOST}:{free_ports(HOST, 1)[0]}"
-    if "wrong host" in case.reason:
-        address = address.replace(HOST, "localhost")
-    files = {key: secure.file(v[1:-1]) if v.startswith("{") else v for key, v in case.given.items()}
-    return NatsSpec(servers=case.address.format(address), **files)  # type: ignore[arg-type]
-
-
-def given(spec: NatsSpec) -> dict[str, object]:
-    return {f"nats.{key}": value for key, value in msgspec.to_builtins(spec).items() if value and key != "replicas"}
-
-
-def one_clear_line(text: str, reason: str) -> None:
-    assert reason in text
-    assert "\n" not in text
-    assert PASSWORD not in text
-    assert TOKEN not in text
+    return NatsSpec(**case.table("servers", "tls", secure.addresses, secure.folder))  # type: ignore[arg-type]
 
 
 @EACH
 def test_the_controller_is_let_in_or_says_why_not(spec: NatsSpec, case: Case) -> None:
-    system = NatsSystem(load_scenario("nats-fixed", given(spec)))
+    system = NatsSystem(load_scenario("nats-fixed", given("nats", spec)))
     if not case.reason:
         system.check()
         return
     with pytest.raises(UsageError) as refused:
         system.check()
-    one_clear_line(str(refused.value), case.reason)
+    one_clear_line(str(refused.value), case.reason, TOKEN)
     assert refused.value.remedy
 
 
@@ -132,7 +86,7 @@ def test_a_python_client_is_let_in_or_says_why_not(spec: NatsSpec, case: Case) -
             connection.open(access_of(spec))
     finally:
         connection.end()
-    one_clear_line(str(refused.value), case.reason)
+    one_clear_line(str(refused.value), case.reason, TOKEN)
 
 
 @pytest.fixture(scope="module")
@@ -160,19 +114,19 @@ def test_a_native_client_is_let_in_or_names_the_layer(native: Bench, spec: NatsS
         return
     native.tell_configure([1], epoch, system=system)
     said = native.peer.heard(Error, [1], epoch=epoch, timeout_s=SOON_S).message
-    one_clear_line(said, f"{case.reason.partition(':')[0]}: ")
+    one_clear_line(said, f"{case.reason.partition(':')[0]}: ", TOKEN)
 
 
 @pytest.mark.parametrize("case", [CASES["user"]], ids=["user"])
 def test_what_a_run_makes_on_a_server_with_a_password_is_removed(spec: NatsSpec, tmp_path: Path) -> None:
-    system = NatsSystem(load_scenario("nats-fixed", given(spec)))
+    system = NatsSystem(load_scenario("nats-fixed", given("nats", spec)))
     system.open("run", tmp_path, wait_alone)
     made = system.configure(with_values(system._scenario.settings, {"mode": "jetstream"}))
     assert made is not None
     with closing(JetStreams(access_of(spec))) as there:
         assert made["stream"] in there.names()
         # A killed run leaves it; the run that goes on with its folder knows how to log in.
-        resumed = NatsSystem(load_scenario("nats-fixed", given(spec)))
+        resumed = NatsSystem(load_scenario("nats-fixed", given("nats", spec)))
         resumed.open("run", tmp_path, wait_alone)
         assert made["stream"] not in there.names()
         resumed.close()
@@ -183,7 +137,7 @@ def test_what_a_run_makes_on_a_server_with_a_password_is_removed(spec: NatsSpec,
 
 @pytest.mark.parametrize("case", [CASES["wrong password"]], ids=["wrong password"])
 def test_a_command_that_is_not_let_in_leaves_nothing(spec: NatsSpec, tmp_path: Path) -> None:
-    sets = [word for key, value in given(spec).items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    sets = [word for key, value in given("nats", spec).items() for word in ("--set", f"{key}={json.dumps(value)}")]
     done = hydra("nats-fixed", *sets, "--out", tmp_path / "run", expect=2)
     assert done.stderr.splitlines() == [
         f"hydra: NATS at {spec.servers.removeprefix('tls://')}: login: the server rejects this user or password; "

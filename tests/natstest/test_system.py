@@ -180,7 +180,7 @@ def test_servers_of_the_users_own_need_none_of_ours() -> None:
         ("settings.pending_bytes", 2**31, "pending_bytes", "1 to 2147483647"),
         ("settings.acks", "all", "settings.acks", ""),
         ("nats.servers", "somewhere", "nats.servers", "host:port"),
-        ("nats.servers", "me:secret@host:1", "nats.servers", "write nats://USER:PASSWORD@HOST:PORT"),
+        ("nats.servers", "me:secret@host:1", "nats.servers", "begin it with nats://"),
         ("nats.servers", "ws://host:1", "nats.servers", "nats:// or tls://"),
         ("nats.servers", "nats://me:1@a,nats://me:2@b", "nats.servers", "one login"),
         ("nats.servers", "a:1,,b:1", "nats.servers", "host:port"),

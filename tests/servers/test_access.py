@@ -43,7 +43,7 @@ def test_an_address_is_read_as_users_write_it(text: str, address: ServerAddress,
         ("mqtt://host/path", "'mqtt://host/path' is no address", "write host:port"),
         ("amqp://h", "'amqp://h' begins with an unknown scheme", "write mqtt:// or mqtts:// or wss://"),
         ("ws://h", "ws:// is no way", "write wss://"),
-        ("me:secret@h", "'***@h' is no address", "write mqtt://USER:PASSWORD@HOST:PORT"),
+        ("me:secret@h", "'***@h' is no address", "begin it with mqtt://"),
         ("mqtt://me:sec/ret@h", "'mqtt://***@h' is no address", "%2F for /"),
     ],
 )

@@ -20,7 +20,7 @@ from hydra.kafkatest.settings import KafkaSettings
 from hydra.kafkatest.step_topic import topic_config_of
 from hydra.kafkatest.system import KafkaSystem
 from hydra.model import LoadSpec, NativeSpec, SharedSettings
-from hydra.mqtttest.system import MqttSystem
+from hydra.mqtttest.system import MqttSystem, access_to
 from hydra.natstest.system import NatsSystem
 from hydra.sweep.search_spec import SearchSpec
 
@@ -63,7 +63,8 @@ _LOGINS: Final = {
 
 _KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics"}
 _OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "kafka.tls", "server.count"}
-_MQTT: Final = {"mqtt.username", "mqtt.password", "mqtt.password_file", "max_inflight"}
+_MQTT_BESIDE: Final = {"mqtt.key_file", "mqtt.password", "mqtt.password_file"}
+_MQTT: Final = _MQTT_BESIDE | {"mqtt.username", "mqtt.ca_file", "mqtt.cert_file", "max_inflight"}
 _STREAM: Final = {"mode": "jetstream"}
 
 MODES: Final = [
@@ -90,11 +91,15 @@ MODES: Final = [
     ),
     Mode("mqtt", {}, _MQTT | _USUAL),
     Mode("mqtt", {"settings.qos": 1}, _MQTT - {"max_inflight"} | _USUAL),
-    Mode("mqtt", {"mqtt.broker": "h:1"}, {*_USUAL, *_MQTT, "mqtt.max_queued_messages"} - {"mqtt.username"}),
+    Mode(
+        "mqtt",
+        {"mqtt.broker": "h:1"},
+        {*_USUAL, *_MQTT_BESIDE, "max_inflight", "mqtt.tls", "mqtt.max_queued_messages"},
+    ),
     Mode(
         "mqtt",
         {"mqtt.broker": "h:1", "mqtt.username": "u", "settings.qos": 2},
-        {*_USUAL, "mqtt.max_queued_messages"},
+        {*_USUAL, "mqtt.key_file", "mqtt.tls", "mqtt.max_queued_messages"},
     ),
     Mode("kafka", {}, _KAFKA | _USUAL),
     Mode("kafka", {"client": "native"}, _KAFKA | _USUAL - _NATIVE),
@@ -212,6 +217,7 @@ def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
         beside.append(KafkaSettings.of(plan.settings).move_partition_at)
         beside.append(topic_config_of(scenario, plan.settings).settings)
     elif isinstance(tested, MqttSystem):
+        tested._given = access_to("h:1")  # its files do not exist
         beside.append(scenario.tables)
     beside += [scenario.server.count, dict(scenario.tables), spec.one_publisher(plan.settings)]
     shared = {name: getattr(plan.settings, name) for name in (of.name for of in fields(SharedSettings))}

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/client_tls.h"
 #include "common/messages/from_controller.h"
 
 namespace hydra {
@@ -22,6 +24,7 @@ struct MqttStep {
     std::string protocol;
     std::string username;  // "": no user name is sent
     std::string password;
+    std::optional<ClientTls> tls;
 
     bool operator==(const MqttStep&) const = default;
 
@@ -38,6 +41,7 @@ struct MqttStep {
         fields.required("protocol", it.protocol, OneOf{"3.1.1", "5"});
         fields.optional("username", it.username);
         fields.optional("password", it.password);
+        fields.optional("tls", it.tls);
     }
 };
 

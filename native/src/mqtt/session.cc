@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "common/clock.h"
 #include "common/transport.h"
+#include "mqtt/access.h"
 
 namespace hydra {
 namespace {
@@ -43,7 +45,8 @@ std::string words(int code) {
 
 Session::Session(const std::string& name, const MqttStep& step, Handlers handlers)
     : handlers_(std::move(handlers)),
-      server_("the MQTT server at " + step.host + ":" + std::to_string(step.port)) {
+      server_("the MQTT server at " + step.host + ":" + std::to_string(step.port)),
+      has_tls_(step.tls.has_value()) {
     mosq_.reset(mosquitto_new(name.c_str(), step.clean_session, this));
     mosquitto* mosq = mosq_.get();
     if (mosq == nullptr) {
@@ -56,10 +59,6 @@ Session::Session(const std::string& name, const MqttStep& step, Handlers handler
     // If a server sends as many messages as its limit allows, libmosquitto 2.0.11 counts too many at QoS 2,
     // and ends the connection. So it gets no limit, and the server keeps to its own.
     mosquitto_int_option(mosq, MOSQ_OPT_RECEIVE_MAXIMUM, kNoLimit);
-    if (!step.username.empty()) {
-        mosquitto_username_pw_set(mosq, step.username.c_str(),
-                                  step.password.empty() ? nullptr : step.password.c_str());
-    }
     mosquitto_connect_callback_set(
         mosq, [](mosquitto*, void* self, int code) { static_cast<Session*>(self)->accepted_ = code; });
     mosquitto_disconnect_callback_set(mosq, [](mosquitto*, void* self, int code) {
@@ -108,17 +107,21 @@ void Session::let_go() {
 
 void Session::connect(const MqttStep& step) {
     const Properties properties = step.protocol == "5" ? connect_properties(step) : nullptr;
+    const MosquittoAccess access(mosq_.get(), step);
     const int code = mosquitto_connect_bind_v5(mosq_.get(), step.host.c_str(), static_cast<int>(step.port),
                                                static_cast<int>(step.keepalive), nullptr, properties.get());
     if (code != MOSQ_ERR_SUCCESS) {
-        throw TransportError("cannot reach " + server_ + ": " + words(code));
+        // EPROTO: the server ended the handshake.
+        const bool at_tls = code == MOSQ_ERR_TLS || (code == MOSQ_ERR_ERRNO && errno == EPROTO);
+        throw TransportError(failure(at_tls ? "TLS" : "network", words(code)));
     }
     fd_ = mosquitto_socket(mosq_.get());
     await([this] { return accepted_ >= 0; }, "to the connection");
     if (accepted_ != 0) {
-        throw TransportError(server_ + " rejects this client: " +
-                             (step.protocol == "5" ? mosquitto_reason_string(accepted_)
-                                                   : mosquitto_connack_string(accepted_)));
+        const std::string why =
+            step.protocol == "5" ? mosquitto_reason_string(accepted_) : mosquitto_connack_string(accepted_);
+        throw TransportError(rejects_login(step, accepted_) ? failure("login", why)
+                                                            : server_ + " rejects this client: " + why);
     }
 }
 
@@ -154,12 +157,16 @@ int Session::publish(const std::string& topic, const void* payload, std::size_t 
 }
 
 bool Session::read() {
-    if (!lost_.empty() || !readable()) {
-        ping_if_silent();
-        return false;
+    const bool more = lost_.empty() && readable();
+    // TLS may have decrypted data that the socket no longer has: the library stops if it cannot write an
+    // answer.
+    if (more || (has_tls_ && lost_.empty())) {
+        judge(mosquitto_loop_read(mosq_.get(), 1));
     }
-    judge(mosquitto_loop_read(mosq_.get(), 1));
-    return lost_.empty();
+    if (!more) {
+        ping_if_silent();
+    }
+    return more && lost_.empty();
 }
 
 void Session::write() {
@@ -176,23 +183,34 @@ void Session::wait(int timeout_ms) const {
 // mosquitto_loop_read does not report whether data is left. An end of the stream counts: it has to be read.
 bool Session::readable() {
     char byte = 0;
-    return recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+    const ssize_t there = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (there == 0 && has_tls_ && accepted_ < 0) {
+        lose("the server ended the handshake");  // the library would continue it forever
+        return false;
+    }
+    return there >= 0 || errno != EAGAIN;
 }
 
 void Session::await(const std::function<bool()>& condition, const char* what) {
     const std::int64_t deadline_ns = monotonic_ns() + kAnswerWithinNs;
     while (!condition()) {
         if (!lost_.empty()) {
-            throw TransportError(server_ + " closed the connection: " + lost_);
+            throw TransportError(failure(has_tls_ && accepted_ < 0 ? "TLS" : "network", lost_));
         }
         if (monotonic_ns() > deadline_ns) {
-            throw TransportError(server_ + " gave no answer " + what);
+            throw TransportError(failure("network", std::string("no answer ") + what));
         }
         write();
         if (!read() && lost_.empty()) {
             wait(static_cast<int>((deadline_ns - monotonic_ns()) / kMillisecondNs) + 1);
         }
     }
+}
+
+// The layer at which the server failed, as Python clients name it (hydra/client/tls.py).
+std::string Session::failure(const char* layer, const std::string& why) const {
+    return server_ + (layer == std::string_view("network") ? " does not answer: " : ": ") + layer + ": " +
+           why;
 }
 
 void Session::ping_if_silent() {

@@ -35,8 +35,8 @@ class Session {
     int publish(const std::string& topic, const void* payload, std::size_t size, std::uint32_t qos,
                 bool retain);
 
-    // Reads one packet, or the part of it that has arrived. False: no data is left, or the connection is
-    // lost.
+    // Reads one packet, or the part of it that has arrived; with TLS all packets of one record. False: no
+    // data is left, or the connection is lost.
     bool read();
 
     // Pings the server if the keepalive requires it; `read` does so too if there is no data.
@@ -67,6 +67,7 @@ class Session {
 
     void connect(const MqttStep& step);
     void await(const std::function<bool()>& condition, const char* what);
+    [[nodiscard]] std::string failure(const char* layer, const std::string& why) const;
     void judge(int code);
     void lose(const std::string& why);
     void let_go();
@@ -74,6 +75,7 @@ class Session {
 
     Handlers handlers_;
     std::string server_;
+    bool has_tls_;
     std::unique_ptr<mosquitto, Destroy> mosq_;
     int fd_ = -1;
     int accepted_ = -1;  // the code of CONNACK

@@ -33,7 +33,8 @@ class MqttSubscriber final : public SubscriberTransport {
     std::string name_;
     MqttStep step_;
     std::vector<std::string> filters_;
-    // Messages that one packet released beyond the batch: an answer of QoS 2 may release several.
+    // Messages that one read released beyond the batch: an answer of QoS 2 or a record of TLS may have
+    // several.
     std::deque<std::pair<Header, std::size_t>> kept_;
     Batch* batch_ = nullptr;  // set only while a batch is filled
     std::unique_ptr<Session> session_;

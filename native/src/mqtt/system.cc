@@ -2,6 +2,7 @@
 
 #include <mosquitto.h>
 
+#include "mqtt/access.h"
 #include "mqtt/publisher.h"
 #include "mqtt/subscriber.h"
 
@@ -23,6 +24,10 @@ std::map<std::string, std::string> MqttSystem::versions() const {
     mosquitto_lib_version(&major, &minor, &revision);
     return {{"libmosquitto",
              std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(revision)}};
+}
+
+bool MqttSystem::has_tls() const {
+    return mosquitto_has_tls();
 }
 
 std::unique_ptr<PublisherTransport> MqttSystem::open_publisher(zmq::context_t&) const {
