@@ -13,10 +13,11 @@ from hydra.events.value_formatting import counted
 from hydra.events.value_formatting import number as text_of
 from hydra.jupyter.blocks import UNKNOWN, Html, block
 from hydra.jupyter.run_data import RunData
-from hydra.measure.column_names import STATUS, VERDICT
+from hydra.measure.column_names import PUBLISHERS, STATUS, VERDICT
 from hydra.measure.slo import word
+from hydra.model import Scenario
 from hydra.report.slo_text import deciding
-from hydra.report.tables import client_versions_line, name_of
+from hydra.report.tables import client_versions_line, name_of, publishers_text
 from hydra.store.database import CLIENTS_KEY
 from hydra.sweep import Row, kind_of
 from hydra.sweep.kind import HeadlineFigure
@@ -47,7 +48,8 @@ def measured_sentence(run: RunData) -> str:
     asked = kind_of(run.scenario).aim or _rate(run.scenario.settings.rate)
     where = f"on {host['name']} with {counted(host.get('cores'), 'core')}" if "name" in host else ""
     when = str(run.metadata.get("began", ""))[:10]
-    parts = [f"{several} of {clients}", asked if "rate" not in sweep.varied else "", varied]
+    publishers = publishers_text(run.scenario) if run.scenario.publishers > 1 else ""
+    parts = [f"{several} of {clients}", publishers, asked if "rate" not in sweep.varied else "", varied]
     ends = " ".join(filter(None, (where, when and f"on {when}")))
     return f"{', '.join(filter(None, parts))}; {sweep.duration_s:g} s a step{', ' if ends else ''}{ends}."
 
@@ -71,8 +73,14 @@ def numbers(run: RunData) -> list[HeadlineFigure]:
     good = [row for row in run.rows if row.get(STATUS) == "ok"]
     if not good:
         return [*said, HeadlineFigure("carried", UNKNOWN, "no row was finished", clean=False)]
-    found = kind_of(run.scenario).headline(good, partial(name_of, run.scenario))
+    found = kind_of(run.scenario).headline(good, partial(_with_publishers, run.scenario))
     return [*said, *(replace(each, value=each.value or UNKNOWN) for each in found), _limit(good)]
+
+
+def _with_publishers(scenario: Scenario, row: Row) -> str:
+    """The name of a row, with the number of its publishers if there are several."""
+    publishers = row.get(PUBLISHERS) or scenario.publishers
+    return name_of(scenario, row) + (f", {counted(publishers, 'publisher')}" if publishers != 1 else "")
 
 
 def _limit(rows: Iterable[Row]) -> HeadlineFigure:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hydra.events.event import MARK, StoredEvent
-from hydra.events.value_formatting import known_digits, number
+from hydra.events.value_formatting import counted, known_digits, number
 from hydra.events.warnings import HydraWarning
 from hydra.measure.column import COUNT, INTERVAL, REPEATS, Column
-from hydra.measure.column_names import CLIENTS, LOSS, PUBLISHERS, STATUS
+from hydra.measure.column_names import AVG_RX, AVG_TX, CLIENTS, LOSS, PUBLISHERS, STATUS
 from hydra.measure.step_columns import DUE, SENT, latency_columns
 from hydra.model import Figure, Scenario, StepResult
 from hydra.model import number as number_of
@@ -136,6 +136,7 @@ def document(
         scenario.description,
         clients_line(scenario, clients),
         table(scenario, rows, notes, results, written),
+        publishers_line(scenario),
         legend(scenario, rows),
         "\n".join(f"- {each.mark}{' ' * bool(each.mark)}**{each.rows}**: {each.text}" for each in about),
         "\n".join(f"- {text}" for text in efforts(scenario, rows)),
@@ -181,6 +182,25 @@ def table(
 
 
 _TOTALS: Final = ("total_tx", "total_rx")
+
+
+def publishers_line(scenario: Scenario) -> str:
+    """The sentence about the rates and totals of several publishers; "" for one publisher, or without these columns."""
+    titles = {c.name: (scenario.published and c.published) or c.title for c in table_columns(scenario)}
+    if scenario.publishers == 1 or not titles.keys() >= {AVG_TX, AVG_RX, *_TOTALS}:
+        return ""
+    sent, received = (titles[name] for name in _TOTALS)
+    return (
+        f"{publishers_text(scenario)}: {titles[AVG_TX]} is the mean over publishers, and {sent} the sum over "
+        f"publishers; {titles[AVG_RX]} and {received} are means over subscribers, of the messages of all publishers."
+    )
+
+
+def publishers_text(scenario: Scenario) -> str:
+    """The number of publishers of the rows: ``2 publishers``, ``1 to 4 publishers``."""
+    counts = sorted({publishers for publishers, _ in scenario.sizes})
+    least = f"{counts[0]:,} to " if len(counts) > 1 else ""
+    return least + counted(counts[-1], "publisher")
 
 
 def heading(scenario: Scenario, column: Column) -> str:

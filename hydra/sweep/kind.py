@@ -296,14 +296,14 @@ class SweepKind(SweepSpec, ABC):
         if clean is not None and number(clean.get(AGGREGATE)) is not None:
             lost = number(clean.get(LOSS))
             loss = f"with {text_of(lost)} % loss" if lost else "without loss"
-            remark = f"{loss}, by {together(clean, name)}"
+            remark = f"{loss}; messages delivered to {together(clean, name)}"
             found.append(HeadlineFigure("carried", f"{text_of(clean[AGGREGATE])}/s", remark))
         elif clean is None:
             found.append(HeadlineFigure("carried", "", "no row is clean", clean=False))
         if others is not None:
             delivered = number(others.get(AGGREGATE))
             rate = "" if "rate" in self.varied else f"{requested(others)}, "
-            remark = f"{rate}by {together(others, name)}; not clean: {why_not_clean(others)}"
+            remark = f"{rate}messages delivered to {together(others, name)}; not clean: {why_not_clean(others)}"
             value = "" if delivered is None else f"{text_of(others[AGGREGATE])}/s"
             found.append(HeadlineFigure("delivered", value, remark, clean=False))
         best = clean or others or {}
@@ -395,8 +395,8 @@ def _most(rows: Sequence[Row]) -> Row | None:
 
 
 def together(row: Row, name: Name) -> str:
-    """The name of a row whose figure is that of all its clients: ``30 clients together``."""
-    return name(row) if row.get(CLIENTS) == 1 else f"{name(row)} together"
+    """The subscribers of a row whose figure is that of all: ``all subscribers together (30 clients)``."""
+    return name(row) if row.get(CLIENTS) == 1 else f"all subscribers together ({name(row)})"
 
 
 def requested(row: Row) -> str:

@@ -212,7 +212,7 @@ class SearchSweep(SweepKind):
             found = [HeadlineFigure("carried", "", said, clean=False)]
         best = max(rows, key=lambda row: number(row.get(AGGREGATE_MAX)) or 0.0)
         if number(best.get(AGGREGATE_MAX)):
-            remark = f"by {together(best, name)}, with drops"
+            remark = f"messages received by {together(best, name)}, with drops"
             found.append(HeadlineFigure("at most received", f"{text_of(best[AGGREGATE_MAX])}/s", remark))
         return found
 

@@ -298,6 +298,13 @@ def test_a_search_without_any_interval_has_no_legend() -> None:
     assert "steps of" not in text
 
 
+def test_several_publishers_have_a_sentence_about_their_rates() -> None:
+    text = tables.markdown(replace(grid(), publishers=2), [GOOD])
+    assert "2 publishers: Tx rate is the mean over publishers, and Tx total the sum over publishers; Rx rate" in text
+    assert "2 publishers" not in tables.markdown(grid(), [GOOD])
+    assert "2 publishers" not in tables.markdown(replace(search(), publishers=2), [])
+
+
 def test_other_settings_change_the_headings_and_the_columns() -> None:
     scenario = search(loss_target=0.01, cohort_fraction=0.2)
     of_cohorts = [heading.replace("10%", "20%") for heading in OF_COHORTS]
