@@ -257,12 +257,24 @@ class SearchSweep(SweepKind):
     ) -> Sequence[tuple[Row, Noted]]:
         """See :class:`hydra.sweep.kind.SweepKind`: the figures of single steps, since rows have no latency."""
         passing = self._passing([row for row, _ in rows], results)
-        return [({CLIENTS: step.plan.clients, **step.figures}, nothing) for step in passing]
+        without = {row.get(CLIENTS) for row, _ in rows if not self._has_rate(row)}
+        return [
+            ({CLIENTS: step.plan.clients, **step.figures}, nothing)
+            for step in passing
+            if step.plan.clients not in without
+        ]
 
     def latency_row(self, row: Row, results: Sequence[StepResult]) -> Row:
-        """See :class:`hydra.sweep.kind.SweepKind`: those of the fastest step that passed within the row's figure."""
-        passing = self._passing([row], results)
+        """See :class:`hydra.sweep.kind.SweepKind`: those of the fastest step that passed within the row's figure.
+
+        A row without a rate within the target has none.
+        """
+        passing = self._passing([row], results) if self._has_rate(row) else []
         return next((dict(step.figures) for step in passing if step.plan.clients == row.get(CLIENTS)), {})
+
+    def _has_rate(self, row: Row) -> bool:
+        """Whether the row has a rate within the target, or the search is for no such rate."""
+        return not self._within or any(row.get(column) is not None for column in self._within)
 
     def _passing(self, rows: Sequence[Row], results: Sequence[StepResult]) -> list[StepResult]:
         """For every client count the fastest step without a cohort that passed.

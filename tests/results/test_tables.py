@@ -13,11 +13,11 @@ import pytest
 from hydra.errors import HydraError
 from hydra.events.event import MARK
 from hydra.measure.verdict import BUSY_HOST_PCT
-from hydra.model import Figure, Scenario, Settings, TableKind
+from hydra.model import Figure, Scenario, Settings, StepPlan, StepResult, TableKind
 from hydra.report import tables
 from hydra.report.table import NOTED
 from hydra.store.system_columns import published_columns
-from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep
+from hydra.sweep import GridSweep, Row, SearchSpec, SearchSweep, kind_of
 
 REFERENCE = Path(__file__).parents[2] / "conf" / "reference"
 GOOD: Row = {
@@ -273,6 +273,19 @@ def test_where_no_rate_holds_the_table_says_what_is_lost() -> None:
         *NOT_KNOWN,
     ]
     assert "loss: no rate holds: 2 % of the messages are lost at every rate tried; " in text
+
+
+def test_a_search_without_an_answer_has_no_latency() -> None:
+    its = search(series=("loss",))
+    step = StepResult(1, StepPlan(30, Settings(rate=100.0), 1.0), "ok", {"passed": True, "latency_p50_us": 7.0})
+    rows: tuple[tuple[Row, float | None], ...] = (
+        ({"clients": 30, "max_rate_below_0_5pct_drop_pps": 100.0}, 7.0),
+        ({"clients": 30, "loss_answer": "unknown"}, None),
+    )
+    kind = kind_of(its)
+    for row, p50 in rows:
+        assert kind.latency_row(row, [step]).get("latency_p50_us") == p50
+        assert [found["latency_p50_us"] for found, _ in kind.with_latency([(row, "")], [step], "")] == [p50] * bool(p50)
 
 
 def test_a_target_of_0_is_told_as_what_it_is_taken_for() -> None:
