@@ -240,17 +240,17 @@ def line(
     _add(figure, trace, panel)
 
 
-def dotted(figure: go.Figure, rows: Iterable[Row], column: str, name: str, color: str, panel: int) -> None:
-    """Adds the published line of a figure by client count, in the colour of the measured line ``name``.
+def dotted(figure: go.Figure, rows: Iterable[Row], x: str, y: str, name: str, color: str, panel: int) -> None:
+    """Adds the published line of a figure, in the colour of the measured line ``name``.
 
     One entry of the legend stands for all published lines, and hides or shows them together.
     """
-    points = sorted((at, y) for row in rows if (at := number(row.get(CLIENTS))) and (y := number(row.get(column))))
+    points = sorted((at, value) for row in rows if (at := number(row.get(x))) and (value := number(row.get(y))))
     if not points:
         return
     trace = go.Scatter(
         x=[at for at, _ in points],
-        y=[y for _, y in points],
+        y=[value for _, value in points],
         name=_PUBLISHED_NAME,
         legendgroup=PUBLISHED,
         showlegend=not any(drawn.meta == PUBLISHED for drawn in figure.data),
@@ -259,7 +259,7 @@ def dotted(figure: go.Figure, rows: Iterable[Row], column: str, name: str, color
         meta=PUBLISHED,
         line={"color": color, "width": 1.5, "dash": "dot"},
         opacity=0.6,
-        hovertemplate=f"%{{x}} clients: %{{y:,.6g}}<extra>{name}, published</extra>",
+        hovertemplate=f"%{{x}}{' clients' if x == CLIENTS else ''}: %{{y:,.6g}}<extra>{name}, published</extra>",
     )
     _add(figure, trace, panel)
 

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 from plotly.colors import qualitative, sample_colorscale
 
 from hydra.jupyter.drawing import Interval, apply_style, dotted, finish, line, log_axis, panels
-from hydra.jupyter.plot_series import across, by_clients, groups, has, marked, shades, shown_steps
+from hydra.jupyter.plot_series import across, by_clients, groups, has, marked, of_lines, shades, shown_steps
 from hydra.jupyter.run_data import RunData, histograms_of, lags_of
 from hydra.measure.column import MICROSECONDS, Column
-from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, LATENCY_BOUND
+from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LATENCY_BOUND
 from hydra.measure.lag import Lags
 from hydra.measure.latency import curve
 from hydra.measure.loss_pattern import asked_s
@@ -27,18 +27,18 @@ RATES: Final = (AVG_TX, AVG_RX, AGGREGATE)
 
 
 def rates(run: RunData) -> go.Figure | None:
-    """Rates by client count, published ones dotted; if settings vary, a panel for each figure."""
-    if not run.scenario.sweep.crossed:
+    """Rates, published ones dotted; if settings distinguish lines, a panel for each figure."""
+    if not of_lines(run):
         return _two(run, *kind_of(run.scenario).rates)
     return by_settings(run, [STEP[c] for c in RATES])
 
 
 def batches(run: RunData) -> go.Figure | None:
-    """Figures by batch size, a line for each client count; None if the batch size does not vary."""
+    """Figures by batch size, a line for each client count; None if it does not vary, or is on each horizontal axis."""
     rows = marked(run)
     columns = [STEP[c] for c in (*RATES[:2], *(f"{p}_p99_us" for p in (DUE, SENT))) if has(rows, c)]
     batch = added_by(run.scenario).batch
-    if batch.name not in run.scenario.sweep.crossed or not columns:
+    if batch.name not in of_lines(run) or not columns:
         return None
     figure = panels([f"Latency {c.title}" if c.unit == MICROSECONDS else c.title for c in columns])
     for panel, column in enumerate(columns, start=1):
@@ -59,7 +59,7 @@ def _two(run: RunData, each: Sequence[str], together: str) -> go.Figure | None:
     for (column, panel), color in zip(places, qualitative.D3, strict=False):
         name = known.get(column, Column(column)).title
         line(figure, rows, across(run), column, name, color, panel=panel, interval=_interval(run, column))
-        dotted(figure, _published(run), column, name, color, panel)
+        dotted(figure, _published(run), across(run), column, name, color, panel)
     return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [STEP[AVG_RX].unit] * len(sides))
 
 
@@ -73,7 +73,7 @@ def by_settings(run: RunData, shown: Sequence[Column]) -> go.Figure | None:
     for panel, column in enumerate(shown, start=1):
         for label, color, group in groups(run, rows):
             line(figure, group, across(run), column.name, label, color, panel=panel)
-            dotted(figure, _published(run, group[0][0]), column.name, label, color, panel)
+            dotted(figure, _published(run, group[0][0]), across(run), column.name, label, color, panel)
     return finish(figure, columns_of(run.scenario)[across(run)].axis_title, [column.unit for column in shown])
 
 
@@ -89,6 +89,9 @@ def _published(run: RunData, like: Row | None = None) -> list[Row]:
     rows = run.published.rows
     if not any(tuple(row.get(key) for key in keys) in measured for row in rows):
         return []
+    x = across(run)
+    if x in run.scenario.sweep.crossed:  # the run has one client count
+        return [row for row in rows if row.get(CLIENTS) in run.scenario.sweep.counts]
     varied = run.scenario.sweep.crossed if like is not None else ()
     return [row for row in rows if like is None or all(row.get(v) == like.get(v) for v in varied)]
 
@@ -110,12 +113,12 @@ _MOST_SLOWEST: Final = 6
 
 
 def latency(run: RunData) -> go.Figure | None:
-    """Latency percentiles by client count; for a search, those of the fastest step within the found rate."""
+    """Latency percentiles across the horizontal axis; for a search, those of the fastest step within the found rate."""
     rows = list(kind_of(run.scenario).with_latency(marked(run), run.results, ""))
     percentiles = next((columns for columns in map(latency_columns, (DUE, SENT)) if has(rows, columns[0].name)), None)
     if percentiles is None:
         return None
-    if run.scenario.sweep.crossed:
+    if of_lines(run):
         return by_settings(run, [column for column in percentiles if column.title in ("p50", "p99", "max")])
     figure = go.Figure()
     colors = sample_colorscale("Plasma", shades(len(percentiles)))

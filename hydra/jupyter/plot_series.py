@@ -19,13 +19,28 @@ from hydra.sweep.kind import kind_of, rate_of
 
 
 def across(run: RunData) -> str:
-    """The column of the horizontal axis: the client count, or the row's name if the sweep lists points."""
+    """The column of the horizontal axis: the client count, or the row's name if the sweep lists points.
+
+    If the run has one client count and one varied setting, and all its values are above zero, it is that setting.
+    """
+    sweep = run.scenario.sweep
+    if len(sweep.counts) == len(sweep.crossed) == 1:
+        values = [number(value) for value in run.scenario.values_of(sweep.crossed[0])]
+        if len(values) > 1 and all(value is not None and value > 0 for value in values):
+            return sweep.crossed[0]
     return kind_of(run.scenario).across
 
 
+def of_lines(run: RunData) -> tuple[str, ...]:
+    """The varied settings that distinguish lines: those that are not on the horizontal axis."""
+    return tuple(name for name in run.scenario.sweep.crossed if name != across(run))
+
+
 def marked(run: RunData) -> Marked:
-    """All rows, each with its warnings as one text."""
-    return [(row, "; ".join(note.text for note in notes)) for row, notes in zip(run.rows, run.notes, strict=True)]
+    """All rows in the order of the horizontal axis, each with its warnings as one text."""
+    found = [(row, "; ".join(note.text for note in notes)) for row, notes in zip(run.rows, run.notes, strict=True)]
+    x = across(run)
+    return sorted(found, key=lambda pair: number(pair[0].get(x)) or 0.0)
 
 
 def has(rows: Marked, column: str) -> bool:
@@ -37,8 +52,8 @@ def has(rows: Marked, column: str) -> bool:
 
 
 def groups(run: RunData, rows: Marked) -> list[tuple[str, str, Marked]]:
-    """(label, colour, rows) for every combination of the varied settings."""
-    varied = run.scenario.sweep.crossed
+    """(label, colour, rows) for every combination of the varied settings that are not on the horizontal axis."""
+    varied = of_lines(run)
     return [("", qualitative.D3[0], rows)] if not varied else together(run, rows, varied)
 
 

@@ -41,13 +41,16 @@ def columns_of(scenario: Scenario, system: SystemColumns) -> dict[str, Column]:
     first, row = published_columns(scenario, system), kind_of(scenario).columns(scenario, system)
     known = {column.name: column for column in row}
     # A varied setting is chosen, not measured: repeats share it.
-    varied = {
-        name: replace(known.get(name, Column(name, _UNITS.get(name, ""))), repeats="common")
-        for name in scenario.sweep.varied
-    }
+    varied = {name: replace(known.get(name) or _setting(name), repeats="common") for name in scenario.sweep.varied}
     others = [each for column in (*varied.values(), *row) for each in (column, *of_repeats(column))]
     columns = (*first, *others, *_LAST)
     return {column.name: varied.get(column.name, column) for column in columns}
+
+
+def _setting(name: str) -> Column:
+    """The column of a varied setting."""
+    unit = _UNITS.get(name, "")
+    return Column(name, unit, axis=f"{name}, {unit}" if unit else "")
 
 
 def in_order(scenario: Scenario, system: SystemColumns, rows: Sequence[Mapping[str, object]]) -> list[Column]:

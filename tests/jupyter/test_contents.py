@@ -144,6 +144,17 @@ def test_where_a_system_has_no_batch_the_burst_is_plotted(loaded: Loaded) -> Non
     assert figure.layout.xaxis.title.text == "messages in a burst"
 
 
+def test_a_setting_that_varies_at_one_client_count_is_on_the_horizontal_axis(loaded: Loaded) -> None:
+    varied = replace(FIXED, publishers=2, sweep=replace(FEW, clients=(30,), vary={"rate": (50_000.0, 1000.0)}))
+    run = loaded(varied)
+    for figure in (there(line_plots.rates(run)), there(line_plots.latency(run))):
+        assert {tuple(trace.x) for trace in figure.data} == {(1000.0, 50_000.0)}
+        assert figure.layout.xaxis.title.text == "rate, messages/s"
+        assert len(figure.data) > 1
+    assert "2 publishers: Tx rate is the mean over publishers" in markup.table(run).text
+    assert "all subscribers together (30 clients, rate 50,000, 2 publishers)" in summary.numbers(run)[0].remark
+
+
 def test_no_loss_at_all_is_drawn_at_a_tick_that_says_0(loaded: Loaded) -> None:
     figure = there(lost_figure(loaded("fixed")))
     ticks = dict(zip(figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext, strict=True))
