@@ -21,7 +21,7 @@ from hydra.measure.verdict import BUSY_HOST_PCT, OTHERS_PCT
 from hydra.measure.verdict import REQUESTED as NOT_LIMITED
 from hydra.model import SKIPPED_BY, USER, Figure, Scenario
 from hydra.model import number as number_of
-from hydra.store.system_columns import held_by
+from hydra.store.system_columns import held_by, is_native
 from hydra.sweep import Row, kind_of
 from hydra.sweep.cleanness import gone_of, gone_text, unjudged
 
@@ -29,6 +29,10 @@ _NAMED: Final = 4
 """The maximum number of columns that a warning about missing figures names."""
 _QUIET: Final = "end the other processes on that host, or measure when they do not run"
 
+_MAIN_CAUSE: Final = 1 / 2
+"""The least share of the used CPU at which other processes are the main cause of a busy host."""
+_LARGE: Final = 1 / 4
+"""The least share of the used CPU at which the first remedy of a busy host is to end other processes."""
 
 LossesByRate = Mapping[tuple[Figure, ...], Sequence[tuple[float, float]]]
 """Rates (messages/s) with the losses (%) of the rows that differ in the rate only, by what these rows share."""
@@ -71,6 +75,18 @@ class RowContext:
         """What limited the row; "" if that is unknown, or if nothing did. Repeats may differ in it."""
         verdicts = str(self.row.get(column_names.VERDICT) or "").split(" / ")
         return " / ".join(verdict for verdict in verdicts if verdict != NOT_LIMITED)
+
+    @property
+    def unreported(self) -> tuple[str, bool]:
+        """How many subscribers died or fell silent, "" if none; then whether other subscribers lost messages."""
+        gone = gone_of(self.row)
+        return gone, bool(gone) and self.number("failed_lossy") > 0
+
+    @property
+    def backlog(self) -> tuple[float, float]:
+        """The messages late and undrained, as a share of the messages due and in seconds of traffic."""
+        share = (self.number("late_pct") + self.number("undrained_pct")) / 100
+        return share, share * self.scenario.sweep.length_s(str(self.row.get(column_names.POINT) or ""))
 
     @property
     def as_much_lost_at(self) -> float | None:
@@ -234,14 +250,30 @@ class PartialRepeats(StatusWarning):
 # --- lost and late messages ------------------------------------------------------------------------------------------
 
 
-def _less_loss(as_much_at_pps: float | None, limited_by: str) -> str:
-    """The remedy of a loss; not a lower rate if two rates lost equally much."""
+_HOW_ENDED: Final = "see in the table events of run.db how each subscriber ended"
+
+
+def _less_loss(warning: LossInterval | MessagesLost) -> str:
+    """The remedy of a loss; that of the rate only if subscribers with a report lost messages, too."""
+    if not warning.unreported:
+        return _by_rate(warning.as_much_at_pps, warning.limited_by)
+    others = f"; for the other subscribers, {_by_rate(warning.as_much_at_pps, warning.limited_by)}"
+    return f"{_HOW_ENDED}{others if warning.others_lost else ''}"
+
+
+def _by_rate(as_much_at_pps: float | None, limited_by: str) -> str:
+    """The remedy of a loss that is due to the load; not a lower rate if two rates lost equally much."""
     if as_much_at_pps is None:
         return f"use a lower rate; the row was limited by: {limited_by}" if limited_by else "use a lower rate"
     return (
         f"the rate is not the cause, because as much was lost at {number(as_much_at_pps)}/s: check the hosts, the "
         "network and the servers"
     )
+
+
+def _of_unreported(unreported: str) -> str:
+    """What a loss has from subscribers that sent no report; "" if all sent one."""
+    return f", among them those of subscribers that sent no report ({unreported})" if unreported else ""
 
 
 _UNLISTED: Final[Mapping[str, str]] = {
@@ -257,20 +289,28 @@ class LossInterval(FigureWarning):
         low_pct, high_pct: the limits.
         unlisted: the clients that could not list messages, ``publisher`` or ``members`` of a group; several: one or
             both of them.
-        as_much_at_pps, limited_by: as for :class:`MessagesLost`.
+        as_much_at_pps, limited_by, unreported, others_lost: as for :class:`MessagesLost`.
     """
 
     kind = "loss_between"
 
     level = Level.LOSS
     template = (
-        "LOSS: {low_pct:number} to {high_pct:number} % of the messages; the exact share is unknown, because {because}"
+        "LOSS: {low_pct:number} to {high_pct:number} % of the messages{of_unreported}; the exact share is unknown, "
+        "because {because}"
     )
     low_pct: float
     high_pct: float
     unlisted: Sequence[str] = ("publisher",)
     as_much_at_pps: float | None = None
     limited_by: str = ""
+    unreported: str = ""
+    others_lost: bool = False
+
+    @property
+    def of_unreported(self) -> str:
+        """What the loss has from subscribers that sent no report."""
+        return _of_unreported(self.unreported)
 
     @property
     def because(self) -> str:
@@ -281,7 +321,7 @@ class LossInterval(FigureWarning):
     def remedy(self) -> str:
         remedies = {
             "members": "use shorter steps or a lower rate, so members have fewer messages to list",
-            "publisher": _less_loss(self.as_much_at_pps, self.limited_by),
+            "publisher": _less_loss(self),
         }
         return "; ".join(remedy for who, remedy in remedies.items() if who in self.unlisted)
 
@@ -294,7 +334,8 @@ class LossInterval(FigureWarning):
             or ("publisher, members" if row.get(column_names.GROUP) else "publisher")
         )
         low, high = about.number(column_names.LOSS_LOW), about.number(column_names.LOSS_HIGH)
-        found = cls(low, high, [who for who in _UNLISTED if who in said], about.as_much_lost_at, about.limited_by)
+        unlisted = [who for who in _UNLISTED if who in said]
+        found = cls(low, high, unlisted, about.as_much_lost_at, about.limited_by, *about.unreported)
         return [found] if isinstance(row.get(column_names.LOSS_HIGH), float) else []
 
 
@@ -306,6 +347,8 @@ class MessagesLost(FigureWarning):
         with_waiting: whether the figure includes undrained messages, as in earlier versions.
         as_much_at_pps: the neighbouring rate that lost as much; None: there is none.
         limited_by: what limited the row, its verdict; "": not known, or nothing.
+        unreported: how many subscribers died or fell silent; "": none.
+        others_lost: whether other subscribers lost messages, too.
     """
 
     kind = "loss"
@@ -315,21 +358,23 @@ class MessagesLost(FigureWarning):
     with_waiting: bool = False
     as_much_at_pps: float | None = None
     limited_by: str = ""
+    unreported: str = ""
+    others_lost: bool = False
 
     @property
     def text(self) -> str:
         waiting = " or still waiting in a server when the drain ended" if self.with_waiting else ""
-        return f"LOSS: {number(self.pct)} % of the messages were lost{waiting}"
+        return f"LOSS: {number(self.pct)} % of the messages were lost{waiting}{_of_unreported(self.unreported)}"
 
     @property
     def remedy(self) -> str:
-        return _less_loss(self.as_much_at_pps, self.limited_by)
+        return _less_loss(self)
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         if (pct := about.number(column_names.LOSS)) and not isinstance(about.row.get(column_names.LOSS_HIGH), float):
             waiting = bool(about.number("undrained")) and "lost" not in about.row
-            yield cls(pct, waiting, about.as_much_lost_at, about.limited_by)
+            yield cls(pct, waiting, about.as_much_lost_at, about.limited_by, *about.unreported)
 
 
 class Undrained(FigureWarning):
@@ -346,9 +391,6 @@ class Undrained(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         return [cls(messages)] if (messages := about.number("undrained")) else []
-
-
-_HOW_ENDED: Final = "see in the table events of run.db how each subscriber ended"
 
 
 class OutcomeUnknown(FigureWarning):
@@ -392,13 +434,16 @@ def _had_by_gone(row: Row) -> bool:
     return bool(row.get(column_names.GROUP)) and bool(gone_of(row))
 
 
+_FEWER_MESSAGES: Final = "use a lower rate, or divide the messages among more subscribers"
+
+
 class BacklogAtEnd(FigureWarning):
     """Messages that arrived after the window or still waited in a server; ``share`` of the messages due."""
 
     kind = "lagged"
 
     level = Level.LOSS
-    remedy = "use a lower rate, or divide the messages among more subscribers"
+    remedy = _FEWER_MESSAGES
     messages: float
     share: float
     behind_s: float
@@ -413,14 +458,33 @@ class BacklogAtEnd(FigureWarning):
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         row = about.row
-        share = (about.number("late_pct") + about.number("undrained_pct")) / 100
-        behind_s = share * about.scenario.sweep.length_s(str(row.get(column_names.POINT) or ""))
+        share, behind_s = about.backlog
         # The subscribers outside the cohort; a consumer group receives each message once.
         takers = (
             1 if row.get(column_names.GROUP) else about.number(column_names.CLIENTS) - about.number("cohort_clients")
         )
         messages = share * about.number("total_tx") * takers
         return [cls(messages, share, behind_s)] if behind_s > BACKLOG_S else []
+
+
+class LateMessages(FigureWarning):
+    """Late messages, ``pct`` of the messages expected, that fail a row, although its mean backlog is small."""
+
+    level = Level.LOSS
+    template = (
+        "LATE: {pct:number} % of the messages arrived after the window, at some subscribers more than 100 ms of traffic"
+    )
+    remedy = _FEWER_MESSAGES
+    pct: float
+
+    @classmethod
+    def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
+        pct, (_, behind_s) = about.number("late_pct"), about.backlog
+        lost = number_of(about.row.get(column_names.LOSS))
+        within = lost is not None and lost <= about.number(column_names.LOSS_TARGET)
+        missing = about.number("undrained") or about.number("unknown")
+        if about.row.get(column_names.PASSED) is False and pct and behind_s <= BACKLOG_S and within and not missing:
+            yield cls(pct)
 
 
 class UnsteadyRow(FigureWarning):
@@ -571,8 +635,10 @@ class HostBusy(FigureWarning):
 
     @property
     def remedy(self) -> str:
-        theirs = self.others_pct is not None and self.others_pct >= self.mean_pct / 2
-        return _QUIET if theirs else "use fewer clients on this host, or more hosts"
+        fewer, share = "use fewer clients on this host, or more hosts", (self.others_pct or 0.0) / self.mean_pct
+        if share >= _MAIN_CAUSE:
+            return _QUIET
+        return f"{_QUIET}; if it stays busy, {fewer}" if share >= _LARGE else fewer
 
     @classmethod
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
@@ -595,10 +661,21 @@ class HostShared(FigureWarning):
 
 
 class GeneratorLimited(FigureWarning):
-    """A row that the clients limited; ``search`` names the searched rate that they limited."""
+    """A row that the clients limited.
 
-    remedy = "use native clients, fewer clients per host, or more hosts; hydra ceiling measures what clients can do"
+    Attributes:
+        search: the searched rate that they limited; "": no search.
+        native: whether the clients are native.
+    """
+
     search: str = ""
+    native: bool = False
+
+    @property
+    def remedy(self) -> str:
+        if self.native:
+            return "use fewer clients per host, or more hosts; hydra ceiling measures what clients can do"
+        return "use native clients, fewer clients per host, or more hosts; hydra ceiling measures what clients can do"
 
     @property
     def text(self) -> str:
@@ -609,7 +686,9 @@ class GeneratorLimited(FigureWarning):
     def found_in(cls, about: RowContext) -> Iterable[HydraWarning]:
         ends = f"_{column_names.GENERATOR_LIMITED}"
         limited = [f"_{column}" for column, value in about.row.items() if value is True]
-        return [cls(each.removesuffix(ends).removeprefix("_")) for each in limited if each.endswith(ends)]
+        searches = [each.removesuffix(ends).removeprefix("_") for each in limited if each.endswith(ends)]
+        native = bool(searches) and is_native(about.scenario)
+        return [cls(search, native) for search in searches]
 
 
 # --- of a search -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Columns and queues of a stored scenario's system, for reports, which have the scenario only."""
+"""Columns, queues and clients of a stored scenario's system, for reports, which have the scenario only."""
 
 from __future__ import annotations
 
@@ -35,3 +35,8 @@ def in_order(scenario: Scenario, rows: Sequence[Mapping[str, object]]) -> list[C
 def held_by(scenario: Scenario) -> QueueCapacity | None:
     """How many messages can wait for a slow subscriber before messages are lost; None: unknown."""
     return ResolvedScenario.of(scenario).system.held(scenario)
+
+
+def is_native(scenario: Scenario) -> bool:
+    """Whether the clients are Hydra's native program."""
+    return scenario.client in ResolvedScenario.of(scenario).system.natives

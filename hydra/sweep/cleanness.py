@@ -150,5 +150,5 @@ def _searches(row: Figures) -> Iterator[str]:
             continue
         search = name.removesuffix(ANSWER)
         why = str(row.get(search + WHY) or "").replace("_", " ")
-        what = {"none": "no rate passes", "unknown": "no rate found"}.get(str(answer), "no rate found in some repeats")
+        what = {"none": "no rate passes", "unknown": "no answer"}.get(str(answer), "no answer in some repeats")
         yield f"{search}: {what}{f' ({why})' if why and answer == 'unknown' else ''}"

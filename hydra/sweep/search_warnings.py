@@ -210,7 +210,7 @@ class CannotTell(SearchWarning):
             return f"use steps of {ceil(steps * self.step_s / _MOST_STEPS)} s or more (--duration)"
         measured_s = steps * self.step_s
         measured = f"at least {measured_s:,.0f} s of measuring, {_minutes(steps, self.step_s)}"
-        return f"use --search-steps {steps} or more ({measured})"
+        return f"use --search-steps {steps} or more in a new run ({measured})"
 
 
 class RateDrifted(CannotTell):

@@ -236,12 +236,12 @@ def test_what_has_to_be_known_of_a_run_or_a_row(warning: HydraWarning, text: str
         (rows.RowSkipped("needs 9 GB"), "use fewer clients or more agents; hydra check reports what fits"),
         (
             searches.SearchTooShort("loss", 301.0, 5.0),
-            "use --search-steps 61 or more (at least 305 s of measuring, about 7 min)",
+            "use --search-steps 61 or more in a new run (at least 305 s of measuring, about 7 min)",
         ),
         (searches.SearchTooShort("loss", 30_000.0, 1.0), "use steps of 3 s or more (--duration)"),
         (
             searches.AnswerContradicted("loss", None, 5.0, steps=60),
-            "use --search-steps 120 or more (at least 600 s of measuring, about 13 min)",
+            "use --search-steps 120 or more in a new run (at least 600 s of measuring, about 13 min)",
         ),
         (searches.AnswerContradicted("loss"), "use more steps (--search-steps) or longer steps (--duration)"),
         (searches.AnswerAboveHighest("loss"), "raise --start-rate"),
@@ -289,11 +289,12 @@ OF_DATABASES = """
 """
 OF_PROGRAMS = """
     above_highest above_undisturbed below_lowest by_form cannot_tell changing contradicted earlier_rates fate_of_gone
-    fate_unknown fewer_figures foreign_rates generator_limited highest_unknown host_busy host_shared interrupted lagged
-    left_behind left_earlier loses_alone loses_at_start loss loss_between lossy_between metrics_refused no_rate_holds
-    not_steady not_judged nothing_received rate_missed row_failed row_partial row_skipped run_ended_badly run_incomplete
-    search_note second_try sends_refused settings_skipped slow_not_felt step_not_measured still_rising stopped_early
-    subscribers_failed subscribers_gone too_few_clients too_short undrained
+    fate_unknown fewer_figures foreign_rates generator_limited highest_unknown host_busy host_shared interrupted
+    lagged late_messages left_behind left_earlier loses_alone loses_at_start loss loss_between lossy_between
+    metrics_refused no_rate_holds not_steady not_judged nothing_received rate_missed row_failed row_partial
+    row_skipped run_ended_badly run_incomplete search_note second_try sends_refused settings_skipped slow_not_felt
+    step_not_measured still_rising stopped_early subscribers_failed subscribers_gone too_few_clients too_short
+    undrained
 """
 
 

@@ -10,6 +10,7 @@ from hydra.report import row_warnings
 from hydra.report.row_warnings import (
     BacklogAtEnd,
     HostBusy,
+    LateMessages,
     LossInterval,
     MessagesLost,
     OutcomeUnknown,
@@ -38,6 +39,9 @@ ROW |= {"rate_held": True, "passed": True}
             {row_warnings.GroupOutcomeUnknown, SubscribersWithoutReport},
         ),
         ({"late_pct": 50.0}, {BacklogAtEnd}, {BacklogAtEnd}),
+        ({"late_pct": 50.0, "passed": False, "client_loss_pct": 0.0}, {BacklogAtEnd}, {BacklogAtEnd}),
+        ({"late_pct": 0.6, "passed": False, "client_loss_pct": 0.0}, {LateMessages}, {LateMessages}),
+        ({"late_pct": 0.6, "passed": False, "client_loss_pct": 5.0}, {MessagesLost}, {MessagesLost}),
         ({"host_others_pct": 4.9}, set(), set()),
         ({"host_others_pct": 5.0}, {row_warnings.HostShared}, {row_warnings.HostShared}),
         ({"host_others_pct": 75.0, "host_cpu_mean_pct": 97.0}, {HostBusy}, {HostBusy}),
@@ -73,11 +77,29 @@ def test_a_lower_rate_is_no_advice_where_two_rates_lose_alike(lost: dict[int, fl
         assert ("use a lower rate" in warning.remedy) is (rate not in same)
 
 
+@pytest.mark.parametrize("loss", [{"client_loss_pct": 4.0}, {"client_loss_low_pct": 1.0, "client_loss_high_pct": 4.0}])
+def test_a_loss_names_dead_subscribers_and_advises_a_lower_rate_only_for_others(loss: Row) -> None:
+    lost, gone = warnings_of({**ROW, **loss, "failed_dead": 1, "died_by": "SIGKILL"}, FIXED)
+    assert "subscribers that sent no report (1 died (SIGKILL))" in lost.text
+    assert lost.remedy == gone.remedy
+    lost, _ = warnings_of(
+        {**ROW, **loss, "client_loss_unlisted": "publisher", "failed_dead": 1, "failed_lossy": 2}, FIXED
+    )
+    assert lost.remedy.endswith("for the other subscribers, use a lower rate")
+
+
+@pytest.mark.parametrize("client", ["native", "pyzmq"])
+def test_native_clients_are_no_advice_for_native_clients(client: str) -> None:
+    (warning,) = warnings_of({**ROW, "generator_limited": True}, load_scenario("zmqfixed", {"client": client}))
+    assert ("native" in warning.remedy) is (client == "pyzmq")
+
+
 def test_a_host_that_others_keep_busy_is_theirs_to_free() -> None:
-    theirs, ours = HostBusy(97.0, 75.0), HostBusy(97.0, 12.0)
+    theirs, both, ours = HostBusy(97.0, 75.0), HostBusy(97.0, 39.0), HostBusy(97.0, 12.0)
     assert (
         theirs.text == "a host had no CPU left: 97 % of the time of all cores was used, about 75 % by other processes"
     )
+    assert both.remedy == f"{theirs.remedy}; if it stays busy, {ours.remedy}"
     assert "the other processes" in theirs.remedy
     assert ours.remedy == HostBusy(97.0).remedy == "use fewer clients on this host, or more hosts"
 

@@ -260,7 +260,7 @@ def test_a_searched_rate_has_its_interval_and_what_it_took() -> None:
     ) in lines
     assert (
         f"- {MARK} **30 clients**: slow: no answer: too few seconds were measured, and the rate may be anywhere "
-        "from 100 to 900/s; use --search-steps 90 or more (at least 90 s of measuring, about 4 min)"
+        "from 100 to 900/s; use --search-steps 90 or more in a new run (at least 90 s of measuring, about 4 min)"
     ) in lines
 
 

@@ -49,7 +49,20 @@ def test_warnings_of_rows_and_of_the_run(scenario: str | None) -> None:
         (None, None, "note", "interrupted", {"out": "runs/x", "by_key": False}),
         (None, 3, "note", "client_exit", {"client": 4, "pid": 99, "status": -9, "replaced": True}),
         (None, 3, "note", "client_exit", {}),
-        (0, None, "loss", "loss", {"pct": 50.0, "with_waiting": False, "as_much_at_pps": None, "limited_by": ""}),
+        (
+            0,
+            None,
+            "loss",
+            "loss",
+            {
+                "pct": 50.0,
+                "with_waiting": False,
+                "as_much_at_pps": None,
+                "limited_by": "",
+                "unreported": "",
+                "others_lost": False,
+            },
+        ),
     ]
     assert told["warnings"][0]["remedy"] == "continue with --resume runs/x"
     assert told["warnings"][3]["clients"] == 2

@@ -68,8 +68,8 @@ def test_a_row_that_is_not_clean_says_why(more: Row, why: str) -> None:
         ({"loss_answer": "figure", "slow_answer": "figure"}, ""),
         ({"loss_answer": "none"}, "loss: no rate passes"),
         ({"loss_answer": "figure", "slow_answer": "unknown", "slow_why": "too_short"},
-         "slow: no rate found (too short)"),
-        ({"loss_answer": "figure / unknown", "repeats": 2}, "loss: no rate found in some repeats"),
+         "slow: no answer (too short)"),
+        ({"loss_answer": "figure / unknown", "repeats": 2}, "loss: no answer in some repeats"),
     ],
 )  # fmt: skip
 def test_a_search_is_clean_that_found_every_rate(answers: Row, why: str) -> None:

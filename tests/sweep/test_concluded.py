@@ -103,7 +103,7 @@ def test_repeats_that_answer_differently_are_all_told_and_no_good_end() -> None:
     (warning,) = of_figure(together, "loss")
     assert isinstance(warning, SearchText)
     assert "(2 of 4 repeats)" in warning.text
-    assert "use --search-steps 60 or more (at least 300 s of measuring, about 6 min)" in warning.remedy
+    assert "use --search-steps 60 or more in a new run (at least 300 s of measuring, about 6 min)" in warning.remedy
     assert code_of([together]) == 3
     assert code_of([merge_repeats([row(FIGURE), row(FIGURE)], COLUMNS)]) == 0
 
