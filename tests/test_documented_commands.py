@@ -78,6 +78,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in {**FILES, "mine.toml": example[1]}.items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
+    context = tmp_path / "config/nats/context/production.json"
+    context.parent.mkdir(parents=True)
+    context.write_text('{"url": "nats://nats.example:4222"}')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     for module in (measurement, experiment_command, interleaved_runs):
         monkeypatch.setattr(module, "carry_out", reached)
     monkeypatch.setattr(check_command, "check_scenario", checked)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    import ssl  # takes long, and every command reads settings with the classes of this module
 
 Layer = Literal["TLS", "login", "network"]
 """Where a connection failed."""
@@ -57,6 +59,8 @@ class ClientTls:
         Raises:
             AccessError: a text is no certificate or key, or the key is not that of the certificate.
         """
+        import ssl
+
         try:
             context = ssl.create_default_context(cadata=self.ca or None)
         except (ssl.SSLError, ValueError):
@@ -128,6 +132,8 @@ def access_error(error: OSError, host: str, tls: ClientTls | None) -> AccessErro
         host: the server's host, as the client knows it.
         tls: what the client uses; None: it uses no TLS.
     """
+    import ssl
+
     if isinstance(error, AccessError):
         return error
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -197,7 +203,8 @@ def secured(connection: socket.socket, host: str, tls: ClientTls) -> ssl.SSLSock
             pass
         except OSError as e:
             secure.close()
-            raise (access_error(e, host, tls) if isinstance(e, ssl.SSLError) else certificate_error(tls)) from None
+            ended = isinstance(e, ConnectionError)
+            raise (certificate_error(tls) if ended else access_error(e, host, tls)) from None
         else:  # the server closed the connection
             secure.close()
             raise certificate_error(tls)

@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from hydra.events.value_formatting import counted
 from hydra.kafkatest.experiments.common import (
     MIB,
     OF_ROW,
@@ -164,7 +165,7 @@ def _planned(order: ExperimentOptions, plan: PartitionPlan) -> ExperimentPart:
         {"name": "producers", **step},
         {"name": "consumers", **step, "clients": plan.run, "read": "stored", "group": "plan"},
     ]
-    about = f"{SOURCE}: {plan.run} partitions, a producer and a consumer for each"
+    about = f"{SOURCE}: {counted(plan.run, 'partition')}, a producer and a consumer for each"
     return part(_PLANNED, points, _brokers(order), plan.run, about)
 
 
@@ -213,8 +214,8 @@ def _formula(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable
     ]
     rows.append({"what": "max(T/P, T/C)", RECORDS_PER_SEC.name: plan.target, **_limits(plan.needed)})
     notes = [
-        f"T = {plan.target:,.0f} records/s of {_BYTES} bytes need {plan.planned} partitions; P and C are means of "
-        f"{_RUNS} runs, tuned for throughput (batches of 100,000 bytes, linger 10 ms, lz4, acks 1)",
+        f"T = {plan.target:,.0f} records/s of {_BYTES} bytes need {counted(plan.planned, 'partition')}; P and C are "
+        f"means of {_RUNS} runs, tuned for throughput (batches of 100,000 bytes, linger 10 ms, lz4, acks 1)",
         "the document: T of 10 million and P of 330,000 make 30 partitions",
     ]
     return ExperimentTable(
@@ -279,9 +280,9 @@ def _beside(plan: PartitionPlan, done: Sequence[PartResult]) -> ExperimentTable:
             }
         )
     notes = [
-        f"run with {plan.run} partitions"
+        f"run with {counted(plan.run, 'partition')}"
         + (f" of the {plan.planned} planned, the most that --most-partitions allows" if plan.run < plan.planned else "")
-        + ", each with a producer and a member of one consumer group",
+        + ", a producer and a member of one consumer group for each",
         "the formula assumes that the rates of partitions add up: the ratio shows how well this is true",
         *not_measured(done),
     ]
