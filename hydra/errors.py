@@ -102,7 +102,7 @@ class RefusedKeyError(ConfigError):
 
         if self.reason == UNKNOWN_KEY:  # the remedy lists keys
             flags = {}
-        texts = [re.sub(r"(?<![\w.'\"-])\w+(?![\w'\"]|\.\w)", with_flag, text) for text in (self.reason, self.remedy)]
+        texts = [re.sub(r"(?<![\w.'\"/-])\w+(?![\w'\"/]|\.\w)", with_flag, text) for text in (self.reason, self.remedy)]
         return ConfigError(f"{flag}: {texts[0]}", texts[1])
 
 

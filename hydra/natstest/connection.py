@@ -44,6 +44,21 @@ _SILENT: Final = logging.NullHandler()
 _T = TypeVar("_T")
 
 
+class CheckedClient(Client):
+    """A client of the library that sends no login and no data without TLS, also if the server leaves out TLS later.
+
+    Attributes:
+        requires_tls: whether a connection must have TLS.
+    """
+
+    requires_tls = False
+
+    def _connect_command(self) -> bytes:
+        if self.requires_tls and not self._server_info.get("tls_required"):
+            raise nats.errors.Error("the server does not use TLS any more")
+        return super()._connect_command()
+
+
 class NatsConnection:
     """A connection to the servers, with counts of its errors.
 
@@ -92,7 +107,8 @@ class NatsConnection:
         try:
             info = self.do(self._greeting(), timeout_s)
             self.tls, self._verified = tls_for(info, access.tls), bool(info.get("tls_verify"))
-            client = self._client = Client()
+            client = self._client = CheckedClient()
+            client.requires_tls = self.tls is not None
             self.do(self._connect(client), timeout_s)
             if not client.is_connected:
                 raise self._refusal(nats.errors.UnexpectedEOF()) or OSError("the server closed the connection")

@@ -21,6 +21,7 @@ _MOST_CHARACTERS: Final = 65_535
 _LEAST_LINE: Final = 16
 """The fewest characters of a line of a private key that counts as a secret by itself."""
 
+_CERTIFICATE: Final = re.compile(r"-----BEGIN CERTIFICATE-----[\sA-Za-z0-9+/=]+-----END CERTIFICATE-----")
 _PRIVATE_KEY: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----", re.DOTALL)
 
 
@@ -53,7 +54,9 @@ class AddressForm:
             AddressError: the text is no such address.
         """
         login, at, place = text.rpartition("@")
-        hidden = f"{login.partition('://')[0]}://***@{place}" if "://" in login else f"***@{place}" if at else text
+        hidden = (
+            f"{login.partition('://')[0]}://***@{place}" if "://" in login else f"***@{place}" if at else _shown(text)
+        )
         scheme = text.partition("://")[0].lower() if "://" in text else ""
         if scheme in self.refused:
             raise AddressError(*self.refused[scheme])
@@ -77,6 +80,14 @@ class AddressForm:
             raise AddressError(f"{reprlib.repr(hidden)} is no address", self.example + encoded)
         password = None if parts.password is None else unquote(parts.password)
         return ServerAddress(scheme, str(parts.hostname), port, unquote(parts.username or ""), password, parts.path)
+
+
+def _shown(text: str) -> str:
+    """A text that may be no address, without what may be a password: what is behind a colon and is no port."""
+    scheme, mark, place = text.rpartition("://")
+    host, colon, rest = place.partition(":")
+    fine = not colon or not host or host.startswith("[") or not rest or rest.partition("/")[0].isdigit()
+    return text if fine else f"{scheme}{mark}{host}:***"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +142,11 @@ def client_tls(table: str, access: Access) -> ClientTls:
         for name, key in (("ca", "ca_file"), ("certificate", "cert_file"), ("key", "key_file"))
         if (path := getattr(access, key))
     }
+    if "ca" in texts:
+        # What stands between the certificates may be comments in any language.
+        texts["ca"] = "".join(f"{found}\n" for found in _CERTIFICATE.findall(texts["ca"]))
+        if not texts["ca"]:
+            raise UsageError(f"{access.ca_file} has no certificate in PEM", "check --ca-file")
     # One file may hold both.
     tls = ClientTls(**{"key": texts.get("certificate", ""), **texts})
     try:

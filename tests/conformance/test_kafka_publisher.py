@@ -80,7 +80,7 @@ def test_a_configure_without_probe_ends_the_probes(publisher: Bench, wide_log: L
     publisher.peer.stays(lambda: True, "", 0.3 if acks == "0" else 0.0)
     probes = sum(wide_log.end().values())
     publisher.peer.stays(lambda: sum(wide_log.end().values()) == probes, "a probe after their end", 0.7)
-    _, report = publisher.publish(CLIENT, 5, 0.1, after_s=0.1)
+    _, report = publisher.publish(CLIENT, 5, 1.0, after_s=0.1)
     assert report.sent > 0
     publisher.peer.wait(lambda: sum(wide_log.end().values()) == probes + report.sent, "exactly what was sent")
 

@@ -34,8 +34,10 @@ def _there(request: pytest.FixtureRequest) -> None:
 )
 def test_a_rate_is_searched(run: Path, command: tuple[str, ...]) -> None:
     (row,) = measured(run, *command, *SMALL, *SEARCH, "--duration", 0.3, expect=UNKNOWN)
-    # Nothing is lost up to the highest rate that is tried, or the steps are too few: there is no figure.
-    assert (row["status"], row["failed_steps"], row["loss_answer"]) == ("ok", "0", "unknown")
+    # Nothing is lost up to the highest rate that is tried, or the steps are too few: there is no figure. On a busy
+    # machine each of the short steps may lose too much.
+    assert (row["status"], row["failed_steps"]) == ("ok", "0")
+    assert row["loss_answer"] in ("unknown", "none")
     assert row["loss_note"]
     assert [how for _, how in steps(run)] == ["ok"] * int(row["loss_steps"])
 

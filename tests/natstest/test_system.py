@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import nats.errors
 import pytest
 
 from hydra.config import plugins
@@ -16,7 +18,7 @@ from hydra.errors import ConfigError, ServerError, StepError, UsageError
 from hydra.model import Settings, value_of, with_values
 from hydra.natstest import streams
 from hydra.natstest import system as module
-from hydra.natstest.connection import NatsConnection
+from hydra.natstest.connection import CheckedClient, NatsConnection
 from hydra.natstest.settings import NatsAccess, NatsEnd, NatsStep, spec_of
 from hydra.natstest.streams import JetStreams, StreamRegistry
 from hydra.natstest.system import NatsSystem
@@ -195,3 +197,18 @@ def test_what_cannot_be_is_refused_by_name(key: str, value: Any, where: str, rem
     assert where in str(refused.value)
     assert remedy in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_client_that_requires_tls_sends_nothing_to_a_server_without(server: EmbeddedServer) -> None:
+    client = CheckedClient()
+    client.requires_tls = True
+
+    async def connect() -> None:
+        try:
+            await client.connect(f"nats://{server.address}", allow_reconnect=False)
+        finally:
+            await client.close()
+
+    with pytest.raises(nats.errors.Error, match="does not use TLS"):
+        asyncio.run(connect())
+    assert not client.is_connected

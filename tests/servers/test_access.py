@@ -45,6 +45,7 @@ def test_an_address_is_read_as_users_write_it(text: str, address: ServerAddress,
         ("ws://h", "ws:// is no way", "write wss://"),
         ("me:secret@h", "'***@h' is no address", "begin it with mqtt://"),
         ("mqtt://me:sec/ret@h", "'mqtt://***@h' is no address", "%2F for /"),
+        ("mqtt://me:secret", "'mqtt://me:***' is no address", "write host:port"),  # the host is forgotten
     ],
 )
 def test_what_is_no_address_is_named_without_its_password(text: str, refusal: str, remedy: str) -> None:
@@ -111,9 +112,13 @@ def test_files_are_read_and_checked_before_anything_starts(tmp_path: Path) -> No
     both = tmp_path / "both"
     both.write_text(f"{server.certificate}{server.key}")
     client_tls("nats", Files(cert=str(both))).context()
+    both.write_text(f"# die Zertifizierungsstelle für Gäste\n{server.certificate}")
+    assert client_tls("nats", Files(str(both))) == ClientTls(ca=server.certificate)
     (tmp_path / "large").write_bytes(b" " * 300_000)
+    (tmp_path / "empty").touch()
     for files, refusal in (
-        (Files(key), "the file of CAs has no certificate"),
+        (Files(key), "server-key.pem has no certificate"),
+        (Files(str(tmp_path / "empty")), "empty has no certificate"),
         (Files(certificate, certificate, certificate), "certificate and key cannot be read"),
         (Files(cert=str(tmp_path / "none")), "nats.cert_file: .*none cannot be read: No such file"),
         (Files(str(tmp_path / "large")), "nats.ca_file: .*large cannot be read: it has more than 256 KiB"),
