@@ -11,7 +11,7 @@ import pytest
 from tests.sweep.simulated import System, searched
 from tests.sweep.worlds import WORLDS
 
-pytestmark = pytest.mark.tier("test")
+pytestmark = pytest.mark.tier("all")
 
 STEP_S = 5.0
 FIRST = (8, 12)
