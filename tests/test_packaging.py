@@ -98,7 +98,7 @@ def test_nothing_but_hydra_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
 
 def test_the_wheel_installs_the_command(wheel: zipfile.ZipFile) -> None:
     (name,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
-    assert "hydra = hydra.cli.main:main" in wheel.read(name).decode()
+    assert "hydra = hydra.cli.entry_point:main" in wheel.read(name).decode()
 
 
 def test_the_wheel_asks_for_what_pyproject_names(wheel: zipfile.ZipFile) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 COMMON = ("--client", "confluent-kafka", "--rate", 200, "--set", "warmup_s=0")
-TWO = ("--set", "broker.count=2", "--replication-factor", 2)
+TWO = ("--set", "server.count=2", "--replication-factor", 2)
 FIXED = ("kafka-fixed", *COMMON, *TWO, "--set", "settings.acks=all")
 
 
