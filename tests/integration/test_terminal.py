@@ -35,7 +35,7 @@ def test_keys_skip_a_row_and_end_a_run_which_goes_on_later(run: Path) -> None:
         assert screen.is_as_before
     assert [status for _, status in steps(run)] == ["skipped"]
     with terminal(*LONG, "--resume", run) as screen:
-        at = screen.wait_for("continues: 1 of 2 rows are there (1 client); 1 step to go")
+        at = screen.wait_for("continues: 1 of 2 rows there (1 client); 1 step to go")
         screen.wait_for("of this step left", after=at)
         screen.press("s")
         assert screen.wait() == 3
