@@ -83,10 +83,10 @@ class AddressForm:
 
 
 def _shown(text: str) -> str:
-    """A text that may be no address, without what may be a password: what is behind a colon and is no port."""
+    """A text that is no address, without what may be the password of a URL without host: no port is behind its colon."""
     scheme, mark, place = text.rpartition("://")
-    host, colon, rest = place.partition(":")
-    fine = not colon or not host or host.startswith("[") or not rest or rest.partition("/")[0].isdigit()
+    host, _, rest = place.partition(":")
+    fine = not mark or host.startswith("[") or not rest or rest.partition("/")[0].isdigit()
     return text if fine else f"{scheme}{mark}{host}:***"
 
 
