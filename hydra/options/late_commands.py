@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any, Final, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from hydra.errors import RefusedKeyError, UsageError
 from hydra.options.flag_types import PERCENT
@@ -216,8 +217,10 @@ def overrides(more: Mapping[str, object] | None = None) -> dict[str, object]:
         flags.setdefault(option.key, option.opts[0])
         if value is not None and value != ():
             result[option.key] = value
+    typed = [each for each in params if context.get_parameter_source(str(each.name)) is ParameterSource.COMMANDLINE]
+    keyless = [each.opts[0] for each in (*options, *typed) if not isinstance(each, ScenarioKeyOption)]
     for key, value in (more or {}).items():
-        flags.setdefault(key, next(each.opts[0] for each in options if not isinstance(each, ScenarioKeyOption)))
+        flags.setdefault(key, keyless[0] if keyless else key)
         result[key] = value
     own: dict[str, object] = {}
     for text in context.params.get("sets", ()):
