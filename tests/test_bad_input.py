@@ -180,7 +180,10 @@ def checked(code: object, out: str, err: str) -> str:
         ((*ZMQ, "--rate", "6", "--set", "settings={rate=5}"), "--rate and --set settings both set settings.rate"),
         (("zmq-rate", "--sndhwm", "6", "--set", "settings.sndhwm=5"), "--sndhwm and --set settings.sndhwm both set"),
         (("zmq-rate", "--duration", "6", "--step-seconds", "5"), "--duration and --step-seconds both set sweep."),
-        (("zmq-rate", "--no-flaky", "--set", 'sweep.search.series=["loss"]'), "--no-flaky and --set sweep.search.series"),
+        (
+            ("zmq-rate", "--published", "--no-flaky", "--set", 'sweep.search.series=["loss"]'),
+            "--no-flaky and --set sweep.",
+        ),
         (
             (*ZMQ, "--burst", "6", "--set", "settings.msg_batch=5"),
             "'settings.burst' and 'settings.msg_batch' are two names of one key; leave",
