@@ -97,7 +97,7 @@ def signs(differences: Sequence[float], alpha: float = ALPHA) -> DifferenceEstim
 
 
 def shown_with(variance: float, repeats: int, alpha: float = ALPHA, *, is_paired: bool) -> float:
-    """The size of a true difference of means that :data:`POWER` of all comparisons show.
+    """The true difference of two means that a comparison shows with the probability :data:`POWER`.
 
     It is (t(1 − α/2) + t(power)) standard errors (J. Neyman, B. Tokarska, Journal of the American Statistical
     Association 31, 1936, in its usual approximation).

@@ -210,3 +210,17 @@ def secured(connection: socket.socket, host: str, tls: ClientTls) -> ssl.SSLSock
             raise certificate_error(tls)
     secure.settimeout(timeout)
     return secure
+
+
+def speaks_tls(connection: socket.socket) -> bool:
+    """Whether a server answers a TLS handshake, with whatever certificate; closes the connection."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        context.wrap_socket(connection).close()
+    except OSError as e:
+        connection.close()
+        return "ALERT" in (getattr(e, "reason", None) or "")
+    return True

@@ -13,7 +13,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error, secured
+from hydra.client.tls import AccessError, ClientTls, access_error, certificate_error, secured, speaks_tls
 from hydra.kafkatest.librdkafka import LOGINS
 from hydra.kafkatest.nodes import host_and_port
 from hydra.kafkatest.properties import confluent_config
@@ -64,7 +64,7 @@ def _at(host: str, port: int, tls: ClientTls | None) -> AccessError | None:
     try:
         with socket.create_connection((host, port), _WITHIN_S) as connection:
             if tls is None:
-                return _TLS_DEMANDED if _answers_tls(connection) else None
+                return _TLS_DEMANDED if speaks_tls(connection) else None
             with secured(connection, host, tls) as secure:
                 return _rejected(secure, tls)
     except OSError as e:
@@ -90,17 +90,6 @@ def _rejected(secure: ssl.SSLSocket, tls: ClientTls) -> AccessError | None:
 _TLS_DEMANDED: Final = AccessError(
     "TLS", "the server demands TLS", "add --kafka-prop security.protocol=SSL, or SASL_SSL with a login"
 )
-
-
-def _answers_tls(connection: socket.socket) -> bool:
-    """Whether the server answers a TLS handshake, whatever its certificate is."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    try:
-        context.wrap_socket(connection, do_handshake_on_connect=True).close()
-    except OSError as e:
-        return "ALERT" in (getattr(e, "reason", None) or "")
-    return True
 
 
 def _client_tls(config: Mapping[str, str]) -> ClientTls | None:

@@ -16,7 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from hydra.client.tls import AccessError, access_error, password_error, secured
+from hydra.client.tls import AccessError, access_error, password_error, secured, speaks_tls
 
 if TYPE_CHECKING:
     from paho.mqtt.enums import MQTTErrorCode
@@ -154,7 +154,7 @@ class MqttConnection:
             probe = socket.create_connection((step.host, step.port), _PROBE_WITHIN_S)
             if step.tls:
                 secured(probe, step.host, step.tls).close()
-            elif _speaks_tls(probe):
+            elif speaks_tls(probe):
                 return AccessError("TLS", "the server demands TLS", "write mqtts:// or wss://", self.server)
         except OSError as e:
             return access_error(e, step.host, step.tls).at(self.server)
@@ -262,15 +262,3 @@ class MqttConnection:
         self, _client: object, _data: object, mid: int, codes: Sequence[ReasonCode], _more: object
     ) -> None:
         self._granted[mid] = codes
-
-
-def _speaks_tls(connection: socket.socket) -> bool:
-    """Whether a server answers a TLS handshake, with whatever certificate; closes the connection."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    try:
-        context.wrap_socket(connection).close()
-    except OSError as e:
-        connection.close()
-        return "ALERT" in (getattr(e, "reason", None) or "")
-    return True

@@ -78,7 +78,7 @@ _COLUMNS: Final = ("run", "scenario", "began", "client", "steps", "not ok", "cle
 
 
 def is_marked(clean: bool | None, slo: str) -> bool:
-    """Whether the list marks a run: a row is not clean, or the objectives were not, or perhaps not, kept."""
+    """Whether the list marks a run: a row is not clean, or it is not shown that the run kept its objectives."""
     return clean is False or slo in ("no", "unknown")
 
 

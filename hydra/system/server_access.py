@@ -83,7 +83,7 @@ class AddressForm:
 
 
 def _shown(text: str) -> str:
-    """A text that is no address, without what may be a password: behind the colon of a URL is no port."""
+    """A text that is no address; in a URL, what is behind the colon and is no port may be a password, and is hidden."""
     scheme, mark, place = text.rpartition("://")
     host, _, rest = place.partition(":")
     fine = not mark or host.startswith("[") or not rest or rest.partition("/")[0].isdigit()
