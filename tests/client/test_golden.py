@@ -1,4 +1,4 @@
-"""The vectors that every implementation shares: tests/golden/{clock,pacer,load,ledger,lag,histogram,acks,payload}."""
+"""The vectors that every implementation shares: tests/golden/{clock,pacer,load,ledger,lag,histogram,acks,payload,traffic}."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from hydra.wire.data_message import DTYPE
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.load_schedule import NEVER_NS, LoadSchedule
 from hydra.wire.messages import HostClock, PublisherTotal
+from hydra.wire.traffic import KEY, TOPIC, Choice, Draws, Sizes, topics_of
 from tests.golden_vectors import KINDS, text
 from tests.golden_vectors.common import GOLDEN
 
@@ -131,3 +132,21 @@ def test_payload(case: Any, tmp_path: Path) -> None:
     block = PayloadBlock(SharedSettings(**named, payload_file=str(lines)), case["share"])
     assert [payload.hex() for payload in block.of(0, len(case["messages"]))] == case["messages"]
     assert [block.total_bytes(n) for n in range(len(case["bytes"]))] == case["bytes"]
+
+
+@pytest.mark.parametrize("case", cases("traffic"))
+def test_traffic(case: Any) -> None:
+    seed, publisher = case["seed"], case["publisher"]
+    topic = Choice(Draws(seed, publisher, TOPIC), case["topics"], case["topic_table"])
+    key = Choice(Draws(seed, publisher, KEY), case["keys"], case["key_table"])
+    sizes = Sizes(seed, publisher, case["sizes"], case["size_table"])
+    for n, *expected in case["messages"]:
+        found = [topic.at(n), key.at(n) if case["keys"] else -1, sizes.at(n) if case["sizes"] else -1]
+        assert found == expected
+        assert topic.of(n, 3).tolist() == [topic.at(n + k) for k in range(3)]
+        if case["keys"]:
+            assert key.of(n, 3).tolist() == [key.at(n + k) for k in range(3)]
+        if case["sizes"]:
+            assert sizes.of(n, 3).tolist() == [sizes.at(n + k) for k in range(3)]
+    for client, topics in case["clients"]:
+        assert topics_of(seed, client, case["topics"], case["topics_per_client"]) == topics

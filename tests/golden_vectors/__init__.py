@@ -1,4 +1,4 @@
-"""Makes tests/golden/{clock,pacer,load,ledger,lag,histogram,acks,payload,batch}: what goes in and must come out.
+"""Makes tests/golden/{clock,pacer,load,ledger,lag,histogram,acks,payload,batch,traffic}: what goes in and must come out.
 
 Every client is held to them. The answers come from plain models (fractions, lists and sets of numbers) that know
 nothing of how Python's or C++'s code does it. ``python -m tests.golden_vectors`` writes the files anew.
@@ -20,6 +20,7 @@ from tests.golden_vectors.ledger import ledgers
 from tests.golden_vectors.load import loads
 from tests.golden_vectors.pacer import pacers
 from tests.golden_vectors.payload import payloads
+from tests.golden_vectors.traffic import traffics
 
 KINDS: Final[dict[str, Callable[[], dict[str, Case]]]] = {
     "clock": clocks,
@@ -31,6 +32,7 @@ KINDS: Final[dict[str, Callable[[], dict[str, Case]]]] = {
     "acks": acknowledgements,
     "payload": payloads,
     "batch": batches,
+    "traffic": traffics,
 }
 
 

@@ -1,0 +1,187 @@
+"""Where each message goes, its key and its size. Pure.
+
+They are functions of the seed, the publisher and the sequence of a message, so a receiver knows them without a byte in
+the message. All arithmetic is in unsigned 64-bit integers that wrap around. Uneven choices read tables of integers
+that the controller computes, because ``pow`` differs between languages (``tests/golden/traffic``;
+``native/src/common/traffic.cc``). docs/control-protocol.md, section 5, is the specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+TOPIC: Final = 1
+KEY: Final = 2
+SIZE_CLASS: Final = 3
+SIZE: Final = 4
+TOPICS_OF_CLIENT: Final = 5
+"""Purposes of draws: each has its own stream of numbers. The last one has client ids in place of publishers."""
+
+Table = Sequence[tuple[int, int]]
+"""An alias table: slot i is choice i if the low half of a draw is below the first number, else the second number."""
+Indices = npt.NDArray[np.int64]
+
+_WORD: Final = 2**64 - 1
+_HALF: Final = 2**32
+_GAMMA: Final = 0x9E3779B97F4A7C15
+_BY_PURPOSE: Final = 0xD1B54A32D192ED03
+_BY_PUBLISHER: Final = 0x8CB92BA72F3D8DD7
+
+
+def mix(z: int) -> int:
+    """The finalizer of SplitMix64."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
+    return z ^ (z >> 31)
+
+
+def _mix_each(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+class Draws:
+    """The numbers of one purpose of a publisher: number n belongs to message n.
+
+    Args:
+        seed: the seed of the run's traffic.
+        publisher: the publisher's number, or a client id.
+        purpose: what the numbers decide.
+    """
+
+    __slots__ = ("_base",)
+
+    def __init__(self, seed: int, publisher: int, purpose: int) -> None:
+        self._base = mix((mix((seed + purpose * _BY_PURPOSE) & _WORD) + publisher * _BY_PUBLISHER) & _WORD)
+
+    def at(self, n: int) -> int:
+        """Number n."""
+        return mix((self._base + n * _GAMMA) & _WORD)
+
+    def of(self, first: int, count: int) -> npt.NDArray[np.uint64]:
+        """The numbers ``first``, ``first`` + 1, …"""
+        start = np.uint64((self._base + first * _GAMMA) & _WORD)
+        return _mix_each(np.arange(count, dtype=np.uint64) * np.uint64(_GAMMA) + start)
+
+
+class Choice:
+    """One of ``count`` indices for each message; equally likely without a table.
+
+    Args:
+        draws: the numbers that decide.
+        count: the number of indices, below 2³².
+        table: the alias table of the indices, or nothing.
+    """
+
+    __slots__ = ("_aliases", "_count", "_draws", "_table", "_thresholds")
+
+    def __init__(self, draws: Draws, count: int, table: Table = ()) -> None:
+        self._draws = draws
+        self._count = count
+        self._table = table
+        self._thresholds = np.array([threshold for threshold, _ in table], np.uint64)
+        self._aliases = np.array([alias for _, alias in table], np.int64)
+
+    def at(self, n: int) -> int:
+        """The index of message n."""
+        number = self._draws.at(n)
+        slot = (number >> 32) * self._count >> 32
+        if not self._table:
+            return slot
+        threshold, alias = self._table[slot]
+        return slot if number & (_HALF - 1) < threshold else alias
+
+    def of(self, first: int, count: int) -> Indices:
+        """The indices of the messages ``first``, ``first`` + 1, …"""
+        numbers = self._draws.of(first, count)
+        slots = ((numbers >> np.uint64(32)) * np.uint64(self._count) >> np.uint64(32)).astype(np.int64)
+        if not self._table:
+            return slots
+        low = numbers & np.uint64(_HALF - 1)
+        return np.where(low < self._thresholds[slots], slots, self._aliases[slots])
+
+
+class Sizes:
+    """The size of each message: a range chosen by its weight, and a size in it, ends included.
+
+    Args:
+        seed: the seed of the run's traffic.
+        publisher: the publisher's number.
+        ranges: smallest and largest size of each range, bytes with the header.
+        table: the alias table of the ranges; nothing if they are equally likely.
+    """
+
+    __slots__ = ("_class", "_lows", "_ranges", "_size", "_spans")
+
+    def __init__(self, seed: int, publisher: int, ranges: Sequence[tuple[int, int]], table: Table) -> None:
+        self._class = Choice(Draws(seed, publisher, SIZE_CLASS), len(ranges), table)
+        self._size = Draws(seed, publisher, SIZE)
+        self._ranges = ranges
+        self._lows = np.array([low for low, _ in ranges], np.int64)
+        self._spans = np.array([high - low + 1 for low, high in ranges], np.uint64)
+
+    def at(self, n: int) -> int:
+        """The size of message n, bytes with the header."""
+        low, high = self._ranges[self._class.at(n)]
+        return low + ((self._size.at(n) >> 32) * (high - low + 1) >> 32)
+
+    def of(self, first: int, count: int) -> Indices:
+        """The sizes of the messages ``first``, ``first`` + 1, …"""
+        chosen = self._class.of(first, count)
+        within = (self._size.of(first, count) >> np.uint64(32)) * self._spans[chosen] >> np.uint64(32)
+        return self._lows[chosen] + within.astype(np.int64)
+
+
+def topics_of(seed: int, client: int, topics: int, per_client: int) -> list[int]:
+    """The topics of a subscriber, ascending: a part of a Fisher-Yates shuffle.
+
+    Args:
+        seed: the seed of the run's traffic.
+        client: the subscriber's id.
+        topics: the number of all topics.
+        per_client: how many it has; 0: all.
+    """
+    if per_client in (0, topics):
+        return list(range(topics))
+    draws = Draws(seed, client, TOPICS_OF_CLIENT)
+    moved: dict[int, int] = {}
+    chosen: list[int] = []
+    for i in range(per_client):
+        j = i + ((draws.at(i) >> 32) * (topics - i) >> 32)
+        chosen.append(moved.get(j, j))
+        moved[j] = moved.get(i, i)
+    return sorted(chosen)
+
+
+def alias_table(weights: Sequence[float]) -> list[tuple[int, int]]:
+    """An alias table of indices with these weights.
+
+    Source: M. D. Vose: A Linear Algorithm for Generating Random Numbers with a Given Distribution, IEEE Transactions on
+    Software Engineering 17 (1991) 9. All its arithmetic is in integers here: the parts of all slots add up exactly.
+    """
+    total, slots = sum(weights), len(weights)
+    parts = [round(weight / total * slots * _HALF) for weight in weights]
+    heaviest = max(range(slots), key=parts.__getitem__)
+    parts[heaviest] += slots * _HALF - sum(parts)
+    table = [(0, i) for i in range(slots)]  # always itself
+    small = [i for i in range(slots) if parts[i] < _HALF]
+    large = [i for i in range(slots) if parts[i] > _HALF]
+    while small:
+        i, j = small.pop(), large[-1]
+        table[i] = (parts[i], j)
+        parts[j] -= _HALF - parts[i]
+        if parts[j] <= _HALF:
+            large.pop()
+        if parts[j] < _HALF:
+            small.append(j)
+    return table
+
+
+def zipf(count: int, exponent: float) -> list[tuple[int, int]]:
+    """The alias table of Zipf's law: index i has the weight (i + 1) ^ -exponent; empty if the exponent is 0."""
+    return alias_table([(i + 1) ** -exponent for i in range(count)]) if exponent else []
