@@ -44,7 +44,7 @@ def shuffled(seed: int, client: int, topics: int, per_client: int) -> list[int]:
     for i in range(per_client):
         j = i + draw(start, i) // 2**32 * (topics - i) // 2**32
         them[i], them[j] = them[j], them[i]
-    return sorted(them[:per_client])
+    return sorted(them[: per_client or topics])
 
 
 def traffic(
