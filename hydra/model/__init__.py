@@ -65,6 +65,7 @@ from hydra.model.reports import (
     BatchColumn,
     DrainEnd,
     Histogram,
+    HotTopicCounts,
     LedgerCounts,
     ProcessUsage,
     PublisherReport,

@@ -106,6 +106,21 @@ class AgentClock:
 
 
 @dataclass(frozen=True, slots=True)
+class HotTopicCounts:
+    """A subscriber's messages of the tenth of topics with most traffic, over all publishers.
+
+    Attributes:
+        expected: acknowledged messages of those of these topics that it has.
+        missing: those of them that were never received.
+        latency: their histogram.
+    """
+
+    expected: int
+    missing: int
+    latency: Histogram = field(default_factory=Histogram)
+
+
+@dataclass(frozen=True, slots=True)
 class SubscriberReport:
     """What one subscriber received in one epoch.
 
@@ -115,7 +130,7 @@ class SubscriberReport:
     reconnecting client received nothing, each until data flowed again. ``felt`` is false for a slow reader without
     loss. ``lag_bins_us`` is the mean age (µs) of the newest message of each batch, in each of ``LAG_BINS`` equal parts
     of the window; None if no batch was read in that part; empty at rate ``max``. ``system`` has values that only
-    clients of this system report.
+    clients of this system report. ``hot`` is None if there is one topic only.
     """
 
     ledgers: list[LedgerCounts]
@@ -134,6 +149,7 @@ class SubscriberReport:
     drain: DrainEnd = "complete"
     lag_bins_us: list[int | None] = field(default_factory=list)
     system: dict[str, Any] | None = None
+    hot: HotTopicCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +214,7 @@ class BatchColumn:
         sql: its name in the table of clients; "": the table does not have it, or not in this form.
         known: the column that is above 0 if there is a value to store; "": there always is one.
         moment: whether it is a time on the step's clock.
+        topics: whether only batches of steps with several topics have it.
     """
 
     name: str
@@ -214,6 +231,7 @@ class BatchColumn:
     sql: str = ""
     known: str = ""
     moment: bool = False
+    topics: bool = False
 
     @property
     def highest(self) -> int:
@@ -288,6 +306,10 @@ class SubscriberColumns(Generic[Ints, Floats, Bytes]):
     latency_counts: Ints = field(metadata=_column("together"))
     cohort_latency_bounds: Ints = field(metadata=_column("together"))
     cohort_latency_counts: Ints = field(metadata=_column("together"))
+    hot_expected: Ints = field(metadata=_column("client", topics=True))
+    hot_missing: Ints = field(metadata=_column("client", topics=True))
+    hot_latency_bounds: Ints = field(metadata=_column("together", topics=True))
+    hot_latency_counts: Ints = field(metadata=_column("together", topics=True))
 
 
 BATCH_COLUMNS: Final = tuple(

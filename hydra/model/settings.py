@@ -7,9 +7,16 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from hydra.model.base import HEADER_BYTES, LEAST_RATE, MOST_RATE, Figure, Need, Rate, require, setting
+from hydra.model.size_ranges import size_ranges
 
 Payload = Literal["zeros", "random", "json", "lines"]
 """The content after a message's header: zeros, bytes that do not compress, JSON records, or lines of a file."""
+MOST_TOPICS: Final = 10_000
+MOST_KEYS: Final = 10_000
+"""An alias table of this size fits into a control message (512 KiB), also beside one of topics."""
+_TOPICS: Final = Need("settings.topics", least=2)
+_KEYS: Final = Need("settings.keys", least=1)
+_DRAWN: Final = replace(_TOPICS, other=replace(_KEYS, other=Need("settings.message_sizes")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class SharedSettings:
         payload_ratio: how many times smaller a compressed batch of messages is, 1 to 1000.
         payload_file: the file of lines, on the host of every publisher; a relative path starts at the folder in which
             Hydra runs.
-        payload_seed: the seed of bytes and sizes; the same seed gives the same ones.
+        payload_seed: the seed of bytes, sizes, topics and keys; the same seed gives the same ones.
         receive_rate: the most messages/s that each subscriber reads. A search sets it for its cohort only.
         reconnect_rate: reconnections per second of each subscriber. A search sets it for its cohort only.
     """
@@ -63,7 +70,7 @@ class SharedSettings:
         "", "File on each publisher's host; each line is a payload.", needs=(Need("settings.payload", ("lines",)),)
     )
     payload_seed: int = setting(
-        1, needs=(Need("settings.payload", ("random", "json"), Need("settings.message_size_min")),)
+        1, needs=(Need("settings.payload", ("random", "json"), Need("settings.message_size_min", other=_DRAWN)),)
     )
     receive_rate: float | None = setting(None, least=LEAST_RATE, most=MOST_RATE)
     reconnect_rate: float | None = setting(None, least=0.001, most=100)
@@ -112,13 +119,86 @@ class Settings(SharedSettings):
     """All settings of a step.
 
     ``system`` has all of the system's own settings by name; they are the fields of ``SystemSpec.settings``, which
-    checks them.
+    checks them. Clients get topics, keys and sizes in another form (:class:`hydra.wire.messages.Traffic`).
+
+    Attributes:
+        topics: the number of topics of every publisher's messages: prefixes of ZeroMQ, topics of Kafka and MQTT,
+            subjects of NATS. Each message has one, drawn from ``payload_seed``.
+        topic_skew: the exponent of Zipf's law, by which topic k gets a share of 1 / kᵉˣᵖᵒⁿᵉⁿᵗ of the messages; 0: equal
+            shares.
+        topics_per_client: the number of topics of each subscriber, drawn from ``payload_seed``; 0: all topics.
+        wildcard: whether each subscriber has all topics by one pattern.
+        keys: the number of keys of Kafka's messages, which choose the partition; 0: messages have no key.
+        key_skew: the exponent of Zipf's law for keys; 0: equal shares.
+        message_sizes: sizes of messages in place of ``message_size``: lists of smallest size, largest size (bytes,
+            headers included) and weight, such as ``[[24, 256, 70], [256, 4096, 30]]``. A flag has them as
+            ``24-256:70,256-4096:30``.
     """
 
+    topics: int = setting(1, "Number of topics, over which each publisher's messages are spread.", least=1, most=MOST_TOPICS)
+    topic_skew: float = setting(
+        0.0, "Exponent of Zipf's law for the shares of topics; 0 is even.", least=0, most=10, needs=(_TOPICS,)
+    )
+    topics_per_client: int = setting(
+        0, "Number of topics of each subscriber, drawn at random; 0 is all.", least=0, most=MOST_TOPICS, needs=(_TOPICS,)
+    )
+    wildcard: bool = setting(False, "Make each subscriber take all topics by one pattern.", needs=(_TOPICS,))
+    keys: int = setting(0, "Number of keys, which choose the partition; 0 is no keys.", least=0, most=MOST_KEYS)
+    key_skew: float = setting(
+        0.0, "Exponent of Zipf's law for the shares of keys; 0 is even.", least=0, most=10, needs=(_KEYS,)
+    )
+    message_sizes: str = setting(
+        "", "Ranges of message sizes and their weights, such as 24-256:70,256-4096:30.", metavar="FROM-TO:WEIGHT,…"
+    )
     system: Mapping[str, Figure] = field(default_factory=dict, hash=False)
 
+    def __post_init__(self) -> None:
+        SharedSettings.__post_init__(self)  # with slots, super() does not find it
+        require(1 <= self.topics <= MOST_TOPICS, f"topics must be 1 to {MOST_TOPICS}, not {self.topics}")
+        require(0 <= self.keys <= MOST_KEYS, f"keys must be 0 (none) to {MOST_KEYS}, not {self.keys}")
+        for name in ("topic_skew", "key_skew"):
+            skew = getattr(self, name)
+            require(0 <= skew <= 10, f"{name} must be 0 (even) to 10, not {skew:g}")
+        require(
+            0 <= self.topics_per_client <= self.topics,
+            f"topics_per_client must be 0 (all) to topics, {self.topics}, not {self.topics_per_client}",
+        )
+        require(
+            not (self.wildcard and self.topics_per_client),
+            "wildcard stands for all topics: remove it, or topics_per_client",
+        )
+        if not self.message_sizes:
+            return
+        size_ranges(self.message_sizes)
+        require(
+            self.message_size == HEADER_BYTES and self.message_size_min is None,
+            "message_sizes stands in place of message_size and message_size_min: remove these",
+        )
+        require(
+            self.payload in ("zeros", "random"),
+            f"message_sizes needs payload 'zeros' or 'random', not {self.payload!r}, whose content would be cut",
+        )
 
-SHARED: Final = tuple(f.name for f in fields(SharedSettings))
+    @property
+    def chosen_topics(self) -> int:
+        """The number of topics of a subscriber."""
+        return self.topics_per_client or self.topics
+
+    @property
+    def largest_bytes(self) -> int:
+        """The size of the largest message."""
+        return max(high for _, high, _ in size_ranges(self.message_sizes)) if self.message_sizes else self.message_size
+
+    @property
+    def mean_bytes(self) -> float:
+        """The expected size of a message; without ``message_sizes`` it is ``message_size``."""
+        if not self.message_sizes:
+            return self.message_size
+        ranges = size_ranges(self.message_sizes)
+        return sum((low + high) / 2 * weight for low, high, weight in ranges) / sum(weight for _, _, weight in ranges)
+
+
+SHARED: Final = tuple(f.name for f in fields(Settings) if f.name != "system")
 """The names of the settings that every system has."""
 
 
@@ -140,5 +220,5 @@ def value_of(settings: Settings, name: str) -> Figure:
 
 
 def shared_of(settings: Settings) -> SharedSettings:
-    """The shared settings without the system's own."""
-    return SharedSettings(**{name: getattr(settings, name) for name in SHARED})
+    """The settings that all clients get as they are."""
+    return SharedSettings(**{f.name: getattr(settings, f.name) for f in fields(SharedSettings)})

@@ -34,6 +34,7 @@ _NOTHING_FOLLOWS: Final = [DRAIN_ENDS.index("complete"), DRAIN_ENDS.index("marke
 _AGES: Final = ("latency_count", "latency_min_us", "latency_p50_us", "latency_p99_us", "latency_max_us")
 _AGES_OF_ALL: Final = (
     "lag_bins_us", "latency_bounds", "latency_counts", "cohort_latency_bounds", "cohort_latency_counts",
+    "hot_latency_bounds", "hot_latency_counts",
 )  # fmt: skip
 
 Publishers = Mapping[int, PublisherReport]

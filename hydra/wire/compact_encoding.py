@@ -114,11 +114,15 @@ def decode_bitmap(text: str) -> Bytes:
 
 
 B = TypeVar("B", PublisherReport, SubscriberReport)
+_HOT: Final = "hot"
 
 
 def columns_of_reports(bodies: Sequence[PublisherReport] | Sequence[SubscriberReport]) -> dict[str, list[Any]]:
-    """The bodies (at least one) as columns in the order of their fields."""
-    return {field.name: [getattr(body, field.name) for body in bodies] for field in fields(bodies[0])}
+    """The bodies (at least one) as columns in the order of their fields; ``hot`` is left out if there is one topic."""
+    columns = {field.name: [getattr(body, field.name) for body in bodies] for field in fields(bodies[0])}
+    if not any(columns.get(_HOT, ())):
+        columns.pop(_HOT, None)
+    return columns
 
 
 def reports_of_columns(kind: type[B], found: Mapping[str, Sequence[Any]], count: int) -> list[B]:

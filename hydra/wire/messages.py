@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Type
 import msgspec
 
 from hydra.model import (
+    HEADER_BYTES,
     LATENCY_HIGHEST_US,
     MAX_IMPAIRMENTS,
     BusyThread,
@@ -26,6 +27,7 @@ from hydra.model import (
     TcpConnections,
     check_points,
 )
+from hydra.model.settings import MOST_KEYS, MOST_TOPICS
 from hydra.wire import compact_encoding
 from hydra.wire.report_validation import check_connections, check_counters, check_histogram, check_report, check_thread
 
@@ -290,6 +292,60 @@ class Impairment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
 
+_TableEntry = tuple[Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)], Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]]
+
+
+class Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The topics, keys and sizes of a step's messages (:mod:`hydra.wire.traffic`).
+
+    ``topics_per_client`` 0 is all topics, by one pattern if ``wildcard``. ``keys`` 0 is no keys. ``sizes`` are ranges,
+    smallest and largest size of each (bytes, headers included); none: ``settings`` has the sizes. A table is empty if
+    its choices are equally likely.
+    """
+
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 1
+    topics: Annotated[int, msgspec.Meta(ge=1, le=MOST_TOPICS)] = 1
+    topic_table: list[_TableEntry] = []
+    topics_per_client: Annotated[int, msgspec.Meta(ge=0, le=MOST_TOPICS)] = 0
+    wildcard: bool = False
+    keys: Annotated[int, msgspec.Meta(ge=0, le=MOST_KEYS)] = 0
+    key_table: list[_TableEntry] = []
+    sizes: list[tuple[Count, Count]] = []
+    size_table: list[_TableEntry] = []
+
+    def __post_init__(self) -> None:
+        for name, table, count in (
+            ("topic_table", self.topic_table, self.topics),
+            ("key_table", self.key_table, self.keys),
+            ("size_table", self.size_table, len(self.sizes)),
+        ):
+            if table and (len(table) != count or any(alias >= count for _, alias in table)):
+                raise ValueError(f"{name} is no table of {count} choices")
+        if self.topics_per_client > self.topics:
+            raise ValueError(f"topics_per_client is above topics, {self.topics}")
+        if any(not HEADER_BYTES <= low <= high for low, high in self.sizes):
+            raise ValueError("sizes has a range that does not rise from the header's size")
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several topics."""
+        return self.topics > 1
+
+    @property
+    def chosen(self) -> int:
+        """The number of topics of a subscriber."""
+        return self.topics_per_client or self.topics
+
+    @property
+    def probed(self) -> range:
+        """The topics of probes and end markers: every subscriber has at least one of them."""
+        return range(self.topics - self.chosen + 1)
+
+
+ONE_TOPIC: Final = Traffic()
+"""The traffic of a step without topics, keys and ranges of sizes."""
+
+
 class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     """Settings of the next epoch; closes the ledger of the last. Answered by ``ack``, and by ``ready`` if ``probe``.
 
@@ -299,7 +355,8 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     separately. ``system`` has the settings of the system under test and the address of its data. ``load`` is a rate
     that changes (:mod:`hydra.wire.load_schedule`): seconds since the start and messages/s of this publisher; if it is
     empty, ``settings.rate`` holds all the time. ``course_s`` is the interval of ``course`` in seconds, 0 for none.
-    ``spells`` are impairments: times in which a subscriber reads slowly or has no connection.
+    ``spells`` are impairments: times in which a subscriber reads slowly or has no connection. ``traffic`` is absent if
+    it is ``ONE_TOPIC``.
     """
 
     acknowledged: ClassVar[bool] = True
@@ -315,11 +372,17 @@ class Configure(EpochCommand, frozen=True, tag="configure", kw_only=True):
     course_s: Seconds = 0.0
     spells: Annotated[list[Impairment], msgspec.Meta(max_length=MAX_IMPAIRMENTS)] = []
     system: SystemObject = None
+    traffic: Traffic | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if self.settings.burst is None:
             raise ValueError("burst is always a number here")
         check_points(self.load)
+
+    @property
+    def drawn(self) -> Traffic:
+        """The topics, keys and sizes of the messages."""
+        return ONE_TOPIC if isinstance(self.traffic, msgspec.UnsetType) else self.traffic
 
     @property
     def burst(self) -> int:
@@ -434,6 +497,7 @@ class ProtocolError(ValueError):
 
 
 _encoder = msgspec.json.Encoder()
+_NO_HOT_TOPICS: Final = b',"hot":null}}'
 _from_client: msgspec.json.Decoder[FromClient] = msgspec.json.Decoder(FromClient)
 _from_controller: msgspec.json.Decoder[FromController] = msgspec.json.Decoder(FromController)
 
@@ -454,7 +518,9 @@ def encode(message: FromClient | FromController | EpochCommand, ids: compact_enc
     if isinstance(message, Reports):
         changes["publisher"] = compact_encoding.columns_of_reports(message.publisher) if message.publisher else None
         changes["subscriber"] = compact_encoding.columns_of_reports(message.subscriber) if message.subscriber else None
-    return _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
+    frame = _encoder.encode(msgspec.structs.replace(message, **changes) if changes else message)
+    # The last field of the last field of a report; a dataclass cannot leave out a field.
+    return frame.removesuffix(_NO_HOT_TOPICS) + b"}}" if frame.endswith(_NO_HOT_TOPICS) else frame
 
 
 def decode_from_client(

@@ -33,6 +33,8 @@ Kind = Literal["q", "d", "B"]
 _KINDS: Final[Mapping[str, Kind]] = {"Ints": INT, "Floats": FLOAT, "Bytes": BYTE}
 COLUMNS: Final[tuple[tuple[str, Kind], ...]] = tuple((column.name, _KINDS[column.items]) for column in BATCH_COLUMNS)
 """All columns in their order, each with the type of its items."""
+OF_TOPICS: Final = tuple(column.name for column in BATCH_COLUMNS if column.topics)
+"""The last columns, which a batch has only if a report has ``hot``."""
 
 NULL: Final = -(2**63)
 """In the column ``lag_bins_us``: a part of the window without a lag."""
@@ -61,7 +63,10 @@ def encode(reports: Sequence[tuple[int, SubscriberReport]], cohort: Container[in
     bodies = [report for _, report in reports]
     columns: Columns = []
     payload = bytearray()
+    several = any(report.hot is not None for report in bodies)
     for (name, kind), values in zip(COLUMNS, _values(reports, bodies, cohort), strict=True):
+        if name in OF_TOPICS and not several:
+            break
         items = values if isinstance(values, bytes) else _little_endian(array(kind, values))
         columns.append((name, len(items) // (1 if kind == BYTE else 8)))
         payload += items
@@ -94,9 +99,12 @@ def _values(
     computed: dict[str, Iterable[Any]] = {name: [len(each) for each in found] for name, found in several.items()}
     computed |= zip(_LATENCIES, zip(*[_summary(r.latency) for r in bodies], strict=True), strict=True)
     computed["lag_bins_us"] = _lags(bodies)
+    computed["hot_expected"] = [r.hot.expected if r.hot else 0 for r in bodies]
+    computed["hot_missing"] = [r.hot.missing if r.hot else 0 for r in bodies]
     for name, histograms in (
         ("latency", [report.latency for client, report in reports if client not in cohort]),
         ("cohort_latency", [report.latency for client, report in reports if client in cohort]),
+        ("hot_latency", [report.hot.latency for client, report in reports if report.hot and client not in cohort]),
     ):
         computed[f"{name}_bounds"], computed[f"{name}_counts"] = _sum(histograms)
     for column in BATCH_COLUMNS:

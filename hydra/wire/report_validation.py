@@ -18,6 +18,7 @@ from hydra.model import (
     BusyThread,
     Histogram,
     HostCounters,
+    HotTopicCounts,
     LedgerCounts,
     ProcessUsage,
     PublisherReport,
@@ -36,7 +37,16 @@ MAX_UNACKNOWLEDGED_RANGES: Final = 4096
 MAX_NAME: Final = 256
 """Most characters in the name of an interface or thread."""
 
-_Body = PublisherReport | SubscriberReport | LedgerCounts | ProcessUsage | HostCounters | BusyThread | TcpConnections
+_Body = (
+    PublisherReport
+    | SubscriberReport
+    | HotTopicCounts
+    | LedgerCounts
+    | ProcessUsage
+    | HostCounters
+    | BusyThread
+    | TcpConnections
+)
 
 
 def check_report(report: PublisherReport | SubscriberReport) -> None:
@@ -53,6 +63,9 @@ def check_report(report: PublisherReport | SubscriberReport) -> None:
         _check_ranges("unacknowledged", report.unacknowledged, MAX_UNACKNOWLEDGED_RANGES)
         return
     check_histogram("latency", report.latency, lowest_us=-LATENCY_HIGHEST_US)
+    if report.hot is not None:
+        _check_numbers(report.hot)
+        check_histogram("hot.latency", report.hot.latency, lowest_us=-LATENCY_HIGHEST_US)
     if len(report.absent) > MAX_ABSENT:
         raise ValueError(f"absent has more than {MAX_ABSENT} intervals")
     for begin, end in report.absent:

@@ -30,7 +30,7 @@ from hydra.wire.arrays import Bytes, Flags, Floats, Ints, indices_of_runs, offse
 from hydra.wire.buckets import BUCKETS
 from hydra.wire.compact_encoding import MAX_CHARACTERS
 from hydra.wire.histogram import merge
-from hydra.wire.report_batch import COLUMNS, MAX_BATCH_BYTES, NULL, encode
+from hydra.wire.report_batch import COLUMNS, MAX_BATCH_BYTES, NULL, OF_TOPICS, encode
 
 Arrays = Mapping[str, Any]
 """Arrays by the names of their columns."""
@@ -49,6 +49,7 @@ OF_CLIENTS: Final = tuple(
 )
 """Columns with one item for each client."""
 
+_HISTOGRAMS: Final = ("latency", "cohort_latency", "hot_latency")
 _ONES: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(axis=1, dtype=np.int64)
 _object: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -70,13 +71,15 @@ def decode_columns(ids: Ints, columns: Sequence[tuple[str, int]], payload: bytes
     if len(payload) > MAX_BATCH_BYTES:
         raise ValueError(f"a payload of {len(payload)} bytes, above the limit of {MAX_BATCH_BYTES}")
     found = _split(columns, payload)
+    if len(columns) < len(COLUMNS):
+        found |= {name: np.zeros(0 if name in SUMS else len(ids), np.int64) for name in OF_TOPICS}
     _check_lengths(len(ids), found)
     _check_numbers(found)
     _check_ranges(found)
     _check_bits(found)
     for text in texts(found["system"], offsets(found["system_bytes"])):
         _check_system(text)
-    for name in ("latency", "cohort_latency"):
+    for name in _HISTOGRAMS:
         _check_histogram(name, found[f"{name}_bounds"], found[f"{name}_counts"])
     return found
 
@@ -88,11 +91,12 @@ def texts(joined: Bytes, at: Ints) -> Iterator[bytes]:
 
 
 def _split(columns: Sequence[tuple[str, int]], payload: bytes | mmap) -> dict[str, Any]:
-    if [name for name, _ in columns] != [name for name, _ in COLUMNS]:
+    known = COLUMNS if len(columns) == len(COLUMNS) else COLUMNS[: -len(OF_TOPICS)]
+    if [name for name, _ in columns] != [name for name, _ in known]:
         raise ValueError("the columns are not those of a batch, in their order")
     found: dict[str, Any] = {}
     at = 0
-    for (name, kind), (_, count) in zip(COLUMNS, columns, strict=True):
+    for (name, kind), (_, count) in zip(known, columns, strict=True):
         dtype = DTYPES[kind]
         end = at + count * dtype.itemsize
         if count < 0 or end > len(payload):
@@ -235,6 +239,11 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
     def cohort_latency(self) -> Histogram:
         """The summed latency of the clients in the cohort."""
         return _histogram(self.cohort_latency_bounds, self.cohort_latency_counts)
+
+    @property
+    def hot_latency(self) -> Histogram:
+        """The summed latency of the hot topics of the clients outside the cohort."""
+        return _histogram(self.hot_latency_bounds, self.hot_latency_counts)
 
     @property
     def ledger_offsets(self) -> Ints:
@@ -387,7 +396,7 @@ def concatenate(tables: Iterable[SubscriberTable]) -> SubscriberTable:
     columns["lag_bins_us"] = np.concatenate(
         [t.lag_bins_us if len(t.lag_bins_us) or not lags else np.full(LAG_BINS * len(t), NULL, np.int64) for t in parts]
     )
-    for name in ("latency", "cohort_latency"):
+    for name in _HISTOGRAMS:
         together = merge(getattr(t, name) for t in parts)
         columns[f"{name}_counts"] = np.array(together.counts, np.int64)
         columns[f"{name}_bounds"] = np.array([together.min_us, together.max_us] if together.counts else [], np.int64)

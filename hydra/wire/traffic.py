@@ -23,6 +23,7 @@ TOPICS_OF_CLIENT: Final = 5
 
 Table = Sequence[tuple[int, int]]
 """An alias table: slot i is choice i if the low half of a draw is below the first number, else the second number."""
+Numbers = npt.NDArray[np.uint64]
 Indices = npt.NDArray[np.int64]
 
 _WORD: Final = 2**64 - 1
@@ -30,6 +31,8 @@ _HALF: Final = 2**32
 _GAMMA: Final = 0x9E3779B97F4A7C15
 _BY_PURPOSE: Final = 0xD1B54A32D192ED03
 _BY_PUBLISHER: Final = 0x8CB92BA72F3D8DD7
+_FEW: Final = 8
+"""Messages whose indices are computed one by one: for fewer ones numpy's cost per call dominates."""
 
 
 def mix(z: int) -> int:
@@ -39,66 +42,53 @@ def mix(z: int) -> int:
     return z ^ (z >> 31)
 
 
-def _mix_each(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _mix_each(z: Numbers) -> Numbers:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
 
 
-class Draws:
-    """The numbers of one purpose of a publisher: number n belongs to message n.
+def base(seed: int, publisher: int, purpose: int) -> int:
+    """The number from which the draws of one purpose of a publisher (or of a client) follow."""
+    return mix((mix((seed + purpose * _BY_PURPOSE) & _WORD) + publisher * _BY_PUBLISHER) & _WORD)
 
-    Args:
-        seed: the seed of the run's traffic.
-        publisher: the publisher's number, or a client id.
-        purpose: what the numbers decide.
-    """
 
-    __slots__ = ("_base",)
+def draw(start: int, n: int) -> int:
+    """The number of message n; ``start`` is a result of :func:`base`."""
+    return mix((start + n * _GAMMA) & _WORD)
 
-    def __init__(self, seed: int, publisher: int, purpose: int) -> None:
-        self._base = mix((mix((seed + purpose * _BY_PURPOSE) & _WORD) + publisher * _BY_PUBLISHER) & _WORD)
 
-    def at(self, n: int) -> int:
-        """Number n."""
-        return mix((self._base + n * _GAMMA) & _WORD)
-
-    def of(self, first: int, count: int) -> npt.NDArray[np.uint64]:
-        """The numbers ``first``, ``first`` + 1, …"""
-        start = np.uint64((self._base + first * _GAMMA) & _WORD)
-        return _mix_each(np.arange(count, dtype=np.uint64) * np.uint64(_GAMMA) + start)
+def draws(starts: Numbers | np.uint64, ns: Numbers) -> Numbers:
+    """The number of each message; ``starts`` are results of :func:`base`, one for all messages or one for each."""
+    return _mix_each(starts + ns * np.uint64(_GAMMA))
 
 
 class Choice:
-    """One of ``count`` indices for each message; equally likely without a table.
+    """One of ``count`` indices for a number; equally likely without a table.
 
     Args:
-        draws: the numbers that decide.
         count: the number of indices, below 2³².
         table: the alias table of the indices, or nothing.
     """
 
-    __slots__ = ("_aliases", "_count", "_draws", "_table", "_thresholds")
+    __slots__ = ("_aliases", "_count", "_table", "_thresholds")
 
-    def __init__(self, draws: Draws, count: int, table: Table = ()) -> None:
-        self._draws = draws
+    def __init__(self, count: int, table: Table = ()) -> None:
         self._count = count
         self._table = table
         self._thresholds = np.array([threshold for threshold, _ in table], np.uint64)
         self._aliases = np.array([alias for _, alias in table], np.int64)
 
-    def at(self, n: int) -> int:
-        """The index of message n."""
-        number = self._draws.at(n)
+    def of(self, number: int) -> int:
+        """The index for a number."""
         slot = (number >> 32) * self._count >> 32
         if not self._table:
             return slot
         threshold, alias = self._table[slot]
         return slot if number & (_HALF - 1) < threshold else alias
 
-    def of(self, first: int, count: int) -> Indices:
-        """The indices of the messages ``first``, ``first`` + 1, …"""
-        numbers = self._draws.of(first, count)
+    def each(self, numbers: Numbers) -> Indices:
+        """The index for each number."""
         slots = ((numbers >> np.uint64(32)) * np.uint64(self._count) >> np.uint64(32)).astype(np.int64)
         if not self._table:
             return slots
@@ -106,34 +96,60 @@ class Choice:
         return np.where(low < self._thresholds[slots], slots, self._aliases[slots])
 
 
-class Sizes:
-    """The size of each message: a range chosen by its weight, and a size in it, ends included.
+class MessageChoice:
+    """An index for each message of one publisher: its topic or its key.
 
     Args:
-        seed: the seed of the run's traffic.
-        publisher: the publisher's number.
+        seed: the seed of the traffic.
+        publisher: the publisher's id.
+        purpose: what is chosen.
+        count, table: as in :class:`Choice`.
+    """
+
+    __slots__ = ("_choice", "_start")
+
+    def __init__(self, seed: int, publisher: int, purpose: int, count: int, table: Table = ()) -> None:
+        self._start = base(seed, publisher, purpose)
+        self._choice = Choice(count, table)
+
+    def at(self, n: int) -> int:
+        """The index of message n."""
+        return self._choice.of(draw(self._start, n))
+
+    def of(self, first: int, count: int) -> list[int]:
+        """The indices of the messages ``first``, ``first`` + 1, …"""
+        if count <= _FEW:
+            return [self.at(n) for n in range(first, first + count)]
+        return self.each(np.arange(first, first + count, dtype=np.uint64)).tolist()
+
+    def each(self, ns: Numbers) -> Indices:
+        """The index of each of these messages."""
+        return self._choice.each(draws(np.uint64(self._start), ns))
+
+
+class MessageSizes:
+    """The size of each message of one publisher: a range chosen by its weight, and a size in it, ends included.
+
+    Args:
+        seed: the seed of the traffic.
+        publisher: the publisher's id.
         ranges: smallest and largest size of each range, bytes with the header.
         table: the alias table of the ranges; nothing if they are equally likely.
     """
 
-    __slots__ = ("_class", "_lows", "_ranges", "_size", "_spans")
+    __slots__ = ("_lows", "_range", "_start", "_spans")
 
-    def __init__(self, seed: int, publisher: int, ranges: Sequence[tuple[int, int]], table: Table) -> None:
-        self._class = Choice(Draws(seed, publisher, SIZE_CLASS), len(ranges), table)
-        self._size = Draws(seed, publisher, SIZE)
-        self._ranges = ranges
+    def __init__(self, seed: int, publisher: int, ranges: Sequence[tuple[int, int]], table: Table = ()) -> None:
+        self._range = MessageChoice(seed, publisher, SIZE_CLASS, len(ranges), table)
+        self._start = base(seed, publisher, SIZE)
         self._lows = np.array([low for low, _ in ranges], np.int64)
         self._spans = np.array([high - low + 1 for low, high in ranges], np.uint64)
 
-    def at(self, n: int) -> int:
-        """The size of message n, bytes with the header."""
-        low, high = self._ranges[self._class.at(n)]
-        return low + ((self._size.at(n) >> 32) * (high - low + 1) >> 32)
-
     def of(self, first: int, count: int) -> Indices:
-        """The sizes of the messages ``first``, ``first`` + 1, …"""
-        chosen = self._class.of(first, count)
-        within = (self._size.of(first, count) >> np.uint64(32)) * self._spans[chosen] >> np.uint64(32)
+        """The sizes of the messages ``first``, ``first`` + 1, …, bytes with the header."""
+        ns = np.arange(first, first + count, dtype=np.uint64)
+        chosen = self._range.each(ns)
+        within = (draws(np.uint64(self._start), ns) >> np.uint64(32)) * self._spans[chosen] >> np.uint64(32)
         return self._lows[chosen] + within.astype(np.int64)
 
 
@@ -148,11 +164,11 @@ def topics_of(seed: int, client: int, topics: int, per_client: int) -> list[int]
     """
     if per_client in (0, topics):
         return list(range(topics))
-    draws = Draws(seed, client, TOPICS_OF_CLIENT)
+    start = base(seed, client, TOPICS_OF_CLIENT)
     moved: dict[int, int] = {}
     chosen: list[int] = []
     for i in range(per_client):
-        j = i + ((draws.at(i) >> 32) * (topics - i) >> 32)
+        j = i + ((draw(start, i) >> 32) * (topics - i) >> 32)
         chosen.append(moved.get(j, j))
         moved[j] = moved.get(i, i)
     return sorted(chosen)
@@ -172,7 +188,7 @@ def alias_table(weights: Sequence[float]) -> list[tuple[int, int]]:
     small = [i for i in range(slots) if parts[i] < _HALF]
     large = [i for i in range(slots) if parts[i] > _HALF]
     while small:
-        i, j = small.pop(), large[-1]
+        i, j = small.pop(), large[-1]  # the parts add up to whole slots, so one is too large while one is too small
         table[i] = (parts[i], j)
         parts[j] -= _HALF - parts[i]
         if parts[j] <= _HALF:

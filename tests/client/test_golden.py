@@ -22,7 +22,7 @@ from hydra.wire.data_message import DTYPE
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.load_schedule import NEVER_NS, LoadSchedule
 from hydra.wire.messages import HostClock, PublisherTotal
-from hydra.wire.traffic import KEY, TOPIC, Choice, Draws, Sizes, topics_of
+from hydra.wire.traffic import KEY, TOPIC, MessageChoice, MessageSizes, topics_of
 from tests.golden_vectors import KINDS, text
 from tests.golden_vectors.common import GOLDEN
 
@@ -136,17 +136,16 @@ def test_payload(case: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", cases("traffic"))
 def test_traffic(case: Any) -> None:
-    seed, publisher = case["seed"], case["publisher"]
-    topic = Choice(Draws(seed, publisher, TOPIC), case["topics"], case["topic_table"])
-    key = Choice(Draws(seed, publisher, KEY), case["keys"], case["key_table"])
-    sizes = Sizes(seed, publisher, case["sizes"], case["size_table"])
+    seed, publisher, keys = case["seed"], case["publisher"], case["keys"]
+    topic = MessageChoice(seed, publisher, TOPIC, case["topics"], case["topic_table"])
+    key = MessageChoice(seed, publisher, KEY, keys, case["key_table"])
+    sizes = MessageSizes(seed, publisher, case["sizes"], case["size_table"])
     for n, *expected in case["messages"]:
-        found = [topic.at(n), key.at(n) if case["keys"] else -1, sizes.at(n) if case["sizes"] else -1]
+        found = [topic.at(n), key.at(n) if keys else -1, sizes.of(n, 1)[0] if case["sizes"] else -1]
         assert found == expected
-        assert topic.of(n, 3).tolist() == [topic.at(n + k) for k in range(3)]
-        if case["keys"]:
-            assert key.of(n, 3).tolist() == [key.at(n + k) for k in range(3)]
-        if case["sizes"]:
-            assert sizes.of(n, 3).tolist() == [sizes.at(n + k) for k in range(3)]
+    ns = np.array([n for n, *_ in case["messages"]], np.uint64)
+    assert topic.each(ns).tolist() == [expected for _, expected, *_ in case["messages"]]
+    for chosen in (topic, *([key] if keys else [])):
+        assert chosen.of(5, 4) == chosen.of(0, 40)[5:9]
     for client, topics in case["clients"]:
         assert topics_of(seed, client, case["topics"], case["topics_per_client"]) == topics

@@ -1,0 +1,60 @@
+"""Ranges of message sizes as the text of one setting."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from hydra.model.base import HEADER_BYTES, require
+
+MOST_BYTES: Final = 64 * 1024 * 1024
+_MOST_RANGES: Final = 64
+_RANGE: Final = re.compile(r"(\d{1,9})-(\d{1,9}):(\d{1,9}(?:\.\d{1,9})?)")
+
+
+class SizeRange(NamedTuple):
+    """Sizes from ``low`` to ``high`` bytes, both included; each range gets its share of all weights."""
+
+    low: int
+    high: int
+    weight: float
+
+
+def size_ranges(text: str) -> list[SizeRange]:
+    """The ranges in a text such as ``24-256:70,256-4096:30``.
+
+    Raises:
+        ValueError: the text is invalid.
+    """
+    found = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        require(match is not None, f"message_sizes must be like 24-256:70,256-4096:30, not {text!r}")
+        if match is not None:
+            found.append(SizeRange(int(match[1]), int(match[2]), float(match[3])))
+    require(len(found) <= _MOST_RANGES, f"message_sizes has {len(found)} ranges, above the limit of {_MOST_RANGES}")
+    for low, high, weight in found:
+        require(
+            HEADER_BYTES <= low <= high <= MOST_BYTES,
+            f"a range of message_sizes must rise within {HEADER_BYTES} (the header) to {MOST_BYTES} bytes, "
+            f"not {low} to {high}",
+        )
+        require(weight > 0, f"a weight in message_sizes must be above 0, not {weight:g}")
+    return found
+
+
+def sizes_text(ranges: Sequence[Sequence[float]]) -> str:
+    """The text of ranges that a file lists as ``[from, to, weight]``.
+
+    Raises:
+        ValueError: the ranges are invalid.
+    """
+    for each in ranges:
+        numbers = isinstance(each, Sequence) and not isinstance(each, str) and len(each) == 3
+        require(
+            numbers and all(isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in each),
+            f"message_sizes must be a list like [[24, 256, 70], [256, 4096, 30]], not {list(ranges)}",
+        )
+    return ",".join(f"{int(low)}-{int(high)}:{weight:g}" for low, high, weight in ranges)
