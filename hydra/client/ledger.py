@@ -83,6 +83,14 @@ class _Received:
         low, high = np.frombuffer(self.low, np.uint64), np.frombuffer(self.high, np.uint64)
         return int((high - low).sum()) + len(low)
 
+    def present(self, first: int, count: int) -> npt.NDArray[np.bool_]:
+        """Which of the sequences ``first``, ``first`` + 1, … were received."""
+        there = np.arange(first, first + count) < self.next
+        i, j = bisect_left(self.high, first), bisect_left(self.low, first + count)
+        for low, high in zip(self.low[i:j], self.high[i:j], strict=True):
+            there[max(low - first, 0) : high + 1 - first] = False
+        return there
+
     def written(self) -> str | None:
         """The received sequences as a bitmap; None if it holds more sequences than fit into a report."""
         return (
@@ -288,6 +296,10 @@ class Ledger:
         publishers = {sent.publisher for sent in expected}
         return bool(publishers) and publishers <= self._ended & self._received.keys()
 
+    def present(self, publisher: int, first: int, count: int) -> npt.NDArray[np.bool_]:
+        """Which of the sequences ``first``, ``first`` + 1, … of a publisher were received."""
+        return self._received.get(publisher, _NOTHING).present(first, count)
+
     def close(self, sent: Sequence[PublisherTotal], *, member: bool = False) -> list[LedgerCounts]:
         """The account compared with what each publisher sent: one entry for each publisher, in the order of ``sent``.
 
@@ -302,7 +314,7 @@ class Ledger:
             received = self._received.get(s.publisher, _NOTHING)
             account = _account(s, received, at_end.get(s.publisher, _NOTHING))
             if member:
-                account = _of_a_member(account, received, left)
+                account = of_a_member(account, received.written(), left)
                 left -= len(account.received_bits)
             accounts.append(account)
         return accounts
@@ -320,9 +332,14 @@ def _add_runs(received: _Received, sequences: npt.NDArray[np.uint64]) -> None:
         begin = cut
 
 
-def _of_a_member(account: LedgerCounts, received: _Received, room: int) -> LedgerCounts:
-    """The account of a member of a consumer group; ``room`` is the longest bitmap, in characters."""
-    text = received.written()
+def of_a_member(account: LedgerCounts, text: str | None, room: int) -> LedgerCounts:
+    """The account of a member of a consumer group.
+
+    Args:
+        account: what the subscriber received.
+        text: the bitmap of all received sequences; None: it is too long.
+        room: the longest bitmap, in characters.
+    """
     truncated = text is None or len(text) > room
     shown = "" if text is None or truncated else text
     return replace(account, missing=0, missing_ranges=[], received_bits=shown, truncated=truncated)

@@ -9,10 +9,13 @@ that the controller computes, because ``pow`` differs between languages (``tests
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from hydra.wire.messages import Traffic
 
 TOPIC: Final = 1
 KEY: Final = 2
@@ -201,3 +204,23 @@ def alias_table(weights: Sequence[float]) -> list[tuple[int, int]]:
 def zipf(count: int, exponent: float) -> list[tuple[int, int]]:
     """The alias table of Zipf's law: index i has the weight (i + 1) ^ -exponent; empty if the exponent is 0."""
     return alias_table([(i + 1) ** -exponent for i in range(count)]) if exponent else []
+
+
+def client_topics(traffic: Traffic, client: int) -> list[int]:
+    """The topics of a subscriber, ascending."""
+    return topics_of(traffic.seed, client, traffic.topics, traffic.topics_per_client)
+
+
+def topic_choice(traffic: Traffic, publisher: int) -> MessageChoice:
+    """The topic of each message of a publisher."""
+    return MessageChoice(traffic.seed, publisher, TOPIC, traffic.topics, traffic.topic_table)
+
+
+def key_choice(traffic: Traffic, publisher: int) -> MessageChoice:
+    """The key of each message of a publisher; only if there are keys."""
+    return MessageChoice(traffic.seed, publisher, KEY, traffic.keys, traffic.key_table)
+
+
+def hot_topics(topics: int) -> int:
+    """How many topics are the tenth with most traffic: topic 0 and those after it."""
+    return -(-topics // 10)

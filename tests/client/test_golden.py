@@ -16,12 +16,13 @@ from hydra.client.ledger import Ledger
 from hydra.client.pacing import Pacer
 from hydra.client.payload import PayloadBlock
 from hydra.client.subscriber_state import LagBins
+from hydra.client.topic_ledger import MessageTopics, TopicLedger, hot_counts
 from hydra.model import SharedSettings
 from hydra.wire.clock import StepClock
 from hydra.wire.data_message import DTYPE
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.load_schedule import NEVER_NS, LoadSchedule
-from hydra.wire.messages import HostClock, PublisherTotal
+from hydra.wire.messages import HostClock, PublisherTotal, Traffic
 from hydra.wire.traffic import KEY, TOPIC, MessageChoice, MessageSizes, topics_of
 from tests.golden_vectors import KINDS, text
 from tests.golden_vectors.common import GOLDEN
@@ -77,7 +78,9 @@ def test_pacer(case: Any) -> None:
 
 @pytest.mark.parametrize("case", cases("ledger"))
 def test_ledger(case: Any) -> None:
-    ledger = Ledger()
+    traffic = msgspec.convert(case.get("traffic", {}), Traffic)
+    some = traffic.topics_per_client or traffic.keys
+    ledger = TopicLedger(traffic, case["client"]) if some else Ledger()
     ledger.begin(case["epoch"], case["publishers"])
     for batch in case["batches"]:
         rows = [
@@ -92,6 +95,9 @@ def test_ledger(case: Any) -> None:
     assert (ledger.marked(sent), ledger.has_last(sent)) == (case["marked"], case["has_last"])
     found = json.loads(json.dumps([asdict(counts) for counts in ledger.close(sent, member=case["member"])]))
     assert found == case["ledgers"]
+    if "hot" in case:
+        topics = MessageTopics(traffic, case["client"], case["publishers"])
+        assert hot_counts(topics, ledger, sent) == (case["hot"]["expected"], case["hot"]["missing"])
 
 
 @pytest.mark.parametrize("case", cases("lag"))
