@@ -10,8 +10,11 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from hydra.model import HEADER_BYTES, SharedSettings
 from hydra.wire.data_message import contents, sizes
+from hydra.wire.traffic import MessageSizes
 
 BLOCK_BYTES: Final = 1024 * 1024
 """Bytes of payloads that are prepared: the largest batch by default, so no compressor sees a message twice."""
@@ -20,6 +23,8 @@ MOST_MESSAGES: Final = 16_384
 LEAST_MESSAGES: Final = 64
 MOST_BYTES: Final = 64 * 1024 * 1024
 """If sizes differ, at least ``LEAST_MESSAGES`` payloads are prepared, up to this many bytes."""
+_AT_ONCE: Final = 65_536
+"""Messages whose drawn sizes are added up at once."""
 LINES_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a file's lines that are prepared, with headers."""
 
@@ -30,12 +35,15 @@ class PayloadBlock:
     Args:
         settings: kind, sizes and seed.
         share: random characters of ``json``, see :func:`hydra.wire.data_message.contents`.
+        drawn: the size of each message, up to ``message_size``, of whose payload it has the beginning; None: the
+            settings have the sizes.
 
     Raises:
         OSError: the file with the lines cannot be read, or has no lines.
     """
 
-    def __init__(self, settings: SharedSettings, share: int = 0) -> None:
+    def __init__(self, settings: SharedSettings, share: int = 0, drawn: MessageSizes | None = None) -> None:
+        self._drawn = drawn
         # Only the settings that determine the payloads: most steps have the same ones as the step before.
         self._payloads = _prepared(
             SharedSettings(
@@ -51,6 +59,10 @@ class PayloadBlock:
 
     def of(self, sequence: int, count: int) -> list[bytes]:
         """The payloads of ``count`` consecutive messages, beginning with this sequence."""
+        if self._drawn is not None:
+            lengths = (self._drawn.of(sequence, count) - HEADER_BYTES).tolist()
+            whole, number = self._payloads, len(self._payloads)
+            return [whole[(sequence + k) % number][:length] for k, length in enumerate(lengths)]
         if len(self._payloads) == 1:
             return self._payloads * count
         begin = sequence % len(self._payloads)
@@ -66,6 +78,12 @@ class PayloadBlock:
             messages: the number of messages.
             of: the bytes of a message, from its size; by default the size itself.
         """
+        if self._drawn is not None:
+            counts: Counter[int] = Counter()
+            for first in range(0, messages, _AT_ONCE):
+                found, times_found = np.unique(self._drawn.of(first, min(_AT_ONCE, messages - first)), return_counts=True)
+                counts.update(dict(zip(found.tolist(), times_found.tolist(), strict=True)))
+            return sum(number * of(size) for size, number in counts.items())
         rounds, rest = divmod(messages, len(self._sizes))
         return sum(
             times * sum(number * of(size) for size, number in Counter(of_them).items())

@@ -33,6 +33,7 @@ from hydra.wire.messages import (
 from hydra.wire.protocol_constants import FLUSH_AT_MOST_S
 from hydra.wire.report_validation import MAX_UNACKNOWLEDGED_RANGES
 from hydra.wire.time_series import parts
+from hydra.wire.traffic import size_choice
 
 PROBES_APART_NS: Final = 500_000_000
 """Longest interval between two probes, ns."""
@@ -128,7 +129,8 @@ class TransportPublisher(PublisherLoop):
         self._step = self._probes = self._end_markers = self._errors = self._done = None
 
     def _prepare(self, command: Configure) -> None:
-        self._payload = PayloadBlock(command.settings, command.payload_share)
+        sizes = size_choice(command.drawn, self._id) if command.drawn.sizes else None
+        self._payload = PayloadBlock(command.settings, command.payload_share, sizes)
         self._data_endpoint = self._transport.configure(command)
         if command.probe:
             apart_ns = GROUP_PROBES_APART_NS if command.group else PROBES_APART_NS

@@ -16,10 +16,11 @@ from hydra.client.ledger import Ledger
 from hydra.client.linux_process import UsageMeter
 from hydra.client.subscriber_state import MOST_MESSAGES, BufferedBatches, Impairments, LagBins, ReceiveBuffer
 from hydra.client.time_series import ReceivedTimeSeries, ReportTimer
+from hydra.client.topic_ledger import MessageTopics, TopicLedger, hot_counts
 from hydra.client.transport import BatchReader, SubscriberTransport
 from hydra.control.control_client import ControlClient
 from hydra.control.list_limits import add_absence
-from hydra.model import DrainEnd, SharedSettings, SubscriberReport
+from hydra.model import DrainEnd, HotTopicCounts, SharedSettings, SubscriberReport
 from hydra.wire.clock import StepClock
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.messages import (
@@ -102,8 +103,13 @@ class _Receiving:
         self._settings: SharedSettings = command.settings
         self._member = bool(command.group)
         self._transport = transport
-        self._ledger = Ledger()
         self._publishers = {p.publisher for p in command.publishers}
+        traffic = command.drawn
+        # The partitions of several topics are out of order with each other; then ranges would be as many as messages.
+        own = traffic.chosen < traffic.topics or traffic.keys > 0 or (traffic.several and not transport.keeps_order)
+        self._ledger = TopicLedger(traffic, client) if own else Ledger()
+        self._topics = MessageTopics(traffic, client, self._publishers) if traffic.several else None
+        self._hot_latency = LatencyRecorder()
         self._ledger.begin(command.epoch, self._publishers)
         self._arrivals = ReceiveBuffer()
         self._flows = False  # whether batches follow each other quickly
@@ -344,6 +350,11 @@ class _Receiving:
         else:
             all_ns = now_ns[0] if alike else np.repeat(np.array(now_ns, np.int64), arrived.counts)
             self._latency.record(times_ns, all_ns)
+        if self._topics is not None:
+            hot = self._topics.hot(arrived.headers)
+            if bool(hot.any()):
+                read_ns = np.repeat(np.array(now_ns, np.int64), arrived.counts)
+                self._hot_latency.record(times_ns[hot], read_ns[hot])
         if self._lag is not None:
             for batch_ns, newest_ns in zip(now_ns, times_ns[np.cumsum(arrived.counts) - 1].tolist(), strict=True):
                 self._lag.add(batch_ns, batch_ns - newest_ns)
@@ -396,6 +407,10 @@ class _Receiving:
         if self._absent_since_ns:
             self._end_absence(self._stop_ns)
         ledgers = self._ledger.close(self._finish.publishers, member=self._member)
+        hot: HotTopicCounts | None = None
+        if self._topics is not None:
+            counts = hot_counts(self._topics, self._ledger, self._finish.publishers)
+            hot = HotTopicCounts(*counts, self._hot_latency.histogram())
         return SubscriberReport(
             ledgers=ledgers,
             batches=self._batches,
@@ -414,4 +429,5 @@ class _Receiving:
             drain=self._ended,
             lag_bins_us=self._lag.means_us() if self._lag is not None else [],
             system=self._transport.report_system(),
+            hot=hot,
         )

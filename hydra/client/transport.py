@@ -113,7 +113,10 @@ class PublisherTransport(Protocol):
         """
 
     def probe(self, message: bytes) -> None:
-        """Sends one probe or end marker, without a guarantee; ``delivery`` does not count them."""
+        """Sends one probe or end marker, without a guarantee; ``delivery`` does not count them.
+
+        If there are several topics, it sends one to each of ``Traffic.probed``.
+        """
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         """Hands consecutive messages to the library, in order, without waiting long (at most some 10 ms).
@@ -151,7 +154,12 @@ class PublisherTransport(Protocol):
 
 
 class SubscriberTransport(Protocol):
-    """The receiving side of a system."""
+    """The receiving side of a system.
+
+    ``keeps_order`` is whether the messages of a publisher arrive in their order, also those of several topics.
+    """
+
+    keeps_order: bool = True
 
     def configure(self, command: Configure) -> None:
         """Applies the settings; connects to the publishers or seeks to the start. Errors as for publishers."""

@@ -15,13 +15,15 @@ from hydra.client import process_group
 from hydra.client.transport import DEAF_AT_MOST_S, Answers, Delivery, Kind, SubscriberTransport, read_system
 from hydra.control.control_client import poll_ms
 from hydra.mqtttest.connection import MqttConnection
-from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_of
+from hydra.mqtttest.settings import MqttStep, client_id, filters, signals_of, topic_filters, topic_of
+from hydra.wire.traffic import client_topics, topic_choice
 
 if TYPE_CHECKING:
     import paho.mqtt.client as mqtt
 
     from hydra.control.control_client import ControlClient
     from hydra.wire.messages import Configure
+    from hydra.wire.traffic import MessageChoice
 
 FULL_WAIT_S: Final = 0.005
 FLUSH_STEP_S: Final = 0.005
@@ -34,7 +36,7 @@ STREAM_BYTES: Final = 1 << 20
 
 
 class PahoPublisher:
-    """Publishes to its own topic, with at most ``max_inflight`` messages that wait for an answer."""
+    """Publishes to its own topic, or to several that all publishers share, with at most ``max_inflight`` messages that wait for an answer."""
 
     marks_end = True
 
@@ -42,7 +44,10 @@ class PahoPublisher:
         self._client = client
         self._connection: MqttConnection | None = None
         self._built_for: MqttStep | None = None
-        self._topic = self._signals = ""
+        self._topic = ""
+        self._signals: list[str] = []
+        self._topics: MessageChoice | None = None
+        self._names: list[str] = []
         self._qos = 0
         self._retain = False
         self._most = 0
@@ -60,7 +65,11 @@ class PahoPublisher:
             self._waiting.clear()
             self._connection = MqttConnection(client_id(step, self._client), step, on_answer=self._on_answer)
             self._built_for = _connected_by(step)
-        self._topic, self._signals = topic_of(step, self._client), signals_of(step, self._client)
+        traffic = command.drawn
+        self._topics = topic_choice(traffic, self._client) if traffic.several else None
+        self._names = topic_filters(step, range(traffic.topics)) if traffic.several else []
+        self._topic = topic_of(step, self._client)
+        self._signals = self._names[: traffic.probed.stop] or [signals_of(step, self._client)]
         self._qos, self._retain = step.qos, step.retain
         self._most = step.max_inflight
         self._waiting = dict.fromkeys(self._waiting, -1)
@@ -70,8 +79,11 @@ class PahoPublisher:
     def probe(self, message: bytes) -> None:
         """See transport.py. A probe has the QoS of the data, because otherwise one could overtake the other."""
         connection = self._opened()
-        if not connection.unsent() and len(self._waiting) < self._most:
-            mid = connection.publish(self._signals, message, self._qos)
+        for topic in self._signals:
+            if connection.unsent() or len(self._waiting) >= self._most:
+                if len(self._signals) == 1 or not self.flush(PROBE_FLUSH_S):
+                    return
+            mid = connection.publish(topic, message, self._qos)
             if mid is not None and self._qos:
                 self._waiting[mid] = -1
             if self._qos == 2:
@@ -85,6 +97,7 @@ class PahoPublisher:
             time.sleep(FULL_WAIT_S)
             return 0
         topic, qos, retain, waiting = self._topic, self._qos, self._retain, self._waiting
+        topics = [] if self._topics is None else self._topics.of(first_sequence, len(messages))
         for message in messages:
             if connection.unsent() or (qos and len(waiting) >= self._most):
                 if count == 0:
@@ -93,6 +106,8 @@ class PahoPublisher:
                 self._take_answers()
                 if connection.unsent() or (qos and len(waiting) >= self._most):
                     break
+            if topics:
+                topic = self._names[topics[count]]
             mid = connection.publish(topic, message, qos, retain=retain)
             if mid is None:
                 break
@@ -108,8 +123,13 @@ class PahoPublisher:
             self._connection.write()
             self._take_answers()
 
-    def framed_bytes(self, message_size: int) -> int:
-        """The size of a PUBLISH packet: type, length, topic, message id (QoS 1 and 2), properties (MQTT 5), message."""
+    def framed_bytes(self, message_size: int) -> int | None:
+        """The size of a PUBLISH packet: type, length, topic, message id (QoS 1 and 2), properties (MQTT 5), message.
+
+        None if there are several topics, whose names differ in length.
+        """
+        if self._topics is not None:
+            return None
         is_5 = self._built_for is not None and self._built_for.protocol == "5"
         rest = 2 + len(self._topic.encode()) + (2 if self._qos else 0) + is_5 + message_size
         return 1 + max(1, (rest.bit_length() + 6) // 7) + rest
@@ -171,11 +191,12 @@ class PahoSubscriber(SubscriberTransport):
 
     def configure(self, command: Configure) -> None:
         """See transport.py. The subscription is kept unless one of its settings changed, or the connection is lost."""
-        step = read_system(command.system, MqttStep)
-        required = (
-            _connected_by(step),
-            filters(step, command.group, [p.publisher for p in command.publishers]),
-        )
+        step, traffic = read_system(command.system, MqttStep), command.drawn
+        subscribed = filters(step, command.group, [p.publisher for p in command.publishers])
+        if traffic.several:
+            topics = topic_filters(step, client_topics(traffic, self._client))
+            subscribed = (f"{step.topic}/+",) if traffic.wildcard else tuple(topics)
+        required = (_connected_by(step), subscribed)
         if self._connection is not None and required == self._built_for:
             # A read detects a connection that the server has closed meanwhile.
             self._take(len(self._arrived) + 1)

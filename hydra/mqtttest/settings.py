@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
@@ -133,7 +133,8 @@ class MqttStep(MqttSettings):
 
     Attributes:
         host, port: address of the server.
-        topic: prefix of topics; a publisher sends to ``topic/ID``, so the server keeps the order of its messages.
+        topic: prefix of topics; a publisher sends to ``topic/ID``, so the server keeps the order of its messages. If
+            there are several topics, all publishers send to ``topic/NUMBER``.
         username, password: credentials; "": none is sent.
         tls: certificates; None: the connection has no TLS.
         websocket: the path of a WebSocket; "": the connection is plain MQTT.
@@ -151,6 +152,11 @@ class MqttStep(MqttSettings):
 def topic_of(step: MqttStep, publisher: int) -> str:
     """The topic of a publisher's messages."""
     return f"{step.topic}/{publisher}"
+
+
+def topic_filters(step: MqttStep, topics: Iterable[int]) -> list[str]:
+    """The names of these topics, if there are several, which all publishers share."""
+    return [f"{step.topic}/{topic}" for topic in topics]
 
 
 def signals_of(step: MqttStep, publisher: int) -> str:

@@ -149,7 +149,9 @@ class NatsSystem(ServerSystem):
         stream, subject, first = "", f"{self._run}.core", 1
         if own.mode == "jetstream":
             stream, subject = f"{self._run}-{own.storage}", f"{self._run}.{own.storage}"
-            first = self._first(stream, subject, own.storage)
+            if settings.topics > 1:
+                stream, subject = f"{stream}-topics", f"{subject}-topics"
+            first = self._first(stream, f"{subject}.*" if settings.topics > 1 else subject, own.storage)
         self._stream = stream
         told = {name: value for name, value in settings.system.items() if name not in _OF_STREAMS}
         where = {"servers": self._address.split(","), "subject": subject, "stream": stream, "first": first}

@@ -221,6 +221,11 @@ def key_choice(traffic: Traffic, publisher: int) -> MessageChoice:
     return MessageChoice(traffic.seed, publisher, KEY, traffic.keys, traffic.key_table)
 
 
+def size_choice(traffic: Traffic, publisher: int) -> MessageSizes:
+    """The size of each message of a publisher; only if there are ranges of sizes."""
+    return MessageSizes(traffic.seed, publisher, traffic.sizes, traffic.size_table)
+
+
 def hot_topics(topics: int) -> int:
     """How many topics are the tenth with most traffic: topic 0 and those after it."""
     return -(-topics // 10)

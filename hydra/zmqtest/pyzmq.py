@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
+import struct
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -17,6 +19,7 @@ from hydra.client import process_group
 from hydra.client.transport import DEAF_AT_MOST_S, Kind, PublisherTransport, SubscriberTransport, read_system
 from hydra.control.control_client import ControlClient
 from hydra.wire.messages import Configure
+from hydra.wire.traffic import MessageChoice, client_topics, topic_choice
 from hydra.zmqtest.settings import DATA_KEY, DATA_SECRET, ZmqSettings
 
 _receive: Final = zmq.backend.Socket.recv
@@ -38,12 +41,20 @@ _SEND_TIMEOUT_MS: Final = 10
 if a send would return EAGAIN, so polling does not help."""
 
 
+_PREFIX: Final = struct.Struct(">I")
+"""A topic before the header, if there are several: so the sockets' own filters choose the messages."""
+
+
 class ZmqPublisher(PublisherTransport):
     """A bound PUB socket that drops at its high-water mark, or an XPUB socket that waits (``nodrop``)."""
 
     marks_end = True
 
-    def __init__(self, control: ControlClient) -> None:
+    def __init__(self, client: int, control: ControlClient) -> None:
+        self._client = client
+        self._topics: MessageChoice | None = None
+        self._prefixes: list[bytes] = []
+        self._probed = range(0)
         self._context = control.context
         self._host = os.environ.get("HYDRA_DATA_HOST", "127.0.0.1")
         self._port = os.environ.get("HYDRA_PORTS", "").split(",")[0] or "*"
@@ -57,6 +68,10 @@ class ZmqPublisher(PublisherTransport):
         """Makes a new socket if the high-water mark or ``nodrop`` changed; returns the data endpoint."""
         settings = read_system(command.system, ZmqSettings)
         nodrop = settings.nodrop
+        traffic = command.drawn
+        self._topics = topic_choice(traffic, self._client) if traffic.several else None
+        self._prefixes = list(map(_PREFIX.pack, range(traffic.topics)))
+        self._probed = traffic.probed
         required = (settings.sndhwm, nodrop)
         if required != self._built_for:
             self.close()
@@ -78,10 +93,16 @@ class ZmqPublisher(PublisherTransport):
 
     def probe(self, message: bytes) -> None:
         """Sends a probe to all subscribers that are subscribed by now."""
-        self.send([message], 0)
+        self._hand_over([message] if self._topics is None else [self._prefixes[topic] + message for topic in self._probed])
 
-    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:  # noqa: ARG002  # zmq needs no sequence
+    def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         """Sends all messages; with ``nodrop``, until the queue is full."""
+        if self._topics is not None:
+            prefixes = map(self._prefixes.__getitem__, self._topics.of(first_sequence, len(messages)))
+            messages = list(map(operator.add, prefixes, messages))
+        return self._hand_over(messages)
+
+    def _hand_over(self, messages: Sequence[bytes]) -> int:
         if self._socket is None:
             return 0
         accepted: list[None] = []
@@ -104,7 +125,10 @@ class ZmqPublisher(PublisherTransport):
 
         None with CURVE, which adds its own box.
         """
-        return None if self._secret else message_size + (2 if message_size <= 255 else 9)
+        if self._secret:
+            return None
+        size = message_size + (0 if self._topics is None else _PREFIX.size)
+        return size + (2 if size <= 255 else 9)
 
     def close(self) -> None:
         """Closes the socket and discards its queue."""
@@ -145,7 +169,9 @@ def _bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
 class ZmqSubscriber(SubscriberTransport):
     """A SUB socket connected to every publisher."""
 
-    def __init__(self, control: ControlClient) -> None:
+    def __init__(self, client: int, control: ControlClient) -> None:
+        self._client = client
+        self._prefix_bytes = 0  # of every message
         self._context = control.context
         self._control = control
         self._server_key = os.environ.get(DATA_KEY, "").encode()
@@ -153,11 +179,16 @@ class ZmqSubscriber(SubscriberTransport):
         self._emptied = False  # whether the last call on the socket found no message left
         self._expected = 0  # the number of messages of the last batches
         self._waits_ms = 0  # the socket's RCVTIMEO
-        self._built_for: tuple[int, tuple[str, ...]] | None = None
+        self._built_for: tuple[int, tuple[str, ...], tuple[bytes, ...]] | None = None
 
     def configure(self, command: Configure) -> None:
-        """Makes a new socket if the publishers or the high-water mark changed."""
-        required = (read_system(command.system, ZmqSettings).rcvhwm, tuple(p.endpoint for p in command.publishers))
+        """Makes a new socket if the publishers, the topics or the high-water mark changed."""
+        traffic = command.drawn
+        every = traffic.wildcard or not traffic.several
+        topics = (b"",) if every else tuple(map(_PREFIX.pack, client_topics(traffic, self._client)))
+        self._prefix_bytes = _PREFIX.size if traffic.several else 0
+        rcvhwm = read_system(command.system, ZmqSettings).rcvhwm
+        required = (rcvhwm, tuple(p.endpoint for p in command.publishers), topics)
         if required != self._built_for or self._socket is None:
             self._built_for = required
             self._connect()
@@ -166,13 +197,14 @@ class ZmqSubscriber(SubscriberTransport):
         self.close()
         if self._built_for is None:
             raise ValueError("a subscriber is configured before it connects")
-        rcvhwm, endpoints = self._built_for
+        rcvhwm, endpoints, topics = self._built_for
         self._socket = _made(self._context, zmq.SUB)
         self._emptied = False
         self._socket.linger = 0
         self._socket.rcvhwm = rcvhwm
         self._socket.rcvtimeo = self._waits_ms = _DEAF_MS
-        self._socket.subscribe(b"")
+        for topic in topics:
+            self._socket.subscribe(topic)
         if self._server_key:
             self._socket.curve_serverkey = self._server_key
             self._socket.curve_publickey, self._socket.curve_secretkey = zmq.curve_keypair()
@@ -192,7 +224,12 @@ class ZmqSubscriber(SubscriberTransport):
         self._emptied = True
         with contextlib.suppress(zmq.Again):
             self._drain(socket, messages, limit)
-        return messages
+        return self._without_prefixes(messages)
+
+    def _without_prefixes(self, messages: list[bytes]) -> list[bytes]:
+        """The messages without their topics."""
+        length = self._prefix_bytes
+        return [message[length:] for message in messages] if length else messages
 
     def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:
         """Receives batches: waits for the first message of each, and takes the others that are there."""
@@ -211,7 +248,7 @@ class ZmqSubscriber(SubscriberTransport):
             batches.append((now_ns, len(messages) - before))
             before = len(messages)
         self._emptied = False  # unknown
-        return messages, batches
+        return self._without_prefixes(messages), batches
 
     def _set_patience(self, now_ns: int, until_ns: int) -> int:
         """Sets how long to wait for a batch; returns when the stream ends, so its last wait ends in time."""
@@ -265,8 +302,8 @@ def _versions() -> dict[str, str]:
 def kinds() -> Mapping[str, Kind]:
     """The kinds of clients that this program offers, by name."""
     return {
-        "zmq-pub": Kind("publisher", "pyzmq", _versions, lambda _client, control: ZmqPublisher(control)),
-        "zmq-sub": Kind("subscriber", "pyzmq", _versions, lambda _client, control: ZmqSubscriber(control)),
+        "zmq-pub": Kind("publisher", "pyzmq", _versions, ZmqPublisher),
+        "zmq-sub": Kind("subscriber", "pyzmq", _versions, ZmqSubscriber),
     }
 
 

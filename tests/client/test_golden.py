@@ -23,7 +23,7 @@ from hydra.wire.data_message import DTYPE
 from hydra.wire.histogram import LatencyRecorder
 from hydra.wire.load_schedule import NEVER_NS, LoadSchedule
 from hydra.wire.messages import HostClock, PublisherTotal, Traffic
-from hydra.wire.traffic import KEY, TOPIC, MessageChoice, MessageSizes, topics_of
+from hydra.wire.traffic import KEY, TOPIC, MessageChoice, MessageSizes, size_choice, topics_of
 from tests.golden_vectors import KINDS, text
 from tests.golden_vectors.common import GOLDEN
 
@@ -135,7 +135,9 @@ def test_payload(case: Any, tmp_path: Path) -> None:
     lines = tmp_path / "lines.txt"
     lines.write_text(case["lines"])
     named = {name: case[name] for name in ("payload", "message_size", "message_size_min", "payload_seed")}
-    block = PayloadBlock(SharedSettings(**named, payload_file=str(lines)), case["share"])
+    traffic = msgspec.convert(case.get("traffic", {}), Traffic)
+    sizes = size_choice(traffic, case["publisher"]) if traffic.sizes else None
+    block = PayloadBlock(SharedSettings(**named, payload_file=str(lines)), case["share"], sizes)
     assert [payload.hex() for payload in block.of(0, len(case["messages"]))] == case["messages"]
     assert [block.total_bytes(n) for n in range(len(case["bytes"]))] == case["bytes"]
 

@@ -41,7 +41,7 @@ def report(*ledgers: Case, **more: Any) -> Case:
     fields: Case = {"ledgers": list(ledgers), "batches": 0, "first_batch": 0, "first_ns": 0, "last_ns": 0, "bytes": 0}
     fields |= {"stale": 0, "latency": counted(), "usage": usage(0.0, 0.0, 0), "undrained": 0, "absent": []}
     fields |= {"reconnects": 0, "felt": True, "drain": "complete", "lag_bins_us": [], "system": None}
-    assert more.keys() <= fields.keys()
+    assert more.keys() <= fields.keys() | {"hot"}
     return fields | more
 
 
@@ -123,6 +123,11 @@ def batch(reports: dict[int, Case], cohort: Sequence[int] = ()) -> Case:
     for name, inside in (("latency", False), ("cohort_latency", True)):
         bounds, numbers = added(reports[client]["latency"] for client in ids if (client in cohort) is inside)
         columns += [(f"{name}_bounds", "q", bounds), (f"{name}_counts", "q", numbers)]
+    if any("hot" in row for row in rows):
+        hot = [row.get("hot", {"expected": 0, "missing": 0, "latency": counted()}) for row in rows]
+        columns += [(f"hot_{name}", "q", [one[name] for one in hot]) for name in ("expected", "missing")]
+        bounds, numbers = added(one["latency"] for c, one in zip(ids, hot, strict=True) if c not in cohort)
+        columns += [("hot_latency_bounds", "q", bounds), ("hot_latency_counts", "q", numbers)]
     payload = b""
     for _, kind, values in columns:
         payload += struct.pack(f"<{len(values)}{kind}", *values)
@@ -196,6 +201,14 @@ def batches() -> dict[str, Case]:
         "lags-of-one": batch({1: report(), 2: report(lag_bins_us=bins), 3: report(lag_bins_us=[None] * 20)}),
         "members": batch({1: report(*member), 2: report(account(7, truncated=True)), 3: report(member[1])}),
         "a-system-of-its-own": batch({1: report(system={"a": [1, "ä"], "b": None}), 2: report(), 3: report(system={})}),
+        "hot-topics": batch(
+            {
+                1: report(account(received=9, missing=3), hot={"expected": 8, "missing": 2, "latency": counted(7, 900)}),
+                4: report(account(received=4), hot={"expected": 0, "missing": 0, "latency": counted()}),
+                5: report(account(received=6), hot={"expected": 3, "missing": 0, "latency": counted(7, 8, 31)}),
+            },
+            cohort=[5],
+        ),
         "how-drains-end": batch({n: report(drain=end) for n, end in enumerate(DRAIN_ENDS)}),
         "as-large-as-may-be": batch(
             {

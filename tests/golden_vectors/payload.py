@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tests.golden_vectors.common import Case
+from tests.golden_vectors.traffic import traffic
 
 HEADER_BYTES: Final = 24
 WORDS: Final = (
@@ -85,7 +86,7 @@ def payload(kind: str, size: int, smallest: int | None = None, seed: int = 1, sh
             found.append(text.encode())
         else:
             found.append(given[n].encode()[: size - HEADER_BYTES].ljust((smallest or HEADER_BYTES) - HEADER_BYTES))
-    return {
+    case = {
         "payload": kind,
         "message_size": size,
         "message_size_min": smallest,
@@ -95,6 +96,16 @@ def payload(kind: str, size: int, smallest: int | None = None, seed: int = 1, sh
         "messages": [one.hex() for one in found],
         "bytes": [sum(HEADER_BYTES + len(one) for one in found[:n]) for n in range(len(found) + 1)],
     }
+    return case
+
+
+def of_ranges(kind: str, drawn: Case) -> Case:
+    """Messages whose sizes are drawn from ranges: each is the beginning of the payload of the largest size."""
+    case = payload(kind, max(high for _, high in drawn["sizes"]), seed=drawn["seed"])
+    found = [case["messages"][n][: 2 * (size - HEADER_BYTES)] for n, _, _, size in drawn["messages"][:6]]
+    case["messages"] = found
+    case["bytes"] = [sum(HEADER_BYTES + len(one) // 2 for one in found[:n]) for n in range(len(found) + 1)]
+    return case | {"traffic": {name: drawn[name] for name in ("seed", "sizes", "size_table")}, "publisher": drawn["publisher"]}
 
 
 def payloads() -> dict[str, Case]:
@@ -113,6 +124,8 @@ def payloads() -> dict[str, Case]:
         "json-of-several-sizes": payload("json", 320, 120, 7, 333),
         "json-that-is-cut": payload("json", 100, share=5000),
         "json-that-is-very-short": payload("json", 30, 25, share=5000),
+        "zeros-of-ranges": of_ranges("zeros", traffic(sizes=[[24, 40], [50, 90]], size_table=[[0, 0], [2**31, 0]])),
+        "random-of-ranges": of_ranges("random", traffic(seed=7, publisher=3, sizes=[[24, 60], [61, 100], [101, 101]])),
         "lines": payload("lines", 60, lines=lines),
         "lines-with-an-end": payload("lines", 60, lines=lines + "\n"),
         "lines-filled-up": payload("lines", 60, 40, lines=lines),
