@@ -86,7 +86,7 @@ def steps_of_rows(scenario: Scenario, rows: Sequence[Row], results: Sequence[Ste
     steps: dict[tuple[Figure, ...], list[StepResult]] = {}
     for result in results:
         plan = result.plan
-        key = (plan.point or None, plan.clients, *(value_of(plan.settings, name) for name in varied))
+        key = (plan.point or None, plan.clients, *(plan.value(name) for name in varied))
         if result.status == "ok":
             steps.setdefault(key, []).append(result)
     return [steps.get((row.get(POINT), row.get(CLIENTS), *(row.get(name) for name in varied)), []) for row in rows]

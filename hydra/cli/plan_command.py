@@ -191,7 +191,7 @@ def _of(
     # A publisher sends each message to a server once: with servers, its cost does not grow with the clients. Servers
     # are counted apart, as if each had its own host.
     processors = together([subscriber, publisher]) if direct else subscriber
-    on_wire = scenario.settings.message_size + costs.frame_bytes + _HEADERS_BYTES
+    on_wire = round(scenario.settings.mean_bytes) + costs.frame_bytes + _HEADERS_BYTES
     carried = Cost(0.0, f"{on_wire} bytes a message alone in its segment: arithmetic", asked.clients)
     agents = PlanItem(
         "agents",
@@ -237,7 +237,7 @@ def _a_second(cost: Cost | None, rate: float) -> Cost | None:
 
 
 def _text(plan: CapacityPlan, scenario: Scenario, spec: SystemSpec, host: AgentSize) -> Iterator[str]:
-    size = scenario.settings.message_size
+    size = round(scenario.settings.mean_bytes)
     network = (
         "a link of unknown speed (--network)"
         if host.network_bytes_s is None

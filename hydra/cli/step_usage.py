@@ -93,7 +93,7 @@ def _whole(scenario: Scenario, results: list[StepResult]) -> list[StepResult]:
 
 def _name(scenario: Scenario, result: StepResult) -> str:
     """The settings that vary between the steps of a table, such as ``msg_batch 200``."""
-    return ", ".join(f"{name} {value_of(result.plan.settings, name)}" for name in scenario.sweep.varied)
+    return ", ".join(f"{name} {result.plan.value(name)}" for name in scenario.sweep.varied)
 
 
 def _facts(store: RunStore, resolved: ResolvedScenario, result: StepResult) -> StepUsage:

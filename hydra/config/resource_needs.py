@@ -5,6 +5,7 @@ The system declares what clients and servers need (:class:`hydra.system.Footprin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -102,6 +103,7 @@ def needs(
         # Relays connect to the controller, and the clients of a group to its relay.
         backlog=max(groups, min(fork_window, everyone)),
         memory_bytes=subscriber_processes * one.memory_bytes
+        + clients * _account_bytes(scenario, publishers)
         + publishers * (alone.of(1, servers).memory_bytes + listeners * system.listener_bytes)
         + groups * _GROUP_MEMORY_BYTES
         + client_processes * _RELAY_BYTES_PER_PROCESS
@@ -121,6 +123,19 @@ def expected_start_s(resolved: ResolvedScenario, cores: int) -> float:
     servers_s: float = server.start_s * max(resolved.servers / cores, 1) if resolved.servers else 0.0
     clients_s: float = (publishers + -(-clients // packed)) * _PROCESS_CPU_S / cores
     return servers_s + len(scenario.sizes) * server.join_s + clients_s
+
+
+def _account_bytes(scenario: Scenario, publishers: int) -> int:
+    """Memory of a subscriber's account: a byte for each message of its publishers, if topics or keys need that.
+
+    Ranges of missing messages, which suffice otherwise, need almost none.
+    """
+    some = any(scenario.values_of("topics_per_client")) or any(scenario.values_of("keys"))
+    rate, messages = _highest_rate(scenario), _messages(scenario)
+    if not some or (rate is None and messages is None):
+        return 0
+    due = math.inf if rate is None else rate * scenario.sweep.longest_s
+    return round(publishers * min(due, math.inf if messages is None else messages))
 
 
 def _highest_rate(scenario: Scenario) -> float | None:
@@ -149,8 +164,10 @@ def _kept_bytes(rows: Sequence[Scenario], server: ServerFootprint, system: Syste
 def _disk_bytes(scenario: Scenario, server: ServerFootprint, steps: int, late_s: float) -> int:
     """Disk space for this many steps and the seconds after them, for one copy of each message."""
     rate, messages = _highest_rate(scenario), _messages(scenario)
-    sizes = scenario.values_of("message_size")
-    record = max(int(size) for size in sizes if size is not None) + server.record_bytes
+    sizes = [float(size) for size in scenario.values_of("message_size") if size is not None]
+    if scenario.settings.message_sizes:
+        sizes = [scenario.settings.mean_bytes]
+    record = round(max(sizes)) + server.record_bytes
     a_second = server.most_bytes_a_second if rate is None else rate * scenario.publishers * record
     taken = a_second * (steps * scenario.sweep.duration_s + late_s)
     if messages is not None:

@@ -31,6 +31,7 @@ from hydra.config.validation import (
     refusals_in,
     specs_of,
 )
+from hydra.config.traffic import refused_traffic, with_texts
 from hydra.config.workload import check_workload, with_recorded
 from hydra.engine.placement import parse_constraint
 from hydra.errors import ConfigError, Key, RefusedError, RefusedKeyError
@@ -190,6 +191,7 @@ def _scenario(spec: SystemSpec, data: Toml) -> Scenario:
     for role in _ROLES:
         _constraints(data, role)
     _free_text(spec, data)
+    with_texts(data)
     _sweep(spec, data)
     listed = data.get("events")
     tables = _tables(spec, len(listed) if isinstance(listed, list) else 0)
@@ -460,7 +462,7 @@ def _cases(spec: SystemSpec, scenario: Scenario) -> None:
         if not (spec.has_log or all(clients for _, clients in case.scenario.sizes)):
             what = f"no subscribers, and system {spec.name} keeps no log that shows what arrived"
             raise RefusedError((*case.key, "clients"), what, "use 1 or more")
-        for found, what, remedy in spec.check(case.scenario):
+        for found, what, remedy in (*refused_traffic(spec, case.scenario), *spec.check(case.scenario)):
             own = len(found) == 2 and found[0] == "settings" and found[1] in case.settings
             raise RefusedError((*case.key, found[1]) if own else found, what, remedy)
 

@@ -96,7 +96,7 @@ def describe(plan: StepPlan, varied: Iterable[str] = ()) -> str:
         counted(plan.clients, "client") if plan.clients or not plan.point else "",
         f"{series}{rate}",
         f"{counted(settings.messages, 'message')} each" if settings.messages is not None else "",
-        *(f"{name} {number(value_of(settings, name))}" for name in varied if name not in _ALWAYS_TOLD),
+        *(f"{name} {number(plan.value(name))}" for name in varied if name not in _ALWAYS_TOLD),
         "" if plan.cohort.kind == "none" else f"{100 * plan.cohort.fraction:.0f} % {plan.cohort.kind}",
     ]
     return (f"{plan.point}: " if plan.point else "") + ", ".join(filter(None, words))

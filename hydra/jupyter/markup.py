@@ -77,7 +77,7 @@ def _of_the_end(run: RunData) -> Iterator[ReportWarning]:
 
 def _plan(run: RunData, plan: StepPlan) -> str:
     known: Row = {POINT: plan.point, CLIENTS: plan.clients}
-    return name_of(run.scenario, known | {v: value_of(plan.settings, v) for v in run.scenario.sweep.crossed})
+    return name_of(run.scenario, known | {v: plan.value(v) for v in run.scenario.sweep.crossed})
 
 
 def _of_events(events: list[StoredEvent]) -> Iterator[ReportWarning]:
@@ -163,14 +163,19 @@ def _settings(run: RunData) -> dict[str, object]:
 
 
 def _idle(settings: Settings) -> Iterator[str]:
-    """The settings of payloads that have no effect with these settings."""
+    """The settings of payloads, topics and keys that have no effect with these settings."""
     one_size = settings.message_size_min in (None, settings.message_size)
     if settings.payload != "json":
         yield "payload_ratio"
     if settings.payload != "lines":
         yield "payload_file"
     if settings.payload == "lines" or (settings.payload == "zeros" and one_size):
-        yield "payload_seed"
+        yield "payload_seed" if settings.topics == 1 and not settings.keys and not settings.message_sizes else ""
+    if settings.topics == 1:
+        yield from ("topics", "topic_skew", "topics_per_client", "wildcard")
+    if not settings.keys:
+        yield from ("keys", "key_skew")
+    yield "message_size" if settings.message_sizes else "message_sizes"
 
 
 def _host(host: Mapping[str, Any]) -> str:

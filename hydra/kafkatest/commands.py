@@ -13,6 +13,7 @@ from hydra.options import (
     KEY_VALUE,
     PATH,
     SYSTEM,
+    WORKLOAD,
     Command,
     CommandGroup,
     duration_flag,
@@ -66,7 +67,8 @@ _property_flags = flags(
 )
 
 
-_kafka_flags = flags(_bootstrap_flag, _property_flags, system_flags("kafka"))
+_key_flags = grouped(WORKLOAD, setting_flag("settings.keys"), setting_flag("settings.key_skew"))
+_kafka_flags = flags(_bootstrap_flag, _property_flags, system_flags("kafka"), _key_flags)
 _experiment_flags = flags(_bootstrap_flag, _property_flags, system_flags("kafka", experiment=True))
 
 
@@ -76,6 +78,7 @@ _experiment_flags = flags(_bootstrap_flag, _property_flags, system_flags("kafka"
     _bootstrap_flag,
     _property_flags,
     system_flags("kafka", varied={"msg_batch": "Messages per batch to try."}),
+    _key_flags,
     duration_flag,
     rate_flag,
     examples=(

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from hydra.client import process_group
 from hydra.client.transport import DEAF_AT_MOST_S, Kind
 from hydra.kafkatest import batching
-from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
 from hydra.kafkatest.librdkafka import Complaint, common_config, made, text
 from hydra.kafkatest.producer_statistics import ProducerCounts, Statistics, statistics_every_ms
@@ -70,6 +70,8 @@ _GROUP_MOVES: Final = frozenset(
     }
 )
 """Errors of a group's member during a rebalance, or while another broker does not know the topic yet."""
+_ANY: Final = -1
+"""The partition of a message whose key chooses it."""
 
 
 class ConfluentPublisher(ProducerTransport[Producer]):
@@ -90,22 +92,28 @@ class ConfluentPublisher(ProducerTransport[Producer]):
     def probe(self, message: bytes) -> None:
         """See transport.py. Sends the probe to every partition, so it proves all of them."""
         producer = self._opened()
-        for partition in self._partitions:
-            with contextlib.suppress(BufferError):
-                producer.produce(self._topic, message, None, partition)
+        for topic in self._probed:
+            for partition in self._partitions:
+                with contextlib.suppress(BufferError):
+                    producer.produce(topic, message, None, partition)
         # A flush sends messages that linger.
         producer.flush(PROBE_FLUSH_S)
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         """See transport.py. A message's partition is its sequence modulo the partitions."""
-        producer, topic, partitions = self._opened(), self._topic, self._partitions
+        producer, topic, partitions = self._opened(), self._topics[0], self._partitions
         produce, n, count = producer.produce, len(partitions), 0
         reported = None if self._acks == "0" else self._on_delivery
         if self._sent_before is None:
             self._sent_before = self._statistics.so_far()
         began_ns = time.monotonic_ns()
         try:
-            if n == 1:
+            if self._choice is not None or self._keys is not None:
+                destinations = self._destinations(first_sequence, len(messages))
+                for message, (topic, key, place) in zip(messages, destinations, strict=True):
+                    produce(topic, message, key, _ANY if place is None else place, reported)
+                    count += 1
+            elif n == 1:
                 partition = partitions[0]
                 for message in messages:
                     produce(topic, message, None, partition, reported)
@@ -153,7 +161,9 @@ class ConfluentPublisher(ProducerTransport[Producer]):
             producer.poll(0)
 
     def _config(self, kafka: KafkaConfigure, message_size: int) -> dict[str, str | int | float]:
-        return producer_config(self._client, kafka, message_size)
+        config = producer_config(self._client, kafka, message_size)
+        # With keys, the partitions are those of Kafka's own producer.
+        return config if self._keys is None else {**config, "partitioner": "murmur2"}
 
     def _made(self, config: Mapping[str, Any]) -> Producer:
         self._complaint.forget()
@@ -225,7 +235,7 @@ def producer_config(client: int, kafka: KafkaConfigure, message_size: int) -> di
         "max.in.flight": kafka.max_in_flight,
         "delivery.timeout.ms": kafka.delivery_timeout_ms,
         "queue.buffering.max.kbytes": batching.queue_bytes(kafka.buffer_memory, message_size) // 1024,
-        "statistics.interval.ms": statistics_every_ms(len(kafka.offsets)),
+        "statistics.interval.ms": statistics_every_ms(len(kafka.offsets) * max(len(kafka.topic_offsets), 1)),
     }
 
 
@@ -244,9 +254,9 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         if len(values) < len(messages):
             messages = self._without_errors(messages)
         if self._member is None:
-            _advance(self._positions, messages)
+            _advance(self._positions, messages, self._numbers)
         else:
-            _advance(self._member.positions, messages)
+            _advance(self._member.positions, messages, self._numbers)
             self._commit(self._member.uncommitted())
             values += self._member.probes()
         self._raise_failure()
@@ -256,7 +266,7 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
         """See transport.py."""
         began_ns, _ = super().reconnect()
         with contextlib.suppress(KafkaException):  # the step itself shows a dead broker
-            self._opened().list_topics(self._topic, timeout=RECONNECT_WAIT_S)
+            self._opened().list_topics(self._topics[0], timeout=RECONNECT_WAIT_S)
         return began_ns, time.monotonic_ns()
 
     def close(self) -> None:
@@ -284,8 +294,7 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
             self._consumer = made(Consumer, {**self._built_from, **callbacks})
         try:
             if self._member is None:
-                mine = [TopicPartition(self._topic, p, offset) for p, offset in self._positions.items()]
-                self._consumer.assign(mine)
+                self._consumer.assign([TopicPartition(*each) for each in self._assigned()])
             else:
                 self._consumer.subscribe([self._topic], **self._handlers(self._member))
         except KafkaException as e:
@@ -393,11 +402,14 @@ class ConfluentSubscriber(ConsumerTransport[Consumer]):
             self._failure = error
 
 
-def _advance(positions: dict[int, int], messages: Sequence[Message]) -> None:
+def _advance(positions: dict[int, int], messages: Sequence[Message], numbers: Mapping[str, int]) -> None:
     """Records the offsets after a batch. Offsets rise within a partition, so the last one of each is enough."""
     seen: set[int] = set()
+    several = len(numbers) > 1
     for message in reversed(messages):
         partition, offset = message.partition(), message.offset()
+        if several and partition is not None:
+            partition += numbers.get(str(message.topic()), 0) * PLACES
         if partition is not None and offset is not None and partition in positions and partition not in seen:
             positions[partition] = offset + 1
             seen.add(partition)

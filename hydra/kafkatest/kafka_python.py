@@ -32,7 +32,7 @@ from hydra.client import process_group
 from hydra.client.transport import DEAF_AT_MOST_S, Kind, read_system
 from hydra.errors import UsageError
 from hydra.kafkatest import batching
-from hydra.kafkatest.control_messages import KafkaConfigure
+from hydra.kafkatest.control_messages import PLACES, KafkaConfigure
 from hydra.kafkatest.group_membership import ASK_FOR_S, Membership
 from hydra.kafkatest.librdkafka import ENDED
 from hydra.kafkatest.producer_statistics import Counting, ProducerCounts
@@ -156,14 +156,15 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
         """See transport.py. Sends the probe to every partition, so it proves all of them."""
         producer = self._opened()
         with contextlib.suppress(KafkaError):
-            for partition in self._partitions:
-                producer.send(self._topic, message, partition=partition)
+            for topic in self._probed:
+                for partition in self._partitions:
+                    producer.send(topic, message, partition=partition)
             # A flush sends messages that linger.
             producer.flush(PROBE_FLUSH_S)
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
-        """See transport.py. A message's partition is its sequence modulo the partitions."""
-        producer, topic, partitions = self._opened(), self._topic, self._partitions
+        """See transport.py."""
+        producer, topic, partitions = self._opened(), self._topics[0], self._partitions
         in_flight, n = self._in_flight, len(partitions)
         room = self._most_in_flight - len(in_flight)
         if room < len(messages):
@@ -177,11 +178,19 @@ class KafkaPythonPublisher(ProducerTransport[Any]):
             self._sent_before = self._counting.so_far()
         count, began_ns = 0, time.monotonic_ns()
         try:
-            for message in messages[:room]:
-                sequence = first_sequence + count
-                future = producer.send(topic, message, partition=partitions[sequence % n])
-                in_flight.append((sequence, future))
-                count += 1
+            if self._choice is None and self._keys is None:
+                for message in messages[:room]:
+                    sequence = first_sequence + count
+                    future = producer.send(topic, message, partition=partitions[sequence % n])
+                    in_flight.append((sequence, future))
+                    count += 1
+            else:
+                taken = messages[:room]
+                destinations = self._destinations(first_sequence, len(taken))
+                for message, (topic, key, partition) in zip(taken, destinations, strict=True):
+                    future = producer.send(topic, message, key=key, partition=partition)
+                    in_flight.append((first_sequence + count, future))
+                    count += 1
         except KafkaError as e:
             raise OSError(f"Kafka refuses a message for {topic}: {text(e)}") from None
         finally:
@@ -303,8 +312,9 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
         positions = self._positions if self._member is None else self._member.positions
         values: list[bytes] = []
         for partition, records in found.items():
-            if partition.partition in positions:
-                positions[partition.partition] = records[-1].offset + 1
+            place = self._numbers.get(partition.topic, 0) * PLACES + partition.partition
+            if place in positions:
+                positions[place] = records[-1].offset + 1
             values += [r.value for r in records]
         if self._member is not None:
             self._commit(self._member.uncommitted())
@@ -332,7 +342,7 @@ class KafkaPythonSubscriber(ConsumerTransport[Any]):
                 self._group.join()
                 return
             self._group = None
-            mine = {TopicPartition(self._topic, p): offset for p, offset in self._positions.items()}
+            mine = {TopicPartition(topic, p): offset for topic, p, offset in self._assigned()}
             self._consumer.assign(list(mine))
             for partition, offset in mine.items():
                 self._consumer.seek(partition, offset)

@@ -37,6 +37,9 @@ class KafkaSystemSpec(SystemSpec):
     title = "Kafka"
     queue = "server"
     settings = KafkaSettings
+    has_topics = True
+    has_keys = True
+    has_patterns = False
     tables = {TABLE: KafkaSpec}
     address_key = f"{TABLE}.bootstrap"
     implementations = IMPLEMENTATIONS

@@ -11,6 +11,7 @@ from typing import Final
 
 from hydra.client.process_identity import this_process
 from hydra.errors import ServerError
+from hydra.kafkatest.control_messages import PLACES, by_place, topic_names
 from hydra.kafkatest.nodes import placed
 from hydra.kafkatest.settings import KafkaSettings, spec_of
 from hydra.kafkatest.topic_registry import OwnedTopic, TopicRegistry
@@ -26,12 +27,13 @@ _BLOCK_BYTES: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """The configuration of a topic; consecutive steps with the same share a topic."""
+    """The configuration of a step's topics; consecutive steps with the same share their topics."""
 
     partitions: int
     replicas: int
     keep: bool
     settings: Mapping[str, str]
+    topics: int = 1
 
 
 def topic_config_of(scenario: Scenario, settings: Settings) -> TopicConfig:
@@ -48,6 +50,7 @@ def topic_config_of(scenario: Scenario, settings: Settings) -> TopicConfig:
         replicas=asked.replication_factor or spec.replication_factor,
         keep=asked.keep,
         settings={**config, **spec.topic},
+        topics=settings.topics,
     )
 
 
@@ -57,7 +60,11 @@ def first_settings(scenario: Scenario) -> Settings:
 
 
 class DataTopic:
-    """The topic of the present step.
+    """The topic of the present step, or its topics.
+
+    Attributes:
+        name: the name of the topic, or the part of their names before their numbers.
+        names: the names of all topics by their numbers.
 
     Arguments:
         topics: the topics of the run, with a connection to the cluster.
@@ -70,6 +77,7 @@ class DataTopic:
     def __init__(self, topics: Topics, brokers: int, records: TopicRegistry | None, run: str) -> None:
         self.topics: Final = topics
         self.name = ""
+        self.names: list[str] = []
         self.config: TopicConfig | None = None
         self._brokers = brokers
         self._records = records
@@ -92,17 +100,17 @@ class DataTopic:
         if config == self.config:
             return False
         part = f"data-{self._made}" if self._made else "data"
-        name = self.topics.name(part)
+        parts = topic_names(part, config.topics)
         if self._records is not None:
             self._cluster = self._cluster or self.topics.describe().id
             # Before the topic is created: if this process is killed in between, cleaning still finds the topic.
-            self._records.add(OwnedTopic(name, self._cluster, self.topics.bootstrap, self._run, this_process()))
+            for name in map(self.topics.name, parts):
+                self._records.add(OwnedTopic(name, self._cluster, self.topics.bootstrap, self._run, this_process()))
         self._made += 1
         placement = placed(config.partitions, config.replicas, self._brokers) if self._brokers else None
-        self.topics.create(part, config.partitions, config.replicas, config.settings, placement)
-        if self.name:
-            self._retired.append(self.name)
-        self.name, self.config, self._began = name, config, {}
+        names = self.topics.create_all(parts, config.partitions, config.replicas, config.settings, placement)
+        self._retired += self.names
+        self.name, self.names, self.config, self._began = self.topics.name(part), names, config, {}
         return True
 
     def begin(self, offsets: Mapping[int, int]) -> None:
@@ -112,36 +120,48 @@ class DataTopic:
         its subscribers may still read them.
         """
         if self.config is not None and not self.config.keep:
-            self.topics.forget(self.name, self._began)
+            for topic, before in enumerate(self.by_topic(self._began)):
+                self.topics.forget(self.names[topic], before)
         self._began = dict(offsets)
 
     def end_offsets(self, patience_s: float | None = None) -> dict[int, int]:
-        """The offset that the next message will get, by partition; errors as for :meth:`Topics.end_offsets`.
+        """The offset that the next message will get, by the places of the partitions.
+
+        Errors are those of :meth:`Topics.end_offsets`.
 
         Args:
             patience_s: how long the partitions of a killed broker may take to get leaders; None if none was killed.
                 A partition without a leader ends where the step began, as it cannot be read.
         """
         if patience_s is None:
-            return self.topics.end_offsets(self.name)
-        return {**self._began, **self.topics.led_offsets(self.name, patience_s)}
+            return by_place(dict(enumerate(self.topics.end_offsets_of(self.names))))
+        led = {number: self.topics.led_offsets(name, patience_s) for number, name in enumerate(self.names)}
+        return {**self._began, **by_place(led)}
+
+    def by_topic(self, offsets: Mapping[int, int]) -> list[dict[int, int]]:
+        """Offsets by place as those of each topic, by partition."""
+        found: list[dict[int, int]] = [{} for _ in self.names]
+        for place, offset in offsets.items():
+            topic, partition = divmod(place, PLACES)
+            found[topic][partition] = offset
+        return found
 
     def close(self) -> tuple[str, ...]:
         """Deletes the topics of the run; returns those that it could not delete."""
         self.topics.close()
         if self._records is not None:
-            for name in {self.name, *self._retired} - {"", *self.topics.created}:
+            for name in {*self.names, *self._retired} - {*self.topics.created}:
                 self._records.remove(name)
         return self.topics.created
 
     def _clear(self) -> None:
         """Removes topics of earlier steps; a later call repeats a removal that fails now."""
-        for name in list(self._retired):
-            with contextlib.suppress(ServerError):
-                self.topics.delete(name)
-                self._retired.remove(name)
-                if self._records is not None:
-                    self._records.remove(name)
+        with contextlib.suppress(ServerError):
+            self.topics.delete_all(self._retired)
+        for name in {*self._retired} - {*self.topics.created}:
+            self._retired.remove(name)
+            if self._records is not None:
+                self._records.remove(name)
 
 
 def stored_bytes(folder: Path, topic: str) -> int:

@@ -115,21 +115,23 @@ class KafkaSystem(ServerSystem):
         data = self._opened()
         self._asked(lambda: self._use(data, topic_config_of(self._scenario, settings)))
         offsets = self._asked(data.end_offsets)
+        by_topic = [_by_text(each) for each in data.by_topic(offsets)]
         data.begin(offsets)
         self._spare()
         at = KafkaSettings.of(settings).kill_broker_at
         if at is not None and self._own is not None:
-            self._kill = Kill(at, data.topics, data.name, self._own, self._own.endpoints())
+            self._kill = Kill(at, data.topics, data.names[0], self._own, self._own.endpoints())
         at = KafkaSettings.of(settings).move_partition_at
         if at is not None and self._own is not None:
-            self._move = Move(at, data.topics, data.name, len(self._own.endpoints()))
+            self._move = Move(at, data.topics, data.names[0], len(self._own.endpoints()))
         return {
             **{name: value for name, value in settings.system.items() if name != "move_partition_at"},
             "group": self._group(settings),
             "bootstrap": self._address,
             "topic": self._topic,
-            "offsets": _by_text(offsets),
+            "offsets": by_topic[0],
             "properties": self._properties,
+            **({"topic_offsets": by_topic} if settings.topics > 1 else {}),
         }
 
     def during(self, settings: Settings, elapsed_s: float, duration_s: float) -> None:  # noqa: ARG002
@@ -174,7 +176,8 @@ class KafkaSystem(ServerSystem):
                 "the partition's leader was not known" if self._kill.due else "the window ended before the kill was due"
             )
             raise StepError(f"no broker was killed: {why}")
-        return {"end_offsets": _by_text(self._end_offsets())}
+        ends = [_by_text(each) for each in self._opened().by_topic(self._end_offsets())]
+        return {"topic_end_offsets": ends} if len(ends) > 1 else {"end_offsets": ends[0]}
 
     def proof(self, settings: Settings) -> Hashable:
         """The topic, the group, and the settings that need a new consumer; all other settings are producers'."""
@@ -275,7 +278,7 @@ class KafkaSystem(ServerSystem):
         # The supervisor reports the end of an embedded broker.
         if self._data is None or isinstance(self._own, EmbeddedServer):
             return None
-        return BrokerMonitor(self._data.topics, self._data.name)
+        return BrokerMonitor(self._data.topics, self._data.names[0])
 
     def _return(self) -> None:
         data = self._opened()

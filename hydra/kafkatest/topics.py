@@ -9,10 +9,10 @@ import contextlib
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException, TopicPartition
 
@@ -159,26 +159,38 @@ class Topics:
         Raises:
             ServerError: the cluster is not reachable, rejects the topic, or elects no leaders in time.
         """
-        topic = self.name(name)
-        if placement is None:
-            new = NewTopic(topic, partitions, replication_factor, config=dict(config or {}))
-        else:
-            new = NewTopic(topic, partitions, replica_assignment=placement, config=dict(config or {}))
+        return self.create_all([name], partitions, replication_factor, config, placement)[0]
+
+    def create_all(
+        self,
+        names: Sequence[str],
+        partitions: int = 1,
+        replication_factor: int = 1,
+        config: Mapping[str, str] | None = None,
+        placement: list[list[int]] | None = None,
+    ) -> list[str]:
+        """Creates several topics alike; see :meth:`create`."""
+        topics = [self.name(name) for name in names]
+        replicas: dict[str, Any] = {"replication_factor": replication_factor}
+        if placement is not None:
+            replicas = {"replica_assignment": placement}
+        new = [NewTopic(topic, partitions, config=dict(config or {}), **replicas) for topic in topics]
         self.describe()
-        # Recorded now, so the topic is also deleted if this call is interrupted.
-        self._mine.append(topic)
-        self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"refuses to create {topic}")
+        # Recorded now, so the topics are also deleted if this call is interrupted.
+        self._mine += topics
+        what = topics[0] if len(topics) == 1 else f"{topics[0]} and {len(topics) - 1} more"
+        self._ask(lambda: self._created(new), CHANGE_TIMEOUT_S, f"refuses to create {what}")
         deadline = time.monotonic() + CHANGE_TIMEOUT_S
         # The leaders answer for their partitions some ms after the metadata names them.
-        while len(self._offsets(topic, _LATEST, _NEWBORN, deadline)) < partitions:
+        while any(len(each) < partitions for each in self._offsets(topics, _LATEST, _NEWBORN, deadline)):
             if time.monotonic() > deadline:
-                raise ServerError(f"{topic} at {self._bootstrap} does not get its {partitions} partitions")
+                raise ServerError(f"{what} at {self._bootstrap} does not get its {partitions} partitions")
             self._pause()
-        return topic
+        return topics
 
     def start_offsets(self, topic: str) -> dict[int, int]:
         """The offset of the first message kept, by partition. Errors as for ``end_offsets``."""
-        return self._offsets(topic, _EARLIEST)
+        return self._offsets([topic], _EARLIEST)[0]
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """The offset that the next message will get, by partition.
@@ -186,7 +198,11 @@ class Topics:
         Raises:
             ServerError: the cluster is not reachable, or has no such topic.
         """
-        return self._offsets(topic, _LATEST)
+        return self._offsets([topic], _LATEST)[0]
+
+    def end_offsets_of(self, topics: Sequence[str]) -> list[dict[int, int]]:
+        """The ``end_offsets`` of several topics."""
+        return self._offsets(topics, _LATEST)
 
     def led_offsets(self, topic: str, within_s: float) -> dict[int, int]:
         """The ``end_offsets`` of the partitions with a leader, once every leader answers.
@@ -196,7 +212,7 @@ class Topics:
         Raises:
             ServerError: a leader of a partition did not answer within ``within_s``.
         """
-        return self._offsets(topic, _LATEST, _BROKER_GONE, time.monotonic() + within_s, led=True)
+        return self._offsets([topic], _LATEST, _BROKER_GONE, time.monotonic() + within_s, led=True)[0]
 
     def forget(self, topic: str, before: Mapping[int, int]) -> None:
         """Requests the deletion of the messages before an offset of each partition, and does not wait for it.
@@ -217,8 +233,17 @@ class Topics:
             raise ServerError(
                 f"the topic {topic} was not created by this run", "delete the topic with Kafka's own tools"
             )
-        self.remove(topic)
-        self._mine.remove(topic)
+        self.delete_all([topic])
+
+    def delete_all(self, topics: Sequence[str]) -> None:
+        """Deletes those of these topics that this object created; see :meth:`delete`."""
+        mine = [topic for topic in topics if topic in self._mine]
+        if not mine:
+            return
+        what = mine[0] if len(mine) == 1 else f"{mine[0]} and {len(mine) - 1} more"
+        self._ask(lambda: self._deleted(mine), DELETE_TIMEOUT_S, f"refuses to delete {what}")
+        self._await_gone(mine)
+        self._mine = [topic for topic in self._mine if topic not in mine]
 
     def remove(self, topic: str) -> bool:
         """Deletes a topic of any creator, and waits until the cluster does not list it any more.
@@ -230,13 +255,16 @@ class Topics:
         Raises:
             ServerError: the cluster rejects the call or does not answer.
         """
-        was_there = self._ask(lambda: self._deleted(topic), DELETE_TIMEOUT_S, f"refuses to delete {topic}")
-        deadline = time.monotonic() + DELETE_TIMEOUT_S
-        while topic in self.describe().topics:
-            if time.monotonic() > deadline:
-                raise ServerError(f"Kafka at {self._bootstrap} still lists {topic} after it was deleted")
-            self._pause()
+        was_there = self._ask(lambda: self._deleted([topic]), DELETE_TIMEOUT_S, f"refuses to delete {topic}")
+        self._await_gone([topic])
         return was_there
+
+    def _await_gone(self, topics: Sequence[str]) -> None:
+        deadline = time.monotonic() + DELETE_TIMEOUT_S
+        while left := self.describe().topics & {*topics}:
+            if time.monotonic() > deadline:
+                raise ServerError(f"Kafka at {self._bootstrap} still lists {min(left)} after it was deleted")
+            self._pause()
 
     def group(self, group: str) -> tuple[bool, tuple[str, ...]]:
         """Whether the cluster has a consumer group, and the group's members.
@@ -274,8 +302,7 @@ class Topics:
         with contextlib.suppress(ServerError):
             if self._mine:
                 self.describe(REACH_TIMEOUT_S)  # detects a dead cluster once, and early
-            for topic in self.created:
-                self.delete(topic)
+            self.delete_all(self.created)
         self.end()
 
     def end(self) -> None:
@@ -284,19 +311,22 @@ class Topics:
 
     def _offsets(
         self,
-        topic: str,
+        topics: Sequence[str],
         which: OffsetSpec,
         passing: frozenset[int] = _LEADER_MOVES,
         deadline: float | None = None,
         *,
         led: bool = False,
-    ) -> dict[int, int]:
-        """Requests offsets again while the errors are transient; ``led`` leaves out partitions without a leader."""
+    ) -> list[dict[int, int]]:
+        """Requests offsets again while the errors are transient; ``led`` leaves out partitions without a leader.
+
+        The offsets are those of each topic, by partition.
+        """
         deadline = time.monotonic() + QUESTION_TIMEOUT_S if deadline is None else deadline
-        what = f"does not return the offsets of {topic}"
+        what = f"does not return the offsets of {topics[0]}"
         while True:
             try:
-                return self._background.ask(lambda: self._asked_offsets(topic, which, led=led), 2 * QUESTION_TIMEOUT_S)
+                return self._background.ask(lambda: self._asked_offsets(topics, which, led=led), 2 * QUESTION_TIMEOUT_S)
             except (KafkaException, TimeoutError) as e:
                 if code(e) not in passing or time.monotonic() > deadline:
                     raise self._error(what, e) from None
@@ -330,25 +360,44 @@ class Topics:
 
     # --- calls of the thread -----------------------------------------------------------------------------------------
 
-    def _created(self, new: NewTopic) -> None:
-        try:
-            self._admin.create_topics([new], request_timeout=CHANGE_TIMEOUT_S)[new.topic].result(CHANGE_TIMEOUT_S)
-        except KafkaException as e:
-            if code(e) == KafkaError.TOPIC_ALREADY_EXISTS:
-                self._mine.remove(new.topic)  # another process created it
-            raise
+    def _created(self, new: list[NewTopic]) -> None:
+        answers = self._admin.create_topics(new, request_timeout=CHANGE_TIMEOUT_S)
+        failed: KafkaException | None = None
+        for topic, answer in answers.items():
+            try:
+                answer.result(CHANGE_TIMEOUT_S)
+            except KafkaException as e:
+                if code(e) == KafkaError.TOPIC_ALREADY_EXISTS:
+                    self._mine.remove(topic)  # another process created it
+                failed = failed or e
+        if failed is not None:
+            raise failed
 
-    def _deleted(self, topic: str) -> bool:
-        try:
-            self._admin.delete_topics([topic], request_timeout=DELETE_TIMEOUT_S)[topic].result(DELETE_TIMEOUT_S)
-        except KafkaException as e:
-            if code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise
-            return False  # another process deleted it, or it was never created
-        return True
+    def _deleted(self, topics: list[str]) -> bool:
+        """Whether all of these topics were there."""
+        answers = self._admin.delete_topics(topics, request_timeout=DELETE_TIMEOUT_S)
+        all_there = True
+        for answer in answers.values():
+            try:
+                answer.result(DELETE_TIMEOUT_S)
+            except KafkaException as e:
+                if code(e) != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+                all_there = False  # another process deleted it, or it was never created
+        return all_there
 
-    def _asked_offsets(self, topic: str, which: OffsetSpec, *, led: bool) -> dict[int, int]:
-        return self._asked(self._metadata(topic, QUESTION_TIMEOUT_S), topic, which, QUESTION_TIMEOUT_S, led=led)
+    def _asked_offsets(self, topics: Sequence[str], which: OffsetSpec, *, led: bool) -> list[dict[int, int]]:
+        if len(topics) == 1:
+            found = self._metadata(topics[0], QUESTION_TIMEOUT_S)
+        else:
+            found = self._admin.list_topics(timeout=QUESTION_TIMEOUT_S)
+            for topic in topics:
+                if topic not in found.topics:
+                    raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, topic))
+                if (error := found.topics[topic].error) is not None:
+                    raise KafkaException(error)
+        offsets = self._asked(found, topics, which, QUESTION_TIMEOUT_S, led=led)
+        return [offsets[topic] for topic in topics]
 
     def _metadata(self, topic: str, timeout_s: float) -> ClusterMetadata:
         found = self._admin.list_topics(topic, timeout=timeout_s)
@@ -358,15 +407,21 @@ class Topics:
         return found
 
     def _asked(
-        self, found: ClusterMetadata, topic: str, which: OffsetSpec, timeout_s: float, *, led: bool = False
-    ) -> dict[int, int]:
+        self, found: ClusterMetadata, topics: Sequence[str], which: OffsetSpec, timeout_s: float, *, led: bool = False
+    ) -> dict[str, dict[int, int]]:
         """Requests offsets from the leader of every partition, or of every partition with a leader."""
-        partitions = found.topics[topic].partitions
-        asked = {TopicPartition(topic, p): which for p in sorted(partitions) if not led or partitions[p].leader >= 0}
+        asked = {
+            TopicPartition(topic, p): which
+            for topic in topics
+            for p, partition in sorted(found.topics[topic].partitions.items())
+            if not led or partition.leader >= 0
+        }
+        offsets: dict[str, dict[int, int]] = {topic: {} for topic in topics}
         if not asked:
-            return {}
-        futures = self._admin.list_offsets(asked, request_timeout=timeout_s)
-        return {tp.partition: int(f.result(timeout_s).offset) for tp, f in futures.items()}
+            return offsets
+        for tp, answer in self._admin.list_offsets(asked, request_timeout=timeout_s).items():
+            offsets[tp.topic][tp.partition] = int(answer.result(timeout_s).offset)
+        return offsets
 
     def leaders(self, topic: str, timeout_s: float) -> frozenset[str]:
         """``host:port`` of every broker that leads a partition, after each of them has answered.
@@ -377,7 +432,7 @@ class Topics:
             KafkaException, TimeoutError: the cluster, or a leader, did not answer within twice ``timeout_s``.
         """
         found = self._metadata(topic, timeout_s)
-        self._asked(found, topic, _LATEST, timeout_s)
+        self._asked(found, [topic], _LATEST, timeout_s)
         led = {partition.leader for partition in found.topics[topic].partitions.values()}
         return frozenset(f"{b.host}:{b.port}" for b in found.brokers.values() if b.id in led)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import Any, Generic, TypeVar
 
 from hydra.client.ack_ledger import AckLatency, AckLedger, Sequences
 from hydra.client.transport import Delivery, read_system
-from hydra.kafkatest.control_messages import KafkaConfigure, KafkaFinish
+from hydra.kafkatest.control_messages import PLACES, KafkaConfigure, KafkaFinish, topic_names
 from hydra.kafkatest.group_membership import JOIN_WITHIN_S, Membership, heartbeat_ms, longest_poll_ms
 from hydra.kafkatest.producer_statistics import ProducerCounts
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.wire.messages import Configure, SystemObject
+from hydra.wire.traffic import MessageChoice, key_choice, topic_choice
 
 L = TypeVar("L")
 """A library's producer or consumer."""
@@ -28,7 +30,10 @@ class ProducerTransport(ABC, Generic[L]):
         self._client = client
         self._producer: L | None = None
         self._built_from: Mapping[str, Any] = {}
-        self._topic = ""
+        self._topics: list[str] = []
+        self._probed: list[str] = []
+        self._choice: MessageChoice | None = None  # of the topic; None: there is one
+        self._keys: MessageChoice | None = None
         self._partitions: list[int] = []
         self._acks = "1"
         self._batch_bytes = 0
@@ -38,17 +43,36 @@ class ProducerTransport(ABC, Generic[L]):
     def configure(self, command: Configure) -> str:
         """See transport.py. A change of a producer's settings makes a new one."""
         kafka = read_system(command.system, KafkaConfigure)
+        traffic = command.drawn
+        self._choice = topic_choice(traffic, self._client) if traffic.several else None
+        self._keys = key_choice(traffic, self._client) if traffic.keys else None
         config = self._config(kafka, command.settings.message_size)
         if self._producer is None or config != self._built_from:
             self.close()
             self._producer, self._built_from = self._made(config), config
-        self._partitions = self._partitions_of(self._producer, kafka.topic)
-        self._topic, self._acks = kafka.topic, kafka.acks
+        self._topics = topic_names(kafka.topic, traffic.topics)
+        self._probed = self._topics[: traffic.probed.stop]
+        self._partitions, *_ = [self._partitions_of(self._producer, topic) for topic in self._topics]
+        self._acks = kafka.acks
         self._forget()
         return ""
 
     def framed_bytes(self, message_size: int) -> int | None:
         """See transport.py. Records share a batch."""
+
+    def _destinations(self, first_sequence: int, count: int) -> Iterator[tuple[str, bytes | None, int | None]]:
+        """The topic, the key and the partition of consecutive messages; with a key, the library chooses the partition.
+
+        Without keys, a message's partition is its sequence modulo the partitions.
+        """
+        topics: Iterable[str] = repeat(self._topics[0], count)
+        if self._choice is not None:
+            topics = map(self._topics.__getitem__, self._choice.of(first_sequence, count))
+        if self._keys is not None:
+            keys = self._keys.of(first_sequence, count)
+            return ((topic, str(key).encode(), None) for topic, key in zip(topics, keys, strict=True))
+        partitions, n = self._partitions, len(self._partitions)
+        return ((topic, None, partitions[(first_sequence + k) % n]) for k, topic in enumerate(topics))
 
     def delivery(self) -> Delivery | None:
         """See transport.py."""
@@ -112,13 +136,20 @@ class ProducerTransport(ABC, Generic[L]):
 
 
 class ConsumerTransport(ABC, Generic[L]):
-    """Takes batches from a library's consumer: from every partition of the topic, or from those of a group's member."""
+    """Takes batches from a library's consumer: from every partition of its topics, or from those of a group's member.
+
+    Positions are kept by the places of partitions (:data:`hydra.kafkatest.control_messages.PLACES`).
+    """
+
+    keeps_order = False
 
     def __init__(self, client: int) -> None:
         self._client = client
         self._consumer: L | None = None
         self._built_from: Mapping[str, Any] = {}
         self._topic = ""
+        self._topics: list[str] = []
+        self._numbers: dict[str, int] = {}  # of the topics, by name
         # Kept here, as librdkafka's own positions survive a new assignment until its first message.
         self._positions: dict[int, int] = {}
         self._member: Membership | None = None
@@ -135,11 +166,14 @@ class ConsumerTransport(ABC, Generic[L]):
             self.close()
             self._built_from = config
         elsewhere, self._topic = fresh or kafka.topic != self._topic, kafka.topic
+        self._topics = topic_names(kafka.topic, command.drawn.topics)
+        self._numbers = {name: number for number, name in enumerate(self._topics)}
+        starts = kafka.starts(command.drawn, self._client)
         if kafka.group:
             self._join(command, kafka, anew=elsewhere)
-        elif elsewhere or self._positions != kafka.offsets:
+        elif elsewhere or self._positions != starts:
             # At the same positions a new assignment would only discard fetched messages.
-            self._member, self._positions = None, dict(kafka.offsets)
+            self._member, self._positions = None, starts
             self._open()
 
     def reconnect(self) -> tuple[int, int]:
@@ -151,9 +185,13 @@ class ConsumerTransport(ABC, Generic[L]):
 
     def undrained(self, system: SystemObject) -> int:
         """See transport.py: the sum of end offset − position."""
-        ends = read_system(system, KafkaFinish).end_offsets
+        finish = read_system(system, KafkaFinish)
         if self._member is None:
-            return sum(max(0, end - self._positions.get(p, 0)) for p, end in ends.items())
+            if finish.topic_end_offsets:
+                ends = finish.ends
+                return sum(max(0, ends.get(place, 0) - at) for place, at in self._positions.items())
+            return sum(max(0, end - self._positions.get(p, 0)) for p, end in finish.end_offsets.items())
+        ends = finish.end_offsets
         if self._member.has_read(ends):
             self._commit(self._member.uncommitted(now=True))
         return self._member.undrained(ends, self._committed)
@@ -189,6 +227,12 @@ class ConsumerTransport(ABC, Generic[L]):
     @abstractmethod
     def _committed(self, partitions: list[int]) -> dict[int, int]:
         """The group's offsets; none if the group does not return them, as messages read twice are counted."""
+
+    def _assigned(self) -> Iterator[tuple[str, int, int]]:
+        """The topic, the partition and the position of each partition that is read."""
+        for place, offset in self._positions.items():
+            number, partition = divmod(place, PLACES)
+            yield self._topics[number], partition, offset
 
     def _opened(self) -> L:
         if self._consumer is None:

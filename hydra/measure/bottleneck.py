@@ -70,7 +70,7 @@ def _generator_limited(
     o: Observation, columns: Mapping[str, Figure], summaries: Mapping[str, HostSummary]
 ) -> bool | None:
     """Whether the clients limited the step instead of the system, see :func:`hydra.measure.verdict.limited`."""
-    size = o.plan.settings.message_size
+    size = round(o.plan.settings.mean_bytes)
     reached = [
         (number(columns[AVG_TX]), _ceiling(o, "publisher", 1, size)),
         (number(columns[AGGREGATE]), _ceiling(o, "subscriber", len(o.subscribers), size)),

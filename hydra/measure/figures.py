@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from hydra.measure import latency, loss, loss_interval, loss_pattern, observation, rates, steadiness
+from hydra.measure import hot_topics, latency, loss, loss_interval, loss_pattern, observation, rates, steadiness
 from hydra.measure.bottleneck import bottleneck
 from hydra.measure.column import ReportColumn
 from hydra.measure.column_names import (
@@ -63,6 +63,7 @@ from hydra.wire.data_message import payload
 from hydra.wire.histogram import merge
 from hydra.wire.report_validation import MAX_ABSENT
 from hydra.wire.subscriber_table import OF_LEDGERS, SubscriberTable
+from hydra.wire.traffic import traffic_of
 
 HELD_SHARE: Final = 0.99
 """A publisher held its rate if it sent at least this share of the messages due."""
@@ -156,6 +157,7 @@ def figures(o: Observation, histograms: MergedHistograms | None = None) -> dict[
     columns |= _fairness(received)
     columns |= _publishing(o, publishers, known, histograms)
     columns |= _counts(o, asked, accounts)
+    columns |= hot_topics.figures(asked, accounts, o.plan.settings.topics)
     columns |= _cohort(o, asked, accounts)
     if o.group:
         columns[GROUP] = o.group
@@ -193,7 +195,9 @@ def _accounts(o: Observation, asked: StepSubscribers) -> MessageAccounts | None:
         return None
     # Messages that are only counted cannot be assigned to members of a consumer group.
     group = bool(o.group) and not o.counted
-    return accounts_of(asked, o.publisher_reports, o.window_s, o.last_words, group=group, one_publisher=o.one_publisher)
+    one, traffic = o.one_publisher, traffic_of(o.plan.settings)
+    reports, words = o.publisher_reports, o.last_words
+    return accounts_of(asked, reports, o.window_s, words, group=group, one_publisher=one, traffic=traffic)
 
 
 def _passed(
@@ -246,7 +250,8 @@ def _shortfall(
     unsent = 0.0 if held else 1 - sum(p.sent for p in reports) / due
     refused = sum(p.sent - p.acknowledged for p in reports) / due
     unsustained = min(max(growing.share or 0.0, behind, unsent) + refused, 1.0)
-    course = loss_pattern.loss_profile(accounts.evidence(mine), rate, length_s)
+    share = _own_share(o, mine)
+    course = loss_pattern.loss_profile(accounts.evidence(mine), rate, length_s, share)
     bursts = loss_pattern.bursts(course, length_s, unsustained)
     columns: dict[str, Figure] = {
         SHORTFALL: 100 * sum(bursts) / length_s,
@@ -256,13 +261,22 @@ def _shortfall(
     # A single member of a consumer group has no losses.
     lone = None if o.group else loss_pattern.lone_loser(asked.ids, others, accounts.most)
     if lone is not None:
-        rest = loss_pattern.loss_profile(mine.take(mine.ids != lone.client), rate, length_s)
+        rest = loss_pattern.loss_profile(mine.take(mine.ids != lone.client), rate, length_s, share)
         columns |= {
             LONE_LOSER: lone.client,
             LONE_LOSS: 100 * lone.loss,
             REST_BURSTS: loss_pattern.encode_bursts(loss_pattern.bursts(rest, length_s, unsustained)),
         }
     return columns
+
+
+def _own_share(o: Observation, reports: SubscriberTable) -> float:
+    """The mean share of a publisher's messages that a subscriber expects: below 1 if it has a part of the topics."""
+    if o.plan.settings.chosen_topics == o.plan.settings.topics:
+        return 1.0
+    acknowledged = {p: report.acknowledged for p, report in o.publisher_reports.items()}
+    due = sum(acknowledged.get(publisher, 0) for publisher in reports.publisher.tolist())
+    return total(reports.received + reports.missing) / due if due else 1.0
 
 
 def _loss_interval(

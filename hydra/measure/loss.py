@@ -7,14 +7,16 @@ An expected message was received in the window, was received late (in the drain)
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Final, Literal
 
 import numpy as np
 
 from hydra.model import DRAIN_ENDS, PublisherReport, SequenceRange
 from hydra.wire.arrays import Flags, Ints, publisher_of, sorted_ids, total
+from hydra.wire.messages import ONE_TOPIC, Traffic
 from hydra.wire.subscriber_table import SubscriberTable
+from hydra.wire.traffic import client_topics, topic_counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,19 +86,35 @@ class ExpectedMessages:
         joined: for each publisher whose unacknowledged ranges were joined, how many messages of these ranges were
             acknowledged, and how many were not. A subscriber counts all messages of them that it receives as extra.
         one_publisher: whether each subscriber subscribes to one publisher only; otherwise to all.
+        traffic: the traffic of the step, if subscribers have a part of the topics; None: each has all.
+        by_topic: by publisher, how many of these messages each topic got; only with ``traffic``.
     """
 
     sent: Mapping[int, int]
     joined: Mapping[int, tuple[int, int]]
     one_publisher: bool = False
+    traffic: Traffic | None = None
+    by_topic: Mapping[int, Ints] = field(default_factory=dict)
 
     def of(self, subscribers: Ints) -> Ints:
         """How many messages each of these subscribers should receive."""
         publishers = sorted(self.sent)
+        if self.traffic is not None:
+            return self._of_topics(self.traffic, subscribers, publishers)
         if not self.one_publisher or len(publishers) < 2:
             return np.full(len(subscribers), sum(self.sent.values()), np.int64)
         sent = np.array([self.sent[publisher] for publisher in publishers], np.int64)
         return sent[np.searchsorted(publishers, publisher_of(subscribers, publishers))]
+
+    def _of_topics(self, traffic: Traffic, subscribers: Ints, publishers: list[int]) -> Ints:
+        together = sum((self.by_topic[publisher] for publisher in publishers), np.zeros(traffic.topics, np.int64))
+        counts = {p: self.by_topic[p] if self.one_publisher else together for p in publishers}
+        theirs = publisher_of(subscribers, publishers)
+        due = [
+            counts[publisher][client_topics(traffic, client)].sum()
+            for client, publisher in zip(subscribers.tolist(), theirs.tolist(), strict=True)
+        ]
+        return np.array(due, np.int64)
 
     def doubtful(self, reports: SubscriberTable, doubt: Doubt) -> Ints:
         """How many of each subscriber's extra messages were acknowledged, at least or at most."""
@@ -181,7 +199,7 @@ class MessageOutcomes:
 
     def total(self, clients: Flags | None = None) -> MessageOutcome:
         """The sum over the flagged subscribers, or over all."""
-        columns = (getattr(self, field.name) for field in fields(self))
+        columns = (getattr(self, each.name) for each in fields(self))
         return MessageOutcome(*(total(column if clients is None else column[clients]) for column in columns))
 
 
@@ -211,8 +229,14 @@ def _size_below(ranges: Iterable[SequenceRange], limit: int) -> int:
     return size
 
 
-def expected(publishers: Mapping[int, PublisherReport], *, one_publisher: bool = False) -> ExpectedMessages:
+def expected(
+    publishers: Mapping[int, PublisherReport], *, one_publisher: bool = False, traffic: Traffic = ONE_TOPIC
+) -> ExpectedMessages:
     """The messages that every subscriber should receive, from the reports of all publishers."""
+    if traffic.chosen < traffic.topics:
+        # Of joined ranges it is unknown which topics their acknowledged messages had: no subscriber expects them.
+        counts = {p: topic_counts(traffic, p, r.sent, r.unacknowledged) for p, r in publishers.items()}
+        return ExpectedMessages({p: int(c.sum()) for p, c in counts.items()}, {}, one_publisher, traffic, counts)
     joined = {}
     for publisher, report in publishers.items():
         if report.unacknowledged_joined:
@@ -269,9 +293,9 @@ def placed(reported: Flags, theirs: MessageOutcomes, gone: MessageOutcomes) -> M
     if bool(reported.all()):
         return theirs
     columns: list[Ints] = []
-    for field in fields(MessageOutcomes):
+    for each in fields(MessageOutcomes):
         column = np.empty(len(reported), np.int64)
-        column[reported], column[~reported] = getattr(theirs, field.name), getattr(gone, field.name)
+        column[reported], column[~reported] = getattr(theirs, each.name), getattr(gone, each.name)
         columns.append(column)
     return MessageOutcomes(*columns)
 

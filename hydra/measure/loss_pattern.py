@@ -40,7 +40,7 @@ _AT_ONCE: Final = 16_384
 LossProfile = npt.NDArray[np.float64]
 
 
-def loss_profile(reports: SubscriberTable, rate_pps: float, window_s: float) -> LossProfile:
+def loss_profile(reports: SubscriberTable, rate_pps: float, window_s: float, share: float = 1.0) -> LossProfile:
     """The lost share of the messages due in each slice of the window, as a mean over the subscribers.
 
     Messages missing at a subscriber whose drain reached its time limit may be on their way and are no loss.
@@ -49,6 +49,7 @@ def loss_profile(reports: SubscriberTable, rate_pps: float, window_s: float) -> 
         reports: the reports of the subscribers.
         rate_pps: the requested rate of each publisher in messages/s.
         window_s: the planned length of the window in seconds.
+        share: the mean share of a publisher's messages that a subscriber expects.
     """
     slices = max(ceil(window_s / SLICE_S), 1)
     width = rate_pps * window_s / slices
@@ -56,7 +57,7 @@ def loss_profile(reports: SubscriberTable, rate_pps: float, window_s: float) -> 
     before = np.zeros(slices + 1)
     for part in reports.parts(_AT_ONCE):
         before += lost_before(part, rate_pps * window_s, edges)
-    return np.clip(np.diff(before) / (width * max(len(reports.missing), 1)), 0.0, 1.0)
+    return np.clip(np.diff(before) / (width * max(len(reports.missing), 1) * share), 0.0, 1.0)
 
 
 def lost_before(reports: SubscriberTable, due: float, edges: LossProfile) -> LossProfile:
@@ -64,14 +65,22 @@ def lost_before(reports: SubscriberTable, due: float, edges: LossProfile) -> Los
     lossy = np.repeat(reports.drain != DEADLINE, reports.ledger_counts) & (reports.missing > 0)
     if not bool(lossy.any()):
         return np.zeros(len(edges))
-    listed = reports.ranges.reshape(-1, 2)[np.repeat(lossy, reports.range_counts)]
+    lossy_ranges = np.repeat(lossy, reports.range_counts)
+    listed = reports.ranges.reshape(-1, 2)[lossy_ranges]
     begin, behind, count = _unlisted(reports, lossy, due)
     first = np.concatenate((listed[:, 0].astype(np.float64), begin))
     end = np.concatenate((listed[:, 1] + 1.0, behind))
-    density = np.concatenate((np.ones(len(listed)), count / (behind - begin)))
+    density = np.concatenate((_densities(reports)[lossy_ranges], count / (behind - begin)))
     # The sum over ranges of the part of each before the edge: a piecewise linear function with bends at the beginning
     # and the end of each range.
     return before(first, density, edges) - before(end, density, edges)
+
+
+def _densities(reports: SubscriberTable) -> LossProfile:
+    """The part of each listed range that is missing: below 1 if it spans messages of topics of other subscribers."""
+    spanned = sums(reports.ranges[1::2] - reports.ranges[0::2] + 1, reports.range_counts)
+    shares = np.minimum(reports.missing / np.maximum(spanned, 1), 1.0)
+    return np.repeat(shares, reports.range_counts)
 
 
 def before(points: LossProfile, weights: LossProfile, edges: LossProfile) -> LossProfile:
@@ -89,7 +98,7 @@ def _unlisted(reports: SubscriberTable, lossy: Flags, due: float) -> tuple[LossP
     They are after the last listed range; an even spread is the weakest assumption.
     """
     low, high = reports.ranges[0::2], reports.ranges[1::2]
-    count = reports.missing - sums(high - low + 1, reports.range_counts)
+    count = np.maximum(reports.missing - sums(high - low + 1, reports.range_counts), 0)
     cut = lossy & (count > 0)
     begin = np.zeros(int(np.count_nonzero(cut)))
     some = reports.range_counts[cut] > 0

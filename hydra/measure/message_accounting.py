@@ -25,6 +25,7 @@ from hydra.model import (
     SubscriberReport,
 )
 from hydra.wire.arrays import Flags, Ints, total
+from hydra.wire.messages import ONE_TOPIC, Traffic
 from hydra.wire.subscriber_table import SubscriberTable, table_of
 
 
@@ -111,6 +112,7 @@ def accounts_of(
     *,
     group: bool,
     one_publisher: bool = False,
+    traffic: Traffic = ONE_TOPIC,
 ) -> MessageAccounts:
     """The outcomes of the messages of all these subscribers.
 
@@ -121,8 +123,9 @@ def accounts_of(
         last_words: the messages in the last progress message of each subscriber.
         group: whether the subscribers share the messages.
         one_publisher: whether each subscribes to one publisher only.
+        traffic: the traffic of the step.
     """
-    due = loss.expected(publishers, one_publisher=one_publisher)
+    due = loss.expected(publishers, one_publisher=one_publisher, traffic=traffic)
     if not group:
         most = loss.outcomes_of_all(asked, due, window_s, last_words)
         at_least = loss.outcomes_of_all(asked, due, window_s, last_words, "least") if due.joined else most

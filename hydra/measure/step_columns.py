@@ -26,9 +26,12 @@ from hydra.measure.column_names import (
     BURST,
     BURSTS,
     CLIENTS,
+    COPIES_EXPECTED,
     DIED_BY,
     GENERATOR_LIMITED,
     GROUP,
+    HOT_LOSS,
+    HOT_P99,
     LATENCY_BOUND,
     LOG_GROWTH,
     LONE_LOSER,
@@ -41,6 +44,8 @@ from hydra.measure.column_names import (
     LOSS_LOW,
     LOSS_UNLISTED,
     NEGATIVE,
+    OTHER_LOSS,
+    OTHER_P99,
     PAYLOAD,
     RATE_HELD,
     REQUESTED,
@@ -49,6 +54,7 @@ from hydra.measure.column_names import (
     SHORTFALL,
     START_LOST,
     STEADY,
+    TOPICS,
     UNSTEADY,
     VERDICT,
     VERDICT_EVIDENCE,
@@ -407,6 +413,31 @@ _OF_COHORT: Final = (
     ),
 )
 
+_HOT: Final = (
+    "of the hot topics, the tenth of the topics (rounded up) that gets most messages, beside all other topics: "
+)
+_HOT_LOSS: Final = (
+    f"loss {_HOT}messages lost in % of those expected, over the subscribers outside the cohort. Only if there are several "
+    "topics; empty if a subscriber sent no report, or messages of its drain are undrained or unknown"
+)
+_HOT_P99: Final = (
+    f"99th percentile of the latency {_HOT}over the subscribers outside the cohort. Only if there are several topics"
+)
+
+_OF_TOPICS: Final = (
+    Column(TOPICS, "", "number of topics. Only if there are several", "Topics", repeats="common"),
+    Column(
+        COPIES_EXPECTED,
+        MESSAGES,
+        "copies of messages that all subscribers together should receive (*E*), slow and reconnecting ones included. "
+        "Only if there are several topics",
+    ),
+    Column(HOT_LOSS, "%", _HOT_LOSS, digits="six", better="lower"),
+    Column(OTHER_LOSS, "%", _HOT_LOSS, digits="six", better="lower"),
+    Column(HOT_P99, MICROSECONDS, _HOT_P99, repeats="median", better="lower"),
+    Column(OTHER_P99, MICROSECONDS, _HOT_P99, repeats="median", better="lower"),
+)
+
 _LAST: Final = (
     text_column(
         PAYLOAD,
@@ -586,7 +617,7 @@ def step_columns(
     """
     system = system or SystemColumns()
     of_latency = [column for prefix in latencies for column in latency_columns(prefix)]
-    first, others = (*published(system), *_ACCOUNT, *of_latency), (*_COUNTS, *(_OF_COHORT if cohort else ()), *_LAST)
+    first, others = (*published(system), *_ACCOUNT, *of_latency), (*_COUNTS, *_OF_TOPICS, *(_OF_COHORT if cohort else ()), *_LAST)
     return (*first, *_CLOCKS, *_STEP, *system.reported, *others)
 
 

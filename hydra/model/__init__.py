@@ -76,6 +76,6 @@ from hydra.model.reports import (
     TimeSeriesInterval,
 )
 from hydra.model.scenario import NativeSpec, RoleSpec, Scenario, ServerSpec, TableKind
-from hydra.model.settings import SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
+from hydra.model.settings import PUBLISHERS, SHARED, Payload, Settings, SharedSettings, shared_of, value_of, with_values
 from hydra.model.step import SKIPPED_BY, USER, Cohort, CohortKind, ImpairmentSpec, StepPlan, StepResult, StepStatus
 from hydra.model.sweep import SweepSpec

@@ -11,6 +11,8 @@ from hydra.model.size_ranges import size_ranges
 
 Payload = Literal["zeros", "random", "json", "lines"]
 """The content after a message's header: zeros, bytes that do not compress, JSON records, or lines of a file."""
+PUBLISHERS: Final = "publishers"
+"""The key of the number of publishers, which a sweep can vary like a setting."""
 MOST_TOPICS: Final = 10_000
 MOST_KEYS: Final = 10_000
 """An alias table of this size fits into a control message (512 KiB), also beside one of topics."""
@@ -203,13 +205,13 @@ SHARED: Final = tuple(f.name for f in fields(Settings) if f.name != "system")
 
 
 def with_values(settings: Settings, values: Mapping[str, object]) -> Settings:
-    """The settings with some of them, shared or of the system, replaced by name.
+    """The settings with some of them, shared or of the system, replaced by name; the number of publishers is none.
 
     Raises:
         ValueError: a shared setting is invalid. The system's own settings are not checked here.
     """
     shared: dict[str, Any] = {name: value for name, value in values.items() if name in SHARED}
-    own: dict[str, Any] = {name: value for name, value in values.items() if name not in SHARED}
+    own: dict[str, Any] = {name: value for name, value in values.items() if name not in (*SHARED, PUBLISHERS)}
     return replace(settings, **shared, system={**settings.system, **own})
 
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from hydra.model.base import Figure, require
 from hydra.model.reports import Histogram
-from hydra.model.settings import Settings
+from hydra.model.settings import PUBLISHERS, Settings, value_of
 
 CohortKind = Literal["none", "slow", "reconnecting", "spells"]
 ImpairmentKind = Literal["slow", "gone"]
@@ -71,6 +71,10 @@ class StepPlan:
         require(self.clients >= 0, f"clients must be 0 or more, not {self.clients}")
         require(0 < self.duration_s <= 86_400, f"duration_s must be above 0 and at most 86400, not {self.duration_s}")
         require(0 <= self.rest_s <= 86_400, f"rest_s must be 0 to 86400, not {self.rest_s}")
+
+    def value(self, name: str) -> Figure:
+        """The value of what a sweep varies: a setting, or the number of publishers."""
+        return self.publishers if name == PUBLISHERS else value_of(self.settings, name)
 
 
 StepStatus = Literal["ok", "failed", "skipped"]

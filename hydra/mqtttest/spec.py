@@ -19,6 +19,7 @@ class MqttSystemSpec(SystemSpec):
     title = "MQTT"
     queue = "broker's queue (max_queued_messages)"
     settings = MqttSettings
+    has_topics = True
     tables = {TABLE: MqttSpec}
     address_key = f"{TABLE}.broker"
     # Counted in /proc on one machine (method: docs/mqtt.md), and rounded up.

@@ -238,6 +238,8 @@ class NatsSubscriber:
     and in the socket, until the library or the server treats it as a slow consumer.
     """
 
+    keeps_order = True
+
     def __init__(self, client: int, control: ControlClient) -> None:
         self._client = client
         self._connection = NatsConnection(f"hydra-{client}", control)

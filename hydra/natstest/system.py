@@ -199,7 +199,7 @@ class NatsSystem(ServerSystem):
     def stored_bytes(self) -> int:
         """Disk space of the streams in files, of a server that Hydra started on this machine."""
         total = 0
-        for path in self._folder.glob(f"**/streams/**/{self._run}-file/**/*") if self._own else ():
+        for path in self._folder.glob(f"**/streams/**/{self._run}-file*/**/*") if self._own else ():
             with contextlib.suppress(OSError):  # the server has just removed it
                 total += path.stat().st_blocks * _BLOCK_BYTES
         return total

@@ -170,7 +170,10 @@ published_flag = grouped(WORKLOAD, setting_flag("published"))
 sweep_flags = grouped(
     WORKLOAD,
     setting_flag("sweep.clients"),
-    *(setting_flag(f"settings.{name}") for name in ("message_size", "payload", "payload_ratio", "payload_file")),
+    setting_flag("publishers"),
+    *(setting_flag(f"settings.{name}") for name in ("message_size", "message_sizes")),
+    *(setting_flag(f"settings.{name}") for name in ("payload", "payload_ratio", "payload_file")),
+    *(setting_flag(f"settings.{name}") for name in ("topics", "topic_skew", "topics_per_client", "wildcard")),
 )
 """Flags of every command that is for one scenario."""
 

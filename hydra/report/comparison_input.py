@@ -220,7 +220,7 @@ def slices_of(store: RunStore, results: Sequence[StepResult], varied: Sequence[s
         plan = result.plan
         course = store.course(result.epoch) if result.status == "ok" and result.epoch in kept else None
         if course is not None:
-            key = (plan.point or None, plan.clients, plan.publishers, *(value_of(plan.settings, n) for n in varied))
+            key = (plan.point or None, plan.clients, plan.publishers, *(plan.value(n) for n in varied))
             _, facts, intervals = course
             within = [_slice(facts, interval) for interval in intervals if interval.begin_s < facts.duration_s]
             found.setdefault(key, []).append(within)

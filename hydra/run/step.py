@@ -77,6 +77,7 @@ class StepRunner:
         each = 0.0 if cohort or step.group else 1.0
         if step.one_publisher:
             each /= len(deployment.publishers)
+        each *= plan.settings.chosen_topics / plan.settings.topics
 
         def sampled(moment: StepProgress) -> None:
             hosts.sample(moment.time_ns)

@@ -152,7 +152,7 @@ class StepSequence:
     def _take_time_series(self, plan: StepPlan) -> Observation:
         """Measures a step, and stores its time series during the step."""
         publishers, subscribers = self._deployment.publishers, self._deployment.subscribers
-        copies = time_series_recorder.copies(self._run.setup(plan, subscribers), len(subscribers), len(publishers))
+        copies = time_series_recorder.copies(self._run.setup(plan, subscribers), subscribers, len(publishers))
         keeper = time_series_recorder.TimeSeriesRecorder(self._run, plan, len(publishers), copies)
 
         def tick(moment: StepProgress) -> None:

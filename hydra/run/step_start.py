@@ -16,7 +16,6 @@ from hydra.errors import StepError
 from hydra.events.run_events import StartUnacknowledged
 from hydra.events.value_formatting import counted, id_ranges
 from hydra.model import Settings, SharedSettings, StepPlan, shared_of
-from hydra.model.size_ranges import size_ranges
 from hydra.run.client_sets import subscription_map, turns
 from hydra.run.command_exchange import ANSWER_WITHIN_S, CommandExchange, Shares
 from hydra.run.context import RunContext, StepSetup
@@ -25,8 +24,8 @@ from hydra.run.server_counters import settled
 from hydra.run.step_clocks import StepClocks, known, unknown
 from hydra.wire.clock import wall_offset_ns
 from hydra.wire.data_message import compression
-from hydra.wire.messages import ONE_TOPIC, Configure, Impairment, Ping, PublisherEndpoint, Start, Traffic
-from hydra.wire.traffic import alias_table, zipf
+from hydra.wire.messages import ONE_TOPIC, Configure, Impairment, Ping, PublisherEndpoint, Start
+from hydra.wire.traffic import traffic_of
 
 
 class StepTiming:
@@ -384,25 +383,6 @@ def start_lead_ns(clients: int, settings_ns: int) -> int:
         settings_ns: how long the subscribers took to apply their settings.
     """
     return _LEAD_NS + min(max(settings_ns, clients * _LEAD_PER_CLIENT_NS), clients * _SLOWEST_PER_CLIENT_NS)
-
-
-def traffic_of(settings: Settings) -> Traffic:
-    """The topics, keys and sizes of a step's messages, in the form for clients."""
-    ranges = size_ranges(settings.message_sizes) if settings.message_sizes else []
-    several = settings.topics > 1
-    if not (several or settings.keys or ranges):
-        return ONE_TOPIC
-    return Traffic(
-        seed=settings.payload_seed,
-        topics=settings.topics,
-        topic_table=zipf(settings.topics, settings.topic_skew) if several else [],
-        topics_per_client=settings.topics_per_client if settings.chosen_topics < settings.topics else 0,
-        wildcard=settings.wildcard and several,
-        keys=settings.keys,
-        key_table=zipf(settings.keys, settings.key_skew),
-        sizes=[(low, high) for low, high, _ in ranges],
-        size_table=alias_table([weight for _, _, weight in ranges]) if len(ranges) > 1 else [],
-    )
 
 
 def cohort_settings(plan: StepPlan) -> Settings:

@@ -20,6 +20,7 @@ from hydra.wire.buckets import percentiles_us
 from hydra.wire.load_schedule import LoadSchedule
 from hydra.wire.messages import SecondCounts
 from hydra.wire.time_series import TimeSeriesSum
+from hydra.wire.traffic import client_topics, topic_shares, traffic_of
 
 _MOST_INTERVALS: Final = 3600
 """The most intervals of one step: an hour has each of its seconds, a day has intervals of 24 s."""
@@ -145,17 +146,23 @@ def _by_interval(told: TimeSeriesSum, width: int) -> list[SecondCounts]:
     return together.take()
 
 
-def copies(step: StepSetup, subscribers: int, publishers: int) -> tuple[float, float]:
+def copies(step: StepSetup, ids: range, publishers: int) -> tuple[float, float]:
     """The expected copies of a message outside a step's cohort, and inside it.
 
     Args:
         step: the setup of the step.
-        subscribers: the number of subscribers.
+        ids: the ids of the subscribers.
         publishers: the number of publishers.
     """
     cohort = step.cohort
     if step.group:
-        share = len(cohort) / subscribers if subscribers else 0.0
+        share = len(cohort) / len(ids) if ids else 0.0
         return 1.0 - share, share
     each = 1 / publishers if step.one_publisher else 1.0
-    return (subscribers - len(cohort)) * each, len(cohort) * each
+    if step.plan.settings.chosen_topics < step.plan.settings.topics:
+        traffic = traffic_of(step.plan.settings)
+        shares = topic_shares(traffic)
+        of_ids = {c: float(shares[client_topics(traffic, c)].sum()) for c in ids}
+        inside = sum(of_ids[c] for c in cohort)
+        return (sum(of_ids.values()) - inside) * each, inside * each
+    return (len(ids) - len(cohort)) * each, len(cohort) * each

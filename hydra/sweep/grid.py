@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from hydra.errors import Key
-from hydra.measure.column_names import CLIENTS, POINT, PUBLISHERS, REASON, STATUS
-from hydra.model import Figure, Scenario, StepPlan, StepResult, value_of, with_values
+from hydra.measure.column_names import CLIENTS, POINT, REASON, STATUS
+from hydra.model import PUBLISHERS, Figure, Scenario, StepPlan, StepResult, with_values
 from hydra.sweep.interface import QUICK_DRAIN_S, Row, Sweep, expected_step_s, step_bound_s
 from hydra.sweep.kind import RowSettings, SweepKind
 from hydra.sweep.step_retry import GRID_TRIES
+
+_MOST_PUBLISHERS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +24,19 @@ class GridSweep(SweepKind):
     """The sweep kind in which every combination of values is a step; the client count is the outer loop.
 
     Attributes:
-        vary: a table of lists: any key of ``[settings]``, and its values, each once. Every combination is a step, for
-            each client count.
+        vary: a table of lists: any key of ``[settings]``, or ``publishers``, and its values, each once. Every
+            combination is a step, for each client count.
     """
 
     key: ClassVar[str] = "vary"
     uses: ClassVar[tuple[str, ...]] = ("clients", "vary")
 
     vary: Mapping[str, tuple[Figure, ...]] = field(default_factory=dict)
+
+    @property
+    def _publishers(self) -> tuple[int, ...]:
+        """The numbers of publishers, if they vary."""
+        return tuple(n for n in self.vary.get(PUBLISHERS, ()) if isinstance(n, int))
 
     def check(self) -> None:
         """See :class:`hydra.sweep.kind.SweepKind`."""
@@ -73,23 +80,40 @@ class GridSweep(SweepKind):
     def given(self) -> Iterator[RowSettings]:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         for name, values in self.vary.items():
+            if name == PUBLISHERS:
+                continue
             yield from (RowSettings(("sweep", "vary"), {name: value}, index) for index, value in enumerate(values))
 
     def refusals(self, scenario: Scenario) -> Iterator[tuple[Key, str, str]]:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         for name, values in self.vary.items():
+            if name == PUBLISHERS and not all(type(n) is int and 1 <= n <= _MOST_PUBLISHERS for n in values):
+                what = f"must be whole numbers from 1 to {_MOST_PUBLISHERS}, not {list(values)}"
+                yield ("sweep", "vary", name), what, ""
             if len(set(values)) < len(values):
                 yield ("sweep", "vary", name), f"a value stands twice in {list(values)}", ""
+
+    def completed(self, scenario: Scenario) -> Scenario:
+        """The scenario with the highest number of publishers of any row."""
+        return replace(scenario, publishers=max([1, *self._publishers])) if self._publishers else scenario
+
+    def sizes(self, publishers: int) -> tuple[tuple[int, int], ...]:
+        """See :class:`hydra.model.SweepSpec`."""
+        counts = sorted(self._publishers or (publishers,))
+        return tuple((senders, clients) for clients in self.counts for senders in counts)
 
     def begin(self, scenario: Scenario) -> Sweep:
         """See :class:`hydra.sweep.kind.SweepKind`."""
         combinations = [dict(zip(self.vary, values, strict=True)) for values in product(*self.vary.values())]
-        plans = [
-            StepPlan(clients, with_values(scenario.settings, varied), self.duration_s)
-            for clients in self.counts
-            for varied in combinations
-        ]
+        plans = [self._plan(scenario, clients, varied) for clients in self.counts for varied in combinations]
         return Grid(scenario, plans)
+
+    def _plan(self, scenario: Scenario, clients: int, varied: Mapping[str, Figure]) -> StepPlan:
+        publishers = varied.get(PUBLISHERS)
+        settings = with_values(scenario.settings, varied)
+        return StepPlan(
+            clients, settings, self.duration_s, publishers=publishers if isinstance(publishers, int) else None
+        )
 
     @property
     def more_asked(self) -> str:
@@ -204,7 +228,7 @@ class Grid(Sweep):
 
 def _known(plan: StepPlan, varied: Sequence[str]) -> Row:
     """What is known of a row before it is measured."""
-    settings = {name: value_of(plan.settings, name) for name in varied}
+    settings = {name: plan.value(name) for name in varied}
     if not plan.point:
         return {CLIENTS: plan.clients, **settings}
     return {POINT: plan.point, CLIENTS: plan.clients, PUBLISHERS: plan.publishers, **settings}

@@ -15,7 +15,7 @@ from hydra.errors import Key
 from hydra.measure.column import REPEATS, Column
 from hydra.measure.column_names import AGGREGATE, AVG_RX, AVG_TX, CLIENTS, LOSS, POINT, REQUESTED
 from hydra.measure.step_columns import DUE, EARLIER, SENT, SystemColumns, published, step_columns
-from hydra.model import Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number, value_of
+from hydra.model import Figure, Scenario, StepPlan, StepResult, SweepSpec, TableKind, number
 from hydra.sweep.interface import Row, Sweep
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ class SweepKind(SweepSpec, ABC):
             for result in results
             if result.status == "ok"
             and (result.plan.clients, result.plan.point) == (row.get(CLIENTS), row.get(POINT) or "")
-            and all(value_of(result.plan.settings, name) == row.get(name) for name in self.varied)
+            and all(result.plan.value(name) == row.get(name) for name in self.varied)
         ]
         return found if REPEATS in row else found[-1:]
 

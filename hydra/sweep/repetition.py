@@ -159,7 +159,7 @@ class RepeatedSweep(Sweep):
         if self._in_order:
             return [(row, {}) for row in rows]
         of_steps = {
-            (r.plan.clients, *(value_of(r.plan.settings, name) for name in self._varied)): r.histograms
+            (r.plan.clients, *(r.plan.value(name) for name in self._varied)): r.histograms
             for r in each.taken
         }
         # The rows after a skipped step have no step.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hydra.measure.column import PER_SECOND, REPEATS, TEXT, Column, of_repeats, yes_no_column
+from hydra.measure.column import PER_SECOND, PUBLISHERS, REPEATS, TEXT, Column, of_repeats, yes_no_column
 from hydra.measure.column_names import CLEAN, NOT_CLEAN_WHY, REASON, STATUS
 from hydra.measure.step_columns import SystemColumns
 from hydra.model import SKIPPED_BY, Scenario
@@ -24,7 +24,7 @@ _LAST: Final = (
 )
 
 
-_UNITS: Final = {"rate": PER_SECOND, "message_size": "bytes", "message_size_min": "bytes"}
+_UNITS: Final = {"publishers": PUBLISHERS, "rate": PER_SECOND, "message_size": "bytes", "message_size_min": "bytes"}
 """Of settings that a sweep can vary, if their names do not have the unit."""
 
 

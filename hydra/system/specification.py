@@ -157,6 +157,9 @@ class SystemSpec:
         scenarios: a folder with further scenarios, which are found by name like those of ``conf/scenarios``.
         columns: columns that only this system's clients report.
         differs: settings that are compared between runs of this system.
+        has_topics: whether the clients obey ``configure.traffic``.
+        has_keys: whether messages can have keys, which choose the partition.
+        has_patterns: whether a subscriber can take all topics by one pattern.
         has_log: whether servers store what is sent, so a step may have no subscribers.
         presets: presets for design goals by name, for ``--preset`` and the key ``preset`` of scenarios.
         experiments: published experiments that it repeats.
@@ -191,6 +194,9 @@ class SystemSpec:
     scenarios: Path | None = None
     columns: Sequence[ReportColumn] = ()
     differs: Sequence[str] = ()
+    has_topics: bool = False
+    has_keys: bool = False
+    has_patterns: bool = True
     has_log: bool = False
     presets: Mapping[str, Preset] = {}
     experiments: Sequence[Experiment] = ()

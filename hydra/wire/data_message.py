@@ -247,6 +247,8 @@ _USUAL_SEED: Final = SharedSettings().payload_seed
 def payload(settings: Settings) -> str | None:
     """Kind, sizes and what else distinguishes the payloads; None for zeros of one size, the default."""
     largest, smallest = settings.message_size, settings.message_size_min or settings.message_size
+    if settings.message_sizes:
+        return f"{settings.payload}, sizes {settings.message_sizes}"
     if settings.payload == "zeros" and smallest == largest:
         return None
     sizes = f"{largest} bytes" if smallest == largest else f"{smallest}–{largest} bytes"

@@ -9,13 +9,14 @@ that the controller computes, because ``pow`` differs between languages (``tests
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from hydra.wire.messages import Traffic
+from hydra.model import SequenceRange, Settings
+from hydra.model.size_ranges import size_ranges
+from hydra.wire.messages import ONE_TOPIC, Traffic
 
 TOPIC: Final = 1
 KEY: Final = 2
@@ -34,6 +35,7 @@ _HALF: Final = 2**32
 _GAMMA: Final = 0x9E3779B97F4A7C15
 _BY_PURPOSE: Final = 0xD1B54A32D192ED03
 _BY_PUBLISHER: Final = 0x8CB92BA72F3D8DD7
+_AT_ONCE: Final = 65_536
 _FEW: Final = 8
 """Messages whose indices are computed one by one: for fewer ones numpy's cost per call dominates."""
 
@@ -206,6 +208,25 @@ def zipf(count: int, exponent: float) -> list[tuple[int, int]]:
     return alias_table([(i + 1) ** -exponent for i in range(count)]) if exponent else []
 
 
+def traffic_of(settings: Settings) -> Traffic:
+    """The topics, keys and sizes of a step's messages, in the form for clients."""
+    ranges = size_ranges(settings.message_sizes) if settings.message_sizes else []
+    several = settings.topics > 1
+    if not (several or settings.keys or ranges):
+        return ONE_TOPIC
+    return Traffic(
+        seed=settings.payload_seed,
+        topics=settings.topics,
+        topic_table=zipf(settings.topics, settings.topic_skew) if several else [],
+        topics_per_client=settings.topics_per_client if settings.chosen_topics < settings.topics else 0,
+        wildcard=settings.wildcard and several,
+        keys=settings.keys,
+        key_table=zipf(settings.keys, settings.key_skew),
+        sizes=[(low, high) for low, high, _ in ranges],
+        size_table=alias_table([weight for _, _, weight in ranges]) if len(ranges) > 1 else [],
+    )
+
+
 def client_topics(traffic: Traffic, client: int) -> list[int]:
     """The topics of a subscriber, ascending."""
     return topics_of(traffic.seed, client, traffic.topics, traffic.topics_per_client)
@@ -229,3 +250,25 @@ def size_choice(traffic: Traffic, publisher: int) -> MessageSizes:
 def hot_topics(topics: int) -> int:
     """How many topics are the tenth with most traffic: topic 0 and those after it."""
     return -(-topics // 10)
+
+
+def topic_shares(traffic: Traffic) -> npt.NDArray[np.float64]:
+    """The expected share of the messages that each topic gets."""
+    shares = np.zeros(traffic.topics)
+    for slot, (threshold, alias) in enumerate(traffic.topic_table):
+        shares[slot] += threshold / _HALF
+        shares[alias] += 1 - threshold / _HALF
+    return shares / traffic.topics if traffic.topic_table else shares + 1 / traffic.topics
+
+
+def topic_counts(
+    traffic: Traffic, publisher: int, sent: int, unacknowledged: Sequence[SequenceRange]
+) -> npt.NDArray[np.int64]:
+    """How many of a publisher's acknowledged messages each topic got."""
+    topic, counts = topic_choice(traffic, publisher), np.zeros(traffic.topics, np.int64)
+    for first in range(0, sent, _AT_ONCE):
+        ns = np.arange(first, min(first + _AT_ONCE, sent), dtype=np.uint64)
+        for low, high in unacknowledged:
+            ns = ns[(ns < low) | (ns > high)]
+        counts += np.bincount(topic.each(ns), minlength=traffic.topics)
+    return counts

@@ -9,7 +9,6 @@ import click
 from hydra.options import (
     COUNTS,
     SEARCH,
-    WORKLOAD,
     DerivedOption,
     duration_flag,
     flags,
@@ -25,7 +24,6 @@ from hydra.options import (
 _zmq_flags = flags(
     setting_flag("settings.burst", "--burst", "--msg-batch"),
     system_flags("zmq", "rcvhwm", "subscriptions", "nodrop", "sndhwm", "publisher", "io_threads", "sndbuf", "rcvbuf"),
-    grouped(WORKLOAD, setting_flag("publishers")),
 )
 
 

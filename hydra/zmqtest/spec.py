@@ -58,6 +58,7 @@ class ZmqSystemSpec(SystemSpec):
     queue = "high-water mark"
     settings = ZmqSettings
     native = ZmqNative
+    has_topics = True
     natives = NATIVES
     listener_bytes = LISTENER_BYTES
     implementations = IMPLEMENTATIONS
@@ -118,7 +119,7 @@ class ZmqSystemSpec(SystemSpec):
             return QueueCapacity(None, "--sndhwm and --rcvhwm above 0")
         buffers = [int(str(native.get(name) or 0)) or usual for name, usual in _KERNEL_BYTES.items()]
         return QueueCapacity(
-            sum(marks), "sndhwm and rcvhwm", sum(buffers) / (scenario.settings.message_size + _FRAME_BYTES)
+            sum(marks), "sndhwm and rcvhwm", sum(buffers) / (scenario.settings.mean_bytes + _FRAME_BYTES)
         )
 
     def reference(self, scenario: Scenario) -> Reference | None:

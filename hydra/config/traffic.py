@@ -1,0 +1,76 @@
+"""Topics, keys and ranges of sizes: their forms in a file, and what the system, or its clients, cannot have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hydra.config.toml import Toml
+from hydra.errors import Key, RefusedError
+from hydra.model import Scenario, Settings, with_values
+from hydra.model.size_ranges import sizes_text
+from hydra.sweep import kind_of
+from hydra.system import Refusal, SystemSpec
+
+_SIZES = "message_sizes"
+_TOPICS = ("topics", "keys", _SIZES)
+
+
+def with_texts(data: Toml) -> None:
+    """Converts lists of ranges of sizes to the texts of the model, in place."""
+    settings, sweep = data.get("settings"), data.get("sweep")
+    if isinstance(settings, dict) and isinstance(settings.get(_SIZES), list):
+        data["settings"] = {**settings, _SIZES: _text(("settings", _SIZES), settings[_SIZES])}
+    vary = sweep.get("vary") if isinstance(sweep, dict) else None
+    if isinstance(vary, dict) and isinstance(vary.get(_SIZES), list):
+        key: Key = ("sweep", "vary", _SIZES)
+        texts = [_text((*key, n), each) if isinstance(each, list) else each for n, each in enumerate(vary[_SIZES])]
+        data["sweep"] = {**data["sweep"], "vary": {**vary, _SIZES: texts}}
+
+
+def _text(key: Key, ranges: list[list[float]]) -> str:
+    try:
+        return sizes_text(ranges)
+    except ValueError as e:
+        raise RefusedError(key, str(e)) from e
+
+
+def refused_traffic(spec: SystemSpec, scenario: Scenario) -> Iterator[Refusal]:
+    """Topics, keys and sizes that the scenario's system or clients cannot have."""
+    if scenario.client in spec.tools:
+        for name in _TOPICS:
+            if any(value not in (0, 1, "") for value in scenario.values_of(name)):
+                what = f"{scenario.client} sends to one topic, without keys, in one size"
+                yield scenario.sweep.key_of(name), what, "leave it out, or choose another client"
+    if not spec.has_topics and any(value != 1 for value in scenario.values_of("topics")):
+        yield scenario.sweep.key_of("topics"), f"clients of system {spec.name} have one topic", "leave it out"
+    if not spec.has_keys and any(scenario.values_of("keys")):
+        yield scenario.sweep.key_of("keys"), f"messages of system {spec.name} have no keys", "leave it out"
+    if not spec.has_patterns and any(scenario.values_of("wildcard")):
+        what = f"subscribers of system {spec.name} have no patterns that leave the order of topics known"
+        yield scenario.sweep.key_of("wildcard"), what, "leave it out: without topics_per_client they have all topics"
+    for settings in _rows(scenario):
+        if settings.topics > 1:
+            yield from _of_topics(spec, scenario, settings)
+
+
+def _of_topics(spec: SystemSpec, scenario: Scenario, settings: Settings) -> Iterator[Refusal]:
+    key = scenario.sweep.key_of("topics")
+    if spec.group(settings):
+        what = "members of a consumer group would need all topics to share the messages"
+        yield key, what, "use topics = 1, or leave out the group"
+    if spec.stored(settings):
+        yield key, "subscribers that read stored messages read one topic", "use topics = 1, or read live"
+    if settings.chosen_topics < settings.topics and spec.log_acknowledges(settings):
+        what = "only the growth of the log acknowledges messages, which does not show their topics"
+        key = scenario.sweep.key_of("topics_per_client")
+        yield key, what, "leave it out, or let the servers acknowledge each message"
+
+
+def _rows(scenario: Scenario) -> Iterable[Settings]:
+    """The settings of rows: those of the scenario, with what each row changes."""
+    yield scenario.settings
+    for given in kind_of(scenario).given():
+        try:
+            yield with_values(scenario.settings, given.settings)
+        except ValueError:
+            continue  # only possible together with other values of its row, which are checked elsewhere
