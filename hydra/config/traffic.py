@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 
 from hydra.config.toml import Toml
 from hydra.errors import Key, RefusedError
-from hydra.model import Scenario, Settings, with_values
+from hydra.model import HEADER_BYTES, Scenario, Settings, with_values
 from hydra.model.size_ranges import sizes_text
 from hydra.sweep import kind_of
 from hydra.system import Refusal, SystemSpec
 
 _SIZES = "message_sizes"
 _TOPICS = ("topics", "keys", _SIZES)
+_WITH_SIZES = ("zeros", "random")
 
 
 def with_texts(data: Toml) -> None:
@@ -48,9 +49,28 @@ def refused_traffic(spec: SystemSpec, scenario: Scenario) -> Iterator[Refusal]:
     if not spec.has_patterns and any(scenario.values_of("wildcard")):
         what = f"subscribers of system {spec.name} have no patterns that leave the order of topics known"
         yield scenario.sweep.key_of("wildcard"), what, "leave it out: without topics_per_client they have all topics"
+    chosen = max(_whole(scenario, "topics_per_client"))
+    if chosen > max(_whole(scenario, "topics")):
+        what = f"{chosen} topics of a subscriber are more than topics, {max(_whole(scenario, 'topics'))}"
+        yield scenario.sweep.key_of("topics_per_client"), what, "raise topics, or lower it"
+    if chosen and any(scenario.values_of("wildcard")):
+        what = "wildcard stands for all topics, and topics_per_client for some"
+        yield scenario.sweep.key_of("wildcard"), what, "remove one of the two"
+    if any(scenario.values_of(_SIZES)):
+        yield from _of_sizes(scenario)
     for settings in _rows(scenario):
         if settings.topics > 1:
             yield from _of_topics(spec, scenario, settings)
+
+
+def _whole(scenario: Scenario, name: str) -> list[int]:
+    return [int(str(value)) for value in scenario.values_of(name)]
+
+
+def _of_sizes(scenario: Scenario) -> Iterator[Refusal]:
+    for name, usual in (("message_size", (HEADER_BYTES,)), ("message_size_min", (None,)), ("payload", _WITH_SIZES)):
+        if any(value not in usual for value in scenario.values_of(name)):
+            yield scenario.sweep.key_of(name), f"message_sizes allows no other {name}", "remove one of the two"
 
 
 def _of_topics(spec: SystemSpec, scenario: Scenario, settings: Settings) -> Iterator[Refusal]:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from hydra.kafkatest.jars import conf_folder
 from hydra.kafkatest.nodes import DEFAULT_PORT
 from hydra.kafkatest.presets import PRESETS
-from hydra.kafkatest.settings import TABLE, TOOL, spec_of
+from hydra.kafkatest.settings import MOST_PARTITIONS, TABLE, TOOL, spec_of
 from hydra.model import Figure, Scenario
 from hydra.system import Refusal
 from hydra.system.server_access import AddressError, AddressForm
@@ -55,10 +55,21 @@ def refusals(scenario: Scenario) -> Iterator[Refusal]:
     yield from _addresses(scenario)
     yield from _replicas(scenario)
     yield from _kill(scenario)
+    yield from _topics(scenario)
     yield from _names(scenario)
     yield from _security(scenario)
     if scenario.client == TOOL:
         yield from _of_tool(scenario)
+
+
+def _topics(scenario: Scenario) -> Iterator[Refusal]:
+    """More partitions in all topics together than one command can name."""
+    usual = spec_of(scenario).partitions
+    topics = max(int(str(value)) for value in scenario.values_of("topics"))
+    partitions = max(int(str(value or usual)) for value in scenario.values_of("partitions"))
+    if topics > 1 and topics * partitions > MOST_PARTITIONS:
+        what = f"{topics} topics of {partitions} partitions are {topics * partitions}, above the limit of {MOST_PARTITIONS}"
+        yield scenario.sweep.key_of("topics"), what, "use fewer topics or partitions"
 
 
 def _addresses(scenario: Scenario) -> Iterator[Refusal]:

@@ -99,7 +99,9 @@ class DataTopic:
         self._clear()
         if config == self.config:
             return False
-        part = f"data-{self._made}" if self._made else "data"
+        # (A numbered topic and the topic of a later step have different names.)
+        part = "data" if config.topics == 1 else "topics"
+        part = f"{part}-{self._made}" if self._made else part
         parts = topic_names(part, config.topics)
         if self._records is not None:
             self._cluster = self._cluster or self.topics.describe().id

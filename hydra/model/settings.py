@@ -128,7 +128,8 @@ class Settings(SharedSettings):
             subjects of NATS. Each message has one, drawn from ``payload_seed``.
         topic_skew: the exponent of Zipf's law, by which topic k gets a share of 1 / kᵉˣᵖᵒⁿᵉⁿᵗ of the messages; 0: equal
             shares.
-        topics_per_client: the number of topics of each subscriber, drawn from ``payload_seed``; 0: all topics.
+        topics_per_client: the number of topics of each subscriber, drawn from ``payload_seed``; 0: all topics, as in
+            rows with at most this number.
         wildcard: whether each subscriber has all topics by one pattern.
         keys: the number of keys of Kafka's messages, which choose the partition; 0: messages have no key.
         key_skew: the exponent of Zipf's law for keys; 0: equal shares.
@@ -162,12 +163,8 @@ class Settings(SharedSettings):
             skew = getattr(self, name)
             require(0 <= skew <= 10, f"{name} must be 0 (even) to 10, not {skew:g}")
         require(
-            0 <= self.topics_per_client <= self.topics,
-            f"topics_per_client must be 0 (all) to topics, {self.topics}, not {self.topics_per_client}",
-        )
-        require(
-            not (self.wildcard and self.topics_per_client),
-            "wildcard stands for all topics: remove it, or topics_per_client",
+            0 <= self.topics_per_client <= MOST_TOPICS,
+            f"topics_per_client must be 0 (all) to {MOST_TOPICS}, not {self.topics_per_client}",
         )
         if not self.message_sizes:
             return
@@ -183,8 +180,8 @@ class Settings(SharedSettings):
 
     @property
     def chosen_topics(self) -> int:
-        """The number of topics of a subscriber."""
-        return self.topics_per_client or self.topics
+        """The number of topics of a subscriber; with fewer topics than it may have, it has all."""
+        return min(self.topics_per_client or self.topics, self.topics)
 
     @property
     def largest_bytes(self) -> int:

@@ -27,13 +27,23 @@ class Arrival:
     size: int
     padding: bytes
     arrived_ns: int
+    topic: int = -1
 
 
 class Listener:
     """A SUB socket on a publisher's endpoint; reads inside the control peer's loop."""
 
-    def __init__(self, peer: ControlPeer, endpoint: str, *, rcvhwm: int = 0, clock: Callable[[], int] = time.time_ns):
+    def __init__(
+        self,
+        peer: ControlPeer,
+        endpoint: str,
+        *,
+        rcvhwm: int = 0,
+        clock: Callable[[], int] = time.time_ns,
+        topics: bool = False,
+    ):
         self.arrivals: list[Arrival] = []
+        self._prefix = 4 if topics else 0
         self.clock = clock
         self._peer = peer
         self._socket = peer.socket(zmq.SUB)
@@ -48,8 +58,10 @@ class Listener:
                 message = self._socket.recv(zmq.NOBLOCK)
             except zmq.Again:
                 return
+            topic = int.from_bytes(message[: self._prefix]) if self._prefix else -1
+            message = message[self._prefix :]
             header = unpacked(self._peer.first_epoch, message)
-            self.arrivals.append(Arrival(*header, len(message), message[HEADER.size :], self.clock()))
+            self.arrivals.append(Arrival(*header, len(message), message[HEADER.size :], self.clock(), topic))
 
     def data(self, epoch: int) -> list[Arrival]:
         """The messages of an epoch, in the order of arrival."""
@@ -102,9 +114,9 @@ class Speaker:
         """Waits until so many subscriptions have been made, ever."""
         self._peer.wait(lambda: self.subscriptions >= count, f"{count} subscriptions at publisher {self.publisher}")
 
-    def probe(self, epoch: int, publisher: int | None = None) -> None:
+    def probe(self, epoch: int, publisher: int | None = None, topic: Callable[[int], int] | None = None) -> None:
         """Sends one probe of a publisher that was configured for this epoch."""
-        self.send(PROBE_EPOCH, [epoch], publisher=publisher)
+        self.send(PROBE_EPOCH, [epoch], publisher=publisher, topic=topic)
 
     def mark_end(self, epoch: int, publisher: int | None = None) -> None:
         """Sends one end marker of a publisher whose step is over."""
@@ -118,11 +130,16 @@ class Speaker:
         publisher: int | None = None,
         time_ns: int | None = None,
         size: int = 24,
+        topic: Callable[[int], int] | None = None,
     ) -> None:
-        """Sends these sequences in this order; they claim to be due at ``time_ns``, or now."""
+        """Sends these sequences in this order; they claim to be due at ``time_ns``, or now.
+
+        ``topic`` is that of each sequence, if there are several.
+        """
         who = self.publisher if publisher is None else publisher
         for sequence in sequences:
-            self._socket.send(self._peer.packed(epoch, who, sequence, time_ns or time.time_ns(), size))
+            prefix = b"" if topic is None else topic(sequence).to_bytes(4)
+            self._socket.send(prefix + self._peer.packed(epoch, who, sequence, time_ns or time.time_ns(), size))
 
     def send_raw(self, message: bytes) -> None:
         """Sends something that may be no message of ours."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from hydra.model import SKIPPED_BY, USER, Figure, Scenario, Settings, StepPlan, StepResult, value_of
-from hydra.sweep import GridSweep, Sweep, for_scenario
+from hydra.sweep import GridSweep, Sweep, for_scenario, kind_of
 
 SCENARIO = Scenario(
     name="k",
@@ -53,6 +53,24 @@ def test_clients_ascend_in_the_outer_loop_and_vary_follows_the_file() -> None:
     assert plans[0] == StepPlan(30, Settings(rate=30_000.0, system=values), 10, "grid")
     without = for_scenario(replace(SCENARIO, sweep=GridSweep(clients=(1, 2), duration_s=3)))
     assert [r.plan.clients for r in play(without)] == [1, 2]
+
+
+def test_publishers_vary_like_a_setting() -> None:
+    vary: Mapping[str, tuple[Figure, ...]] = {"publishers": (3, 1), "msg_batch": (100, 200)}
+    scenario = replace(SCENARIO, sweep=GridSweep(clients=(5, 10), duration_s=1, vary=vary))
+    scenario = kind_of(scenario).completed(scenario)
+    assert (scenario.publishers, scenario.sizes) == (3, ((1, 5), (3, 5), (1, 10), (3, 10)))
+    sweep = for_scenario(scenario)
+    results = play(sweep)
+    assert [(r.plan.clients, r.plan.publishers, batch(r.plan)) for r in results[:4]] == [
+        (5, 3, 100), (5, 3, 200), (5, 1, 100), (5, 1, 200)
+    ]  # fmt: skip
+    assert "publishers" not in results[0].plan.settings.system
+    rows = sweep.rows(results)
+    assert [(row["clients"], row["publishers"], row["msg_batch"]) for row in rows[2:5]] == [
+        (5, 1, 100), (5, 1, 200), (10, 3, 100)
+    ]  # fmt: skip
+    assert kind_of(scenario).steps_of(rows[2], results) == [results[2]]
 
 
 def test_a_row_has_clients_and_what_varies_before_its_figures() -> None:
