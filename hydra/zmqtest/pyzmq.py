@@ -93,16 +93,18 @@ class ZmqPublisher(PublisherTransport):
 
     def probe(self, message: bytes) -> None:
         """Sends a probe to all subscribers that are subscribed by now."""
-        self._hand_over([message] if self._topics is None else [self._prefixes[topic] + message for topic in self._probed])
+        if self._topics is None or self._socket is None:
+            self.send([message], 0)
+            return
+        for topic in self._probed:
+            with contextlib.suppress(zmq.Again):
+                _send(self._socket, self._prefixes[topic] + message, self._flags)
 
     def send(self, messages: Sequence[bytes], first_sequence: int) -> int:
         """Sends all messages; with ``nodrop``, until the queue is full."""
         if self._topics is not None:
             prefixes = map(self._prefixes.__getitem__, self._topics.of(first_sequence, len(messages)))
             messages = list(map(operator.add, prefixes, messages))
-        return self._hand_over(messages)
-
-    def _hand_over(self, messages: Sequence[bytes]) -> int:
         if self._socket is None:
             return 0
         accepted: list[None] = []
@@ -224,12 +226,12 @@ class ZmqSubscriber(SubscriberTransport):
         self._emptied = True
         with contextlib.suppress(zmq.Again):
             self._drain(socket, messages, limit)
-        return self._without_prefixes(messages)
+        return self._without_prefixes(messages) if self._prefix_bytes else messages
 
     def _without_prefixes(self, messages: list[bytes]) -> list[bytes]:
         """The messages without their topics."""
         length = self._prefix_bytes
-        return [message[length:] for message in messages] if length else messages
+        return [message[length:] for message in messages]
 
     def stream(self, until_ns: int, limit: int) -> tuple[list[bytes], list[tuple[int, int]]]:
         """Receives batches: waits for the first message of each, and takes the others that are there."""
@@ -248,7 +250,7 @@ class ZmqSubscriber(SubscriberTransport):
             batches.append((now_ns, len(messages) - before))
             before = len(messages)
         self._emptied = False  # unknown
-        return self._without_prefixes(messages), batches
+        return self._without_prefixes(messages) if self._prefix_bytes else messages, batches
 
     def _set_patience(self, now_ns: int, until_ns: int) -> int:
         """Sets how long to wait for a batch; returns when the stream ends, so its last wait ends in time."""

@@ -180,3 +180,10 @@ def test_the_expected_start_counts_servers_rows_and_processes(
     scenario: str, replaced: dict[str, object], seconds: float
 ) -> None:
     assert expected_start_s(resolve(scenario, replaced), cores=2) == pytest.approx(seconds)
+
+
+def test_an_account_of_some_topics_takes_a_byte_for_each_message_that_is_sent() -> None:
+    scenario = {"publishers": 3, "settings.rate": 2000, "sweep.duration_s": 50, "settings.topics": 10}
+    all_topics = needs(resolve("zmqfixed", scenario), 100, 4, 128)
+    some = needs(resolve("zmqfixed", {**scenario, "settings.topics_per_client": 2}), 100, 4, 128)
+    assert some.memory_bytes - all_topics.memory_bytes == 100 * 3 * 2000 * 50

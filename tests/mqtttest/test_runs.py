@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+import paho.mqtt.client as mqtt
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 
 from hydra.mqtttest.system import access_to, forget
+from hydra.wire.data_message import HEADER
 from tests.integration.command import assert_all_arrived, hydra, table
+from tests.suite.waiting import wait_until
+from tests.truth.topic_rows import TOPICS, assert_counted_alike
 
 pytestmark = pytest.mark.tier("test")
 
@@ -40,3 +46,24 @@ def test_nothing_is_left_on_the_users_server(tmp_path: Path, server: str) -> Non
     hydra(*FIXED, *SHARED, *native, "--broker", server, "--out", run)
     assert_carried(table(run))
     assert forget(access_to(server), "hydra") == 0
+
+
+def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(tmp_path: Path, server: str) -> None:
+    """Counted by a plain client of the library."""
+    run, counts, subscribed = tmp_path / "run", Counter[int](), list[int]()
+    host, _, port = server.rpartition(":")
+    witness = mqtt.Client(CallbackAPIVersion.VERSION2, "witness")
+    witness.on_message = lambda _client, _data, message: counts.update([HEADER.unpack_from(message.payload)[0]])
+    witness.on_subscribe = lambda _client, _data, mid, _codes, _properties: subscribed.append(mid)
+    witness.connect(host, int(port))
+    witness.subscribe("hydra/+/0")
+    witness.loop_start()
+    try:
+        wait_until(lambda: subscribed, "the subscription")
+        hydra("mqtt-fixed", "--client", "paho-mqtt", *TOPICS, "--servers", server, "--out", run)
+        seen = dict(counts)
+        wait_until(lambda: dict(counts) == seen, "the last message")
+    finally:
+        witness.disconnect()
+        witness.loop_stop()
+    assert_counted_alike(run, counts)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +15,10 @@ from hydra.native.build import find
 from hydra.natstest.settings import NatsAccess
 from hydra.natstest.streams import JetStreams
 from hydra.system.embedded_server import EmbeddedServer
+from hydra.wire.data_message import HEADER
 from tests.integration.command import assert_all_arrived, hydra, table
+from tests.suite.waiting import SOON_S, wait_until
+from tests.truth.topic_rows import TOPICS, assert_counted_alike
 
 pytestmark = [pytest.mark.tier("test"), pytest.mark.usefixtures("needs_nats")]
 
@@ -33,3 +40,47 @@ def test_modes_are_varied_on_the_users_server_and_nothing_is_left_there(tmp_path
     with closing(JetStreams(NatsAccess(servers=[server.address]))) as streams:
         assert not [name for name in streams.names() if name.startswith("hydra-run-")]
     assert not [*run.glob("nats-*"), *run.glob("server-*")]
+
+
+@contextmanager
+def heard(address: str, subject: str) -> Iterator[Counter[int]]:
+    """Counts the messages of a subject by epoch: the protocol itself, without a library or any code of ours."""
+    host, _, port = address.rpartition(":")
+    counts: Counter[int] = Counter()
+    with socket.create_connection((host, int(port)), SOON_S) as connection:
+        connection.sendall(f'CONNECT {{"verbose":false}}\r\nSUB {subject} 1\r\nPING\r\n'.encode())
+        lines = connection.makefile("rb")
+        while lines.readline() != b"PONG\r\n":
+            pass
+
+        def read() -> None:
+            while line := lines.readline():
+                if line.startswith(b"MSG "):
+                    message = lines.read(int(line.split()[-1]) + 2)[:-2]
+                    counts[HEADER.unpack_from(message)[0]] += 1
+                elif line.startswith(b"PING"):
+                    connection.sendall(b"PONG\r\n")
+
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        yield counts
+        connection.shutdown(socket.SHUT_RDWR)
+        thread.join(SOON_S)
+
+
+def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(tmp_path: Path, server: EmbeddedServer) -> None:
+    run = tmp_path / "run"
+    with heard(server.address, "*.core.0") as counts:
+        hydra("nats-fixed", "--implementation", "nats-py", *TOPICS, "--servers", server.address, "--out", run)
+        seen = dict(counts)
+        wait_until(lambda: dict(counts) == seen, "the last message")
+    assert_counted_alike(run, counts)
+
+
+def test_a_stream_has_all_subjects_of_a_pattern(tmp_path: Path, server: EmbeddedServer) -> None:
+    run = tmp_path / "run"
+    flags = ("--clients", 2, "--duration", 0.3, "--topics", 5, "--wildcard", "--mode", "jetstream")
+    hydra(*FIXED, "--implementation", "nats-py", *flags, "--servers", server.address, "--out", run)
+    (row,) = table(run)
+    assert (row["topics"], row["reordered"], row["copies_expected"]) == ("5", "0", str(2 * int(row["total_tx"])))
+    assert_all_arrived(row, 60)

@@ -19,15 +19,17 @@ from hydra.errors import RefusedKeyError
 from hydra.kafkatest.settings import KafkaSettings
 from hydra.kafkatest.step_topic import topic_config_of
 from hydra.kafkatest.system import KafkaSystem
-from hydra.model import LoadSpec, NativeSpec, SharedSettings
+from hydra.model import LoadSpec, NativeSpec, Settings, shared_of
 from hydra.mqtttest.system import MqttSystem, access_to
 from hydra.natstest.system import NatsSystem
 from hydra.sweep.search_spec import SearchSpec
+from hydra.wire.traffic import traffic_of
 
 SCENARIOS: Final = {"zmq": "zmqfixed", "kafka": "kafka-fixed", "nats": "nats-fixed", "mqtt": "mqtt-fixed"}
-SHARED: Final[Mapping[str, type]] = {"settings": SharedSettings, "native": NativeSpec, "load": LoadSpec}
+SHARED: Final[Mapping[str, type]] = {"settings": Settings, "native": NativeSpec, "load": LoadSpec}
 _NATIVE: Final = {"native.*"}
-_PLAIN: Final = {"payload_ratio", "payload_file", "payload_seed"}
+_TOPICS: Final = {"topic_skew", "topics_per_client", "wildcard"}
+_PLAIN: Final = {"payload_ratio", "payload_file", "payload_seed", "keys", "key_skew"} | _TOPICS
 _STEADY: Final = {"load.low", "load.high", "load.parts", "load.period_s", "load.file"}
 _QUEUED: Final = {"nats.replicas", "storage", "consumer", "publish_acks", "publish_window", "ack_policy"}
 _USUAL: Final = _PLAIN | _STEADY | _NATIVE
@@ -37,6 +39,7 @@ _OF_NATIVE_ZMQ: Final = {
 }
 """All options of native clients but ``secure``, which pyzmq has, too."""
 _ZMQ: Final = _PLAIN | _STEADY | _OF_NATIVE_ZMQ | {"subscriptions"}
+_SIZED: Final = _ZMQ - {"payload_seed"} | {"message_size", "message_size_min"}
 _LOADED: Final = _ZMQ | {"rate", "messages"}
 
 
@@ -62,6 +65,7 @@ _LOGINS: Final = {
 
 
 _KAFKA: Final = {"session_timeout_ms", "kafka.exact_group", "kafka.metrics"}
+_NO_KEYS: Final = _USUAL - {"keys"}
 _OF_USER: Final = {"kill_broker_at", "move_partition_at", "kafka.broker", "kafka.tls", "server.count"}
 _MQTT_BESIDE: Final = {"mqtt.key_file", "mqtt.password", "mqtt.password_file"}
 _MQTT: Final = _MQTT_BESIDE | {"mqtt.username", "mqtt.ca_file", "mqtt.cert_file", "max_inflight"}
@@ -72,10 +76,12 @@ MODES: Final = [
     Mode("zmq", {"publishers": 2}, _ZMQ - {"subscriptions"}),
     Mode("zmq", {"client": "native"}, _ZMQ - _OF_NATIVE_ZMQ),
     Mode("zmq", {"client": "zmtp"}, _ZMQ - _OF_NATIVE_ZMQ | {"rcvhwm", "receive_rate", "native.secure"}),
-    Mode("zmq", {"settings.payload": "json"}, _ZMQ - {"payload_ratio", "payload_seed"}),
+    Mode("zmq", {"settings.topics": 3}, _ZMQ - _TOPICS - {"payload_seed"}),
+    Mode("zmq", {"settings.message_sizes": "24-30:1", "settings.message_size": 24}, _SIZED),
+    Mode("zmq", {"settings.payload": "json"}, _ZMQ - {"payload_ratio", "payload_seed"} | {"message_sizes"}),
     Mode("zmq", {"settings.payload": "random"}, _ZMQ - {"payload_seed"}),
-    Mode("zmq", {"settings.payload": "lines", "settings.payload_file": "f"}, _ZMQ - {"payload_file"}),
-    Mode("zmq", {"settings.message_size_min": 24}, _ZMQ - {"payload_seed"}),
+    Mode("zmq", {"settings.payload": "lines", "settings.payload_file": "f"}, _ZMQ - {"payload_file"} | {"message_sizes"}),
+    Mode("zmq", {"settings.message_size_min": 24}, _ZMQ - {"payload_seed"} | {"message_sizes"}),
     Mode("zmq", {"load.shape": "ramp"}, _LOADED - {"load.low", "load.high"}),
     Mode("zmq", {"load.shape": "steps"}, _LOADED - {"load.parts"}),
     Mode("zmq", {"load.shape": "daily"}, _LOADED - {"load.low", "load.high", "load.period_s"}),
@@ -101,23 +107,28 @@ MODES: Final = [
         {"mqtt.broker": "h:1", "mqtt.username": "u", "settings.qos": 2},
         {*_USUAL, "mqtt.key_file", "mqtt.tls", "mqtt.max_queued_messages"},
     ),
-    Mode("kafka", {}, _KAFKA | _USUAL),
-    Mode("kafka", {"client": "native"}, _KAFKA | _USUAL - _NATIVE),
-    Mode("kafka", {"settings.group": "g"}, {"kafka.metrics"} | _USUAL),
-    Mode("kafka", {"settings.partitions": 2}, {*_KAFKA, "kafka.partitions"} | _USUAL),
-    Mode("kafka", {"settings.replication_factor": 1}, {*_KAFKA, "kafka.replication_factor"} | _USUAL),
-    Mode("kafka", {"kafka.bootstrap": "h:1"}, _KAFKA - {"kafka.metrics"} | _OF_USER | _USUAL),
+    Mode("kafka", {}, _KAFKA | _NO_KEYS),
+    Mode("kafka", {"client": "native"}, _KAFKA | _NO_KEYS - _NATIVE),
+    Mode("kafka", {"settings.topics": 3}, _KAFKA | _NO_KEYS - {"topic_skew", "topics_per_client", "payload_seed"}),
+    Mode("kafka", {"settings.keys": 3}, _KAFKA | _NO_KEYS - {"key_skew", "payload_seed"}),
+    Mode("kafka", {"settings.group": "g"}, {"kafka.metrics", "topics"} | _NO_KEYS),
+    Mode("kafka", {"settings.partitions": 2}, {*_KAFKA, "kafka.partitions"} | _NO_KEYS),
+    Mode("kafka", {"settings.replication_factor": 1}, {*_KAFKA, "kafka.replication_factor"} | _NO_KEYS),
+    Mode("kafka", {"kafka.bootstrap": "h:1"}, _KAFKA - {"kafka.metrics"} | _OF_USER | _NO_KEYS),
     Mode(
         "kafka",
         {"client": "kafka-tool", "settings.messages": 9},
         {"check_crcs", "receive_rate", "reconnect_rate", "burst", "kafka.exact_group", "kafka.metrics"}
-        | {"message_size_min", "load.shape", *_USUAL},
+        | {"message_size_min", "message_sizes", "topics", "load.shape", *_USUAL},
     ),
 ]
 """The unused settings are those that no client reads in that mode, found by reading the clients, or cannot obey."""
 
 TOGETHER: Final[Mapping[str, Mapping[str, object]]] = {
     "message_size_min": {"settings.message_size": 1000},
+    "message_sizes": {"settings.message_size": 24},
+    "group": {"settings.topics": 1},
+    "read": {"settings.topics": 1},
     "idempotence": {"settings.acks": "all"},
     "kill_broker_at": {"server.count": 3},
     "move_partition_at": {"server.count": 3},
@@ -130,6 +141,7 @@ VALUES: Final[Mapping[str, object]] = {
     "payload": "random",
     "payload_file": __file__,
     "message_size_min": 30,
+    "message_sizes": "24-100:1",
     "linger_ms": 4.0,
     "replication_factor": 3,
     "kafka.replication_factor": 3,
@@ -199,6 +211,9 @@ class _Nothing:
     def begin(self, offsets: object) -> None:
         """Takes what it is given."""
 
+    def by_topic(self, offsets: dict[int, int]) -> list[dict[int, int]]:
+        return [offsets]
+
 
 def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
     """All that the clients and servers of the first step are told, as JSON has it."""
@@ -220,7 +235,7 @@ def told(resolved: ResolvedScenario, monkeypatch: pytest.MonkeyPatch) -> object:
         tested._given = access_to("h:1")  # its files do not exist
         beside.append(scenario.tables)
     beside += [scenario.server.count, dict(scenario.tables), spec.one_publisher(plan.settings)]
-    shared = {name: getattr(plan.settings, name) for name in (of.name for of in fields(SharedSettings))}
+    shared = [shared_of(plan.settings), plan.settings.largest_bytes, traffic_of(plan.settings)]
     return msgspec.to_builtins([shared, scenario.load, tested.configure(plan.settings), beside])
 
 

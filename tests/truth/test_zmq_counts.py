@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections import Counter
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from hydra.store.database import RunStore
 from tests.integration.command import background
 from tests.suite.waiting import wait_until
 from tests.truth.scale import cases
-from tests.truth.zmq_witness import SubWitness, data_endpoint
+from tests.truth.topic_rows import TOPICS, assert_counted_alike
+from tests.truth.zmq_witness import SubWitness, data_endpoint, data_endpoints
 
 pytestmark = pytest.mark.tier("all")
 
@@ -51,3 +53,16 @@ def test_tx_and_rx_are_what_an_independent_subscriber_counts(
         got = {c["client"]: c["messages"] for c in clients[result.epoch] if c["role"] == "subscriber"}
         assert set(got.values()) == {seen[result.epoch]}
         assert len(got) == result.plan.clients
+
+
+@pytest.mark.tier("test")
+def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(tmp_path: Path, zmq_implementation: str) -> None:
+    run = tmp_path / "run"
+    arguments = ("zmqfixed", "--client", zmq_implementation, *TOPICS, *UNBOUNDED, "--out", run)
+    with ExitStack() as stack:
+        command = stack.enter_context(background(*arguments, log=tmp_path / "log"))
+        endpoints = data_endpoints(command, 2)
+        witnesses = [stack.enter_context(closing(SubWitness(e, bytes(4)))) for e in endpoints]
+        assert command.wait() == 0, command.output()
+        wait_until(lambda: all(w.quiet() for w in witnesses), "the last message")
+    assert_counted_alike(run, sum((w.messages for w in witnesses), Counter()))

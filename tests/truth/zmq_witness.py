@@ -20,7 +20,7 @@ QUIET_S = 0.3
 class SubWitness:
     """Counts, by epoch, every message that a publisher's endpoint gives, and keeps their sequences."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, prefix: bytes = b"") -> None:
         self.messages: Counter[int] = Counter()
         self.sequences: dict[int, set[int]] = {}
         self._heard_s = time.monotonic()
@@ -28,7 +28,8 @@ class SubWitness:
         self._socket = self._context.socket(zmq.SUB)
         self._socket.linger = 0
         self._socket.rcvhwm = 0
-        self._socket.subscribe(b"")
+        self._socket.subscribe(prefix)
+        self._prefix = prefix
         self._socket.connect(endpoint)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -41,7 +42,7 @@ class SubWitness:
             self._heard_s = time.monotonic()
             with contextlib.suppress(zmq.Again):
                 while True:
-                    epoch, _, sequence, _ = HEADER.unpack_from(self._socket.recv(zmq.NOBLOCK))
+                    epoch, _, sequence, _ = HEADER.unpack_from(self._socket.recv(zmq.NOBLOCK), len(self._prefix))
                     self.messages[epoch] += 1
                     self.sequences.setdefault(epoch, set()).add(sequence)
 
@@ -58,13 +59,18 @@ class SubWitness:
 
 def data_endpoint(command: Background) -> str:
     """Where the publisher of a ``hydra`` command listens, once it does."""
+    (endpoint,) = data_endpoints(command)
+    return endpoint
+
+
+def data_endpoints(command: Background, publishers: int = 1) -> list[str]:
+    """Where all publishers of a ``hydra`` command listen, once they do."""
 
     def listening() -> list[tuple[str, int]]:
         found: list[tuple[str, int]] = []
         for process in command.clients("zmq-pub"):
             with contextlib.suppress(psutil.Error):
                 found += [c.laddr for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
-        return found
+        return found if len(found) == publishers else []
 
-    ((host, port),) = wait_until(listening, "a publisher that listens", LONG_S)
-    return f"tcp://{host}:{port}"
+    return [f"tcp://{host}:{port}" for host, port in wait_until(listening, "publishers that listen", LONG_S)]

@@ -1,0 +1,39 @@
+"""What a run with several topics must say, beside what a plain subscriber of the hottest topic has counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from hydra.store.database import RunStore
+from hydra.wire.traffic import client_topics, traffic_of
+
+TOPICS: Final = (
+    *("--clients", 6, "--publishers", 2, "--rate", 300, "--duration", 0.5, "--set", "warmup_s=0"),
+    *("--topics", 3, "--topic-skew", 1, "--topics-per-client", 1, "--message-sizes", "24-40:3,100-2000:1"),
+)
+"""Six subscribers of one topic each, so that each topic has some of them."""
+
+
+def assert_counted_alike(run: Path, hottest: Counter[int]) -> None:
+    """Holds the sums of the only step against the messages of topic 0 that a witness saw, by epoch."""
+    with RunStore.open(run) as store:
+        (result,) = store.results()
+        clients: Sequence[dict[str, int]] = store.clients(result.epoch)
+    figures, traffic = result.figures, traffic_of(result.plan.settings)
+    got = {c["client"]: c["messages"] for c in clients if c["role"] == "subscriber"}
+    sent = sum(c["messages"] for c in clients if c["role"] == "publisher")
+    by_topic: dict[int, set[int]] = {}
+    for client, messages in got.items():
+        (topic,) = client_topics(traffic, client)
+        by_topic.setdefault(topic, set()).add(messages)
+    assert by_topic[0] == {hottest[result.epoch]}
+    # Every message has one topic, and all subscribers of a topic got the same.
+    assert sorted(by_topic) == [0, 1, 2]
+    assert sum(sum(counts) for counts in by_topic.values()) == sent == figures["total_tx"]
+    assert (figures["topics"], figures["copies_expected"], figures["in_window"]) == (3, sum(got.values()), sum(got.values()))
+    assert (figures["lost"], figures["extra"], figures["reordered"], figures["failed_clients"]) == (0, 0, 0, 0)
+    assert (figures["hot_topics_loss_pct"], figures["other_topics_loss_pct"]) == (0, 0)
+    assert isinstance(figures["hot_topics_p99_us"], int)
