@@ -178,12 +178,14 @@ class LossySubscriber:
         expected: the messages that it should have received.
         lost: the expected messages that it lost.
         gaps: by publisher, the first and the last sequence of each missing range; the first ranges if there are many.
+        missing: the expected messages that it did not receive; 0: as many as the gaps have.
     """
 
     client: int
     expected: int
     lost: int
     gaps: Mapping[int, Sequence[tuple[int, int]]]
+    missing: int = 0
 
     @property
     def known_until(self) -> float:
@@ -211,21 +213,23 @@ def shares(
         sequences: the sequences from :func:`hydra.measure.loss_pattern.edges`.
     """
     firsts = np.array([group.start for group in groups])
-    of_groups: list[list[tuple[int, int]]] = [[] for _ in groups]
+    of_groups: list[list[tuple[int, int, float]]] = [[] for _ in groups]
     known_until = [float(np.inf)] * len(groups)
     for loser in losers:
         row = int(np.searchsorted(firsts, loser.client, side="right")) - 1
         listed = [(first, last + 1) for gaps in loser.gaps.values() for first, last in gaps]
-        of_groups[row] += listed
+        # A gap of a subscriber with some of the topics spans messages of others: its own are spread evenly over it.
+        spanned = sum(behind - first for first, behind in listed)
+        weight = min(loser.missing / spanned, 1.0) if loser.missing and spanned else 1.0
+        of_groups[row] += [(first, behind, weight) for first, behind in listed]
         if loser.unlisted:
             known_until[row] = min(known_until[row], loser.known_until)
     width = np.diff(sequences) / max(float(sequences[-1]), 1.0)
     found = np.zeros((len(groups), len(width)))
     for row, (ranges, due) in enumerate(zip(of_groups, expected, strict=True)):
         if ranges and due:
-            first, behind = np.array(ranges, np.float64).T
-            one = np.ones(len(first))
-            lost = np.diff(before(first, one, sequences) - before(behind, one, sequences))
+            first, behind, weights = np.array(ranges, np.float64).T
+            lost = np.diff(before(first, weights, sequences) - before(behind, weights, sequences))
             found[row] = np.divide(lost, due * width, out=np.zeros_like(lost), where=width > 0)
         found[row, sequences[1:] > known_until[row]] = np.nan
     return np.clip(found, 0.0, 1.0)

@@ -60,13 +60,13 @@ def by_group(db: sqlite3.Connection, epoch: int, first: int, size: int) -> list[
 def losers(db: sqlite3.Connection, epoch: int) -> list[LossySubscriber]:
     """The subscribers that lost messages in a step, in the order of their ids."""
     rows = db.execute(
-        f"SELECT client, messages + missing, {_LOST} AS lost, missing_ranges FROM clients "  # noqa: S608  # a constant
+        f"SELECT client, messages + missing, {_LOST} AS lost, missing_ranges, missing FROM clients "  # noqa: S608  # a constant
         "WHERE epoch = ? AND role = 'subscriber' AND missing > 0 AND lost > 0 ORDER BY client",
         (epoch,),
     )
     return [
-        LossySubscriber(client, expected, lost, _gaps.decode(gaps) if gaps else {})
-        for client, expected, lost, gaps in rows
+        LossySubscriber(client, expected, lost, _gaps.decode(gaps) if gaps else {}, missing)
+        for client, expected, lost, gaps, missing in rows
     ]
 
 
