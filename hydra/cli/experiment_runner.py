@@ -21,7 +21,7 @@ from hydra.errors import (
     PlacementError,
 )
 from hydra.measure.column_names import CLIENTS, POINT
-from hydra.model import Figure, Scenario, StepResult, value_of
+from hydra.model import Figure, Scenario, StepResult
 from hydra.report.experiment_folder import ExperimentRecord, PartRecord, write_record, write_tables
 from hydra.run import launcher
 from hydra.run.launcher import RunRequest

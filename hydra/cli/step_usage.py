@@ -14,7 +14,7 @@ from hydra.errors import UsageError
 from hydra.measure.column_names import AGGREGATE, GONE, RATE_HELD, VERDICT
 from hydra.measure.rates import SECOND_NS
 from hydra.measure.resources import summarise
-from hydra.model import Points, Scenario, StepResult, number, value_of
+from hydra.model import Points, Scenario, StepResult, number
 from hydra.store.database import RunStore
 from hydra.store.format_upgrade import stored_scenario
 from hydra.sweep import kind_of

@@ -81,7 +81,9 @@ class PayloadBlock:
         if self._drawn is not None:
             counts: Counter[int] = Counter()
             for first in range(0, messages, _AT_ONCE):
-                found, times_found = np.unique(self._drawn.of(first, min(_AT_ONCE, messages - first)), return_counts=True)
+                found, times_found = np.unique(
+                    self._drawn.of(first, min(_AT_ONCE, messages - first)), return_counts=True
+                )
                 counts.update(dict(zip(found.tolist(), times_found.tolist(), strict=True)))
             return sum(number * of(size) for size, number in counts.items())
         rounds, rest = divmod(messages, len(self._sizes))

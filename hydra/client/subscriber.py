@@ -106,7 +106,11 @@ class _Receiving:
         self._publishers = {p.publisher for p in command.publishers}
         traffic = command.drawn
         # The partitions of several topics are out of order with each other; then ranges would be as many as messages.
-        own = traffic.chosen < traffic.topics or traffic.keys > 0 or (traffic.several and not transport.keeps_order)
+        own = (
+            traffic.chosen < traffic.topics
+            or traffic.keys > 0
+            or (traffic.several and not getattr(transport, "keeps_order", True))
+        )
         self._ledger = TopicLedger(traffic, client) if own else Ledger()
         self._topics = MessageTopics(traffic, client, self._publishers) if traffic.several else None
         self._hot_latency = LatencyRecorder()

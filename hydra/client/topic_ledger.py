@@ -147,7 +147,7 @@ class _Arrivals:
         return int(np.count_nonzero(n < before))
 
     def arrivals(self, first: int, count: int) -> npt.NDArray[np.uint8]:
-        """The numbers of the sequences ``first``, ``first`` + 1, …"""
+        """The numbers of ``count`` sequences from ``first`` on."""
         found = self._seen[first : first + count]
         return found if len(found) == count else np.concatenate((found, np.zeros(count - len(found), np.uint8)))
 

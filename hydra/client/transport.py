@@ -156,10 +156,8 @@ class PublisherTransport(Protocol):
 class SubscriberTransport(Protocol):
     """The receiving side of a system.
 
-    ``keeps_order`` is whether the messages of a publisher arrive in their order, also those of several topics.
+    A class whose messages of several topics arrive out of order with each other has ``keeps_order = False``.
     """
-
-    keeps_order: bool = True
 
     def configure(self, command: Configure) -> None:
         """Applies the settings; connects to the publishers or seeks to the start. Errors as for publishers."""

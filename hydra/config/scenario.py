@@ -18,6 +18,7 @@ from hydra.config.file_locations import is_shipped, scenario_path, scenarios
 from hydra.config.needs import refusal, unused
 from hydra.config.resolved_scenario import ResolvedScenario
 from hydra.config.toml import PUBLISHED, KeyAliases, Toml, override, read_toml, with_preset, with_published
+from hydra.config.traffic import refused_traffic, with_texts
 from hydra.config.validation import (
     OWN,
     Tables,
@@ -31,7 +32,6 @@ from hydra.config.validation import (
     refusals_in,
     specs_of,
 )
-from hydra.config.traffic import refused_traffic, with_texts
 from hydra.config.workload import check_workload, with_recorded
 from hydra.engine.placement import parse_constraint
 from hydra.errors import ConfigError, Key, RefusedError, RefusedKeyError

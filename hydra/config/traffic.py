@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from hydra.config.toml import Toml
 from hydra.errors import Key, RefusedError
-from hydra.model import HEADER_BYTES, Scenario, Settings, with_values
+from hydra.model import HEADER_BYTES, Figure, Scenario, Settings, with_values
 from hydra.model.size_ranges import sizes_text
 from hydra.sweep import kind_of
 from hydra.system import Refusal, SystemSpec
 
 _SIZES = "message_sizes"
-_TOPICS = ("topics", "keys", _SIZES)
+_USUAL: Mapping[str, Figure] = {"topics": 1, "keys": 0, _SIZES: ""}
 _WITH_SIZES = ("zeros", "random")
 
 
@@ -28,7 +28,7 @@ def with_texts(data: Toml) -> None:
         data["sweep"] = {**data["sweep"], "vary": {**vary, _SIZES: texts}}
 
 
-def _text(key: Key, ranges: list[list[float]]) -> str:
+def _text(key: Key, ranges: list[object]) -> str:
     try:
         return sizes_text(ranges)
     except ValueError as e:
@@ -38,8 +38,8 @@ def _text(key: Key, ranges: list[list[float]]) -> str:
 def refused_traffic(spec: SystemSpec, scenario: Scenario) -> Iterator[Refusal]:
     """Topics, keys and sizes that the scenario's system or clients cannot have."""
     if scenario.client in spec.tools:
-        for name in _TOPICS:
-            if any(value not in (0, 1, "") for value in scenario.values_of(name)):
+        for name, usual in _USUAL.items():
+            if any(value != usual for value in scenario.values_of(name)):
                 what = f"{scenario.client} sends to one topic, without keys, in one size"
                 yield scenario.sweep.key_of(name), what, "leave it out, or choose another client"
     if not spec.has_topics and any(value != 1 for value in scenario.values_of("topics")):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import floor, isfinite, log10
 from typing import Final
 
-from hydra.model import Figure, StepPlan, value_of
+from hydra.model import Figure, StepPlan
 
 _WHOLE_FROM: Final = 999.5
 """Figures from this value on are shown without a fraction."""

@@ -68,7 +68,8 @@ def _topics(scenario: Scenario) -> Iterator[Refusal]:
     topics = max(int(str(value)) for value in scenario.values_of("topics"))
     partitions = max(int(str(value or usual)) for value in scenario.values_of("partitions"))
     if topics > 1 and topics * partitions > MOST_PARTITIONS:
-        what = f"{topics} topics of {partitions} partitions are {topics * partitions}, above the limit of {MOST_PARTITIONS}"
+        together = topics * partitions
+        what = f"{topics} topics of {partitions} partitions are {together}, above the limit of {MOST_PARTITIONS}"
         yield scenario.sweep.key_of("topics"), what, "use fewer topics or partitions"
 
 

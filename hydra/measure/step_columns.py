@@ -417,8 +417,8 @@ _HOT: Final = (
     "of the hot topics, the tenth of the topics (rounded up) that gets most messages, beside all other topics: "
 )
 _HOT_LOSS: Final = (
-    f"loss {_HOT}messages lost in % of those expected, over the subscribers outside the cohort. Only if there are several "
-    "topics; empty if a subscriber sent no report, or messages of its drain are undrained or unknown"
+    f"loss {_HOT}messages lost in % of those expected, over the subscribers outside the cohort. Only if there are "
+    "several topics; empty if a subscriber sent no report, or messages of its drain are undrained or unknown"
 )
 _HOT_P99: Final = (
     f"99th percentile of the latency {_HOT}over the subscribers outside the cohort. Only if there are several topics"
@@ -617,7 +617,10 @@ def step_columns(
     """
     system = system or SystemColumns()
     of_latency = [column for prefix in latencies for column in latency_columns(prefix)]
-    first, others = (*published(system), *_ACCOUNT, *of_latency), (*_COUNTS, *_OF_TOPICS, *(_OF_COHORT if cohort else ()), *_LAST)
+    first, others = (
+        (*published(system), *_ACCOUNT, *of_latency),
+        (*_COUNTS, *_OF_TOPICS, *(_OF_COHORT if cohort else ()), *_LAST),
+    )
     return (*first, *_CLOCKS, *_STEP, *system.reported, *others)
 
 

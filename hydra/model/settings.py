@@ -138,12 +138,18 @@ class Settings(SharedSettings):
             ``24-256:70,256-4096:30``.
     """
 
-    topics: int = setting(1, "Number of topics, over which each publisher's messages are spread.", least=1, most=MOST_TOPICS)
+    topics: int = setting(
+        1, "Number of topics, over which each publisher's messages are spread.", least=1, most=MOST_TOPICS
+    )
     topic_skew: float = setting(
         0.0, "Exponent of Zipf's law for the shares of topics; 0 is even.", least=0, most=10, needs=(_TOPICS,)
     )
     topics_per_client: int = setting(
-        0, "Number of topics of each subscriber, drawn at random; 0 is all.", least=0, most=MOST_TOPICS, needs=(_TOPICS,)
+        0,
+        "Number of topics of each subscriber, drawn at random; 0 is all.",
+        least=0,
+        most=MOST_TOPICS,
+        needs=(_TOPICS,),
     )
     wildcard: bool = setting(False, "Make each subscriber take all topics by one pattern.", needs=(_TOPICS,))
     keys: int = setting(0, "Number of keys, which choose the partition; 0 is no keys.", least=0, most=MOST_KEYS)

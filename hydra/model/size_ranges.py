@@ -45,16 +45,19 @@ def size_ranges(text: str) -> list[SizeRange]:
     return found
 
 
-def sizes_text(ranges: Sequence[Sequence[float]]) -> str:
+def sizes_text(ranges: Sequence[object]) -> str:
     """The text of ranges that a file lists as ``[from, to, weight]``.
 
     Raises:
         ValueError: the ranges are invalid.
     """
+    parts = []
     for each in ranges:
-        numbers = isinstance(each, Sequence) and not isinstance(each, str) and len(each) == 3
+        numbers = [n for n in each if type(n) in (int, float) and math.isfinite(n)] if isinstance(each, list) else []
         require(
-            numbers and all(isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in each),
+            isinstance(each, list) and len(each) == len(numbers) == 3 and {*map(type, numbers[:2])} == {int},
             f"message_sizes must be a list like [[24, 256, 70], [256, 4096, 30]], not {list(ranges)}",
         )
-    return ",".join(f"{int(low)}-{int(high)}:{weight:g}" for low, high, weight in ranges)
+        low, high, weight = numbers
+        parts.append(f"{low}-{high}:{weight:g}")
+    return ",".join(parts)

@@ -36,7 +36,10 @@ STREAM_BYTES: Final = 1 << 20
 
 
 class PahoPublisher:
-    """Publishes to its own topic, or to several that all publishers share, with at most ``max_inflight`` messages that wait for an answer."""
+    """Publishes to its own topic, or to several that all publishers share.
+
+    At most ``max_inflight`` messages wait for an answer.
+    """
 
     marks_end = True
 
@@ -80,9 +83,9 @@ class PahoPublisher:
         """See transport.py. A probe has the QoS of the data, because otherwise one could overtake the other."""
         connection = self._opened()
         for topic in self._signals:
-            if connection.unsent() or len(self._waiting) >= self._most:
-                if len(self._signals) == 1 or not self.flush(PROBE_FLUSH_S):
-                    return
+            full = connection.unsent() or len(self._waiting) >= self._most
+            if full and (len(self._signals) == 1 or not self.flush(PROBE_FLUSH_S)):
+                return
             mid = connection.publish(topic, message, self._qos)
             if mid is not None and self._qos:
                 self._waiting[mid] = -1

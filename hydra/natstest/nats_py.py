@@ -238,8 +238,6 @@ class NatsSubscriber:
     and in the socket, until the library or the server treats it as a slow consumer.
     """
 
-    keeps_order = True
-
     def __init__(self, client: int, control: ControlClient) -> None:
         self._client = client
         self._connection = NatsConnection(f"hydra-{client}", control)
@@ -386,7 +384,7 @@ class NatsSubscriber:
             self._room.clear()
             await self._room.wait()
         self._keep(message)
-        if self._others and (other := self._others.get(message._sid)) is not None and self._first is not None:
+        if self._others and (other := self._others.get(message.sid)) is not None and self._first is not None:
             # The library takes the bytes of every message from the first subscription's account.
             self._first._pending_size += len(message.data)
             other._pending_size -= len(message.data)

@@ -31,7 +31,7 @@ from hydra.measure.column_names import (
 )
 from hydra.measure.loss_interval import around, decode_evidence, encode_evidence, pooled
 from hydra.measure.step_columns import DUE, SENT, step_columns
-from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, number, value_of
+from hydra.model import Figure, Histogram, Scenario, StepPlan, StepResult, number
 from hydra.sweep.interface import RepeatTurn, Row, SearchProgress, Sweep, apart
 from hydra.sweep.kind import kind_of
 from hydra.wire.histogram import merge
@@ -158,10 +158,7 @@ class RepeatedSweep(Sweep):
         rows = each.sweep.rows(each.taken)
         if self._in_order:
             return [(row, {}) for row in rows]
-        of_steps = {
-            (r.plan.clients, *(r.plan.value(name) for name in self._varied)): r.histograms
-            for r in each.taken
-        }
+        of_steps = {(r.plan.clients, *(r.plan.value(name) for name in self._varied)): r.histograms for r in each.taken}
         # The rows after a skipped step have no step.
         return [(row, of_steps.get(self._place(row), {})) for row in rows]
 

@@ -122,10 +122,11 @@ class MessageChoice:
         return self._choice.of(draw(self._start, n))
 
     def of(self, first: int, count: int) -> list[int]:
-        """The indices of the messages ``first``, ``first`` + 1, …"""
+        """The indices of ``count`` messages from ``first`` on."""
         if count <= _FEW:
             return [self.at(n) for n in range(first, first + count)]
-        return self.each(np.arange(first, first + count, dtype=np.uint64)).tolist()
+        found: list[int] = self.each(np.arange(first, first + count, dtype=np.uint64)).tolist()
+        return found
 
     def each(self, ns: Numbers) -> Indices:
         """The index of each of these messages."""
@@ -142,7 +143,7 @@ class MessageSizes:
         table: the alias table of the ranges; nothing if they are equally likely.
     """
 
-    __slots__ = ("_lows", "_range", "_start", "_spans")
+    __slots__ = ("_lows", "_range", "_spans", "_start")
 
     def __init__(self, seed: int, publisher: int, ranges: Sequence[tuple[int, int]], table: Table = ()) -> None:
         self._range = MessageChoice(seed, publisher, SIZE_CLASS, len(ranges), table)

@@ -1,4 +1,4 @@
-"""The vectors that every implementation shares: tests/golden/{clock,pacer,load,ledger,lag,histogram,acks,payload,traffic}."""
+"""The vectors that every implementation shares: the folders of ``KINDS`` in tests/golden."""
 
 from __future__ import annotations
 

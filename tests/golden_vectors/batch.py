@@ -203,7 +203,9 @@ def batches() -> dict[str, Case]:
         "a-system-of-its-own": batch({1: report(system={"a": [1, "ä"], "b": None}), 2: report(), 3: report(system={})}),
         "hot-topics": batch(
             {
-                1: report(account(received=9, missing=3), hot={"expected": 8, "missing": 2, "latency": counted(7, 900)}),
+                1: report(
+                    account(received=9, missing=3), hot={"expected": 8, "missing": 2, "latency": counted(7, 900)}
+                ),
                 4: report(account(received=4), hot={"expected": 0, "missing": 0, "latency": counted()}),
                 5: report(account(received=6), hot={"expected": 3, "missing": 0, "latency": counted(7, 8, 31)}),
             },

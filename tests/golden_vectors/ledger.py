@@ -38,8 +38,8 @@ def ledger(
 ) -> Case:
     """Batches read at some times, and the account against what was sent.
 
-    With ``traffic`` (the map of ``configure``), the subscriber ``client`` expects the messages of its topics, others are
-    extra, and the order counts within each key; ``hot`` are the messages of the tenth of topics with most traffic.
+    With ``traffic`` (the map of ``configure``), the subscriber ``client`` expects the messages of its topics, others
+    are extra, and the order counts within each key; ``hot`` are the messages of the tenth of topics with most traffic.
     """
     told = TRAFFIC | (traffic or {})
     its_topics = set(shuffled(told["seed"], client, told["topics"], told["topics_per_client"]))
@@ -215,7 +215,10 @@ def ledgers() -> dict[str, Case]:
         "some-topics-none-of-them": ledger([0], [], [(0, 1, [])], traffic=SOME, client=2),
         "all-topics": ledger([0], [(1, [(e, 0, 0, 60), (e, 0, 70, 30)])], [(0, 200, [])], traffic={"topics": 20}),
         "keys-out-of-order": ledger(
-            [0], [(1, [(e, 0, 10, 20), (e, 0, 0, 10), (e, 0, 25, 3), (e, 0, 30, 5)])], [(0, 40, [])], traffic={"keys": 4}
+            [0],
+            [(1, [(e, 0, 10, 20), (e, 0, 0, 10), (e, 0, 25, 3), (e, 0, 30, 5)])],
+            [(0, 40, [])],
+            traffic={"keys": 4},
         ),
         **{f"mixed-topics-{seed}": mixed(seed, traffic=SOME, client=seed) for seed in range(5, 8)},
         "mixed-topics-and-keys": mixed(8, traffic=SOME | {"keys": 3, "topics_per_client": 0}, client=8),

@@ -86,7 +86,7 @@ def payload(kind: str, size: int, smallest: int | None = None, seed: int = 1, sh
             found.append(text.encode())
         else:
             found.append(given[n].encode()[: size - HEADER_BYTES].ljust((smallest or HEADER_BYTES) - HEADER_BYTES))
-    case = {
+    return {
         "payload": kind,
         "message_size": size,
         "message_size_min": smallest,
@@ -96,7 +96,6 @@ def payload(kind: str, size: int, smallest: int | None = None, seed: int = 1, sh
         "messages": [one.hex() for one in found],
         "bytes": [sum(HEADER_BYTES + len(one) for one in found[:n]) for n in range(len(found) + 1)],
     }
-    return case
 
 
 def of_ranges(kind: str, drawn: Case) -> Case:
@@ -105,7 +104,10 @@ def of_ranges(kind: str, drawn: Case) -> Case:
     found = [case["messages"][n][: 2 * (size - HEADER_BYTES)] for n, _, _, size in drawn["messages"][:6]]
     case["messages"] = found
     case["bytes"] = [sum(HEADER_BYTES + len(one) // 2 for one in found[:n]) for n in range(len(found) + 1)]
-    return case | {"traffic": {name: drawn[name] for name in ("seed", "sizes", "size_table")}, "publisher": drawn["publisher"]}
+    return case | {
+        "traffic": {name: drawn[name] for name in ("seed", "sizes", "size_table")},
+        "publisher": drawn["publisher"],
+    }
 
 
 def payloads() -> dict[str, Case]:

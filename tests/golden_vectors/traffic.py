@@ -83,7 +83,8 @@ def traffic(
     ranks: list[list[int]] = []
     own: list[list[int]] = []
     if ranked:
-        mine = [n for n in range(RANKED[-1] + 1) if topic(n) in set(theirs[0][1])]
+        its = set(shuffled(seed, clients[0], topics, per_client))
+        mine = [n for n in range(RANKED[-1] + 1) if topic(n) in its]
         ranks = [[n, int(n in set(mine)), sum(m < n for m in mine)] for n in RANKED]
         own = [[rank, mine[rank]] for rank in (0, 1, 2, len(mine) // 2, len(mine) - 2, len(mine) - 1)]
     return {
@@ -114,7 +115,9 @@ def traffics() -> dict[str, Case]:
     return {
         "one-topic": traffic(clients=[0, 5]),
         "even": traffic(topics=10, per_client=3, clients=[0, 1, 2, 2**31 - 1]),
-        "uneven": traffic(seed=2**63 - 1, publisher=4, topics=5, topic_table=uneven, per_client=2, clients=[7], ranked=True),
+        "uneven": traffic(
+            seed=2**63 - 1, publisher=4, topics=5, topic_table=uneven, per_client=2, clients=[7], ranked=True
+        ),
         "rare": traffic(seed=3, publisher=2, topics=1000, per_client=10, clients=[123_456, 1], ranked=True),
         "all-topics-of-a-client": traffic(topics=3, per_client=3, clients=[9]),
         "one-of-two": traffic(seed=0, publisher=2**32 - 1, topics=2, per_client=1, clients=range(8), ranked=True),
@@ -123,7 +126,15 @@ def traffics() -> dict[str, Case]:
         "sizes": traffic(sizes=[[24, 256], [256, 4096], [4096, 65_536]], size_table=[[0, 0], [2**31, 0], [2**30, 0]]),
         "one-range-of-sizes": traffic(sizes=[[100, 100]], seed=12),
         "everything": traffic(
-            seed=77, publisher=9, topics=10, topic_table=ten, keys=5, key_table=uneven,
-            sizes=[[24, 24], [1_000_000, 2_000_000]], per_client=4, clients=[3, 4], ranked=True,
+            seed=77,
+            publisher=9,
+            topics=10,
+            topic_table=ten,
+            keys=5,
+            key_table=uneven,
+            sizes=[[24, 24], [1_000_000, 2_000_000]],
+            per_client=4,
+            clients=[3, 4],
+            ranked=True,
         ),
     }

@@ -15,9 +15,7 @@ pytestmark = pytest.mark.tier("test")
 FIXED = ("--set", "warmup_s=0", "--rate", 200, "--duration", 0.4, "--clients", 3)
 
 
-@pytest.mark.parametrize(
-    "client", ["confluent-kafka", pytest.param("kafka-python", marks=pytest.mark.tier("all"))]
-)
+@pytest.mark.parametrize("client", ["confluent-kafka", pytest.param("kafka-python", marks=pytest.mark.tier("all"))])
 def test_topics_and_keys_vary_and_all_that_was_made_is_deleted(
     client: str, broker: EmbeddedBroker, topics: Topics, tmp_path: Path
 ) -> None:

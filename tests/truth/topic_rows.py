@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +20,7 @@ def assert_counted_alike(run: Path, hottest: Counter[int]) -> None:
     """Holds the sums of the only step against the messages of topic 0 that a witness saw, by epoch."""
     with RunStore.open(run) as store:
         (result,) = store.results()
-        clients: Sequence[dict[str, int]] = store.clients(result.epoch)
+        clients = store.clients(result.epoch)
     figures, traffic = result.figures, traffic_of(result.plan.settings)
     got = {c["client"]: c["messages"] for c in clients if c["role"] == "subscriber"}
     sent = sum(c["messages"] for c in clients if c["role"] == "publisher")
@@ -33,7 +32,11 @@ def assert_counted_alike(run: Path, hottest: Counter[int]) -> None:
     # Every message has one topic, and all subscribers of a topic got the same.
     assert sorted(by_topic) == [0, 1, 2]
     assert sum(sum(counts) for counts in by_topic.values()) == sent == figures["total_tx"]
-    assert (figures["topics"], figures["copies_expected"], figures["in_window"]) == (3, sum(got.values()), sum(got.values()))
+    assert (figures["topics"], figures["copies_expected"], figures["in_window"]) == (
+        3,
+        sum(got.values()),
+        sum(got.values()),
+    )
     assert (figures["lost"], figures["extra"], figures["reordered"], figures["failed_clients"]) == (0, 0, 0, 0)
     assert (figures["hot_topics_loss_pct"], figures["other_topics_loss_pct"]) == (0, 0)
     assert isinstance(figures["hot_topics_p99_us"], int)

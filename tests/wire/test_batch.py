@@ -28,9 +28,9 @@ def reports_of(case: Any) -> dict[int, SubscriberReport]:
 
 
 def told(report: SubscriberReport) -> SubscriberReport:
-    """What a table tells of a report: not its histogram, and no lags where none is known."""
+    """What a table tells of a report: not its histograms, and no lags where none is known."""
     known = report.lag_bins_us if set(report.lag_bins_us) - {None} else []
-    return replace(report, latency=Histogram(), lag_bins_us=known)
+    return replace(report, latency=Histogram(), lag_bins_us=known, hot=None)
 
 
 @pytest.mark.parametrize("case", FILES)
@@ -48,6 +48,10 @@ def test_a_table_tells_what_was_reported(case: Any) -> None:
     assert table.latency == merge(r.latency for c, r in reports.items() if c not in case["cohort"])
     assert table.cohort_latency == merge(r.latency for c, r in reports.items() if c in case["cohort"])
     assert table == table_of(reports, set(case["cohort"]))
+    hot = {c: r.hot for c, r in reports.items() if r.hot is not None}
+    assert table.hot_latency == merge(counts.latency for c, counts in hot.items() if c not in case["cohort"])
+    told_of = [(int(e), int(m)) for e, m in zip(table.hot_expected, table.hot_missing, strict=True)]
+    assert told_of == [(hot[c].expected, hot[c].missing) if c in hot else (0, 0) for c in sorted(reports)]
 
 
 @pytest.mark.parametrize("case", FILES)

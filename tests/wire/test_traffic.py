@@ -11,7 +11,7 @@ from hydra.wire.traffic import alias_table, client_topics, topic_choice, topic_c
 
 
 def shares(table: list[tuple[int, int]]) -> list[float]:
-    return topic_shares(Traffic(topics=len(table), topic_table=table)).tolist()
+    return list(map(float, topic_shares(Traffic(topics=len(table), topic_table=table))))
 
 
 @pytest.mark.parametrize("weights", [[1.0], [3.0, 1.0], [1.0, 1.0, 1.0], [5.0, 0.001, 2.0, 2.0], [1e-9, 1.0]])
