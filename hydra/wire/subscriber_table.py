@@ -20,6 +20,7 @@ from hydra.model import (
     LAG_BINS,
     LATENCY_HIGHEST_US,
     Histogram,
+    HotTopicCounts,
     LedgerCounts,
     ProcessUsage,
     SubscriberColumns,
@@ -329,7 +330,7 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
         ]
 
     def report(self, client: int) -> SubscriberReport:
-        """The report of one client, with an empty histogram: a table has only sums of histograms.
+        """The report of one client, with empty histograms: a table has only sums of histograms.
 
         Raises:
             KeyError: the client has no row.
@@ -340,6 +341,7 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
         lags = self.lag_bins_us[LAG_BINS * row : LAG_BINS * (row + 1)].tolist()
         absent = self.absent_offsets[row : row + 2]
         told = self.system[slice(*self.system_offsets[row : row + 2])].tobytes()
+        has_topics = bool(self.hot_expected.any())
         numbers = self._told("client", row)
         usage = {noun: numbers.pop(noun) for noun in list(numbers) if noun.startswith(_USAGE)}
         return SubscriberReport(
@@ -349,6 +351,7 @@ class SubscriberTable(SubscriberColumns[Ints, Floats, Bytes]):
             absent=[(a, b) for a, b in self.absent.reshape(-1, 2)[slice(*absent)].tolist()],
             lag_bins_us=[] if all(x == NULL for x in lags) else [None if x == NULL else x for x in lags],
             system=msgspec.json.decode(told) if told else None,
+            hot=HotTopicCounts(int(self.hot_expected[row]), int(self.hot_missing[row])) if has_topics else None,
             **numbers,
         )
 

@@ -70,10 +70,7 @@ def test_a_subscriber_has_an_exact_account_of_its_topics(queueing_subscriber: Be
     assert report.bytes == 50 * (got[0] + 1) + 24 * got[1]
     hot = [[n for n in mine[p] if topics[p].at(n) < 2] for p in (ONE, OTHER)]
     missing = len({*hot[0]} & {*lost}) + (mine[OTHER][-1] in hot[1])
-    assert report.hot is not None
-    counted = sum(report.hot.latency.counts[1::2])
-    assert report.hot == HotTopicCounts(len(hot[0]) + len(hot[1]), missing, report.hot.latency)
-    assert counted == len(hot[0]) + len(hot[1]) - missing + (mine[ONE][20] in hot[0])
+    assert report.hot == HotTopicCounts(len(hot[0]) + len(hot[1]), missing)
 
 
 def test_a_subscriber_with_a_pattern_hears_all_topics(queueing_subscriber: Bench) -> None:
