@@ -91,16 +91,18 @@ class _Arrivals:
     """What arrived of one publisher: a number for each sequence, 0 if it did not arrive.
 
     Args:
-        traffic: the traffic of the step, whose keys keep the order; without keys all messages do.
+        traffic: the traffic of the step. Messages of one topic and key keep their order; without keys all do.
         publisher: the publisher's id.
     """
 
-    __slots__ = ("_keys", "_last", "_seen", "duplicates", "extra", "highest", "reordered")
+    __slots__ = ("_keys", "_last", "_seen", "_topics", "duplicates", "extra", "highest", "reordered")
 
     def __init__(self, traffic: Traffic, publisher: int) -> None:
         self._seen = np.zeros(_LEAST_BYTES, np.uint8)
         self._keys = key_choice(traffic, publisher) if traffic.keys else None
-        self._last = np.full(max(traffic.keys, 1), -1, np.int64)
+        self._topics = topic_choice(traffic, publisher)
+        # The sequence after the highest one of each key of each topic; the system gives memory only where it is written.
+        self._last = np.zeros(traffic.topics * max(traffic.keys, 1), np.int64)
         self.highest = -1
         self.duplicates = self.reordered = self.extra = 0
 
@@ -127,13 +129,14 @@ class _Arrivals:
             before = np.maximum.accumulate(np.concatenate(([self.highest], n)))[:-1]
             self.reordered += int(np.count_nonzero(fresh & (n < before)))
         else:
-            self.reordered += self._reordered_by_key(n, self._keys.each(sequences))
+            keys = self._topics.each(sequences) * self._keys.count + self._keys.each(sequences)
+            self.reordered += self._reordered_by_key(n, keys)
         self.duplicates += len(n) - int(np.count_nonzero(fresh))
         self._seen[n[fresh]] = arrival
         self.highest = max(self.highest, top)
 
     def _reordered_by_key(self, n: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> int:
-        """How many of the messages arrived after a later one of their key, duplicates included."""
+        """How many of the messages arrived after a later one of their topic and key, duplicates included."""
         order = np.argsort(keys, kind="stable")
         keys, n = keys[order], n[order]
         begins = np.concatenate(([True], keys[1:] != keys[:-1]))
@@ -141,9 +144,9 @@ class _Arrivals:
         lift = (np.cumsum(begins) - 1) * MOST_SEQUENCES
         highest = np.maximum.accumulate(n + lift) - lift
         before = np.where(begins, -1, np.concatenate(([-1], highest[:-1])))
-        before = np.maximum(before, self._last[keys])
+        before = np.maximum(before, self._last[keys] - 1)
         ends = np.append(begins[1:], True)
-        self._last[keys[ends]] = np.maximum(self._last[keys[ends]], highest[ends])
+        self._last[keys[ends]] = np.maximum(self._last[keys[ends]], highest[ends] + 1)
         return int(np.count_nonzero(n < before))
 
     def arrivals(self, first: int, count: int) -> npt.NDArray[np.uint8]:

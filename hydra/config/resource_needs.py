@@ -126,16 +126,17 @@ def expected_start_s(resolved: ResolvedScenario, cores: int) -> float:
 
 
 def _account_bytes(scenario: Scenario, publishers: int) -> int:
-    """Memory of a subscriber's account: a byte for each message of its publishers, if topics or keys need that.
+    """Memory of a subscriber's account, if topics or keys need more than ranges of missing messages.
 
-    Ranges of missing messages, which suffice otherwise, need almost none.
+    It is a byte for each message of its publishers, and eight for each key of each topic.
     """
     some = any(scenario.values_of("topics_per_client")) or any(scenario.values_of("keys"))
     rate, messages = _highest_rate(scenario), _messages(scenario)
     if not some or (rate is None and messages is None):
         return 0
     due = math.inf if rate is None else rate * scenario.sweep.longest_s
-    return round(publishers * min(due, math.inf if messages is None else messages))
+    topics, keys = (max(int(str(n)) for n in scenario.values_of(name)) for name in ("topics", "keys"))
+    return round(publishers * (min(due, math.inf if messages is None else messages) + 8 * topics * keys))
 
 
 def _highest_rate(scenario: Scenario) -> float | None:

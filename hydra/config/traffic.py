@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from hydra.config.toml import Toml
 from hydra.errors import Key, RefusedError
@@ -11,6 +12,8 @@ from hydra.model.size_ranges import sizes_text
 from hydra.sweep import kind_of
 from hydra.system import Refusal, SystemSpec
 
+MOST_ORDERED: Final = 4_000_000
+"""The most keys of all topics together, of which a subscriber keeps the last sequence: 32 MB for each publisher."""
 _SIZES = "message_sizes"
 _USUAL: Mapping[str, Figure] = {"topics": 1, "keys": 0, _SIZES: ""}
 _WITH_SIZES = ("zeros", "random")
@@ -58,6 +61,10 @@ def refused_traffic(spec: SystemSpec, scenario: Scenario) -> Iterator[Refusal]:
         yield scenario.sweep.key_of("wildcard"), what, "remove one of the two"
     if any(scenario.values_of(_SIZES)):
         yield from _of_sizes(scenario)
+    ordered = max(_whole(scenario, "topics")) * max(_whole(scenario, "keys"))
+    if ordered > MOST_ORDERED:
+        what = f"topics × keys are {ordered}, and a subscriber can check the order of {MOST_ORDERED} for each publisher"
+        yield scenario.sweep.key_of("keys"), what, "use fewer topics or keys"
     for settings in _rows(scenario):
         if settings.topics > 1:
             yield from _of_topics(spec, scenario, settings)

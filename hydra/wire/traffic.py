@@ -111,9 +111,10 @@ class MessageChoice:
         count, table: as in :class:`Choice`.
     """
 
-    __slots__ = ("_choice", "_start")
+    __slots__ = ("_choice", "_start", "count")
 
     def __init__(self, seed: int, publisher: int, purpose: int, count: int, table: Table = ()) -> None:
+        self.count = count
         self._start = base(seed, publisher, purpose)
         self._choice = Choice(count, table)
 
@@ -206,7 +207,7 @@ def alias_table(weights: Sequence[float]) -> list[tuple[int, int]]:
 
 def zipf(count: int, exponent: float) -> list[tuple[int, int]]:
     """The alias table of Zipf's law: index i has the weight (i + 1) ^ -exponent; empty if the exponent is 0."""
-    return alias_table([(i + 1) ** -exponent for i in range(count)]) if exponent else []
+    return alias_table([(i + 1) ** -exponent for i in range(count)]) if exponent and count > 1 else []
 
 
 def traffic_of(settings: Settings) -> Traffic:

@@ -39,7 +39,7 @@ def ledger(
     """Batches read at some times, and the account against what was sent.
 
     With ``traffic`` (the map of ``configure``), the subscriber ``client`` expects the messages of its topics, others
-    are extra, and the order counts within each key; ``hot`` are the messages of the tenth of topics with most traffic.
+    are extra, and the order counts within each key of a topic; ``hot`` are the messages of the tenth of topics with most traffic.
     """
     told = TRAFFIC | (traffic or {})
     its_topics = set(shuffled(told["seed"], client, told["topics"], told["topics_per_client"]))
@@ -47,10 +47,11 @@ def ledger(
     def topic(publisher: int, n: int) -> int:
         return chosen(draw(base(told["seed"], publisher, 1), n), told["topics"], told["topic_table"])
 
-    def key(publisher: int, n: int) -> int:
+    def key(publisher: int, n: int) -> tuple[int, int]:
         if not told["keys"]:
-            return 0
-        return chosen(draw(base(told["seed"], publisher, 2), n), told["keys"], told["key_table"])
+            return 0, 0
+        its = chosen(draw(base(told["seed"], publisher, 2), n), told["keys"], told["key_table"])
+        return topic(publisher, n), its
 
     arrived: dict[int, list[int]] = {p: [] for p in publishers}
     inside: dict[int, set[int]] = {p: set() for p in publishers}
@@ -99,7 +100,7 @@ def ledger(
         bits = bitmap(seen) if member and max(seen, default=0) < 8 * MOST_CHARACTERS else ""
         fits = member and len(bits) <= room and max(seen, default=0) < 8 * MOST_CHARACTERS
         room -= len(bits) if fits else 0
-        highest: dict[int, int] = {}
+        highest: dict[tuple[int, int], int] = {}
         reordered = 0
         known: set[int] = set()
         for n in came:
