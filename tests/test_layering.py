@@ -61,7 +61,7 @@ NAMES = {
 """What is named in one package only, in code and in comments."""
 
 _SYSTEMS = [package.removeprefix("hydra.").removesuffix("test") for package in PLUGGED if package.endswith("test")]
-SYSTEMS = re.compile("|".join([*_SYSTEMS, "topic", "bootstrap"]), re.IGNORECASE)
+SYSTEMS = re.compile("|".join([*_SYSTEMS, "bootstrap"]), re.IGNORECASE)
 """Words of systems, which stand in no package but theirs: neither in code nor in comments."""
 
 CHANNEL = {

@@ -101,7 +101,7 @@ class _Arrivals:
         self._seen = np.zeros(_LEAST_BYTES, np.uint8)
         self._keys = key_choice(traffic, publisher) if traffic.keys else None
         self._topics = topic_choice(traffic, publisher)
-        # The sequence after the highest one of each key of each topic; the system gives memory only where it is written.
+        # The sequence after the highest one of each key of each topic. Only what is written takes memory.
         self._last = np.zeros(traffic.topics * max(traffic.keys, 1), np.int64)
         self.highest = -1
         self.duplicates = self.reordered = self.extra = 0

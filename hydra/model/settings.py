@@ -124,14 +124,15 @@ class Settings(SharedSettings):
     checks them. Clients get topics, keys and sizes in another form (:class:`hydra.wire.messages.Traffic`).
 
     Attributes:
-        topics: the number of topics of every publisher's messages: prefixes of ZeroMQ, topics of Kafka and MQTT,
-            subjects of NATS. Each message has one, drawn from ``payload_seed``.
+        topics: the number of topics of every publisher's messages (docs/topics.md has what a topic is on each system).
+            Each message has one, drawn from ``payload_seed``.
         topic_skew: the exponent of Zipf's law, by which topic k gets a share of 1 / kᵉˣᵖᵒⁿᵉⁿᵗ of the messages; 0: equal
             shares.
         topics_per_client: the number of topics of each subscriber, drawn from ``payload_seed``; 0: all topics, as in
             rows with at most this number.
         wildcard: whether each subscriber has all topics by one pattern.
-        keys: the number of keys of Kafka's messages, which choose the partition; 0: messages have no key.
+        keys: the number of keys of messages, which choose the partition; 0: messages have no key. Only systems with
+            partitions have keys.
         key_skew: the exponent of Zipf's law for keys; 0: equal shares.
         message_sizes: sizes of messages in place of ``message_size``: lists of smallest size, largest size (bytes,
             headers included) and weight, such as ``[[24, 256, 70], [256, 4096, 30]]``. A flag has them as

@@ -2,8 +2,8 @@
 
 They are functions of the seed, the publisher and the sequence of a message, so a receiver knows them without a byte in
 the message. All arithmetic is in unsigned 64-bit integers that wrap around. Uneven choices read tables of integers
-that the controller computes, because ``pow`` differs between languages (``tests/golden/traffic``;
-``native/src/common/traffic.cc``). docs/control-protocol.md, section 5, is the specification.
+that the controller computes, because ``pow`` differs between languages (``tests/golden/traffic``).
+docs/control-protocol.md, section 5, is the specification.
 """
 
 from __future__ import annotations

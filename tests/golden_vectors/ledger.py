@@ -39,7 +39,8 @@ def ledger(
     """Batches read at some times, and the account against what was sent.
 
     With ``traffic`` (the map of ``configure``), the subscriber ``client`` expects the messages of its topics, others
-    are extra, and the order counts within each key of a topic; ``hot`` are the messages of the tenth of topics with most traffic.
+    are extra, and the order counts within each key of a topic; ``hot`` are the messages of the tenth of topics with
+    most traffic.
     """
     told = TRAFFIC | (traffic or {})
     its_topics = set(shuffled(told["seed"], client, told["topics"], told["topics_per_client"]))
