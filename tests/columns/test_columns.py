@@ -45,6 +45,13 @@ def test_the_tables_are_byte_for_byte_what_they_were(kind: str) -> None:
         assert made(RUNS[kind], turned) == (GOLDEN / f"{kind}.{suffix}").read_text()
 
 
+OF_TOPICS = (
+    *("topics", "copies_expected", "hot_topics_loss_pct", "other_topics_loss_pct"),
+    *("hot_topics_p99_us", "other_topics_p99_us"),
+)
+"""Tested in ``tests/measure/test_hot_topics.py``."""
+
+
 @pytest.mark.parametrize("kind", RUNS)
 def test_every_column_of_a_row_is_known_before_anything_is_measured(kind: str) -> None:
     assert {name for row in rows(kind) for name in row} - set(columns_of(RUNS[kind])) == set()
@@ -71,7 +78,7 @@ def test_every_figure_of_a_step_has_a_record_and_every_record_a_figure(
     bounds = ("client_loss_low_pct", "client_loss_high_pct", "client_loss_unlisted")
     # Members whose reports list nothing of what they received leave bounds, too.
     of_servers = () if servers else ("server_cpu_pct", "server_in_mb_s", "server_out_mb_s", "server_messages_s")
-    rare = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s", "died_by", "payload")
+    rare = ("lone_loser", "lone_loser_loss_pct", "rest_bursts_s", "died_by", "payload", *OF_TOPICS)
     absent = {*(() if joined or group else bounds), *(() if group else ["group", *log]), *of_servers, *rare}
     assert list(figures(o)) == [name for name in expected if name not in absent]
 

@@ -67,15 +67,15 @@ class Pretended(Topics):
         self._asked_once_more()
         return Cluster("c", 1, frozenset())
 
-    def end_offsets(self, topic: str) -> dict[int, int]:
+    def end_offsets_of(self, topics: Sequence[str]) -> list[dict[int, int]]:
         self._asked_once_more()
-        return {0: 0}
+        return [{0: 0} for _ in topics]
 
-    def create(  # type: ignore[override]
-        self, name: str, partitions: int, replication_factor: int, config: Mapping[str, str], placement: object
-    ) -> str:
+    def create_all(  # type: ignore[override]
+        self, names: Sequence[str], partitions: int, replicas: int, config: Mapping[str, str], placement: object
+    ) -> list[str]:
         self.made = dict(config)
-        return self.name(name)
+        return [self.name(name) for name in names]
 
     def leader(self, topic: str, partition: int, timeout_s: float) -> str:
         return "h:3"
