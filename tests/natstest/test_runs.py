@@ -75,6 +75,7 @@ def test_the_hottest_topic_has_as_many_messages_as_its_subscribers_got(tmp_path:
         assert_counted_alike(run, counts)
 
 
+@pytest.mark.tier("all")
 def test_a_stream_has_all_subjects_of_a_pattern(tmp_path: Path, server: EmbeddedServer) -> None:
     run = tmp_path / "run"
     flags = ("--clients", 2, "--duration", 0.3, "--topics", 5, "--wildcard", "--mode", "jetstream")

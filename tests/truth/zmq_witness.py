@@ -59,18 +59,13 @@ class SubWitness:
 
 def data_endpoint(command: Background) -> str:
     """Where the publisher of a ``hydra`` command listens, once it does."""
-    (endpoint,) = data_endpoints(command)
-    return endpoint
-
-
-def data_endpoints(command: Background, publishers: int = 1) -> list[str]:
-    """Where all publishers of a ``hydra`` command listen, once they do."""
 
     def listening() -> list[tuple[str, int]]:
         found: list[tuple[str, int]] = []
         for process in command.clients("zmq-pub"):
             with contextlib.suppress(psutil.Error):
                 found += [c.laddr for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
-        return found if len(found) == publishers else []
+        return found
 
-    return [f"tcp://{host}:{port}" for host, port in wait_until(listening, "publishers that listen", LONG_S)]
+    ((host, port),) = wait_until(listening, "a publisher that listens", LONG_S)
+    return f"tcp://{host}:{port}"
