@@ -105,11 +105,12 @@ class ComparedRun:
     guarantees: str = ""
 
 
-_OF_ANY_SYSTEM: Final = (CLIENTS, PUBLISHERS, "rate", "message_size")
+_TRAFFIC: Final = ("message_sizes", "topics", "topic_skew", "topics_per_client")
+_OF_ANY_SYSTEM: Final = (CLIENTS, PUBLISHERS, "rate", "message_size", *_TRAFFIC)
 """The settings in which the same rows of two systems agree: each other setting may mean something else there."""
 _WORKLOAD: Final = (
     *(POINT, CLIENTS, PUBLISHERS, "rate", "message_size", "message_size_min"),
-    *(PAYLOAD, "payload_ratio", "payload_file", "messages"),
+    *(PAYLOAD, "payload_ratio", "payload_file", "messages", *_TRAFFIC, "keys", "key_skew"),
 )
 """The workload of a row, for any system: rows that differ in one of these columns are different rows. Other settings
 that the runs do not vary may differ: their effect is what a comparison shows."""

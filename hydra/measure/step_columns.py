@@ -358,9 +358,19 @@ ADDED_UP: Final = (
         MESSAGES,
         f"messages received with a sequence number that the subscriber had received before; {_ALL}",
     ),
-    Column("reordered", MESSAGES, f"messages received after a message with a later sequence number; {_ALL}"),
+    Column(
+        "reordered",
+        MESSAGES,
+        "messages received after a message with a later sequence number, with `keys` of the same topic and key; "
+        f"{_ALL}",
+    ),
     Column("stale", MESSAGES, f"messages received that were sent in another step; {_ALL}"),
-    Column("extra", MESSAGES, f"messages received that were sent but never acknowledged, and so not expected; {_ALL}"),
+    Column(
+        "extra",
+        MESSAGES,
+        "messages received that were not expected: they were sent but never acknowledged, or have a topic that the "
+        f"subscriber does not have; {_ALL}",
+    ),
 )
 """The sums of the counts that all subscribers reported under the same name."""
 
