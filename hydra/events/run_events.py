@@ -89,6 +89,18 @@ def _counts(clients: Sequence[int]) -> str:
     return f"{others}{' and ' if others else ''}{counted(clients[-1], 'client')}"
 
 
+class RolesPinned(Event):
+    """The processes of some roles run on certain CPUs of this machine; ``cpus`` has a list of CPUs for each role."""
+
+    template = "{roles}"
+    cpus: Mapping[str, str]
+
+    @property
+    def roles(self) -> str:
+        """The roles with their CPUs."""
+        return "; ".join(f"{role}s run on CPUs {cpus}" for role, cpus in self.cpus.items())
+
+
 class RunDone(Event):
     """A run has measured everything."""
 

@@ -35,6 +35,8 @@ from hydra.model import (
     Figure,
     Histogram,
     HostSample,
+    MachineActivity,
+    MachineRecord,
     StepPlan,
     StepResult,
     StepStatus,
@@ -60,6 +62,8 @@ BUSY_S: Final = 10.0
 CLIENTS_KEY: Final = "clients"
 """The key for what clients reported in their hello: ``role``, ``implementation`` and ``versions`` of each kind."""
 
+MACHINES_KEY: Final = "machines"
+"""The key for the record of each host of the run, by its name (``hydra.model.MachineRecord``)."""
 _ROOM_BYTES: Final = 65_536
 """SQLite's reader writes an index of the log beside the database; it has half this size at least."""
 ENDED_KEY: Final = "ended"
@@ -459,6 +463,17 @@ class RunStore:
         """Samples of the groups' busiest threads, oldest first, by agent; empty for runs of earlier versions."""
         with self.reading():
             return samples.of_threads(self._db, epoch) if self._has("threads") else {}
+
+    def machines(self) -> dict[str, MachineRecord]:
+        """The record of each host of the run, by its name; empty for runs of earlier versions."""
+        stored = self.meta(MACHINES_KEY, {})
+        with self.reading():
+            return msgspec.convert(stored, dict[str, MachineRecord])
+
+    def machine_activities(self, epoch: int) -> dict[str, MachineActivity]:
+        """What happened on each host in a step apart from the run; empty for runs of earlier versions."""
+        with self.reading():
+            return samples.of_machines(self._db, epoch) if self._has("machine_activity") else {}
 
     def ask(
         self,
