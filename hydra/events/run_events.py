@@ -6,8 +6,8 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, get_args
 
-from hydra.events.event import MARK, Event, Level
-from hydra.events.value_formatting import counted, duration, number
+from hydra.events.event import Event, Level
+from hydra.events.value_formatting import MARK, counted, duration, number
 from hydra.model import Figure, Launch, Role, StepPlan
 from hydra.wire.protocol_constants import EXIT_STRANDED
 

@@ -24,7 +24,8 @@ from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 import msgspec
 
 from hydra.errors import HydraError, RunDirectoryError, UnreadableRunError
-from hydra.events.event import Event, StoredEvent
+from hydra.events.event import Event
+from hydra.events.stored_event import StoredEvent
 from hydra.measure import latency
 from hydra.measure.event_recovery import added
 from hydra.measure.figures import MergedHistograms, merge_histograms

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hydra.events import run_events, warnings
-from hydra.events.event import Event, Level, StoredEvent
+from hydra.events.event import Event, Level
+from hydra.events.stored_event import StoredEvent
 from hydra.events.warnings import HydraWarning, Journal
 from hydra.measure.steadiness import Unsteadiness
 from hydra.model import Agent, Demand, Group, Launch, Resources, Settings, StepPlan
