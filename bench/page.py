@@ -38,7 +38,7 @@ processes used more than 5 % of the CPU; counts, bytes and memory do not depend 
 """
 _OPEN: Final = """
 ## What does not hold
-The first line is the nearest to its goal. *Short* is the share of the goal by which the figure falls short of the goal;
+The best figure is the first. *Short* is the share of the goal by which the figure falls short of the goal;
 a negative share is better than the goal.
 
 | line | ratio or figure (95 % interval) | goal | short | |
